@@ -1,0 +1,76 @@
+import { countCodePoints, quote } from './text.js';
+
+/** Longest path, in code points: as long as the URLs that browsers and proxies carry anywhere. */
+export const PATH_MAX = 2048;
+
+/** What may follow a percent sign or stand in a path literally: `pchar` and `/` of RFC 3986, section 3.3. */
+const PATH_CHARACTER = /%[0-9A-Fa-f]{2}|[A-Za-z0-9\-._~!$&'()*+,;=:@/]/y;
+const PARAMETER_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Everything that is wrong with a path pattern, a sentence each; nothing for a valid one. */
+export function checkPath(path: string): string[] {
+  const length = countCodePoints(path);
+  if (length === 0)
+    return [`Is empty or missing. Give a path pattern of 1 to ${PATH_MAX} characters that begins with "/".`];
+  if (length > PATH_MAX) return [`Has ${length} characters. 1 to ${PATH_MAX} are allowed.`];
+  const problems: string[] = [];
+  if (!path.startsWith('/'))
+    problems.push(`Begins with ${quote(firstCharacter(path))}. It must begin with "/".`);
+  const stray = firstStrayCharacter(path);
+  if (stray === '%') {
+    problems.push('Has a "%" that two hexadecimal digits do not follow. Write a literal one as "%25".');
+  } else if (stray !== undefined) {
+    problems.push(
+      `Has the character ${quote(stray)}, which RFC 3986 does not allow in a path. Percent-encode it.`,
+    );
+  }
+  problems.push(...checkSegments(path.split('/').slice(path.startsWith('/') ? 1 : 0)));
+  return problems;
+}
+
+/**
+ * The path with the names of its parameters erased, so that two patterns which match the same requests are
+ * equal: `/tasks/:id` and `/tasks/:task_id` are both `/tasks/:`.
+ */
+export function erasePathParameters(path: string): string {
+  return path.replace(/\/:[^/]*/g, '/:');
+}
+
+function checkSegments(segments: readonly string[]): string[] {
+  const problems: string[] = [];
+  const names = new Set<string>();
+  if (segments.slice(0, -1).includes('')) {
+    problems.push('Has an empty segment ("//"). Only the segment after a final "/" may be empty.');
+  }
+  for (const segment of segments) {
+    if (segment === '.' || segment === '..') {
+      problems.push(`Has the segment ${quote(segment)}. Segments "." and ".." are not allowed.`);
+    }
+    if (!segment.startsWith(':')) continue;
+    const name = segment.slice(1);
+    if (!PARAMETER_NAME.test(name)) {
+      problems.push(
+        `Has the parameter ${quote(segment)}. A parameter is ":" and a name of ASCII letters, digits and "_" that does not begin with a digit.`,
+      );
+    } else if (names.has(name)) {
+      problems.push(`Has the parameter ${quote(segment)} more than once. Each name may occur once.`);
+    }
+    names.add(name);
+  }
+  return problems;
+}
+
+function firstStrayCharacter(path: string): string | undefined {
+  let index = 0;
+  while (index < path.length) {
+    PATH_CHARACTER.lastIndex = index;
+    const match = PATH_CHARACTER.exec(path);
+    if (match === null) return firstCharacter(path.slice(index));
+    index += match[0].length;
+  }
+  return undefined;
+}
+
+function firstCharacter(text: string): string {
+  return String.fromCodePoint(text.codePointAt(0) ?? 0);
+}

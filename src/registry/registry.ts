@@ -1,0 +1,142 @@
+import { RegistryError, type Violation } from './errors.js';
+import type { RouteStore } from './route-store.js';
+import { checkDefinition, type Route, type RouteDefinition, sameDefinition, shapeOf } from './route.js';
+import { quote } from './text.js';
+
+/** Longest request id, in characters: room for a UUID with a prefix, small enough for an index. */
+export const REQUEST_ID_MAX = 128;
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+
+/** Who wants which route. */
+export interface CreateCommand {
+  readonly definition: RouteDefinition;
+  /** The token's `sub`. */
+  readonly caller: string;
+  /** The request id from every place that gave one (AIP-155); all must agree. Empty: each call creates. */
+  readonly requestIds: readonly string[];
+}
+
+/** What the registry stands on. */
+export interface RegistryOptions {
+  readonly store: RouteStore;
+  /** Whether a second route of the same shape is stored or refused. */
+  readonly duplicates: 'allow' | 'reject';
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** A new UUIDv7 whose time is the given one. */
+  readonly newId: (nowMs: number) => string;
+}
+
+/** The registry of routes: create and get. It knows neither transport nor database. */
+export class Registry {
+  readonly #options: RegistryOptions;
+
+  constructor(options: RegistryOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Stores a new route, or returns the one that the same caller created with the same request id.
+   *
+   * @throws RegistryError `ROUTE_INVALID` with every violation, `ROUTE_EXISTS`, `REQUEST_ID_REUSED`,
+   *   `STORE_UNAVAILABLE`
+   */
+  async create(command: CreateCommand): Promise<Route> {
+    const { store, duplicates, now, newId } = this.#options;
+    const { definition, caller, requestId } = accept(command);
+    const nowMs = now();
+    const route: Route = { ...definition, id: newId(nowMs), createdAt: new Date(nowMs) };
+    const stored = await store.insert({ route, caller, requestId, shape: shapeOf(definition) }, duplicates);
+    switch (stored.outcome) {
+      case 'inserted':
+        return route;
+      case 'repeated':
+        return repeated(stored.route, definition);
+      case 'duplicate':
+        throw routeExists(definition, stored.id);
+    }
+  }
+
+  /**
+   * Runs every check of `create` and stores nothing (AIP-163).
+   *
+   * @throws RegistryError as `create` would
+   */
+  async check(command: CreateCommand): Promise<RouteDefinition> {
+    const { store, duplicates } = this.#options;
+    const { definition, caller, requestId } = accept(command);
+    const earlier = requestId === undefined ? undefined : await store.findByRequestId(caller, requestId);
+    if (earlier !== undefined) {
+      repeated(earlier, definition);
+    } else if (duplicates === 'reject') {
+      const first = await store.findByShape(shapeOf(definition));
+      if (first !== undefined) throw routeExists(definition, first);
+    }
+    return definition;
+  }
+
+  /**
+   * The route with this identifier.
+   *
+   * @throws RegistryError `ROUTE_INVALID` for an empty identifier, `ROUTE_NOT_FOUND`, `STORE_UNAVAILABLE`
+   */
+  async get(id: string): Promise<Route> {
+    if (id === '')
+      throw invalid([{ field: 'route_id', description: 'Is empty or missing. Give the id of a route.' }]);
+    const route = await this.#options.store.find(id);
+    if (route === undefined)
+      throw new RegistryError('ROUTE_NOT_FOUND', `There is no route with the id ${quote(id)}.`);
+    return route;
+  }
+}
+
+interface AcceptedCommand {
+  readonly definition: RouteDefinition;
+  readonly caller: string;
+  readonly requestId: string | undefined;
+}
+
+function accept(command: CreateCommand): AcceptedCommand {
+  const { method, path, middleware, handler } = command.definition;
+  const definition = { method, path, middleware, handler };
+  const violations = [
+    ...checkDefinition(definition).map((violation) => ({ ...violation, field: `route.${violation.field}` })),
+    ...checkRequestIds(command.requestIds),
+  ];
+  if (violations.length > 0) throw invalid(violations);
+  return { definition, caller: command.caller, requestId: command.requestIds[0] };
+}
+
+function checkRequestIds(requestIds: readonly string[]): Violation[] {
+  const field = 'request_id';
+  const violations = requestIds
+    .filter((id) => id.length > REQUEST_ID_MAX || !VISIBLE_ASCII.test(id))
+    .map((id) => ({
+      field,
+      description: `Is ${quote(id)}. 1 to ${REQUEST_ID_MAX} visible ASCII characters are allowed.`,
+    }));
+  if (new Set(requestIds).size > 1) {
+    violations.push({ field, description: 'Was given more than once with different values. Give it once.' });
+  }
+  return violations;
+}
+
+function invalid(violations: readonly Violation[]): RegistryError {
+  const fields = [...new Set(violations.map((violation) => violation.field))];
+  return new RegistryError('ROUTE_INVALID', `The request is not valid: ${fields.join(', ')}.`, {
+    violations,
+  });
+}
+
+function repeated(first: Route, definition: RouteDefinition): Route {
+  if (sameDefinition(first, definition)) return first;
+  throw new RegistryError('REQUEST_ID_REUSED', 'The request id was used before, for another route.');
+}
+
+function routeExists(definition: RouteDefinition, firstId: string): RegistryError {
+  return new RegistryError(
+    'ROUTE_EXISTS',
+    `A route for ${definition.method} ${quote(definition.path)} exists, whatever its parameters are called.`,
+    { metadata: { route_id: firstId } },
+  );
+}

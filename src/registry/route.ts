@@ -1,0 +1,94 @@
+import type { Violation } from './errors.js';
+import { checkPath, erasePathParameters } from './path-pattern.js';
+import { countCodePoints, quote } from './text.js';
+
+/** What a client defines: which handler runs, behind which middleware, for which requests. */
+export interface RouteDefinition {
+  /** HTTP method: an RFC 9110 token of 1 to 32 characters, case-sensitive. */
+  readonly method: string;
+  /** Path pattern of 1 to 2048 characters: `/users/:id`. */
+  readonly path: string;
+  /** 0 to 64 names in the order in which they run; repeats are allowed. */
+  readonly middleware: readonly string[];
+  /** Name of 1 to 255 characters. */
+  readonly handler: string;
+}
+
+/** A stored route. It never changes. */
+export interface Route extends RouteDefinition {
+  /** UUIDv7 (RFC 9562) in canonical lower case; its time is `createdAt`. */
+  readonly id: string;
+  /** Whole milliseconds. */
+  readonly createdAt: Date;
+}
+
+/** Longest method, in characters: four times the longest registered one. */
+export const METHOD_MAX = 32;
+/** Most middleware of one route: far above real stacks, so that one request stays small. */
+export const MIDDLEWARE_MAX = 64;
+/** Longest handler or middleware name, in code points. */
+export const NAME_MAX = 255;
+
+/** A token: RFC 9110, section 5.6.2. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Control characters (U+0000 to U+001F, U+007F to U+009F) and surrogates without a partner. */
+const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}]/u;
+
+/** Every violation of a definition, field by field in the order of the contract; none for a valid one. */
+export function checkDefinition(definition: RouteDefinition): Violation[] {
+  const { method, path, middleware, handler } = definition;
+  return [
+    ...at('method', checkMethod(method)),
+    ...at('path', checkPath(path)),
+    ...at('middleware', checkMiddlewareCount(middleware.length)),
+    ...middleware
+      .slice(0, MIDDLEWARE_MAX)
+      .flatMap((name, index) => at(`middleware[${index}]`, checkName(name))),
+    ...at('handler', checkName(handler)),
+  ];
+}
+
+/** Whether two definitions say the same, character by character. */
+export function sameDefinition(one: RouteDefinition, other: RouteDefinition): boolean {
+  return (
+    one.method === other.method &&
+    one.path === other.path &&
+    one.handler === other.handler &&
+    one.middleware.length === other.middleware.length &&
+    one.middleware.every((name, index) => name === other.middleware[index])
+  );
+}
+
+/** What two duplicates have in common: the method, and the path once parameter names are erased. */
+export function shapeOf(definition: RouteDefinition): string {
+  return `${definition.method} ${erasePathParameters(definition.path)}`;
+}
+
+function at(field: string, problems: readonly string[]): Violation[] {
+  return problems.map((description) => ({ field, description }));
+}
+
+function checkMethod(method: string): string[] {
+  const length = countCodePoints(method);
+  if (length === 0)
+    return [`Is empty or missing. Give an HTTP method of 1 to ${METHOD_MAX} characters, such as "GET".`];
+  if (length > METHOD_MAX) return [`Has ${length} characters. 1 to ${METHOD_MAX} are allowed.`];
+  if (TOKEN.test(method)) return [];
+  return [
+    `Is ${quote(method)}. It must be a token (RFC 9110): ASCII letters, digits and any of !#$%&'*+-.^_\`|~`,
+  ];
+}
+
+function checkMiddlewareCount(count: number): string[] {
+  return count > MIDDLEWARE_MAX ? [`Has ${count} names. 0 to ${MIDDLEWARE_MAX} are allowed.`] : [];
+}
+
+function checkName(name: string): string[] {
+  const length = countCodePoints(name);
+  if (length === 0) return [`Is empty or missing. Give a name of 1 to ${NAME_MAX} characters.`];
+  const problems: string[] = [];
+  if (length > NAME_MAX) problems.push(`Has ${length} characters. 1 to ${NAME_MAX} are allowed.`);
+  if (FORBIDDEN_IN_NAME.test(name)) problems.push(`Is ${quote(name)}. Control characters are not allowed.`);
+  if (name.trim() !== name) problems.push(`Is ${quote(name)}. Blanks at either end are not allowed.`);
+  return problems;
+}

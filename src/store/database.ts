@@ -1,0 +1,93 @@
+import { mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import createKnex, { type Knex } from 'knex';
+
+/** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */
+const ACQUIRE_TIMEOUT_MS = 3_000;
+/** How long a connection attempt may take, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 2_000;
+/** Most connections to MySQL: a two-core process keeps no more than these busy. */
+const POOL_MAX = 10;
+/** How long a writer waits for another process's write to the embedded database, in milliseconds. */
+const BUSY_TIMEOUT_MS = 2_000;
+
+/** Where the routes are kept. */
+export type DatabaseLocation =
+  | { readonly engine: 'mysql'; readonly url: string }
+  /** `file` is a path, or `:memory:`. */
+  | { readonly engine: 'sqlite'; readonly file: string };
+
+/**
+ * Opens the database. The embedded one is made, with its folder, if it is not there; MySQL is first
+ * connected to by the first query. The caller ends it with `destroy`.
+ */
+export function openDatabase(location: DatabaseLocation): Knex {
+  return createKnex(location.engine === 'mysql' ? mysql(location.url) : sqlite(location.file));
+}
+
+/** Knex would print SQL to the console; what fails is thrown to the caller as well. */
+const SILENT: Knex.Logger = { warn: ignore, error: ignore, deprecate: ignore, debug: ignore };
+
+function ignore(): void {
+  return undefined;
+}
+
+interface MysqlConnection {
+  query(sql: string, done: (error: Error | null) => void): void;
+}
+
+function mysql(url: string): Knex.Config {
+  const { hostname, port, username, password, pathname } = new URL(url);
+  return {
+    client: 'mysql2',
+    log: SILENT,
+    connection: {
+      host: hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: port === '' ? 3306 : Number(port),
+      user: decodeURIComponent(username),
+      password: decodeURIComponent(password),
+      database: decodeURIComponent(pathname.slice(1)),
+      charset: 'utf8mb4',
+      timezone: 'Z',
+      connectTimeout: CONNECT_TIMEOUT_MS,
+    },
+    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+    pool: {
+      min: 0,
+      max: POOL_MAX,
+      // Whatever the server's defaults are: text as sent, and too long or wrong values refused, not cut.
+      afterCreate: (connection: MysqlConnection, done: (error: Error | null) => void) => {
+        connection.query(
+          "SET NAMES utf8mb4, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+          done,
+        );
+      },
+    },
+  };
+}
+
+interface SqliteConnection {
+  pragma(text: string): unknown;
+}
+
+function sqlite(file: string): Knex.Config {
+  if (file !== ':memory:') mkdirSync(dirname(resolve(file)), { recursive: true });
+  return {
+    client: 'better-sqlite3',
+    log: SILENT,
+    connection: { filename: file },
+    useNullAsDefault: true,
+    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+    pool: {
+      min: 1,
+      max: 1,
+      afterCreate: (connection: SqliteConnection, done: (error: Error | null) => void) => {
+        connection.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+        connection.pragma('journal_mode = WAL');
+        // Every commit reaches the disk, as InnoDB's default does.
+        connection.pragma('synchronous = FULL');
+        done(null);
+      },
+    },
+  };
+}

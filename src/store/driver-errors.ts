@@ -1,0 +1,65 @@
+import { RegistryError } from '../registry/errors.js';
+
+// Server error numbers: dev.mysql.com/doc/mysql-errors, mariadb.com/kb/en/mariadb-error-codes.
+const ER_CON_COUNT_ERROR = 1040;
+const ER_SERVER_SHUTDOWN = 1053;
+const ER_DUP_ENTRY = 1062;
+const ER_TOO_MANY_USER_CONNECTIONS = 1203;
+const ER_LOCK_WAIT_TIMEOUT = 1205;
+const ER_LOCK_DEADLOCK = 1213;
+const ER_OPTION_PREVENTS_STATEMENT = 1290;
+const ER_READ_ONLY_MODE = 1836;
+const ER_CONNECTION_KILLED = 1927;
+
+const AWAY_NUMBERS: ReadonlySet<unknown> = new Set([
+  ER_CON_COUNT_ERROR,
+  ER_SERVER_SHUTDOWN,
+  ER_TOO_MANY_USER_CONNECTIONS,
+  ER_LOCK_WAIT_TIMEOUT,
+  ER_OPTION_PREVENTS_STATEMENT,
+  ER_READ_ONLY_MODE,
+  ER_CONNECTION_KILLED,
+]);
+
+/** Codes of Node's sockets, of mysql2 and of SQLite for a database that can't be reached or is busy. */
+const AWAY_CODES: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EPIPE',
+  'ETIMEDOUT',
+  'PROTOCOL_CONNECTION_LOST',
+  'SQLITE_BUSY',
+  'SQLITE_IOERR',
+  'SQLITE_FULL',
+]);
+
+/** Whether a unique index refused the row. */
+export function isDuplicateKey(error: unknown): boolean {
+  const { errno, code } = facts(error);
+  return (
+    errno === ER_DUP_ENTRY || code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY'
+  );
+}
+
+/** Whether the database ended the statement in favour of another one, so that it may be tried again. */
+export function isDeadlock(error: unknown): boolean {
+  return facts(error).errno === ER_LOCK_DEADLOCK;
+}
+
+/** A driver's error as the registry knows it: `STORE_UNAVAILABLE`, or unchanged when nobody foresaw it. */
+export function translate(error: unknown): unknown {
+  const { errno, code, name } = facts(error);
+  const away = AWAY_NUMBERS.has(errno) || AWAY_CODES.has(code) || name === 'KnexTimeoutError';
+  if (!away) return error;
+  return new RegistryError('STORE_UNAVAILABLE', 'The store of routes is unavailable. Try again.', {
+    cause: error,
+  });
+}
+
+function facts(error: unknown): { errno?: unknown; code?: unknown; name?: unknown } {
+  return typeof error === 'object' && error !== null ? error : {};
+}

@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import type { NewRoute } from '../registry/route-store.js';
+import type { Route } from '../registry/route.js';
+
+/** A row of the table `routes`. */
+export interface RouteRow {
+  /** mysql2 gives a Buffer, libsql an ArrayBuffer. */
+  readonly id: Buffer | ArrayBuffer;
+  readonly method: string;
+  readonly path: string;
+  /** A JSON array of strings. */
+  readonly middleware: string;
+  readonly handler: string;
+  readonly created_at_ms: number;
+}
+
+/** What an insert writes beside the route. */
+export interface NewRouteRow extends RouteRow {
+  readonly caller: Buffer;
+  readonly request_id: Buffer | null;
+  readonly shape: Buffer | null;
+}
+
+/** The columns that make a route, named so that a new column never changes what a query reads. */
+export const ROUTE_COLUMNS = ['id', 'method', 'path', 'middleware', 'handler', 'created_at_ms'] as const;
+
+const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** The 16 bytes of a UUID in canonical lower case; nothing for any other string. */
+export function encodeId(id: string): Buffer | undefined {
+  return CANONICAL_UUID.test(id) ? Buffer.from(id.replaceAll('-', ''), 'hex') : undefined;
+}
+
+/** The canonical form of the 16 bytes of a UUID. */
+export function decodeId(bytes: Buffer | ArrayBuffer): string {
+  const hex = (bytes instanceof ArrayBuffer ? Buffer.from(bytes) : bytes).toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** The 32 bytes by which an index knows a shape of any length. */
+export function hashShape(shape: string): Buffer {
+  return createHash('sha256').update(shape).digest();
+}
+
+/** @throws Error when the id is no UUID in canonical lower case */
+export function toRow({ route, caller, requestId, shape }: NewRoute): NewRouteRow {
+  const id = encodeId(route.id);
+  if (id === undefined) throw new Error('A route is stored under a canonical UUID only.');
+  return {
+    id,
+    method: route.method,
+    path: route.path,
+    middleware: JSON.stringify(route.middleware),
+    handler: route.handler,
+    created_at_ms: route.createdAt.getTime(),
+    caller: Buffer.from(caller),
+    request_id: requestId === undefined ? null : Buffer.from(requestId),
+    shape: hashShape(shape),
+  };
+}
+
+export function toRoute(row: RouteRow): Route {
+  return {
+    id: decodeId(row.id),
+    method: row.method,
+    path: row.path,
+    middleware: JSON.parse(row.middleware) as string[],
+    handler: row.handler,
+    createdAt: new Date(row.created_at_ms),
+  };
+}
