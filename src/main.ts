@@ -1,1 +1,44 @@
-export {};
+import { pino } from 'pino';
+import { startApp } from './app.js';
+import { ConfigError, readConfig } from './config.js';
+import { localModeHint } from './local-mode-hint.js';
+
+/** Runs the service until SIGTERM or SIGINT. Exit code 0 after an orderly end, 1 when it can not run. */
+async function main(): Promise<void> {
+  const config = readConfig(process.env);
+  const logger = pino({ level: config.logLevel });
+  const app = await startApp(config, { logger });
+  logger.info({ grpc: app.grpcAddress, http: app.httpUrl }, 'listening');
+  if (config.grpc?.tokens.key.kind === 'local') {
+    logger.info(
+      { secretFile: config.grpc.tokens.key.file },
+      'local mode: tokens are checked with a secret of its own',
+    );
+    process.stderr.write(localModeHint(app));
+  }
+
+  const stop = (signal: NodeJS.Signals): void => {
+    logger.info({ signal }, 'stopping');
+    app.close().then(
+      () => {
+        logger.info('stopped');
+        process.exit(0);
+      },
+      (error: unknown) => {
+        fail(error);
+      },
+    );
+  };
+  process.once('SIGTERM', stop).once('SIGINT', stop);
+}
+
+/** What is wrong is said in words; a stack would help nobody who set a wrong setting. */
+function fail(error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(
+    error instanceof ConfigError ? `${message}\n` : `The service can not run: ${message}\n`,
+  );
+  process.exit(1);
+}
+
+main().catch(fail);

@@ -12,17 +12,30 @@ const POOL_MAX = 10;
 const BUSY_TIMEOUT_MS = 2_000;
 
 /** Where the routes are kept. */
-export type DatabaseLocation =
-  | { readonly engine: 'mysql'; readonly url: string }
-  /** `file` is a path, or `:memory:`. */
-  | { readonly engine: 'sqlite'; readonly file: string };
+export type DatabaseLocation = MysqlLocation | SqliteLocation;
+
+/** A database of a MySQL or MariaDB server. */
+export interface MysqlLocation {
+  readonly engine: 'mysql';
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+}
+
+/** The embedded database: `file` is a path, or `:memory:`. */
+export interface SqliteLocation {
+  readonly engine: 'sqlite';
+  readonly file: string;
+}
 
 /**
  * Opens the database. The embedded one is made, with its folder, if it is not there; MySQL is first
  * connected to by the first query. The caller ends it with `destroy`.
  */
 export function openDatabase(location: DatabaseLocation): Knex {
-  return createKnex(location.engine === 'mysql' ? mysql(location.url) : sqlite(location.file));
+  return createKnex(location.engine === 'mysql' ? mysql(location) : sqlite(location));
 }
 
 /** Knex would print SQL to the console; what fails is thrown to the caller as well. */
@@ -36,17 +49,16 @@ interface MysqlConnection {
   query(sql: string, done: (error: Error | null) => void): void;
 }
 
-function mysql(url: string): Knex.Config {
-  const { hostname, port, username, password, pathname } = new URL(url);
+function mysql({ host, port, user, password, database }: MysqlLocation): Knex.Config {
   return {
     client: 'mysql2',
     log: SILENT,
     connection: {
-      host: hostname.replace(/^\[(.*)\]$/, '$1'),
-      port: port === '' ? 3306 : Number(port),
-      user: decodeURIComponent(username),
-      password: decodeURIComponent(password),
-      database: decodeURIComponent(pathname.slice(1)),
+      host,
+      port,
+      user,
+      password,
+      database,
       charset: 'utf8mb4',
       timezone: 'Z',
       connectTimeout: CONNECT_TIMEOUT_MS,
@@ -70,7 +82,7 @@ interface SqliteConnection {
   pragma(text: string): unknown;
 }
 
-function sqlite(file: string): Knex.Config {
+function sqlite({ file }: SqliteLocation): Knex.Config {
   if (file !== ':memory:') mkdirSync(dirname(resolve(file)), { recursive: true });
   return {
     client: 'better-sqlite3',

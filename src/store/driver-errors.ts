@@ -50,14 +50,22 @@ export function isDeadlock(error: unknown): boolean {
   return facts(error).errno === ER_LOCK_DEADLOCK;
 }
 
-/** A driver's error as the registry knows it: `STORE_UNAVAILABLE`, or unchanged when nobody foresaw it. */
+/**
+ * A driver's error as the rest of the service may see and log it: `STORE_UNAVAILABLE` for a database that is
+ * away, and never the statement or its values, which Knex and the drivers put into their messages.
+ */
 export function translate(error: unknown): unknown {
   const { errno, code, name } = facts(error);
+  if (code === undefined && name !== 'KnexTimeoutError') return error;
+  const bare = new Error(
+    `The database answered ${[code ?? name, errno].filter((fact) => fact !== undefined).join(' ')}.`,
+  );
   const away = AWAY_NUMBERS.has(errno) || AWAY_CODES.has(code) || name === 'KnexTimeoutError';
-  if (!away) return error;
-  return new RegistryError('STORE_UNAVAILABLE', 'The store of routes is unavailable. Try again.', {
-    cause: error,
-  });
+  return away
+    ? new RegistryError('STORE_UNAVAILABLE', 'The store of routes is unavailable. Try again.', {
+        cause: bare,
+      })
+    : bare;
 }
 
 function facts(error: unknown): { errno?: unknown; code?: unknown; name?: unknown } {

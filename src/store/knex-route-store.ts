@@ -31,7 +31,7 @@ export class KnexRouteStore implements RouteStore {
     const repeated = await this.#findRepeated(entry);
     if (repeated !== undefined) return { outcome: 'repeated', route: repeated };
     const first = await this.findByShape(entry.shape);
-    if (first === undefined) throw conflict;
+    if (first === undefined) throw translate(conflict);
     if (duplicates === 'reject') return { outcome: 'duplicate', id: first };
     return this.#insertWithoutShape({ ...row, shape: null }, entry);
   }
@@ -63,7 +63,7 @@ export class KnexRouteStore implements RouteStore {
     const conflict = await this.#tryInsert(row);
     if (conflict === undefined) return { outcome: 'inserted' };
     const repeated = await this.#findRepeated(entry);
-    if (repeated === undefined) throw conflict;
+    if (repeated === undefined) throw translate(conflict);
     return { outcome: 'repeated', route: repeated };
   }
 

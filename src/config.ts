@@ -1,0 +1,229 @@
+import { readFileSync } from 'node:fs';
+import { type SettingName, SettingsReader } from './settings.js';
+
+/** Where the secret of the local mode is kept, and what its tokens name as issuer and audience. */
+export const LOCAL_SECRET_FILE = 'data/jwt-secret';
+const LOCAL_PARTY = 'route-registry';
+
+const MYSQL_PORT = 3306;
+/** Shortest HMAC secret, in bytes: as long as the hash of HS256 (RFC 7518, section 3.2). */
+const SECRET_MIN_BYTES = 32;
+/** Longest time that one call may be given, in milliseconds. */
+const DEADLINE_MAX_MS = 600_000;
+
+/** Where the routes are kept: a MySQL database, or a file (or `:memory:`) of the embedded one. */
+export type Database =
+  | {
+      readonly engine: 'mysql';
+      readonly host: string;
+      readonly port: number;
+      readonly user: string;
+      readonly password: string;
+      readonly database: string;
+    }
+  | { readonly engine: 'sqlite'; readonly file: string };
+
+/** What tokens are verified with; `local` is a secret that the service makes for itself in this file. */
+export type TokenKey =
+  | { readonly kind: 'secret'; readonly secret: string }
+  | { readonly kind: 'publicKey'; readonly pem: string }
+  | { readonly kind: 'jwks'; readonly url: string }
+  | { readonly kind: 'local'; readonly file: string };
+
+/** Which tokens are good. */
+export interface TokenConfig {
+  readonly key: TokenKey;
+  readonly issuer: string;
+  readonly audience: string;
+}
+
+/** The gRPC half. */
+export interface GrpcConfig {
+  /** `host:port` or `unix:/path` */
+  readonly address: string;
+  readonly database: Database;
+  readonly tokens: TokenConfig;
+  readonly duplicateRoutes: 'allow' | 'reject';
+  readonly reflection: boolean;
+}
+
+/** The REST half. */
+export interface HttpConfig {
+  readonly host: string;
+  readonly port: number;
+  /** Empty, or segments that each begin with a slash. */
+  readonly basePath: string;
+  /** The gRPC server to call; absent for the one in this process. */
+  readonly upstream: string | undefined;
+}
+
+/** How the process runs. A half that it does not run is absent. */
+export interface Config {
+  readonly grpc: GrpcConfig | undefined;
+  readonly http: HttpConfig | undefined;
+  /** Longest time of one call, in milliseconds. */
+  readonly deadlineMs: number;
+  readonly logLevel: string;
+}
+
+/** Settings that can not be run with. The message lists every problem, a line each, and no secret. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** The whole configuration. @throws ConfigError with every problem */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  return read(env, (settings) => {
+    const role = settings.oneOf('ROLE', ['all', 'grpc', 'gateway']);
+    return {
+      grpc: role === 'gateway' ? undefined : readGrpc(settings),
+      http: role === 'grpc' ? undefined : readHttp(settings, role === 'gateway'),
+      deadlineMs: settings.integer('DEADLINE_MS', 1, DEADLINE_MAX_MS),
+      logLevel: settings.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    };
+  });
+}
+
+/** Only where the routes are kept. @throws ConfigError */
+export function readDatabase(env: NodeJS.ProcessEnv): Database {
+  return read(env, databaseOf);
+}
+
+/** Only which tokens are good. @throws ConfigError with every problem */
+export function readTokens(env: NodeJS.ProcessEnv): TokenConfig {
+  return read(env, (settings) => tokensOf(settings, databaseOf(settings)));
+}
+
+function read<T extends object>(env: NodeJS.ProcessEnv, build: (settings: SettingsReader) => T): T {
+  const settings = new SettingsReader(env);
+  const built = build(settings);
+  if (settings.problems.length === 0) return Object.freeze(built);
+  throw new ConfigError(['The settings can not be used:', ...settings.problems].join('\n- '));
+}
+
+function readGrpc(settings: SettingsReader): GrpcConfig {
+  const database = databaseOf(settings);
+  return {
+    address: checkedTarget(settings, 'GRPC_ADDRESS', settings.text('GRPC_ADDRESS')),
+    database,
+    tokens: tokensOf(settings, database),
+    duplicateRoutes: settings.oneOf('DUPLICATE_ROUTES', ['allow', 'reject']),
+    reflection: settings.oneOf('REFLECTION', ['on', 'off']) === 'on',
+  };
+}
+
+function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
+  const upstream = settings.given('GRPC_UPSTREAM');
+  if (upstream !== undefined) checkedTarget(settings, 'GRPC_UPSTREAM', upstream);
+  else if (alone) settings.refuse('GRPC_UPSTREAM', 'is missing; ROLE=gateway needs the gRPC server to call.');
+  const address = splitAddress(settings.text('HTTP_ADDRESS'));
+  if (address === undefined) settings.refuse('HTTP_ADDRESS', 'must be host:port.');
+  const basePath = settings.given('BASE_PATH') ?? '';
+  if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(basePath)) {
+    settings.refuse(
+      'BASE_PATH',
+      'must be empty or segments that each begin with a slash, such as /api/routes.',
+    );
+  }
+  return { host: address?.host ?? '', port: address?.port ?? 0, basePath, upstream };
+}
+
+function databaseOf(settings: SettingsReader): Database {
+  const text = settings.text('DATABASE_URL');
+  if (/^sqlite:./.test(text)) return { engine: 'sqlite', file: text.slice('sqlite:'.length) };
+  const mysql = parseMysqlUrl(text);
+  if (mysql !== undefined) return mysql;
+  settings.refuse('DATABASE_URL', 'must be mysql://user:password@host:port/database or sqlite:path.');
+  return { engine: 'sqlite', file: ':memory:' };
+}
+
+function parseMysqlUrl(text: string): Database | undefined {
+  const url = parseUrl(text);
+  if (url?.protocol !== 'mysql:' || url.hostname === '' || url.search !== '' || url.hash !== '')
+    return undefined;
+  try {
+    const database = decodeURIComponent(url.pathname.slice(1));
+    if (database === '' || database.includes('/')) return undefined;
+    return {
+      engine: 'mysql',
+      host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: url.port === '' ? MYSQL_PORT : Number(url.port),
+      user: decodeURIComponent(url.username),
+      password: decodeURIComponent(url.password),
+      database,
+    };
+  } catch {
+    // A percent sign that begins no escape.
+    return undefined;
+  }
+}
+
+function parseUrl(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+function tokensOf(settings: SettingsReader, database: Database): TokenConfig {
+  const issuer = settings.given('JWT_ISSUER');
+  const audience = settings.given('JWT_AUDIENCE');
+  const keys = [secretOf(settings), publicKeyOf(settings), jwksOf(settings)].filter(
+    (key) => key !== undefined,
+  );
+  if (database.engine === 'sqlite' && keys.length === 0 && issuer === undefined && audience === undefined) {
+    return { key: { kind: 'local', file: LOCAL_SECRET_FILE }, issuer: LOCAL_PARTY, audience: LOCAL_PARTY };
+  }
+  if (keys.length !== 1) {
+    settings.problems.push('Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.');
+  }
+  if (issuer === undefined)
+    settings.refuse('JWT_ISSUER', 'is missing; it is the iss that every token must have.');
+  if (audience === undefined)
+    settings.refuse('JWT_AUDIENCE', 'is missing; it is the aud that every token must have.');
+  return {
+    key: keys[0] ?? { kind: 'local', file: LOCAL_SECRET_FILE },
+    issuer: issuer ?? '',
+    audience: audience ?? '',
+  };
+}
+
+function secretOf(settings: SettingsReader): TokenKey | undefined {
+  const secret = settings.given('JWT_SECRET');
+  if (secret === undefined) return undefined;
+  if (Buffer.byteLength(secret) < SECRET_MIN_BYTES) {
+    settings.refuse('JWT_SECRET', `is shorter than ${SECRET_MIN_BYTES} bytes.`);
+  }
+  return { kind: 'secret', secret };
+}
+
+function publicKeyOf(settings: SettingsReader): TokenKey | undefined {
+  const file = settings.given('JWT_PUBLIC_KEY_FILE');
+  if (file === undefined) return undefined;
+  try {
+    return { kind: 'publicKey', pem: readFileSync(file, 'utf8') };
+  } catch {
+    settings.refuse('JWT_PUBLIC_KEY_FILE', 'names a file that can not be read.');
+    return { kind: 'publicKey', pem: '' };
+  }
+}
+
+function jwksOf(settings: SettingsReader): TokenKey | undefined {
+  const url = settings.given('JWT_JWKS_URL');
+  if (url === undefined) return undefined;
+  if (!/^https?:$/.test(parseUrl(url)?.protocol ?? ''))
+    settings.refuse('JWT_JWKS_URL', 'must be an http or https URL.');
+  return { kind: 'jwks', url };
+}
+
+function checkedTarget(settings: SettingsReader, name: SettingName, target: string): string {
+  if (!/^unix:./.test(target) && splitAddress(target) === undefined) {
+    settings.refuse(name, 'must be host:port or unix:/path.');
+  }
+  return target;
+}
+
+/** The parts of `host:port`, where the host may be an IPv6 address in brackets. */
+function splitAddress(address: string): { host: string; port: number } | undefined {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/]+)):(\d{1,5})$/.exec(address);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) return undefined;
+  return { host: match[1] ?? match[2] ?? '', port };
+}

@@ -1,0 +1,25 @@
+import type { Metadata, status } from '@grpc/grpc-js';
+
+/** A unary gRPC call, whoever took it in: grpc-js from a socket, or the gateway of the same process. */
+export interface Call {
+  /** The method's path: `/package.Service/Method`. */
+  readonly path: string;
+  /** The request message in binary form. */
+  readonly message: Uint8Array;
+  readonly metadata: Metadata;
+  /** When the caller stops waiting, in milliseconds since the epoch; `Infinity` if it did not say. */
+  readonly deadline: number;
+  /** Aborted when the caller has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** How a call ended. */
+export interface Reply {
+  readonly code: status;
+  /** The status message; empty with `OK`. */
+  readonly details: string;
+  /** The response message in binary form, with `OK` only. */
+  readonly message?: Uint8Array;
+  /** Always names the call by `x-request-id`; with a failure also `grpc-status-details-bin`. */
+  readonly trailers: Metadata;
+}

@@ -1,0 +1,101 @@
+import { status } from '@grpc/grpc-js';
+import { RegistryError, type RegistryReason, type Violation } from '../registry/errors.js';
+
+/** Largest request message in bytes, far above the largest valid one. */
+export const MESSAGE_MAX_BYTES = 65_536;
+
+/** Why a call failed before it reached the registry, or on its way back. */
+export type CallReason =
+  | 'TOKEN_MISSING'
+  | 'TOKEN_INVALID'
+  | 'KEYS_UNAVAILABLE'
+  | 'SCOPE_MISSING'
+  | 'REQUEST_MALFORMED'
+  | 'REQUEST_TOO_LARGE'
+  | 'PATH_UNKNOWN'
+  | 'SERVICE_UNKNOWN'
+  | 'DEADLINE_EXCEEDED'
+  | 'CANCELLED'
+  | 'INTERNAL';
+
+/** The `reason` of an `ErrorInfo` (AIP-193): every failure that a caller can see. */
+export type Reason = RegistryReason | CallReason;
+
+/** The status code of each failure. */
+export const CODES = {
+  TOKEN_MISSING: status.UNAUTHENTICATED,
+  TOKEN_INVALID: status.UNAUTHENTICATED,
+  KEYS_UNAVAILABLE: status.UNAVAILABLE,
+  SCOPE_MISSING: status.PERMISSION_DENIED,
+  REQUEST_MALFORMED: status.INVALID_ARGUMENT,
+  REQUEST_TOO_LARGE: status.RESOURCE_EXHAUSTED,
+  PATH_UNKNOWN: status.UNIMPLEMENTED,
+  SERVICE_UNKNOWN: status.NOT_FOUND,
+  DEADLINE_EXCEEDED: status.DEADLINE_EXCEEDED,
+  CANCELLED: status.CANCELLED,
+  INTERNAL: status.INTERNAL,
+  ROUTE_INVALID: status.INVALID_ARGUMENT,
+  ROUTE_NOT_FOUND: status.NOT_FOUND,
+  ROUTE_EXISTS: status.ALREADY_EXISTS,
+  REQUEST_ID_REUSED: status.ALREADY_EXISTS,
+  STORE_UNAVAILABLE: status.UNAVAILABLE,
+} as const satisfies Record<Reason, status>;
+
+/** A failure of the call itself. What it says is meant for the caller; its `cause` is for the log only. */
+export class CallError extends Error {
+  override readonly name = 'CallError';
+  readonly reason: CallReason;
+  /** Facts for programs, as `ErrorInfo.metadata` carries them. */
+  readonly metadata: Readonly<Record<string, string>>;
+
+  constructor(
+    reason: CallReason,
+    message: string,
+    rest: { readonly metadata?: Readonly<Record<string, string>>; readonly cause?: unknown } = {},
+  ) {
+    super(message, rest.cause === undefined ? undefined : { cause: rest.cause });
+    this.reason = reason;
+    this.metadata = rest.metadata ?? {};
+  }
+}
+
+/** What a caller is told about a failure. */
+export interface Failure {
+  readonly reason: Reason;
+  readonly message: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly violations: readonly Violation[];
+  /** What lies behind it, for the log only. */
+  readonly cause?: unknown;
+}
+
+/** Only failures of our own speak to the caller; of anything else it learns nothing. */
+export function toFailure(error: unknown): Failure {
+  if (error instanceof RegistryError) return error;
+  if (error instanceof CallError) {
+    const { reason, message, metadata, cause } = error;
+    return { reason, message, metadata, violations: [], cause };
+  }
+  return {
+    reason: 'INTERNAL',
+    message: 'An internal error occurred.',
+    metadata: {},
+    violations: [],
+    cause: error,
+  };
+}
+
+/** The deadline of the call passed, on whichever clock. */
+export function deadlineExceeded(): CallError {
+  return new CallError('DEADLINE_EXCEEDED', 'The deadline passed before the call was answered.');
+}
+
+/** The caller gave up. */
+export function cancelled(): CallError {
+  return new CallError('CANCELLED', 'The caller cancelled the call.');
+}
+
+/** The request message is larger than any valid one. */
+export function requestTooLarge(): CallError {
+  return new CallError('REQUEST_TOO_LARGE', `The request is larger than ${MESSAGE_MAX_BYTES} bytes.`);
+}

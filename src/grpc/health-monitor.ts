@@ -1,0 +1,37 @@
+import type { Logger } from 'pino';
+import type { Health } from './health.js';
+
+/** How often the store is asked whether it can serve, in milliseconds. */
+const INTERVAL_MS = 2_000;
+
+/**
+ * Keeps the health of the server equal to that of the store, from the first ping on.
+ *
+ * @returns once the first ping is answered: how to stop
+ */
+export async function followStore(
+  health: Health,
+  ping: () => Promise<void>,
+  logger: Logger,
+): Promise<() => void> {
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+  const observe = async (): Promise<void> => {
+    const serving = await ping().then(
+      () => true,
+      (err: unknown) => {
+        if (health.serving) logger.warn({ err }, 'the store does not answer: not serving');
+        return false;
+      },
+    );
+    if (stopped) return;
+    if (serving && !health.serving) logger.info('the store answers: serving');
+    health.setServing(serving);
+    timer = setTimeout(() => void observe(), INTERVAL_MS);
+  };
+  await observe();
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
+}

@@ -1,0 +1,46 @@
+import { Metadata, status } from '@grpc/grpc-js';
+import type { Caller } from '../auth/auth-result.js';
+import type { Call, Reply } from './call.js';
+import { CallError } from './failures.js';
+import type { Method } from './methods.js';
+import { REQUEST_ID_KEY, requestIdOf } from './request-id.js';
+
+/** A call on its way through the pipeline. */
+export interface CallContext {
+  readonly call: Call;
+  /** Absent when no method has the path of the call. */
+  readonly method: Method | undefined;
+  /** The call's name in logs, errors and trailers. */
+  readonly requestId: string;
+  /** Set by the guard. */
+  caller: Caller | undefined;
+}
+
+/** One step round the rest of the way of a call. It may answer by itself, or fail by throwing. */
+export type Interceptor = (context: CallContext, next: () => Promise<Reply>) => Promise<Reply>;
+
+/** Answers one call. Never rejects while the first interceptor seals what the others throw. */
+export type Pipeline = (call: Call) => Promise<Reply>;
+
+/** The way of every call: through the interceptors in their order, then to its method. */
+export function createPipeline(methods: readonly Method[], interceptors: readonly Interceptor[]): Pipeline {
+  const methodOf = new Map(methods.map((method) => [method.path, method]));
+  const walk = interceptors.reduceRight<(context: CallContext) => Promise<Reply>>(
+    (next, interceptor) => (context) => interceptor(context, () => next(context)),
+    run,
+  );
+  return (call) =>
+    walk({ call, method: methodOf.get(call.path), requestId: requestIdOf(call.metadata), caller: undefined });
+}
+
+/** An answer without failure; without a message it is the empty one. */
+export function okReply(requestId: string, message: Uint8Array): Reply {
+  const trailers = new Metadata();
+  trailers.set(REQUEST_ID_KEY, requestId);
+  return { code: status.OK, details: '', message, trailers };
+}
+
+async function run({ call, method, requestId, caller }: CallContext): Promise<Reply> {
+  if (method === undefined) throw new CallError('PATH_UNKNOWN', 'There is no method of this name.');
+  return okReply(requestId, await method.run(call.message, { metadata: call.metadata, caller }));
+}

@@ -1,0 +1,51 @@
+import type { Metadata } from '@grpc/grpc-js';
+import {
+  type CreateRouteRequest,
+  type Route as RouteMessage,
+  RouteServiceDefinition,
+} from '../gen/routing/v1/route_service.js';
+import type { CreateCommand, Registry } from '../registry/registry.js';
+import type { Route, RouteDefinition } from '../registry/route.js';
+import { type HandlerContext, implement, type Method } from './methods.js';
+
+/** The header in which HTTP clients give the request id of a create. */
+const IDEMPOTENCY_KEY = 'idempotency-key';
+
+/** The methods of `routing.v1.RouteService` over the registry, each with the scope that it needs. */
+export function routeService(registry: Registry): Method[] {
+  return implement(RouteServiceDefinition, {
+    createRoute: {
+      access: { scope: 'routes:write' },
+      handle: async (request, context) =>
+        request.validateOnly
+          ? toUnstoredMessage(await registry.check(toCommand(request, context)))
+          : toMessage(await registry.create(toCommand(request, context))),
+    },
+    getRoute: {
+      access: { scope: 'routes:read' },
+      handle: async (request) => toMessage(await registry.get(request.routeId)),
+    },
+  });
+}
+
+function toCommand(request: CreateRouteRequest, { metadata, caller }: HandlerContext): CreateCommand {
+  if (caller === undefined) throw new Error('A method that needs a scope was reached without a caller.');
+  const { method = '', path = '', middleware = [], handler = '' } = request.route ?? {};
+  return {
+    definition: { method, path, middleware, handler },
+    caller: caller.subject,
+    requestIds: [...(request.requestId === '' ? [] : [request.requestId]), ...idempotencyKeys(metadata)],
+  };
+}
+
+function idempotencyKeys(metadata: Metadata): string[] {
+  return metadata.get(IDEMPOTENCY_KEY).map(String);
+}
+
+function toMessage(route: Route): RouteMessage {
+  return { ...route, middleware: [...route.middleware] };
+}
+
+function toUnstoredMessage(definition: RouteDefinition): RouteMessage {
+  return { ...definition, middleware: [...definition.middleware], id: '', createdAt: undefined };
+}

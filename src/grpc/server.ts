@@ -1,0 +1,94 @@
+import { Server, ServerCredentials, type handleUnaryCall, status } from '@grpc/grpc-js';
+import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
+import { completeFrameworkStatus } from './framework-status.js';
+import type { Health } from './health.js';
+import type { Method } from './methods.js';
+import type { Pipeline } from './pipeline.js';
+import { addReflectionTo } from './reflection.js';
+
+/** The services that health and reflection tell of. */
+export const HEALTH_SERVICE = 'grpc.health.v1.Health';
+export const ROUTE_SERVICE = RouteServiceDefinition.fullName;
+
+/** What a server is made of. */
+export interface GrpcServerOptions {
+  /** `host:port` (port 0 takes a free one) or `unix:/path`. */
+  readonly address: string;
+  readonly methods: readonly Method[];
+  readonly pipeline: Pipeline;
+  readonly health: Health;
+  readonly reflection: boolean;
+}
+
+/** A gRPC server that listens. */
+export interface GrpcServer {
+  /** Where it listens, with the port that it really has. */
+  readonly address: string;
+  /** Takes no new call, ends the watches and resolves when every call is answered, or at `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Starts the server. @throws Error when the address can not be had */
+export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
+  const { address, methods, pipeline, health, reflection } = options;
+  const server = new Server({ 'grpc.enable_channelz': 0, interceptors: [completeFrameworkStatus] });
+  for (const { path } of methods) server.register(path, adapt(path, pipeline), identity, identity, 'unary');
+  health.addWatchTo(server);
+  if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);
+  const port = await bind(server, address);
+  return {
+    address: address.startsWith('unix:') ? address : address.replace(/:\d+$/, `:${port}`),
+    async close(graceMs) {
+      health.close();
+      await shutDown(server, graceMs);
+    },
+  };
+}
+
+/** The messages stay bytes here: the pipeline decodes them, after the guard. */
+function identity(bytes: Buffer): Buffer {
+  return bytes;
+}
+
+/** The one place where a call of grpc-js becomes ours and its reply grpc-js's. */
+function adapt(path: string, pipeline: Pipeline): handleUnaryCall<Buffer, Buffer> {
+  return (call, callback) => {
+    const gone = new AbortController();
+    call.on('cancelled', () => {
+      gone.abort();
+    });
+    const deadline = Number(call.getDeadline());
+    void pipeline({
+      path,
+      message: call.request,
+      metadata: call.metadata,
+      deadline,
+      signal: gone.signal,
+    }).then(({ code, details, message, trailers }) => {
+      if (code === status.OK) callback(null, Buffer.from(message ?? []), trailers);
+      else callback({ code, details, metadata: trailers });
+    });
+  };
+}
+
+function bind(server: Server, address: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
+      if (error === null) resolve(port);
+      else reject(error);
+    });
+  });
+}
+
+function shutDown(server: Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      server.forceShutdown();
+      resolve();
+    }, graceMs);
+    server.tryShutdown(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

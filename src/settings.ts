@@ -1,0 +1,68 @@
+/** Every setting, as an environment variable, with its default; `undefined` where there is none. */
+export const SETTINGS = {
+  ROLE: 'all',
+  DATABASE_URL: 'sqlite:data/routes.db',
+  GRPC_ADDRESS: '127.0.0.1:50051',
+  HTTP_ADDRESS: '127.0.0.1:8080',
+  GRPC_UPSTREAM: undefined,
+  BASE_PATH: undefined,
+  JWT_SECRET: undefined,
+  JWT_PUBLIC_KEY_FILE: undefined,
+  JWT_JWKS_URL: undefined,
+  JWT_ISSUER: undefined,
+  JWT_AUDIENCE: undefined,
+  DUPLICATE_ROUTES: 'allow',
+  REFLECTION: 'on',
+  DEADLINE_MS: '5000',
+  LOG_LEVEL: 'info',
+} as const satisfies Record<string, string | undefined>;
+
+/** The name of a setting. */
+export type SettingName = keyof typeof SETTINGS;
+
+/** A name whose setting has a default. */
+type DefaultedName = {
+  [Name in SettingName]: (typeof SETTINGS)[Name] extends string ? Name : never;
+}[SettingName];
+
+/** Reads settings one by one and collects what is wrong with them. An empty value is no value. */
+export class SettingsReader {
+  /** A line for each problem. */
+  readonly problems: string[] = [];
+  readonly #env: NodeJS.ProcessEnv;
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.#env = env;
+  }
+
+  refuse(name: SettingName, problem: string): void {
+    this.problems.push(`${name} ${problem}`);
+  }
+
+  /** The value given, without the default. */
+  given(name: SettingName): string | undefined {
+    const value = this.#env[name];
+    return value === '' ? undefined : value;
+  }
+
+  text(name: DefaultedName): string {
+    return this.given(name) ?? SETTINGS[name];
+  }
+
+  oneOf<const Value extends string>(name: DefaultedName, values: readonly [Value, ...Value[]]): Value {
+    const text = this.text(name);
+    const value = values.find((candidate) => candidate === text);
+    if (value !== undefined) return value;
+    this.refuse(name, `is ${JSON.stringify(text)}; it must be one of ${values.join(', ')}.`);
+    return values[0];
+  }
+
+  /** A whole number in decimal digits. */
+  integer(name: DefaultedName, min: number, max: number): number {
+    const text = this.text(name);
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    this.refuse(name, `is ${JSON.stringify(text)}; it must be a whole number from ${min} to ${max}.`);
+    return min;
+  }
+}

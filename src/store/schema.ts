@@ -1,0 +1,17 @@
+import type { Knex } from 'knex';
+import type { DatabaseLocation } from './database.js';
+import { migrateUp, migrationStatus } from './migrations.js';
+
+/**
+ * Makes sure that the schema is the one this version needs. The embedded database is brought up to date;
+ * MySQL is left as it is, since many instances may share it.
+ *
+ * @throws Error with one line that names the command, when MySQL's schema is behind
+ */
+export async function ensureSchema(knex: Knex, { engine }: DatabaseLocation): Promise<void> {
+  const status = await migrationStatus(knex);
+  if (status.every(({ applied }) => applied)) return;
+  if (engine === 'mysql')
+    throw new Error('The schema of the database is behind. Bring it up to date with: npm run migrate');
+  await migrateUp(knex);
+}

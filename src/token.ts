@@ -1,0 +1,44 @@
+import { createSecretKey } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import jwt from 'jsonwebtoken';
+import { readTokens, type TokenKey } from './config.js';
+import { localSecret } from './local-secret.js';
+
+const USAGE = 'Usage: npm run --silent token -- --scope "routes:read routes:write" --sub NAME [--ttl 1h]';
+/** A number and its unit: seconds, minutes, hours or days. */
+const TTL = /^([1-9]\d{0,5})([smhd])$/;
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** Prints a token for the configured secret, or the one of the local mode, and nothing else. */
+function main(): void {
+  const { values } = parseArgs({
+    options: { scope: { type: 'string' }, sub: { type: 'string' }, ttl: { type: 'string', default: '1h' } },
+  });
+  const { scope, sub, ttl } = values;
+  const [, count, unit = ''] = TTL.exec(ttl) ?? [];
+  const unitSeconds = UNIT_SECONDS[unit];
+  if (scope === undefined || sub === undefined || sub === '' || unitSeconds === undefined)
+    throw new Error(USAGE);
+  const { key, issuer, audience } = readTokens(process.env);
+  const token = jwt.sign({ scope }, createSecretKey(Buffer.from(secretOf(key))), {
+    algorithm: 'HS256',
+    subject: sub,
+    issuer,
+    audience,
+    expiresIn: Number(count) * unitSeconds,
+  });
+  process.stdout.write(`${token}\n`);
+}
+
+function secretOf(key: TokenKey): string {
+  if (key.kind === 'local') return localSecret(key.file);
+  if (key.kind === 'secret') return key.secret;
+  throw new Error('A token can be made with JWT_SECRET only: of other keys the service has the public half.');
+}
+
+try {
+  main();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}
