@@ -72,5 +72,5 @@ function firstStrayCharacter(path: string): string | undefined {
 }
 
 function firstCharacter(text: string): string {
-  return String.fromCodePoint(text.codePointAt(0) ?? 0);
+  return String.fromCodePoint(Number(text.codePointAt(0)));
 }

@@ -11,7 +11,7 @@ const ER_OPTION_PREVENTS_STATEMENT = 1290;
 const ER_READ_ONLY_MODE = 1836;
 const ER_CONNECTION_KILLED = 1927;
 
-const AWAY_NUMBERS: ReadonlySet<unknown> = new Set([
+const AWAY_NUMBERS: ReadonlySet<number | string | undefined> = new Set([
   ER_CON_COUNT_ERROR,
   ER_SERVER_SHUTDOWN,
   ER_TOO_MANY_USER_CONNECTIONS,
@@ -22,7 +22,7 @@ const AWAY_NUMBERS: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Codes of Node's sockets, of mysql2 and of SQLite for a database that can't be reached or is busy. */
-const AWAY_CODES: ReadonlySet<unknown> = new Set([
+const AWAY_CODES: ReadonlySet<number | string | undefined> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EHOSTUNREACH',
@@ -56,18 +56,24 @@ export function isDeadlock(error: unknown): boolean {
  */
 export function translate(error: unknown): unknown {
   const { errno, code, name } = facts(error);
-  if (code === undefined && name !== 'KnexTimeoutError') return error;
+  const timedOut = name === 'KnexTimeoutError';
+  if (code === undefined && !timedOut) return error;
   const bare = new Error(
-    `The database answered ${[code ?? name, errno].filter((fact) => fact !== undefined).join(' ')}.`,
+    `The database answered ${code ?? 'with no free connection'} (${errno ?? 'no number'}).`,
   );
-  const away = AWAY_NUMBERS.has(errno) || AWAY_CODES.has(code) || name === 'KnexTimeoutError';
-  return away
-    ? new RegistryError('STORE_UNAVAILABLE', 'The store of routes is unavailable. Try again.', {
-        cause: bare,
-      })
-    : bare;
+  if (!timedOut && !AWAY_NUMBERS.has(errno) && !AWAY_CODES.has(code)) return bare;
+  return new RegistryError('STORE_UNAVAILABLE', 'The store of routes is unavailable. Try again.', {
+    cause: bare,
+  });
 }
 
-function facts(error: unknown): { errno?: unknown; code?: unknown; name?: unknown } {
+/** What drivers and Knex tell by their errors. */
+interface DriverError {
+  readonly errno?: number;
+  readonly code?: string;
+  readonly name?: string;
+}
+
+function facts(error: unknown): DriverError {
   return typeof error === 'object' && error !== null ? error : {};
 }

@@ -25,15 +25,7 @@ export class KnexRouteStore implements RouteStore {
   }
 
   async insert(entry: NewRoute, duplicates: 'allow' | 'reject'): Promise<InsertOutcome> {
-    const row = toRow(entry);
-    const conflict = await this.#tryInsert(row);
-    if (conflict === undefined) return { outcome: 'inserted' };
-    const repeated = await this.#findRepeated(entry);
-    if (repeated !== undefined) return { outcome: 'repeated', route: repeated };
-    const first = await this.findByShape(entry.shape);
-    if (first === undefined) throw translate(conflict);
-    if (duplicates === 'reject') return { outcome: 'duplicate', id: first };
-    return this.#insertWithoutShape({ ...row, shape: null }, entry);
+    return this.#insert(toRow(entry), entry, duplicates);
   }
 
   async find(id: string): Promise<Route | undefined> {
@@ -58,13 +50,17 @@ export class KnexRouteStore implements RouteStore {
     await answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1));
   }
 
-  /** A later route of its shape: the first one holds the shape in the unique index. */
-  async #insertWithoutShape(row: NewRouteRow, entry: NewRoute): Promise<InsertOutcome> {
+  async #insert(row: NewRouteRow, entry: NewRoute, duplicates: 'allow' | 'reject'): Promise<InsertOutcome> {
     const conflict = await this.#tryInsert(row);
     if (conflict === undefined) return { outcome: 'inserted' };
-    const repeated = await this.#findRepeated(entry);
-    if (repeated === undefined) throw translate(conflict);
-    return { outcome: 'repeated', route: repeated };
+    const { caller, requestId, shape } = entry;
+    const repeated = requestId === undefined ? undefined : await this.findByRequestId(caller, requestId);
+    if (repeated !== undefined) return { outcome: 'repeated', route: repeated };
+    const first = row.shape === null ? undefined : await this.findByShape(shape);
+    if (first === undefined) throw translate(conflict);
+    if (duplicates === 'reject') return { outcome: 'duplicate', id: first };
+    // The first route of a shape holds it in the unique index; a later one is stored without.
+    return this.#insert({ ...row, shape: null }, entry, duplicates);
   }
 
   /** Resolves with the error of the unique index that refused the row, if one did. */
@@ -78,10 +74,6 @@ export class KnexRouteStore implements RouteStore {
         if (!isDeadlock(error) || attempt === INSERT_ATTEMPTS) throw translate(error);
       }
     }
-  }
-
-  async #findRepeated({ caller, requestId }: NewRoute): Promise<Route | undefined> {
-    return requestId === undefined ? undefined : this.findByRequestId(caller, requestId);
   }
 
   async #first(where: Partial<NewRouteRow>): Promise<Route | undefined> {

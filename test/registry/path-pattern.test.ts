@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { checkPath } from '../../src/registry/path-pattern.js';
+
+describe('a valid path pattern', () => {
+  it.each([
+    ['the root', '/'],
+    ['a segment', '/users'],
+    ['a final slash', '/users/'],
+    ['a parameter', '/users/:id'],
+    ['two parameters', '/users/:id/tasks/:task_id'],
+    ['a parameter that begins with an underscore', '/:_id'],
+    ['names that differ by case', '/:id/:Id'],
+    ['every character of RFC 3986', "/AZaz09-._~!$&'()*+,;=:@"],
+    ['an escape', '/caf%C3%a9'],
+    ['an escaped slash', '/a%2Fb'],
+    ['a colon within a segment', '/a:b'],
+    ['dots within a segment', '/a.b/...'],
+    ['2048 characters', `/${'a'.repeat(2047)}`],
+  ])('%s has no problem', (_, path) => {
+    expect(checkPath(path)).toEqual([]);
+  });
+});
+
+describe('an invalid path pattern', () => {
+  it.each([
+    [
+      'no path',
+      '',
+      ['Is empty or missing. Give a path pattern of 1 to 2048 characters that begins with "/".'],
+    ],
+    ['2049 characters', `/${'a'.repeat(2048)}`, ['Has 2049 characters. 1 to 2048 are allowed.']],
+    ['2049 characters of two code units', '😀'.repeat(2049), ['Has 2049 characters. 1 to 2048 are allowed.']],
+    ['no slash at the start', 'users', ['Begins with "u". It must begin with "/".']],
+    [
+      'a blank',
+      '/a b',
+      ['Has the character " ", which RFC 3986 does not allow in a path. Percent-encode it.'],
+    ],
+    [
+      'a query',
+      '/a?b',
+      ['Has the character "?", which RFC 3986 does not allow in a path. Percent-encode it.'],
+    ],
+    [
+      'a fragment',
+      '/a#b',
+      ['Has the character "#", which RFC 3986 does not allow in a path. Percent-encode it.'],
+    ],
+    [
+      'a brace',
+      '/{id}',
+      ['Has the character "{", which RFC 3986 does not allow in a path. Percent-encode it.'],
+    ],
+    [
+      'a letter beyond ASCII',
+      '/é',
+      ['Has the character "é", which RFC 3986 does not allow in a path. Percent-encode it.'],
+    ],
+    [
+      'an emoji',
+      '/😀',
+      ['Has the character "😀", which RFC 3986 does not allow in a path. Percent-encode it.'],
+    ],
+    [
+      'a NUL',
+      '/\0',
+      ['Has the character "\\u0000", which RFC 3986 does not allow in a path. Percent-encode it.'],
+    ],
+    [
+      'an escape of one digit',
+      '/%2',
+      ['Has a "%" that two hexadecimal digits do not follow. Write a literal one as "%25".'],
+    ],
+    [
+      'an escape of other letters',
+      '/%zz',
+      ['Has a "%" that two hexadecimal digits do not follow. Write a literal one as "%25".'],
+    ],
+    [
+      'an empty segment',
+      '/a//b',
+      ['Has an empty segment ("//"). Only the segment after a final "/" may be empty.'],
+    ],
+    ['two slashes', '//', ['Has an empty segment ("//"). Only the segment after a final "/" may be empty.']],
+    ['a dot segment', '/a/./b', ['Has the segment ".". Segments "." and ".." are not allowed.']],
+    ['a segment of two dots', '/..', ['Has the segment "..". Segments "." and ".." are not allowed.']],
+    [
+      'a parameter without a name',
+      '/:',
+      [
+        'Has the parameter ":". A parameter is ":" and a name of ASCII letters, digits and "_" that does not begin with a digit.',
+      ],
+    ],
+    [
+      'a parameter that begins with a digit',
+      '/:1a',
+      [
+        'Has the parameter ":1a". A parameter is ":" and a name of ASCII letters, digits and "_" that does not begin with a digit.',
+      ],
+    ],
+    [
+      'a parameter with a suffix',
+      '/:id.json',
+      [
+        'Has the parameter ":id.json". A parameter is ":" and a name of ASCII letters, digits and "_" that does not begin with a digit.',
+      ],
+    ],
+    ['a name twice', '/:id/x/:id', ['Has the parameter ":id" more than once. Each name may occur once.']],
+  ])('%s is named', (_, path, problems) => {
+    expect(checkPath(path)).toEqual(problems);
+  });
+
+  it('has all its problems named at once', () => {
+    expect(checkPath('a b//../:1/:id/:id')).toHaveLength(6);
+  });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import type { InsertOutcome, RouteStore } from '../../src/registry/route-store.js';
+import { type CreateCommand, Registry } from '../../src/registry/registry.js';
+import type { Route } from '../../src/registry/route.js';
+
+const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+const ID = '019b7c1e-0e6e-7000-8000-000000000001';
+const EARLIER: Route = {
+  id: '019b7c1e-0000-7000-8000-000000000000',
+  method: 'GET',
+  path: '/users/:id',
+  middleware: ['log'],
+  handler: 'getUser',
+  createdAt: new Date(NOW_MS - 1000),
+};
+const { method, path, middleware, handler } = EARLIER;
+const COMMAND: CreateCommand = {
+  definition: { method, path, middleware, handler },
+  caller: 'me',
+  requestIds: [],
+};
+
+/** A store that answers as it is told; the real ones have a suite of their own. */
+function storeThat(answers: Partial<RouteStore>): RouteStore {
+  const empty: RouteStore = {
+    insert: () => Promise.resolve<InsertOutcome>({ outcome: 'inserted' }),
+    find: () => Promise.resolve(undefined),
+    findByRequestId: () => Promise.resolve(undefined),
+    findByShape: () => Promise.resolve(undefined),
+    ping: () => Promise.resolve(),
+  };
+  return { ...empty, ...answers };
+}
+
+function registryOver(answers: Partial<RouteStore>, duplicates: 'allow' | 'reject' = 'allow'): Registry {
+  return new Registry({ store: storeThat(answers), duplicates, now: () => NOW_MS, newId: () => ID });
+}
+
+describe('create', () => {
+  it('returns the definition with the id and the time that the service gave it', async () => {
+    await expect(registryOver({}).create(COMMAND)).resolves.toEqual({
+      ...COMMAND.definition,
+      id: ID,
+      createdAt: new Date(NOW_MS),
+    });
+  });
+
+  it('returns the first route when the same request id comes with the same definition', async () => {
+    const registry = registryOver({ insert: () => Promise.resolve({ outcome: 'repeated', route: EARLIER }) });
+    await expect(registry.create({ ...COMMAND, requestIds: ['k'] })).resolves.toEqual(EARLIER);
+  });
+
+  it('refuses a request id that was used for another definition', async () => {
+    const registry = registryOver({
+      insert: () => Promise.resolve({ outcome: 'repeated', route: { ...EARLIER, handler: 'other' } }),
+    });
+    await expect(registry.create({ ...COMMAND, requestIds: ['k'] })).rejects.toMatchObject({
+      reason: 'REQUEST_ID_REUSED',
+    });
+  });
+
+  it('refuses a duplicate with the id of the first route', async () => {
+    const registry = registryOver({
+      insert: () => Promise.resolve({ outcome: 'duplicate', id: EARLIER.id }),
+    });
+    await expect(registry.create(COMMAND)).rejects.toMatchObject({
+      reason: 'ROUTE_EXISTS',
+      metadata: { route_id: EARLIER.id },
+    });
+  });
+
+  it('names the fields of the request, those of the route and the request id together', async () => {
+    const definition = { ...COMMAND.definition, method: '', middleware: [''] };
+    await expect(
+      registryOver({}).create({ ...COMMAND, definition, requestIds: ['a b'] }),
+    ).rejects.toMatchObject({
+      reason: 'ROUTE_INVALID',
+      message: 'The request is not valid: route.method, route.middleware[0], request_id.',
+      violations: [{ field: 'route.method' }, { field: 'route.middleware[0]' }, { field: 'request_id' }],
+    });
+  });
+
+  it.each([
+    ['empty', ['']],
+    ['of 129 characters', ['k'.repeat(129)]],
+    ['with a blank', ['a b']],
+    ['beyond ASCII', ['é']],
+    ['given twice with different values', ['a', 'b']],
+  ])('refuses a request id that is %s', async (_, requestIds) => {
+    await expect(registryOver({}).create({ ...COMMAND, requestIds })).rejects.toMatchObject({
+      reason: 'ROUTE_INVALID',
+      violations: [{ field: 'request_id' }],
+    });
+  });
+
+  it('takes a request id of 128 characters, given twice with the same value', async () => {
+    const requestIds = ['~'.repeat(128), '~'.repeat(128)];
+    await expect(registryOver({}).create({ ...COMMAND, requestIds })).resolves.toMatchObject({ id: ID });
+  });
+});
+
+describe('check', () => {
+  it('returns the definition and stores nothing', async () => {
+    const registry = registryOver({ insert: () => Promise.reject(new Error('stored')) });
+    await expect(registry.check(COMMAND)).resolves.toEqual(COMMAND.definition);
+  });
+
+  it('reports violations as create does', async () => {
+    const definition = { ...COMMAND.definition, handler: '' };
+    await expect(registryOver({}).check({ ...COMMAND, definition })).rejects.toMatchObject({
+      reason: 'ROUTE_INVALID',
+    });
+  });
+
+  it('finds a duplicate while duplicates are refused', async () => {
+    const registry = registryOver({ findByShape: () => Promise.resolve(EARLIER.id) }, 'reject');
+    await expect(registry.check(COMMAND)).rejects.toMatchObject({ reason: 'ROUTE_EXISTS' });
+  });
+
+  it('passes a first route of its shape while duplicates are refused', async () => {
+    await expect(registryOver({}, 'reject').check(COMMAND)).resolves.toEqual(COMMAND.definition);
+  });
+
+  it('finds a request id that was used for another definition', async () => {
+    const registry = registryOver({ findByRequestId: () => Promise.resolve({ ...EARLIER, path: '/other' }) });
+    await expect(registry.check({ ...COMMAND, requestIds: ['k'] })).rejects.toMatchObject({
+      reason: 'REQUEST_ID_REUSED',
+    });
+  });
+
+  it('passes a repeat of a create, even while duplicates are refused', async () => {
+    const registry = registryOver(
+      { findByRequestId: () => Promise.resolve(EARLIER), findByShape: () => Promise.resolve(EARLIER.id) },
+      'reject',
+    );
+    await expect(registry.check({ ...COMMAND, requestIds: ['k'] })).resolves.toEqual(COMMAND.definition);
+  });
+});
+
+describe('get', () => {
+  it('returns the route', async () => {
+    await expect(registryOver({ find: () => Promise.resolve(EARLIER) }).get(EARLIER.id)).resolves.toEqual(
+      EARLIER,
+    );
+  });
+
+  it('refuses an empty id', async () => {
+    await expect(registryOver({}).get('')).rejects.toMatchObject({
+      reason: 'ROUTE_INVALID',
+      violations: [{ field: 'route_id' }],
+    });
+  });
+
+  it('does not find an id that the service did not issue', async () => {
+    await expect(registryOver({}).get('x\n')).rejects.toMatchObject({
+      reason: 'ROUTE_NOT_FOUND',
+      message: 'There is no route with the id "x\\n".',
+    });
+  });
+});

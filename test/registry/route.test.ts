@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { checkDefinition, type RouteDefinition, sameDefinition, shapeOf } from '../../src/registry/route.js';
+
+const VALID: RouteDefinition = {
+  method: 'GET',
+  path: '/users/:id',
+  middleware: ['authenticate'],
+  handler: 'getUser',
+};
+
+function fieldsOf(change: Partial<RouteDefinition>): string[] {
+  return checkDefinition({ ...VALID, ...change }).map(({ field }) => field);
+}
+
+describe('a valid definition', () => {
+  it.each<[string, Partial<RouteDefinition>]>([
+    ['the plain one', {}],
+    ['a method of one character', { method: 'X' }],
+    ['a method of 32 characters', { method: 'M'.repeat(32) }],
+    ['a method in lower case, which is another method than in upper case', { method: 'get' }],
+    ['a method of every token character', { method: "!#$%&'*+-.^_`|~09AZaz" }],
+    ['no middleware', { middleware: [] }],
+    ['64 middleware', { middleware: Array<string>(64).fill('log') }],
+    ['a handler of 255 characters that take four bytes each', { handler: '😀'.repeat(255) }],
+    ['a middleware name of 255 characters that take four bytes each', { middleware: ['😀'.repeat(255)] }],
+    ['a blank within a name', { handler: 'get user' }],
+    ['an emoji of several code points', { handler: '👩‍👩‍👧' }],
+  ])('%s has no violation', (_, change) => {
+    expect(checkDefinition({ ...VALID, ...change })).toEqual([]);
+  });
+});
+
+describe('an invalid definition', () => {
+  it.each<[string, Partial<RouteDefinition>, string[]]>([
+    ['an empty method', { method: '' }, ['method']],
+    ['a method of 33 characters', { method: 'M'.repeat(33) }, ['method']],
+    ['a method with a blank', { method: 'GE T' }, ['method']],
+    ['a method with a line break at its end', { method: 'GET\n' }, ['method']],
+    ['a method beyond ASCII', { method: 'GÉT' }, ['method']],
+    ['an empty path', { path: '' }, ['path']],
+    ['65 middleware', { middleware: Array<string>(65).fill('log') }, ['middleware']],
+    ['an empty middleware name', { middleware: ['log', ''] }, ['middleware[1]']],
+    ['an empty handler', { handler: '' }, ['handler']],
+    ['a handler of 256 characters', { handler: 'h'.repeat(256) }, ['handler']],
+    ['a handler of 256 characters that take four bytes each', { handler: '😀'.repeat(256) }, ['handler']],
+    ['a NUL', { handler: 'a\0b' }, ['handler']],
+    ['a control character of the upper range', { handler: 'a\u0085b' }, ['handler']],
+    ['a lone surrogate', { handler: 'a\ud800b' }, ['handler']],
+    ['a blank before', { handler: ' h' }, ['handler']],
+    ['a blank behind', { middleware: ['h '] }, ['middleware[0]']],
+    ['a no-break space behind', { handler: 'h\u00a0' }, ['handler']],
+    ['a tab behind is a control character and a blank', { handler: 'h\t' }, ['handler', 'handler']],
+  ])('%s is named', (_, change, fields) => {
+    expect(fieldsOf(change)).toEqual(fields);
+  });
+
+  it('reports every violation at once, in the order of the fields', () => {
+    expect(fieldsOf({ method: '', path: 'x', middleware: ['', 'ok', ' '], handler: '' })).toEqual([
+      'method',
+      'path',
+      'middleware[0]',
+      'middleware[2]',
+      'handler',
+    ]);
+  });
+
+  it('says what came and what is allowed', () => {
+    expect(checkDefinition({ ...VALID, method: 'GE T', handler: 'h'.repeat(256) })).toEqual([
+      {
+        field: 'method',
+        description: `Is "GE T". It must be a token (RFC 9110): ASCII letters, digits and any of !#$%&'*+-.^_\`|~`,
+      },
+      { field: 'handler', description: 'Has 256 characters. 1 to 255 are allowed.' },
+    ]);
+  });
+
+  it('shows invisible characters escaped and long values cut', () => {
+    const [violation] = checkDefinition({ ...VALID, handler: `\u0007\u202e${'x'.repeat(60)}` });
+    expect(violation?.description).toBe(
+      `Is "\\u0007\\u202e${'x'.repeat(38)}…". Control characters are not allowed.`,
+    );
+  });
+});
+
+describe('two definitions', () => {
+  it.each<[string, Partial<RouteDefinition>]>([
+    ['another method', { method: 'POST' }],
+    ['another path', { path: '/users/:user' }],
+    ['another handler', { handler: 'GetUser' }],
+    ['more middleware', { middleware: ['authenticate', 'log'] }],
+    ['other middleware', { middleware: ['log'] }],
+  ])('with %s are not the same', (_, change) => {
+    expect(sameDefinition(VALID, { ...VALID, ...change })).toBe(false);
+  });
+
+  it('with equal fields are the same', () => {
+    expect(sameDefinition(VALID, { ...VALID, middleware: [...VALID.middleware] })).toBe(true);
+  });
+
+  it.each([
+    ['parameters of other names', '/tasks/:id', '/tasks/:task_id'],
+    ['several parameters', '/a/:x/:y/c', '/a/:y/:x/c'],
+  ])('with %s are duplicates', (_, one, other) => {
+    expect(shapeOf({ ...VALID, path: one })).toBe(shapeOf({ ...VALID, path: other }));
+  });
+
+  it.each([
+    ['a final slash', '/tasks', '/tasks/'],
+    ['another case', '/tasks', '/Tasks'],
+    ['a parameter in place of a name', '/tasks/id', '/tasks/:id'],
+    ['a colon within a segment', '/tasks/a:b', '/tasks/a:c'],
+  ])('that differ by %s are no duplicates', (_, one, other) => {
+    expect(shapeOf({ ...VALID, path: one })).not.toBe(shapeOf({ ...VALID, path: other }));
+  });
+
+  it('with other methods are no duplicates', () => {
+    expect(shapeOf(VALID)).not.toBe(shapeOf({ ...VALID, method: 'get' }));
+  });
+});

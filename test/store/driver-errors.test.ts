@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { RegistryError } from '../../src/registry/errors.js';
+import { openDatabase } from '../../src/store/database.js';
+import { translate } from '../../src/store/driver-errors.js';
+import { KnexRouteStore } from '../../src/store/knex-route-store.js';
+import { freePort } from '../support/free-port.js';
+
+describe('a database that is away', () => {
+  it('makes every method fail with STORE_UNAVAILABLE and says nothing of hosts or statements', async () => {
+    const port = await freePort();
+    const knex = openDatabase({
+      engine: 'mysql',
+      host: '127.0.0.1',
+      port,
+      user: 'u',
+      password: 'p',
+      database: 'd',
+    });
+    const store = new KnexRouteStore(knex);
+    const id = '019b7c1e-0e6e-7000-8000-000000000001';
+    const route = { id, method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: new Date(0) };
+    const calls = [
+      () => store.ping(),
+      () => store.find(id),
+      () => store.findByRequestId('me', 'k'),
+      () => store.findByShape('GET /'),
+      () => store.insert({ route, caller: 'me', requestId: 'k', shape: 'GET /' }, 'allow'),
+    ];
+    const results = await Promise.allSettled(calls.map((call) => call()));
+    expect(results).toEqual(
+      calls.map(() => ({
+        status: 'rejected',
+        reason: expect.objectContaining({
+          reason: 'STORE_UNAVAILABLE',
+          message: 'The store of routes is unavailable. Try again.',
+          cause: new Error('The database answered ECONNREFUSED (-111).'),
+        }) as unknown,
+      })),
+    );
+    await knex.destroy();
+  });
+});
+
+describe('an error of a driver', () => {
+  it.each([
+    ['a lost connection', { code: 'PROTOCOL_CONNECTION_LOST' }],
+    ['too many connections', { code: 'ER_CON_COUNT_ERROR', errno: 1040 }],
+    ['a server that shuts down', { code: 'ER_SERVER_SHUTDOWN', errno: 1053 }],
+    ['a lock that is not given in time', { code: 'ER_LOCK_WAIT_TIMEOUT', errno: 1205 }],
+    ['a server that only reads', { code: 'ER_OPTION_PREVENTS_STATEMENT', errno: 1290 }],
+    ['a busy embedded database', { code: 'SQLITE_BUSY' }],
+    ['no free connection in time', { name: 'KnexTimeoutError' }],
+  ])('%s means that the store is unavailable', (_, facts) => {
+    expect(translate(Object.assign(new Error('insert into …'), facts))).toBeInstanceOf(RegistryError);
+  });
+
+  it('that nobody foresaw keeps its code and loses statement and values', () => {
+    const error = Object.assign(new Error("insert into `routes` … - Data too long: 'secret'"), {
+      code: 'ER_DATA_TOO_LONG',
+      errno: 1406,
+    });
+    expect(translate(error)).toEqual(new Error('The database answered ER_DATA_TOO_LONG (1406).'));
+  });
+
+  it.each([[new TypeError('a mistake of ours')], ['a string'], [null], [undefined]])(
+    'is told apart from %s, which stays as it is',
+    (error) => {
+      expect(translate(error)).toBe(error);
+    },
+  );
+});

@@ -1,0 +1,92 @@
+import type { Knex } from 'knex';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readDatabase } from '../../src/config.js';
+import { openDatabase } from '../../src/store/database.js';
+import { migrateDown, migrateUp, migrationStatus } from '../../src/store/migrations.js';
+import { ensureSchema } from '../../src/store/schema.js';
+import { type Database, engines } from '../support/engines.js';
+
+const NAMES = ['0001-routes'];
+
+describe.each(engines)('the migrations on $name', (engine) => {
+  let database: Database;
+  let knex: Knex;
+
+  beforeEach(async () => {
+    database = await engine.createDatabase();
+    knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+  });
+
+  afterEach(async () => {
+    await knex.destroy();
+    await database.drop();
+  });
+
+  it('run up, down and up again', async () => {
+    await expect(migrateUp(knex)).resolves.toEqual(NAMES);
+    await expect(migrateDown(knex)).resolves.toEqual(NAMES);
+    await expect(knex.schema.hasTable('routes')).resolves.toBe(false);
+    await expect(migrateUp(knex)).resolves.toEqual(NAMES);
+    await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
+  });
+
+  it('run once', async () => {
+    await migrateUp(knex);
+    await expect(migrateUp(knex)).resolves.toEqual([]);
+  });
+
+  it('tell what the database has, and change nothing by it', async () => {
+    await expect(migrationStatus(knex)).resolves.toEqual([{ name: '0001-routes', applied: false }]);
+    await expect(knex.schema.hasTable('knex_migrations')).resolves.toBe(false);
+    await migrateUp(knex);
+    await expect(migrationStatus(knex)).resolves.toEqual([{ name: '0001-routes', applied: true }]);
+  });
+});
+
+describe('an embedded database', () => {
+  it('is brought up to date at start', async () => {
+    const knex = openDatabase({ engine: 'sqlite', file: ':memory:' });
+    await ensureSchema(knex, { engine: 'sqlite', file: ':memory:' });
+    await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
+    await knex.destroy();
+  });
+});
+
+describe.each(engines.slice(1))('a database on $name', (engine) => {
+  let database: Database;
+  let knex: Knex;
+  let location: ReturnType<typeof readDatabase>;
+
+  beforeEach(async () => {
+    database = await engine.createDatabase();
+    location = readDatabase({ DATABASE_URL: database.url });
+    knex = openDatabase(location);
+  });
+
+  afterEach(async () => {
+    await knex.destroy();
+    await database.drop();
+  });
+
+  it('whose schema is behind is refused with the command that helps', async () => {
+    await expect(ensureSchema(knex, location)).rejects.toThrow(
+      'The schema of the database is behind. Bring it up to date with: npm run migrate',
+    );
+    await expect(knex.schema.hasTable('routes')).resolves.toBe(false);
+  });
+
+  it('whose schema is up to date is accepted', async () => {
+    await migrateUp(knex);
+    await expect(ensureSchema(knex, location)).resolves.toBeUndefined();
+  });
+
+  it('keeps text as utf8mb4 whatever its default is', async () => {
+    await migrateUp(knex);
+    const rows = (await knex('information_schema.columns')
+      .where({ table_schema: knex.raw('database()'), table_name: 'routes' })
+      .whereNotNull('character_set_name')
+      .select({ charset: 'character_set_name', collation: 'collation_name' })
+      .distinct()) as unknown;
+    expect(rows).toEqual([{ charset: 'utf8mb4', collation: 'utf8mb4_bin' }]);
+  });
+});

@@ -1,0 +1,225 @@
+import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readDatabase } from '../../src/config.js';
+import type { NewRoute } from '../../src/registry/route-store.js';
+import type { Route } from '../../src/registry/route.js';
+import { shapeOf } from '../../src/registry/route.js';
+import { openDatabase } from '../../src/store/database.js';
+import { KnexRouteStore } from '../../src/store/knex-route-store.js';
+import { migrateUp } from '../../src/store/migrations.js';
+import { type Database, engines } from '../support/engines.js';
+import { uuidAt } from '../support/ids.js';
+
+const CREATED_AT = new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
+
+function routeOf(change: Partial<Route> = {}): Route {
+  return {
+    id: uuidAt(CREATED_AT.getTime()),
+    method: 'GET',
+    path: `/${randomBytes(8).toString('hex')}`,
+    middleware: [],
+    handler: 'h',
+    createdAt: CREATED_AT,
+    ...change,
+  };
+}
+
+function entryOf(change: Partial<Route> = {}, rest: Partial<NewRoute> = {}): NewRoute {
+  const route = routeOf(change);
+  return { route, caller: 'me', requestId: undefined, shape: shapeOf(route), ...rest };
+}
+
+describe.each(engines)('the store on $name', (engine) => {
+  let database: Database;
+  let knex: Knex;
+  let otherKnex: Knex;
+  let store: KnexRouteStore;
+  /** Another instance of the service on the same database. */
+  let otherStore: KnexRouteStore;
+
+  beforeAll(async () => {
+    database = await engine.createDatabase();
+    const location = readDatabase({ DATABASE_URL: database.url });
+    knex = openDatabase(location);
+    otherKnex = openDatabase(location);
+    await migrateUp(knex);
+    store = new KnexRouteStore(knex);
+    otherStore = new KnexRouteStore(otherKnex);
+  });
+
+  afterAll(async () => {
+    await knex.destroy();
+    await otherKnex.destroy();
+    await database.drop();
+  });
+
+  it('answers a ping', async () => {
+    await expect(store.ping()).resolves.toBeUndefined();
+  });
+
+  it.each<[string, Partial<Route>]>([
+    ['the plainest route', {}],
+    ['four-byte characters', { handler: '😀𝒳', middleware: ['👩‍👩‍👧', '𐍈'] }],
+    [
+      '64 middleware, repeats and order kept',
+      { middleware: Array.from({ length: 64 }, (_, i) => `m${(i * 7) % 60}`) },
+    ],
+    [
+      'the longest values',
+      { method: 'M'.repeat(32), path: `/${'p'.repeat(2047)}`, handler: '😀'.repeat(255) },
+    ],
+    ['64 middleware of 255 four-byte characters', { middleware: Array<string>(64).fill('😀'.repeat(255)) }],
+    [
+      'quotes, backslashes and line separators',
+      { handler: `'"\\%_\u2028;--`, middleware: ['\\', '"', "'", '\\n'] },
+    ],
+    ['composed and decomposed letters, which stay apart', { handler: '\u00e9', middleware: ['e\u0301'] }],
+    ['blanks within', { handler: 'a  b', middleware: ['a b'] }],
+    ['the first millisecond of a second', { createdAt: new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 0)) }],
+    ['the last millisecond of a year', { createdAt: new Date(Date.UTC(2026, 11, 31, 23, 59, 59, 999)) }],
+    ['an hour that summer time skips in Europe', { createdAt: new Date(Date.UTC(2026, 2, 29, 1, 30)) }],
+    ['a time beyond 2038', { createdAt: new Date(Date.UTC(2100, 0, 1)) }],
+  ])('gives back %s as it was stored', async (_, change) => {
+    const entry = entryOf(change);
+    await expect(store.insert(entry, 'allow')).resolves.toEqual({ outcome: 'inserted' });
+    await expect(otherStore.find(entry.route.id)).resolves.toEqual(entry.route);
+  });
+
+  it.each([
+    ['of no route', uuidAt(0)],
+    ['that is no UUID', 'x'],
+    ['that is empty', ''],
+    ['with a blank behind', `${uuidAt(0)} `],
+    ['that looks like SQL', "' OR 1=1 --"],
+  ])('finds nothing under an identifier %s', async (_, id) => {
+    await expect(store.find(id)).resolves.toBeUndefined();
+  });
+
+  it('finds nothing under an identifier in another form than the one it gave', async () => {
+    const entry = entryOf();
+    await store.insert(entry, 'allow');
+    const { id } = entry.route;
+    const forms = [id.toUpperCase(), `{${id}}`, id.replaceAll('-', ''), `urn:uuid:${id}`, ` ${id}`];
+    await expect(Promise.all(forms.map((form) => store.find(form)))).resolves.toEqual(
+      forms.map(() => undefined),
+    );
+  });
+
+  it('stores one route for concurrent inserts with one caller and request id, from two instances', async () => {
+    const requestId = randomBytes(8).toString('hex');
+    const inserts = Array.from({ length: 50 }, async (_, index) => {
+      const entry = entryOf({}, { requestId });
+      const result = await (index % 2 === 0 ? store : otherStore).insert(entry, 'allow');
+      return result.outcome === 'repeated'
+        ? { ...result, id: result.route.id }
+        : { ...result, id: entry.route.id };
+    });
+    const results = await Promise.all(inserts);
+    expect(results.filter(({ outcome }) => outcome === 'inserted')).toHaveLength(1);
+    expect(results.filter(({ outcome }) => outcome === 'repeated')).toHaveLength(49);
+    expect(new Set(results.map(({ id }) => id)).size).toBe(1);
+  });
+
+  it.each([
+    ['another caller', 'you', 'key'],
+    ['a caller who differs by case', 'Me', 'key'],
+    ['a caller with a blank behind', 'me ', 'key'],
+    ['a caller with an accent', 'mé', 'key'],
+    ['a request id that differs by case', 'me', 'KEY'],
+    ['a border between the two at another place', 'mek', 'ey'],
+  ])('does not take %s for a repeat', async (_, caller, requestId) => {
+    await store.insert(entryOf({}, { caller: 'me', requestId: 'key' }), 'allow');
+    await expect(store.insert(entryOf({}, { caller, requestId }), 'allow')).resolves.toEqual({
+      outcome: 'inserted',
+    });
+  });
+
+  it('finds a route by its caller and request id', async () => {
+    const entry = entryOf({}, { caller: 'müller@example', requestId: 'find-me' });
+    await store.insert(entry, 'allow');
+    await expect(otherStore.findByRequestId('müller@example', 'find-me')).resolves.toEqual(entry.route);
+    await expect(otherStore.findByRequestId('müller@example', 'find-you')).resolves.toBeUndefined();
+  });
+
+  it('stores many routes without request id for one caller', async () => {
+    await store.insert(entryOf(), 'allow');
+    await expect(store.insert(entryOf(), 'allow')).resolves.toEqual({ outcome: 'inserted' });
+  });
+
+  it('stores one route for concurrent inserts of one shape while duplicates are refused', async () => {
+    const path = `/${randomBytes(8).toString('hex')}`;
+    const inserts = Array.from({ length: 50 }, async (_, index) => {
+      const entry = entryOf({ path: `${path}/:p${index}` });
+      const result = await (index % 2 === 0 ? store : otherStore).insert(entry, 'reject');
+      return result.outcome === 'inserted' ? { ...result, id: entry.route.id } : result;
+    });
+    const results = await Promise.all(inserts);
+    const [first] = results.filter(({ outcome }) => outcome === 'inserted');
+    const duplicates = results.filter(({ outcome }) => outcome === 'duplicate');
+    expect(duplicates).toHaveLength(49);
+    expect(duplicates).toEqual(
+      duplicates.map(() => ({ outcome: 'duplicate', id: first && 'id' in first && first.id })),
+    );
+  });
+
+  it('refuses a duplicate of a route that was stored while duplicates were allowed', async () => {
+    const first = entryOf({ path: '/earlier/:id' });
+    await store.insert(first, 'allow');
+    await expect(store.insert(entryOf({ path: '/earlier/:key' }), 'reject')).resolves.toEqual({
+      outcome: 'duplicate',
+      id: first.route.id,
+    });
+  });
+
+  it('stores duplicates while they are allowed, and knows the first', async () => {
+    const first = entryOf({ path: '/twice/:id' });
+    const second = entryOf({ path: '/twice/:key' });
+    await expect(store.insert(first, 'allow')).resolves.toEqual({ outcome: 'inserted' });
+    await expect(store.insert(second, 'allow')).resolves.toEqual({ outcome: 'inserted' });
+    await expect(store.find(second.route.id)).resolves.toEqual(second.route);
+    await expect(store.findByShape(first.shape)).resolves.toBe(first.route.id);
+    await expect(store.findByShape('GET /never')).resolves.toBeUndefined();
+  });
+
+  it('looks at the request id before the shape', async () => {
+    const first = entryOf({ path: '/retried/:id' }, { requestId: 'retried' });
+    await store.insert(first, 'reject');
+    const again = entryOf({ path: '/retried/:id' }, { requestId: 'retried' });
+    await expect(store.insert(again, 'reject')).resolves.toEqual({ outcome: 'repeated', route: first.route });
+  });
+
+  it('takes a duplicate with a request id as a repeat when it comes again', async () => {
+    await store.insert(entryOf({ path: '/both/:id' }), 'allow');
+    const second = entryOf({ path: '/both/:id' }, { requestId: 'both' });
+    await expect(store.insert(second, 'allow')).resolves.toEqual({ outcome: 'inserted' });
+    const again = entryOf({ path: '/both/:id' }, { requestId: 'both' });
+    await expect(store.insert(again, 'allow')).resolves.toEqual({ outcome: 'repeated', route: second.route });
+  });
+
+  it('stores one route for concurrent repeats of a duplicate', async () => {
+    await store.insert(entryOf({ path: '/often/:id' }), 'allow');
+    const inserts = Array.from({ length: 20 }, (_, index) =>
+      (index % 2 === 0 ? store : otherStore).insert(
+        entryOf({ path: '/often/:id' }, { requestId: 'often' }),
+        'allow',
+      ),
+    );
+    const outcomes = (await Promise.all(inserts)).map(({ outcome }) => outcome);
+    expect(outcomes.filter((outcome) => outcome === 'inserted')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'repeated')).toHaveLength(19);
+  });
+
+  it('never stores a second route under one identifier', async () => {
+    const entry = entryOf();
+    await store.insert(entry, 'allow');
+    await expect(store.insert(entryOf({ id: entry.route.id, handler: 'other' }), 'allow')).rejects.toThrow(
+      /^The database answered/,
+    );
+    await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
+  });
+
+  it('stores nothing under an identifier that is no canonical UUID', async () => {
+    await expect(store.insert(entryOf({ id: 'X' }), 'allow')).rejects.toThrow('canonical UUID');
+  });
+});
