@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { v7 as uuidV7 } from 'uuid';
 import { createAuthenticator, type VerificationKey } from './auth/authenticator.js';
 import type { Config, GrpcConfig, HttpConfig, TokenKey } from './config.js';
-import { openChannel } from './gateway/channel-upstream.js';
+import { channelUpstream } from './gateway/channel-upstream.js';
 import { createGateway } from './gateway/gateway.js';
 import type { Upstream } from './gateway/upstream.js';
 import { descriptorSet } from './gen/descriptor-set.js';
@@ -101,9 +101,8 @@ async function startHttp(
   opened: Closer[],
 ): Promise<string> {
   const upstream = openUpstream(target, pipeline, opened);
-  const server = createServer(
-    createGateway({ descriptorSet, upstream, basePath, deadlineMs, realm: REALM, log: logger }),
-  );
+  const gateway = createGateway({ descriptorSet, upstream, basePath, deadlineMs, realm: REALM, log: logger });
+  const server = createServer(gateway.onRequest).on('clientError', gateway.onClientError);
   const address = await listen(server, host, port);
   opened.push(() => closeHttp(server));
   return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}${basePath}`;
@@ -117,7 +116,7 @@ function openUpstream(
 ): Upstream {
   if (target === undefined && pipeline !== undefined) return { unary: pipeline };
   if (target === undefined) throw new Error('The gateway has no gRPC server to call.');
-  const channel = openChannel(target);
+  const channel = channelUpstream(target);
   opened.push(() => {
     channel.close();
   });

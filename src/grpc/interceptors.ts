@@ -55,17 +55,19 @@ function logging({ logger, now }: InterceptorOptions): Interceptor {
       durationMs: now() - started,
     };
     if (reply.code === status.OK) logger.debug(entry, 'call answered');
-    else logger.info({ ...entry, details: reply.details }, 'call refused');
+    else logger.info({ ...entry, reason: context.reason }, 'call refused');
     return reply;
   };
 }
 
 function sealing({ logger }: InterceptorOptions): Interceptor {
-  return async ({ requestId }, next) => {
+  return async (context, next) => {
     try {
       return await next();
     } catch (error) {
+      const { requestId } = context;
       const failure = toFailure(error);
+      context.reason = failure.reason;
       if (failure.cause !== undefined) {
         const level = failure.reason === 'INTERNAL' ? 'error' : 'warn';
         logger[level]({ requestId, reason: failure.reason, err: failure.cause }, failure.message);

@@ -1,7 +1,7 @@
 import { Metadata, status } from '@grpc/grpc-js';
 import type { Caller } from '../auth/auth-result.js';
 import type { Call, Reply } from './call.js';
-import { CallError } from './failures.js';
+import { CallError, type Reason } from './failures.js';
 import type { Method } from './methods.js';
 import { REQUEST_ID_KEY, requestIdOf } from './request-id.js';
 
@@ -14,6 +14,8 @@ export interface CallContext {
   readonly requestId: string;
   /** Set by the guard. */
   caller: Caller | undefined;
+  /** Why the call failed, if it did. */
+  reason: Reason | undefined;
 }
 
 /** One step round the rest of the way of a call. It may answer by itself, or fail by throwing. */
@@ -30,7 +32,13 @@ export function createPipeline(methods: readonly Method[], interceptors: readonl
     run,
   );
   return (call) =>
-    walk({ call, method: methodOf.get(call.path), requestId: requestIdOf(call.metadata), caller: undefined });
+    walk({
+      call,
+      method: methodOf.get(call.path),
+      requestId: requestIdOf(call.metadata),
+      caller: undefined,
+      reason: undefined,
+    });
 }
 
 /** An answer without failure; without a message it is the empty one. */

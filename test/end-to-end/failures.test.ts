@@ -1,0 +1,264 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CreateRouteRequest, Route } from '../../src/gen/routing/v1/route_service.js';
+import type { Database } from '../support/engines.js';
+import { errorInfoOf, type RichError, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
+import { create, get, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
+import { setups } from '../support/setups.js';
+
+const REQUEST_ID = 'one-name-for-both-calls';
+const CHALLENGE = 'Bearer realm="route-registry"';
+
+/** One call that fails, and how it fails on either face. */
+interface Case {
+  readonly title: string;
+  readonly token?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Either a create with this route … */
+  readonly route?: Partial<Route>;
+  readonly requestId?: string;
+  readonly validateOnly?: boolean;
+  /** … or a get of this identifier. */
+  readonly routeId?: string;
+  readonly http: number;
+  readonly status: string;
+  readonly reason: string;
+  readonly fields?: readonly string[];
+  readonly challenge?: string;
+}
+
+const GOOD: Partial<Route> = { method: 'GET', path: '/users/:id', middleware: [], handler: 'getUser' };
+const UNKNOWN_ID = '019b7c1e-0e6e-7000-8000-000000000001';
+const nowSeconds = Math.floor(Date.now() / 1_000);
+const refused = {
+  http: 401,
+  status: 'UNAUTHENTICATED',
+  reason: 'TOKEN_INVALID',
+  challenge: `${CHALLENGE}, error="invalid_token"`,
+};
+
+const CASES: readonly Case[] = [
+  {
+    title: 'a create without a token',
+    route: GOOD,
+    http: 401,
+    status: 'UNAUTHENTICATED',
+    reason: 'TOKEN_MISSING',
+    challenge: CHALLENGE,
+  },
+  {
+    title: 'a get without a token',
+    routeId: UNKNOWN_ID,
+    http: 401,
+    status: 'UNAUTHENTICATED',
+    reason: 'TOKEN_MISSING',
+    challenge: CHALLENGE,
+  },
+  {
+    title: 'a malformed create without a token',
+    route: { method: '' },
+    http: 401,
+    status: 'UNAUTHENTICATED',
+    reason: 'TOKEN_MISSING',
+    challenge: CHALLENGE,
+  },
+  { title: 'garbage for a token', token: 'garbage', route: GOOD, ...refused },
+  { title: 'an expired token', token: tokenFor({ exp: nowSeconds - 60 }), route: GOOD, ...refused },
+  {
+    title: 'a token that is not valid yet',
+    token: tokenFor({ nbf: nowSeconds + 60 }),
+    route: GOOD,
+    ...refused,
+  },
+  {
+    title: 'a token of another issuer',
+    token: tokenFor({ iss: 'https://other.test' }),
+    route: GOOD,
+    ...refused,
+  },
+  { title: 'a token for another audience', token: tokenFor({ aud: 'other' }), route: GOOD, ...refused },
+  {
+    title: 'a create with a token that may only read',
+    token: tokenFor({ scope: 'routes:read' }),
+    route: GOOD,
+    http: 403,
+    status: 'PERMISSION_DENIED',
+    reason: 'SCOPE_MISSING',
+    challenge: `${CHALLENGE}, error="insufficient_scope", scope="routes:write"`,
+  },
+  {
+    title: 'a get with a token that may only write, whether the route exists or not',
+    token: tokenFor({ scope: 'routes:write' }),
+    routeId: UNKNOWN_ID,
+    http: 403,
+    status: 'PERMISSION_DENIED',
+    reason: 'SCOPE_MISSING',
+    challenge: `${CHALLENGE}, error="insufficient_scope", scope="routes:read"`,
+  },
+  {
+    title: 'every wrong field of a create',
+    token: tokenFor(),
+    route: { method: 'GE T', path: 'users//x', middleware: ['ok', '', ' x'], handler: '😀'.repeat(256) },
+    http: 400,
+    status: 'INVALID_ARGUMENT',
+    reason: 'ROUTE_INVALID',
+    fields: [
+      'route.method',
+      'route.path',
+      'route.path',
+      'route.middleware[1]',
+      'route.middleware[2]',
+      'route.handler',
+    ],
+  },
+  {
+    title: 'a create of an empty route',
+    token: tokenFor(),
+    route: {},
+    http: 400,
+    status: 'INVALID_ARGUMENT',
+    reason: 'ROUTE_INVALID',
+    fields: ['route.method', 'route.path', 'route.handler'],
+  },
+  {
+    title: 'a NUL in a name',
+    token: tokenFor(),
+    route: { ...GOOD, handler: 'a\0b' },
+    http: 400,
+    status: 'INVALID_ARGUMENT',
+    reason: 'ROUTE_INVALID',
+    fields: ['route.handler'],
+  },
+  {
+    title: 'a dry run of a wrong route',
+    token: tokenFor(),
+    route: { ...GOOD, method: '' },
+    validateOnly: true,
+    http: 400,
+    status: 'INVALID_ARGUMENT',
+    reason: 'ROUTE_INVALID',
+    fields: ['route.method'],
+  },
+  {
+    title: 'a request id with a blank',
+    token: tokenFor(),
+    route: GOOD,
+    requestId: 'a b',
+    http: 400,
+    status: 'INVALID_ARGUMENT',
+    reason: 'ROUTE_INVALID',
+    fields: ['request_id'],
+  },
+  {
+    title: 'a request id that differs from the idempotency key',
+    token: tokenFor(),
+    route: GOOD,
+    requestId: 'one',
+    headers: { 'idempotency-key': 'other' },
+    http: 400,
+    status: 'INVALID_ARGUMENT',
+    reason: 'ROUTE_INVALID',
+    fields: ['request_id'],
+  },
+  {
+    title: 'a get of an unknown identifier',
+    token: tokenFor(),
+    routeId: UNKNOWN_ID,
+    http: 404,
+    status: 'NOT_FOUND',
+    reason: 'ROUTE_NOT_FOUND',
+  },
+  {
+    title: 'a get of what is no identifier',
+    token: tokenFor(),
+    routeId: 'über "x"',
+    http: 404,
+    status: 'NOT_FOUND',
+    reason: 'ROUTE_NOT_FOUND',
+  },
+  {
+    title: 'a get of an identifier with line break, percent sign and emoji',
+    token: tokenFor(),
+    routeId: '\n%😀',
+    http: 404,
+    status: 'NOT_FOUND',
+    reason: 'ROUTE_NOT_FOUND',
+  },
+];
+
+describe.each(setups)('on $name', ({ engine, topology }) => {
+  let database: Database;
+  let service: Service;
+
+  beforeAll(async () => {
+    database = await engine.createDatabase();
+    service = await startService({ databaseUrl: database.url, topology });
+  });
+
+  afterAll(async () => {
+    await service.close();
+    await database.drop();
+  });
+
+  function overGrpc({
+    token,
+    headers,
+    route,
+    requestId = '',
+    validateOnly = false,
+    routeId = '',
+  }: Case): Promise<RichError> {
+    const metadata = metadataOf(token, { 'x-request-id': REQUEST_ID, ...headers });
+    const call =
+      route === undefined
+        ? get(service.client, routeId, metadata)
+        : create(service.client, { route: messageOf(route), requestId, validateOnly }, metadata);
+    return call.then(richErrorOfCall);
+  }
+
+  function overRest({
+    token,
+    headers,
+    route,
+    requestId,
+    validateOnly,
+    routeId = '',
+  }: Case): Promise<Response> {
+    const all = new Headers({ 'x-request-id': REQUEST_ID, ...headers });
+    if (token !== undefined) all.set('authorization', `Bearer ${token}`);
+    if (route === undefined)
+      return fetch(`${service.httpUrl}/v1/routing/${encodeURIComponent(routeId)}`, { headers: all });
+    all.set('content-type', 'application/json');
+    const url = new URL(`${service.httpUrl}/v1/routing`);
+    if (requestId !== undefined) url.searchParams.set('requestId', requestId);
+    if (validateOnly === true) url.searchParams.set('validateOnly', 'true');
+    return fetch(url, { method: 'POST', headers: all, body: JSON.stringify(route) });
+  }
+
+  it.each(CASES)('$title fails alike on both faces: $status, $reason', async (call) => {
+    const fromGrpc = await overGrpc(call);
+    const response = await overRest(call);
+    const fromRest = await richErrorOfResponse(response);
+    expect(fromRest).toEqual(fromGrpc);
+    expect(response.status).toBe(call.http);
+    expect(fromRest.status).toBe(call.status);
+    expect(errorInfoOf(fromRest)).toMatchObject({ reason: call.reason, domain: 'routing.v1' });
+    expect(fieldsOf(fromRest)).toEqual(call.fields ?? []);
+    expect(fromRest.details).toContainEqual({
+      '@type': 'type.googleapis.com/google.rpc.RequestInfo',
+      requestId: REQUEST_ID,
+    });
+    expect(response.headers.get('www-authenticate')).toBe(call.challenge ?? null);
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(response.headers.get('x-request-id')).toBe(REQUEST_ID);
+  });
+});
+
+function messageOf(route: Partial<Route>): CreateRouteRequest['route'] {
+  return { id: '', method: '', path: '', middleware: [], handler: '', createdAt: undefined, ...route };
+}
+
+function fieldsOf({ details }: RichError): (string | undefined)[] {
+  const all = details as { fieldViolations?: { field: string }[] }[];
+  return all.flatMap(({ fieldViolations = [] }) => fieldViolations.map(({ field }) => field));
+}

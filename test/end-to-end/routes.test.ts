@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CreateRouteRequest } from '../../src/gen/routing/v1/route_service.js';
+import type { Database } from '../support/engines.js';
+import { errorInfoOf, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
+import { create, get, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
+import { setups } from '../support/setups.js';
+
+const DEFINITION = {
+  method: 'GET',
+  path: '/users/:id',
+  middleware: [
+    'authenticate',
+    '👩‍👩‍👧',
+    'authenticate',
+    ...Array.from({ length: 61 }, (_, index) => `𝒳-${index}`),
+  ],
+  handler: '😀'.repeat(255),
+};
+
+function requestOf(change: Partial<CreateRouteRequest> = {}): CreateRouteRequest {
+  const route = { ...DEFINITION, id: '', createdAt: undefined };
+  return { route, requestId: '', validateOnly: false, ...change };
+}
+
+describe.each(setups)('on $name', ({ engine, topology }) => {
+  let database: Database;
+  let service: Service;
+
+  beforeAll(async () => {
+    database = await engine.createDatabase();
+    service = await startService({ databaseUrl: database.url, topology });
+  });
+
+  afterAll(async () => {
+    await service.close();
+    await database.drop();
+  });
+
+  function post(body: unknown, query = '', headers: Record<string, string> = {}): Promise<Response> {
+    return fetch(`${service.httpUrl}/v1/routing${query}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+  }
+
+  function fetchRoute(id: string, headers: Record<string, string> = {}): Promise<Response> {
+    return fetch(`${service.httpUrl}/v1/routing/${id}`, {
+      headers: { authorization: `Bearer ${tokenFor()}`, ...headers },
+    });
+  }
+
+  it('a create over REST is the same route over gRPC, and the same bytes in a later get', async () => {
+    const created = await post(DEFINITION);
+    const text = await created.text();
+    const json = JSON.parse(text) as { id: string; createdAt: string };
+    expect(created.status).toBe(201);
+    expect(created.headers.get('location')).toBe(`/v1/routing/${json.id}`);
+    expect(json).toEqual({ ...DEFINITION, id: json.id, createdAt: json.createdAt });
+    expect(json.createdAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+    const { route } = await get(service.client, json.id, metadataOf(tokenFor()));
+    expect(route).toEqual({ ...json, createdAt: new Date(json.createdAt) });
+    const fetched = await fetchRoute(json.id);
+    expect(fetched.status).toBe(200);
+    await expect(fetched.text()).resolves.toBe(text);
+  });
+
+  it('a create over gRPC is the same route over REST', async () => {
+    const { route, trailers } = await create(
+      service.client,
+      requestOf(),
+      metadataOf(tokenFor(), { 'x-request-id': 'r1' }),
+    );
+    expect(route).toEqual({ ...DEFINITION, id: route?.id, createdAt: route?.createdAt });
+    expect(trailers.get('x-request-id')).toEqual(['r1']);
+    const fetched = await fetchRoute(String(route?.id));
+    await expect(fetched.json()).resolves.toEqual({ ...route, createdAt: route?.createdAt?.toISOString() });
+  });
+
+  it('the time of a route is the time in its id', async () => {
+    const { route } = await create(service.client, requestOf(), metadataOf(tokenFor()));
+    const hex = String(route?.id).replaceAll('-', '').slice(0, 12);
+    expect(route?.createdAt?.getTime()).toBe(Number.parseInt(hex, 16));
+  });
+
+  it('an id and a time in a create are ignored', async () => {
+    const id = '019b7c1e-0e6e-7000-8000-000000000001';
+    const createdAt = '2001-01-01T00:00:00Z';
+    const created = (await (await post({ ...DEFINITION, id, createdAt })).json()) as Record<string, string>;
+    expect(created['id']).not.toBe(id);
+    expect(created['createdAt']).not.toContain('2001');
+  });
+
+  it.each([
+    ['absent', {}],
+    ['null', { middleware: null }],
+    ['empty', { middleware: [] }],
+  ])('%s middleware is the empty list', async (_, change) => {
+    const created = await post({ method: 'GET', path: '/', handler: 'h', ...change });
+    await expect(created.json()).resolves.toMatchObject({ middleware: [] });
+  });
+
+  it('a repeat with the same request id answers with the first route, on either face', async () => {
+    const first = await (await post(DEFINITION, '?requestId=retry-1')).text();
+    const byHeader = await post(DEFINITION, '', { 'idempotency-key': 'retry-1' });
+    const byBoth = await post(DEFINITION, '?request_id=retry-1', { 'idempotency-key': 'retry-1' });
+    const { route } = await create(
+      service.client,
+      requestOf({ requestId: 'retry-1' }),
+      metadataOf(tokenFor()),
+    );
+    await expect(byHeader.text()).resolves.toBe(first);
+    await expect(byBoth.text()).resolves.toBe(first);
+    expect(route?.id).toBe((JSON.parse(first) as { id: string }).id);
+  });
+
+  it('a request id used for another route is refused alike on both faces', async () => {
+    await post(DEFINITION, '?requestId=retry-2');
+    const response = await post({ ...DEFINITION, handler: 'other' }, '?requestId=retry-2', {
+      'x-request-id': 'r',
+    });
+    const other = { ...DEFINITION, handler: 'other', id: '', createdAt: undefined };
+    const outcome = await create(
+      service.client,
+      requestOf({ route: other, requestId: 'retry-2' }),
+      metadataOf(tokenFor(), { 'x-request-id': 'r' }),
+    );
+    expect(response.status).toBe(409);
+    const error = await richErrorOfResponse(response);
+    expect(errorInfoOf(error).reason).toBe('REQUEST_ID_REUSED');
+    expect(error).toEqual(richErrorOfCall(outcome));
+  });
+
+  it('a request id belongs to its caller', async () => {
+    const mine = await create(
+      service.client,
+      requestOf({ requestId: 'own' }),
+      metadataOf(tokenFor({ sub: 'me' })),
+    );
+    const yours = await create(
+      service.client,
+      requestOf({ requestId: 'own' }),
+      metadataOf(tokenFor({ sub: 'you' })),
+    );
+    expect(yours.route?.id).not.toBe(mine.route?.id);
+  });
+
+  it('a dry run answers with the route without id and time, and stores nothing', async () => {
+    const response = await post(DEFINITION, '?validateOnly=true');
+    expect(response.status).toBe(200);
+    expect(response.headers.get('location')).toBeNull();
+    await expect(response.json()).resolves.toEqual(DEFINITION);
+    const { route } = await create(service.client, requestOf({ validateOnly: true }), metadataOf(tokenFor()));
+    expect(route).toEqual({ ...DEFINITION, id: '', createdAt: undefined });
+  });
+
+  it('a route is kept by caches for good, and revalidated without a body', async () => {
+    const created = (await (await post(DEFINITION)).json()) as { id: string };
+    const fetched = await fetchRoute(created.id);
+    const tag = fetched.headers.get('etag') ?? '';
+    expect(tag).toMatch(/^"[^"]+"$/);
+    expect(fetched.headers.get('cache-control')).toBe('private, max-age=31536000, immutable');
+    expect(fetched.headers.get('vary')).toBe('Authorization');
+    const again = await fetchRoute(created.id, { 'if-none-match': tag });
+    expect(again.status).toBe(304);
+    await expect(again.text()).resolves.toBe('');
+    const stranger = await fetch(`${service.httpUrl}/v1/routing/${created.id}`, {
+      headers: { 'if-none-match': tag },
+    });
+    expect(stranger.status).toBe(401);
+  });
+
+  it('a retry of 50 creates at once over both faces makes one route', async () => {
+    const creates = Array.from({ length: 50 }, async (_, index) => {
+      if (index % 2 === 0)
+        return (await (await post(DEFINITION, '?requestId=burst')).json()) as { id: string };
+      return (await create(service.client, requestOf({ requestId: 'burst' }), metadataOf(tokenFor()))).route;
+    });
+    const ids = (await Promise.all(creates)).map((route) => route?.id);
+    expect(new Set(ids)).toEqual(new Set([ids[0]]));
+    expect(ids[0]).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
+
+describe.each(setups)('on $name, while duplicates are refused', ({ engine, topology }) => {
+  let database: Database;
+  let service: Service;
+
+  beforeAll(async () => {
+    database = await engine.createDatabase();
+    service = await startService({
+      databaseUrl: database.url,
+      topology,
+      settings: { DUPLICATE_ROUTES: 'reject' },
+    });
+  });
+
+  afterAll(async () => {
+    await service.close();
+    await database.drop();
+  });
+
+  it('a second route of one shape is refused with the id of the first, dry runs too, alike on both faces', async () => {
+    const first = await create(service.client, requestOf(), metadataOf(tokenFor()));
+    const second = { ...DEFINITION, path: '/users/:user_id', handler: 'other', id: '', createdAt: undefined };
+    const metadata = metadataOf(tokenFor(), { 'x-request-id': 'r' });
+    const outcome = await create(service.client, requestOf({ route: second }), metadata);
+    const dryRun = await create(service.client, requestOf({ route: second, validateOnly: true }), metadata);
+    const response = await fetch(`${service.httpUrl}/v1/routing`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${tokenFor()}`,
+        'content-type': 'application/json',
+        'x-request-id': 'r',
+      },
+      body: JSON.stringify({ ...DEFINITION, path: '/users/:user_id', handler: 'other' }),
+    });
+    const error = richErrorOfCall(outcome);
+    expect(error.status).toBe('ALREADY_EXISTS');
+    expect(errorInfoOf(error)).toMatchObject({
+      reason: 'ROUTE_EXISTS',
+      metadata: { route_id: first.route?.id },
+    });
+    expect(richErrorOfCall(dryRun)).toEqual(error);
+    expect(response.status).toBe(409);
+    await expect(richErrorOfResponse(response)).resolves.toEqual(error);
+  });
+});

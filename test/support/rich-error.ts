@@ -1,0 +1,44 @@
+import { createFileRegistry, fromBinary, type JsonObject, toJson } from '@bufbuild/protobuf';
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { status } from '@grpc/grpc-js';
+import { descriptorSet } from '../../src/gen/descriptor-set.js';
+import type { Outcome } from './service.js';
+
+const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
+
+/** A failure as both faces tell it. */
+export interface RichError {
+  /** The name of the gRPC status. */
+  readonly status: string | undefined;
+  readonly message: string | undefined;
+  /** The details in ProtoJSON. */
+  readonly details: unknown;
+}
+
+/** The failure of a gRPC call. Text and code of the status and of its details must agree. */
+export function richErrorOfCall({ error, trailers }: Outcome): RichError {
+  const schema = registry.getMessage('google.rpc.Status');
+  const [bytes] = trailers.get('grpc-status-details-bin');
+  if (schema === undefined || error === undefined || !(bytes instanceof Buffer))
+    throw new Error('No rich error.');
+  const { code, message, details } = toJson(schema, fromBinary(schema, bytes), { registry }) as JsonObject;
+  if (code !== error.code || message !== error.details) throw new Error('The status and its details differ.');
+  return { status: status[error.code], message: error.details, details };
+}
+
+/** The failure that a REST answer tells. */
+export async function richErrorOfResponse(response: Response): Promise<RichError> {
+  const { error } = (await response.json()) as { error: RichError & { code: number } };
+  if (error.code !== response.status) throw new Error('The status line and the body differ.');
+  const { status: name, message, details } = error;
+  return { status: name, message, details };
+}
+
+/** The `ErrorInfo` of a failure. */
+export function errorInfoOf({ details }: RichError): { reason?: string; domain?: string; metadata?: object } {
+  const infos = (details as { '@type': string }[]).filter((detail) =>
+    detail['@type'].endsWith('google.rpc.ErrorInfo'),
+  );
+  if (infos.length !== 1) throw new Error(`There are ${infos.length} ErrorInfo.`);
+  return infos[0] as { reason?: string };
+}

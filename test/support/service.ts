@@ -1,0 +1,155 @@
+import { createSecretKey } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import jwt from 'jsonwebtoken';
+import { pino } from 'pino';
+import { type App, startApp, type Surroundings } from '../../src/app.js';
+import { readConfig, readDatabase } from '../../src/config.js';
+import {
+  type CreateRouteRequest,
+  type Route,
+  RouteServiceClient,
+} from '../../src/gen/routing/v1/route_service.js';
+import { openDatabase } from '../../src/store/database.js';
+import { migrateUp } from '../../src/store/migrations.js';
+
+const SECRET = 'a secret of the tests, long enough for HS256';
+const ISSUER = 'https://issuer.test';
+const AUDIENCE = 'route-registry';
+const SCOPES = 'routes:read routes:write';
+
+/** How the gateway reaches the gRPC server: in its own process, or over a channel to another one. */
+export const TOPOLOGIES = ['in process', 'over a channel'] as const;
+export type Topology = (typeof TOPOLOGIES)[number];
+
+/** The whole service as its users see it, on sockets of its own. */
+export interface Service {
+  readonly grpcAddress: string;
+  /** The base of all REST paths. */
+  readonly httpUrl: string;
+  readonly client: RouteServiceClient;
+  /** What was logged, a parsed line each. */
+  readonly log: Record<string, unknown>[];
+  close(): Promise<void>;
+}
+
+/** What a test may change. */
+export interface ServiceOptions {
+  readonly databaseUrl: string;
+  readonly topology?: Topology;
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly surroundings?: Omit<Surroundings, 'logger'>;
+}
+
+/** Starts the service on a migrated database. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { databaseUrl, topology = 'in process', settings = {}, surroundings = {} } = options;
+  const log: Record<string, unknown>[] = [];
+  const sink = new Writable({
+    write(line: Buffer, _encoding, done) {
+      log.push(JSON.parse(line.toString()) as Record<string, unknown>);
+      done();
+    },
+  });
+  const logger = pino({ level: 'debug' }, sink);
+  const start = (role: Record<string, string>): Promise<App> =>
+    startApp(readConfig({ ...SETTINGS, DATABASE_URL: databaseUrl, ...settings, ...role }), {
+      ...surroundings,
+      logger,
+    });
+
+  await migrate(databaseUrl);
+  const apps: App[] = [];
+  if (topology === 'in process') {
+    apps.push(await start({ ROLE: 'all' }));
+  } else {
+    const server = await start({ ROLE: 'grpc' });
+    apps.push(server, await start({ ROLE: 'gateway', GRPC_UPSTREAM: server.grpcAddress ?? '' }));
+  }
+  const grpcAddress = apps[0]?.grpcAddress ?? '';
+  const httpUrl = apps.at(-1)?.httpUrl ?? '';
+  const client = new RouteServiceClient(grpcAddress, credentials.createInsecure());
+  return {
+    grpcAddress,
+    httpUrl,
+    client,
+    log,
+    async close() {
+      client.close();
+      for (const app of apps.reverse()) await app.close();
+    },
+  };
+}
+
+const SETTINGS = {
+  GRPC_ADDRESS: '127.0.0.1:0',
+  HTTP_ADDRESS: '127.0.0.1:0',
+  JWT_SECRET: SECRET,
+  JWT_ISSUER: ISSUER,
+  JWT_AUDIENCE: AUDIENCE,
+};
+
+async function migrate(databaseUrl: string): Promise<void> {
+  const knex = openDatabase(readDatabase({ DATABASE_URL: databaseUrl }));
+  await migrateUp(knex);
+  await knex.destroy();
+}
+
+/** A token that the service accepts, unless a claim is changed so that it does not. */
+export function tokenFor(claims: Readonly<Record<string, unknown>> = {}): string {
+  const nowSeconds = Math.floor(Date.now() / 1_000);
+  const payload = {
+    sub: 'tester',
+    iss: ISSUER,
+    aud: AUDIENCE,
+    exp: nowSeconds + 300,
+    scope: SCOPES,
+    ...claims,
+  };
+  return jwt.sign(payload, createSecretKey(Buffer.from(SECRET)), { algorithm: 'HS256', noTimestamp: true });
+}
+
+/** The metadata of a call: the bearer token, if there is one, and whatever else is given. */
+export function metadataOf(token: string | undefined, rest: Readonly<Record<string, string>> = {}): Metadata {
+  const metadata = new Metadata();
+  if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
+  for (const [key, value] of Object.entries(rest)) metadata.set(key, value);
+  return metadata;
+}
+
+/** How a gRPC call ended, with its trailers. */
+export interface Outcome {
+  readonly error: ServiceError | undefined;
+  readonly route: Route | undefined;
+  readonly trailers: Metadata;
+}
+
+/** Creates over gRPC. */
+export function create(
+  client: RouteServiceClient,
+  request: CreateRouteRequest,
+  metadata: Metadata,
+): Promise<Outcome> {
+  return outcomeOf((done) => client.createRoute(request, metadata, done));
+}
+
+/** Gets over gRPC. */
+export function get(client: RouteServiceClient, routeId: string, metadata: Metadata): Promise<Outcome> {
+  return outcomeOf((done) => client.getRoute({ routeId }, metadata, done));
+}
+
+type Callback = (error: ServiceError | null, route?: Route) => void;
+type Calling = (done: Callback) => {
+  on(event: 'status', listener: (status: { metadata: Metadata }) => void): unknown;
+};
+
+function outcomeOf(call: Calling): Promise<Outcome> {
+  return new Promise((resolve) => {
+    let answer: Pick<Outcome, 'error' | 'route'> = { error: undefined, route: undefined };
+    call((error, route) => {
+      answer = { error: error ?? undefined, route };
+    }).on('status', ({ metadata }) => {
+      resolve({ ...answer, trailers: metadata });
+    });
+  });
+}
