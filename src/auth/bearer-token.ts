@@ -1,0 +1,24 @@
+import { type Refusal, tokenInvalid } from './auth-result.js';
+
+/** Longest token, in bytes. Real ones have one to two thousand; nothing longer is parsed. */
+const TOKEN_MAX_BYTES = 8192;
+
+/** The scheme Bearer in any case (RFC 9110, section 11.1), with whatever follows its blanks. */
+const BEARER = /^bearer(?: +(?<token>.*))?$/is;
+/** RFC 6750, section 2.1. */
+const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
+
+/**
+ * The token in a request's `authorization` values, of which there must be one (RFC 9110, section 5.3).
+ * A value of another scheme counts as no token: it was not meant for this service.
+ */
+export function readBearerToken(authorization: readonly string[]): string | Refusal {
+  const [value, ...more] = authorization;
+  if (more.length > 0) return tokenInvalid('The authorization was given more than once.');
+  const bearer = BEARER.exec(value ?? '');
+  if (bearer === null) return { ok: false, reason: 'TOKEN_MISSING', message: 'No bearer token was given.' };
+  const token = bearer.groups?.['token'] ?? '';
+  if (token.length > TOKEN_MAX_BYTES)
+    return tokenInvalid(`The token is longer than ${TOKEN_MAX_BYTES} bytes.`);
+  return B64TOKEN.test(token) ? token : tokenInvalid('The bearer token is malformed.');
+}

@@ -1,0 +1,49 @@
+import { isUtf8 } from 'node:buffer';
+import { type Refusal, tokenInvalid } from './auth-result.js';
+
+/** A JSON object whose members nobody has looked at. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A token taken apart. Nothing in it can be believed before its signature is verified. */
+export interface CompactJwt {
+  /** JOSE header (RFC 7515, section 4), without extensions that would change what the token means. */
+  readonly header: JsonObject;
+  /** JWT Claims Set (RFC 7519, section 4). */
+  readonly payload: JsonObject;
+}
+
+/** Takes a signed JWT in compact serialization apart (RFC 7519, section 7.2, steps 1 to 10). */
+export function parseCompactJwt(token: string): CompactJwt | Refusal {
+  const parts = token.split('.');
+  const [headerBytes, payloadBytes, signature] = parts.map(decodeBase64url);
+  if (parts.length !== 3 || !headerBytes || !payloadBytes || !signature)
+    return tokenInvalid('The token is not a JWT: three parts in base64url, joined by dots.');
+  const header = parseJsonObject(headerBytes);
+  if (header === undefined) return tokenInvalid("The token's header is not a JSON object in UTF-8.");
+  const payload = parseJsonObject(payloadBytes);
+  if (payload === undefined) return tokenInvalid("The token's payload is not a JSON object in UTF-8.");
+  // crit lists extensions that must be understood (RFC 7515, section 4.1.11); none is. b64 (RFC 7797) is one.
+  if ('crit' in header || 'b64' in header)
+    return tokenInvalid("The token's header asks for an extension that is not supported.");
+  return { header, payload };
+}
+
+/** The bytes of a text in base64url without padding; undefined where Node would skip or repair something. */
+function decodeBase64url(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64url');
+  return bytes.toString('base64url') === text ? bytes : undefined;
+}
+
+function parseJsonObject(bytes: Buffer): JsonObject | undefined {
+  if (!isUtf8(bytes)) return undefined;
+  try {
+    const value: unknown = JSON.parse(bytes.toString());
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,80 @@
+import { KeyObject } from 'node:crypto';
+import { createRemoteJWKSet, customFetch, errors, type FetchImplementation } from 'jose';
+import { type Refusal, tokenInvalid } from './auth-result.js';
+import type { JsonObject } from './compact-jwt.js';
+import {
+  ALGORITHM_NOT_ALLOWED,
+  PUBLIC_KEY_ALGORITHMS,
+  type TrustedKey,
+  trustKeyObject,
+} from './trusted-key.js';
+
+const FETCH_TIMEOUT_MS = 3_000;
+/** A token with an unknown `kid` costs a fetch at most this often, so that strangers can't cause a storm. */
+const REFRESH_INTERVAL_MS = 60_000;
+/** While there are no keys at all nobody gets in, so the first fetch is repeated sooner. */
+const FIRST_FETCH_RETRY_MS = 1_000;
+/** When the set is fetched again though no `kid` is missing, so that a withdrawn key is forgotten. */
+const MAX_AGE_MS = 600_000;
+
+/**
+ * The JSON Web Key Set (RFC 7517, section 5) at a URL: fetched when first needed, then kept. It is fetched
+ * again for an unknown `kid`, and in the background when it is old. While it can't be fetched, the keys at
+ * hand stay in use.
+ *
+ * @param url - `http:` or `https:`, without credentials; redirects are not followed
+ * @param now - milliseconds since the epoch
+ * @returns what finds the key that a token's header names, and never rejects
+ * @throws Error when the URL is not of that kind
+ */
+export function openRemoteKeySet(
+  url: string,
+  now: () => number,
+): (header: JsonObject) => Promise<TrustedKey | Refusal> {
+  let lastFetchMs = -Infinity;
+
+  // jose rests after a fetch that succeeded; this is for those that failed.
+  const fetchUnlessJustTried: FetchImplementation = (...request) => {
+    const interval = keySet.jwks() === undefined ? FIRST_FETCH_RETRY_MS : REFRESH_INTERVAL_MS;
+    if (now() < lastFetchMs + interval)
+      return Promise.reject(new Error('The key set was asked for just now.'));
+    lastFetchMs = now();
+    return fetch(...request);
+  };
+  const keySet = createRemoteJWKSet(parseHttpUrl(url), {
+    [customFetch]: fetchUnlessJustTried,
+    timeoutDuration: FETCH_TIMEOUT_MS,
+    cooldownDuration: REFRESH_INTERVAL_MS,
+    cacheMaxAge: Infinity,
+  });
+
+  return async ({ alg, kid }) => {
+    // No HMAC: whoever reads the set could sign.
+    const algorithm = PUBLIC_KEY_ALGORITHMS.find((allowed) => allowed === alg);
+    if (algorithm === undefined) return tokenInvalid(ALGORITHM_NOT_ALLOWED);
+    if (typeof kid !== 'string') return tokenInvalid("The token's header has no kid that is a string.");
+    if (now() >= lastFetchMs + MAX_AGE_MS) keySet.reload().catch(() => undefined);
+    try {
+      // jose leaves the length of a key to whoever verifies with it.
+      const { key } = trustKeyObject(KeyObject.from(await keySet({ alg: algorithm, kid })));
+      return { key, algorithms: [algorithm] };
+    } catch (cause) {
+      const known = keySet.jwks()?.keys.some((key) => key.kid === kid);
+      if (known) return tokenInvalid("The token's kid does not name a key for its alg.", cause);
+      if (cause instanceof errors.JWKSNoMatchingKey)
+        return tokenInvalid("The token's kid names no key of the issuer.", cause);
+      const message = 'The keys that verify tokens are unavailable. Try again.';
+      return { ok: false, reason: 'KEYS_UNAVAILABLE', message, cause };
+    }
+  };
+}
+
+function parseHttpUrl(text: string): URL {
+  if (!URL.canParse(text)) throw new Error('The URL of the key set is not a URL.');
+  const url = new URL(text);
+  if (!['http:', 'https:'].includes(url.protocol))
+    throw new Error('The URL of the key set does not begin with http: or https:.');
+  if (url.username !== '' || url.password !== '')
+    throw new Error('The URL of the key set must not hold credentials.');
+  return url;
+}

@@ -1,0 +1,237 @@
+import { createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import fc from 'fast-check';
+import jsonwebtoken from 'jsonwebtoken';
+import { describe, expect, it } from 'vitest';
+import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.js';
+import { authenticator, judge, SECRET, signed } from './secret-authenticator.js';
+import { AUDIENCE, CLAIMS, compact, type Header, ISSUER, NOW, signJwt } from './sign-jwt.js';
+
+interface KeyPair {
+  readonly publicKey: KeyObject;
+  readonly privateKey: KeyObject;
+}
+
+const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const OTHER_RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const P_256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const P_384 = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+const P_521 = generateKeyPairSync('ec', { namedCurve: 'P-521' });
+// As an object, since the declared type of saltLength is not what Node takes.
+const SHA_256: object = { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256', saltLength: 32 };
+const PSS = generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...SHA_256 });
+const SECRET_KEY = createSecretKey(Buffer.from(SECRET));
+
+const pemOf = ({ publicKey }: KeyPair): string =>
+  publicKey.export({ type: 'spki', format: 'pem' }).toString();
+
+function withPublicKey(keys: KeyPair): Authenticator {
+  return createAuthenticator({
+    key: { kind: 'publicKey', pem: pemOf(keys) },
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    now: () => NOW * 1000,
+  });
+}
+
+describe('a good token', () => {
+  it('tells who calls, what the caller may do, and until when', () => {
+    expect(judge(signed({ ...CLAIMS, scope: 'routes:read' }))).toEqual({
+      ok: true,
+      caller: { subject: 'alice', scopes: new Set(['routes:read']) },
+      expiresAtMs: CLAIMS.exp * 1000,
+    });
+  });
+
+  it('may come from jsonwebtoken, by the clock of the system', () => {
+    const byClock = createAuthenticator({
+      key: { kind: 'secret', secret: SECRET },
+      issuer: ISSUER,
+      audience: AUDIENCE,
+    });
+    const options = { subject: 'bob', issuer: ISSUER, audience: AUDIENCE, expiresIn: 60 };
+    const token = jsonwebtoken.sign({ scope: 'routes:write' }, SECRET, options);
+    expect(byClock.authenticate([`Bearer ${token}`])).toMatchObject({ ok: true, caller: { subject: 'bob' } });
+  });
+
+  it.each<[Header['alg']]>([['HS256'], ['HS384'], ['HS512']])(
+    'may be signed with the secret by %s',
+    (alg) => {
+      expect(judge(signJwt(SECRET_KEY, { alg }, CLAIMS))).toMatchObject({ ok: true });
+    },
+  );
+
+  it.each<[Header['alg'], string, KeyPair]>([
+    ['RS256', 'an RSA key', RSA],
+    ['RS384', 'an RSA key', RSA],
+    ['RS512', 'an RSA key', RSA],
+    ['PS256', 'an RSA key', RSA],
+    ['PS384', 'an RSA key', RSA],
+    ['PS512', 'an RSA key', RSA],
+    ['PS256', 'an RSA-PSS key', PSS],
+    ['ES256', 'a key on P-256', P_256],
+    ['ES384', 'a key on P-384', P_384],
+    ['ES512', 'a key on P-521', P_521],
+  ])('may be signed by %s with %s', (alg, _, keys) => {
+    const token = signJwt(keys.privateKey, { alg }, CLAIMS);
+    expect(withPublicKey(keys).authenticate([`Bearer ${token}`])).toMatchObject({ ok: true });
+  });
+});
+
+describe('a token whose alg is not one of the key is refused:', () => {
+  const confused = (keys: KeyPair): KeyObject => createSecretKey(Buffer.from(pemOf(keys)));
+  it.each([
+    ['none', authenticator, compact({ alg: 'none' }, CLAIMS)],
+    ['none in other letters', authenticator, compact({ alg: 'nOnE' }, CLAIMS)],
+    ['none, for a public key', withPublicKey(RSA), compact({ alg: 'none' }, CLAIMS)],
+    ['no alg', authenticator, compact({ typ: 'JWT' }, CLAIMS)],
+    ['alg in small letters', authenticator, compact({ alg: 'hs256' }, CLAIMS)],
+    ['a list of algs', authenticator, compact({ alg: ['HS256'] }, CLAIMS)],
+    ['an unknown alg', authenticator, compact({ alg: 'HS1' }, CLAIMS)],
+    ['RS256 for a secret', authenticator, signJwt(RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
+    [
+      'HS256 keyed with the PEM of the public key',
+      withPublicKey(RSA),
+      signJwt(confused(RSA), { alg: 'HS256' }, CLAIMS),
+    ],
+    [
+      'HS256 keyed with the PEM of the public EC key',
+      withPublicKey(P_256),
+      signJwt(confused(P_256), { alg: 'HS256' }, CLAIMS),
+    ],
+    ['RS256 for an RSA-PSS key', withPublicKey(PSS), signJwt(RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
+    ['PS384 for an RSA-PSS key of SHA-256', withPublicKey(PSS), compact({ alg: 'PS384' }, CLAIMS)],
+    ['ES256 for P-384', withPublicKey(P_384), signJwt(P_256.privateKey, { alg: 'ES256' }, CLAIMS)],
+    ['ES384 for P-256', withPublicKey(P_256), signJwt(P_256.privateKey, { alg: 'ES384' }, CLAIMS)],
+    ['RS256 for P-256', withPublicKey(P_256), signJwt(RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
+  ])('%s', (_, subject, token) => {
+    expect(subject.authenticate([`Bearer ${token}`])).toEqual({
+      ok: false,
+      reason: 'TOKEN_INVALID',
+      message: "The token's alg is not allowed for the key.",
+    });
+  });
+});
+
+describe('a token is refused unless its signature is valid:', () => {
+  const good = signed();
+  const [header = '', payload = '', signature = ''] = good.split('.');
+  const [, forged = ''] = signed({ ...CLAIMS, sub: 'mallory' }).split('.');
+  it.each([
+    ['another payload', authenticator, [header, forged, signature].join('.')],
+    ['a shorter signature', authenticator, [header, payload, signature.slice(0, -3)].join('.')],
+    ['another secret', authenticator, signJwt(createSecretKey(Buffer.alloc(32)), { alg: 'HS256' }, CLAIMS)],
+    ['another RSA key', withPublicKey(RSA), signJwt(OTHER_RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
+    ['an EC signature of zeros', withPublicKey(P_256), compact({ alg: 'ES256' }, CLAIMS, Buffer.alloc(64))],
+    [
+      'an EC signature of no length',
+      withPublicKey(P_256),
+      compact({ alg: 'ES256' }, CLAIMS, Buffer.alloc(9)),
+    ],
+  ])('%s', (_, subject, token) => {
+    expect(subject.authenticate([`Bearer ${token}`])).toEqual({
+      ok: false,
+      reason: 'TOKEN_INVALID',
+      message: "The token's signature is not valid.",
+      cause: expect.any(Error) as unknown,
+    });
+  });
+
+  it('no signature at all', () => {
+    expect(judge(compact({ alg: 'HS256' }, CLAIMS))).toMatchObject({
+      message: 'The token has no signature.',
+    });
+  });
+
+  it('with the key that another token brings along', () => {
+    const jwk = RSA.publicKey.export({ format: 'jwk' });
+    const token = signJwt(RSA.privateKey, { alg: 'RS256', jwk, jku: 'http://127.0.0.1:9/' }, CLAIMS);
+    expect(withPublicKey(OTHER_RSA).authenticate([`Bearer ${token}`])).toMatchObject({ ok: false });
+  });
+
+  it('before its time, issuer and audience are looked at', () => {
+    const stale = compact({ alg: 'HS256' }, { ...CLAIMS, exp: 1, iss: 'x', aud: 'x' }, Buffer.alloc(32));
+    expect(judge(stale)).toMatchObject({ message: "The token's signature is not valid." });
+  });
+});
+
+describe('an authenticator', () => {
+  it('refuses a request without a token', () => {
+    expect(authenticator.authenticate([])).toMatchObject({ ok: false, reason: 'TOKEN_MISSING' });
+  });
+
+  it.each([
+    ['issuer', { issuer: '', audience: AUDIENCE }],
+    ['audience', { issuer: ISSUER, audience: '' }],
+  ])('is not made with an empty %s, which would let all pass', (name, options) => {
+    const key = { kind: 'secret', secret: SECRET } as const;
+    expect(() => createAuthenticator({ key, ...options })).toThrow(new Error(`The ${name} is empty.`));
+  });
+
+  it('reads its clock to the millisecond', () => {
+    const key = { kind: 'secret', secret: SECRET } as const;
+    const now = (): number => NOW * 1000 + 600;
+    const byClock = createAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE, now });
+    const expiring = (exp: number) => byClock.authenticate([`Bearer ${signed({ ...CLAIMS, exp })}`]);
+    expect(expiring(NOW - 4.3)).toMatchObject({ ok: true });
+    expect(expiring(NOW - 4.5)).toMatchObject({ message: 'The token has expired.' });
+  });
+
+  it('is not made with a short secret', () => {
+    const key = { kind: 'secret', secret: 'short' } as const;
+    expect(() => createAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE })).toThrow(/bytes/);
+  });
+});
+
+describe('whatever comes is answered at once and never with a throw:', () => {
+  const answered = (values: readonly string[]): void => {
+    expect(authenticator.authenticate(values)).toHaveProperty('ok');
+  };
+
+  it('any values', () => {
+    fc.assert(fc.property(fc.array(fc.string({ unit: 'binary' }), { maxLength: 3 }), answered));
+  });
+
+  it('any text after the scheme', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => {
+        answered([`Bearer ${text}`]);
+      }),
+    );
+  });
+
+  it('any bytes in the parts of a token', () => {
+    const bytes = fc.uint8Array({ maxLength: 64 }).map((array) => Buffer.from(array));
+    fc.assert(
+      fc.property(bytes, bytes, bytes, (...parts) => {
+        answered([`Bearer ${compact(...parts)}`]);
+      }),
+    );
+  });
+
+  it('any header', () => {
+    const header = fc.json().map((json) => Buffer.from(json));
+    fc.assert(
+      fc.property(header, (part) => {
+        answered([`Bearer ${compact(part, CLAIMS, Buffer.alloc(32))}`]);
+      }),
+    );
+  });
+
+  it('any payload with a good signature, refused without the claims that are required', () => {
+    const payload = fc.json().map((json) => Buffer.from(json));
+    fc.assert(
+      fc.property(payload, (part) => {
+        expect(judge(signed(part))).toMatchObject({ ok: false, reason: 'TOKEN_INVALID' });
+      }),
+    );
+  });
+
+  it('any value of a claim with a good signature', () => {
+    const name = fc.constantFrom('iss', 'aud', 'sub', 'exp', 'nbf', 'scope', 'scp', '__proto__', 'toString');
+    fc.assert(
+      fc.property(name, fc.jsonValue(), (claim, value) => {
+        answered([`Bearer ${signed(Buffer.from(JSON.stringify({ ...CLAIMS, [claim]: value })))}`]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,269 @@
+import { createSecretKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.js';
+import { KeySetServer } from './key-set-server.js';
+import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from './sign-jwt.js';
+
+const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const SMALL_RSA = generateKeyPairSync('rsa', { modulusLength: 1024 });
+const P_256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const P_384 = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+const P_521 = generateKeyPairSync('ec', { namedCurve: 'P-521' });
+const SECRET = createSecretKey(Buffer.alloc(32, 'k'));
+
+const UNKNOWN_KID = "The token's kid names no key of the issuer.";
+const UNUSABLE_KID = "The token's kid does not name a key for its alg.";
+const UNAVAILABLE = 'The keys that verify tokens are unavailable. Try again.';
+
+const jwk = (key: KeyObject, members: JsonWebKey): JsonWebKey => ({
+  ...key.export({ format: 'jwk' }),
+  ...members,
+});
+const RSA_JWK = jwk(RSA.publicKey, { kid: 'rsa' });
+const EC_JWK = jwk(P_256.publicKey, { kid: 'ec' });
+
+let server: KeySetServer;
+let authenticator: Authenticator;
+
+/** Lets time pass on the clock of the system, since that is the one jose reads. */
+function pass(ms: number): void {
+  vi.setSystemTime(Date.now() + ms);
+}
+
+function judge(key: KeyObject, header: Header) {
+  return authenticator.authenticate([`Bearer ${signJwt(key, header, { ...CLAIMS, exp: NOW + 86_400 })}`]);
+}
+
+const judgeRsa = () => judge(RSA.privateKey, { alg: 'RS256', kid: 'rsa' });
+const judgeEc = () => judge(P_256.privateKey, { alg: 'ES256', kid: 'ec' });
+const judgeUnknown = () => judge(RSA.privateKey, { alg: 'RS256', kid: crypto.randomUUID() });
+
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: NOW * 1000 });
+  server = await KeySetServer.start(RSA_JWK);
+  authenticator = createAuthenticator({
+    key: { kind: 'jwks', url: server.url },
+    issuer: ISSUER,
+    audience: AUDIENCE,
+  });
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  vi.unstubAllEnvs();
+  await server.stop();
+});
+
+describe('a token is verified with the key that its kid names', () => {
+  it.each<[Header['alg'], KeyObject, string]>([
+    ['RS256', RSA.privateKey, 'rsa'],
+    ['RS384', RSA.privateKey, 'rsa'],
+    ['RS512', RSA.privateKey, 'rsa'],
+    ['PS256', RSA.privateKey, 'rsa'],
+    ['PS384', RSA.privateKey, 'rsa'],
+    ['PS512', RSA.privateKey, 'rsa'],
+    ['ES256', P_256.privateKey, 'ec'],
+    ['ES384', P_384.privateKey, 'p-384'],
+    ['ES512', P_521.privateKey, 'p-521'],
+  ])('by %s', async (alg, key, kid) => {
+    const p384 = jwk(P_384.publicKey, { kid: 'p-384' });
+    const p521 = jwk(P_521.publicKey, { kid: 'p-521', use: 'sig', key_ops: ['verify'] });
+    server.publish(RSA_JWK, EC_JWK, p384, p521);
+    expect(await judge(key, { alg, kid })).toMatchObject({ ok: true, caller: { subject: 'alice' } });
+  });
+
+  it('and with no other key of the set', async () => {
+    server.publish(RSA_JWK, jwk(SMALL_RSA.publicKey, { kid: 'other' }));
+    expect(await judge(SMALL_RSA.privateKey, { alg: 'RS256', kid: 'rsa' })).toMatchObject({
+      reason: 'TOKEN_INVALID',
+      message: "The token's signature is not valid.",
+    });
+  });
+});
+
+describe('a token is refused, whatever its signature, when', () => {
+  it.each<[string, KeyObject, Header, string]>([
+    [
+      'its alg is an HMAC',
+      SECRET,
+      { alg: 'HS256', kid: 'hmac' },
+      "The token's alg is not allowed for the key.",
+    ],
+    ['it has no kid', RSA.privateKey, { alg: 'RS256' }, "The token's header has no kid that is a string."],
+    [
+      'its kid is a number',
+      RSA.privateKey,
+      { alg: 'RS256', kid: 1 },
+      "The token's header has no kid that is a string.",
+    ],
+    ['its kid is unknown', RSA.privateKey, { alg: 'RS256', kid: 'RSA' }, UNKNOWN_KID],
+    ['its kid names a key of another kind', RSA.privateKey, { alg: 'RS256', kid: 'ec' }, UNUSABLE_KID],
+    ['its kid names a key for another alg', RSA.privateKey, { alg: 'RS512', kid: 'rs256' }, UNUSABLE_KID],
+    ['its kid names a key for another curve', P_256.privateKey, { alg: 'ES384', kid: 'ec' }, UNUSABLE_KID],
+    ['its kid names a key for encryption', RSA.privateKey, { alg: 'RS256', kid: 'enc' }, UNUSABLE_KID],
+    ['its kid names a key that may only sign', RSA.privateKey, { alg: 'RS256', kid: 'sign' }, UNUSABLE_KID],
+    ['its kid names a private key', RSA.privateKey, { alg: 'RS256', kid: 'private' }, UNUSABLE_KID],
+    ['its kid names a key of 1024 bits', SMALL_RSA.privateKey, { alg: 'RS256', kid: 'small' }, UNUSABLE_KID],
+    ['its kid names two keys', RSA.privateKey, { alg: 'RS256', kid: 'twice' }, UNUSABLE_KID],
+  ])('%s', async (_, key, header, message) => {
+    server.publish(
+      { kty: 'oct', kid: 'hmac', k: SECRET.export().toString('base64url') },
+      RSA_JWK,
+      EC_JWK,
+      jwk(RSA.publicKey, { kid: 'rs256', alg: 'RS256' }),
+      jwk(RSA.publicKey, { kid: 'enc', use: 'enc' }),
+      jwk(RSA.publicKey, { kid: 'sign', key_ops: ['sign'] }),
+      jwk(RSA.privateKey, { kid: 'private' }),
+      jwk(SMALL_RSA.publicKey, { kid: 'small' }),
+      jwk(RSA.publicKey, { kid: 'twice' }),
+      jwk(P_256.publicKey, { kid: 'twice' }),
+      jwk(SMALL_RSA.publicKey, { kid: 'twice' }),
+    );
+    expect(await judge(key, header)).toMatchObject({ ok: false, reason: 'TOKEN_INVALID', message });
+  });
+});
+
+describe('the key set', () => {
+  it('is fetched once for many tokens, also at the same time', async () => {
+    await Promise.all([judgeRsa(), judgeRsa(), judgeRsa()]);
+    expect(await judgeRsa()).toMatchObject({ ok: true });
+    expect(server.requests).toBe(1);
+  });
+
+  it('is fetched past a proxy that the environment names', async () => {
+    vi.stubEnv('http_proxy', 'http://127.0.0.1:9');
+    vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:9');
+    expect(await judgeRsa()).toMatchObject({ ok: true });
+  });
+
+  it('is not fetched for a token that no key could verify', async () => {
+    await judge(SECRET, { alg: 'HS256', kid: 'rsa' });
+    await judge(RSA.privateKey, { alg: 'RS256' });
+    await authenticator.authenticate(['Bearer abc']);
+    expect(server.requests).toBe(0);
+  });
+
+  it('is fetched again for a kid that came after it', async () => {
+    await judgeRsa();
+    server.publish(EC_JWK);
+    pass(60_000);
+    expect(await judgeEc()).toMatchObject({ ok: true });
+    expect(server.requests).toBe(2);
+  });
+
+  it('is not fetched again within a minute', async () => {
+    await judgeRsa();
+    server.publish(EC_JWK);
+    pass(59_999);
+    expect(await judgeEc()).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
+    expect(server.requests).toBe(1);
+  });
+
+  it('is fetched once more for any number of unknown kids', async () => {
+    await judgeRsa();
+    pass(60_000);
+    for (let count = 0; count < 20; count++) {
+      expect(await judgeUnknown()).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
+    }
+    expect(server.requests).toBe(2);
+  });
+
+  it('is fetched in the background after ten minutes, so that a withdrawn key is forgotten', async () => {
+    await judgeRsa();
+    server.publish(EC_JWK);
+    pass(599_999);
+    expect(await judgeRsa()).toMatchObject({ ok: true });
+    expect(server.requests).toBe(1);
+    pass(1);
+    expect(await judgeRsa()).toMatchObject({ ok: true });
+    // Waits for the fetch in the background, since only that one has its key.
+    expect(await judgeEc()).toMatchObject({ ok: true });
+    expect(server.requests).toBe(2);
+    expect(await judgeRsa()).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
+  });
+});
+
+describe('while the key set is out of reach', () => {
+  it('a token is neither good nor bad', async () => {
+    await server.stop();
+    expect(await judgeRsa()).toEqual({
+      ok: false,
+      reason: 'KEYS_UNAVAILABLE',
+      message: UNAVAILABLE,
+      cause: expect.any(Error) as unknown,
+    });
+  });
+
+  it('the keys at hand stay in use, however old', async () => {
+    await judgeRsa();
+    await server.stop();
+    pass(3_600_000);
+    expect(await judgeRsa()).toMatchObject({ ok: true });
+    expect(await judgeUnknown()).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
+    expect(await judgeRsa()).toMatchObject({ ok: true });
+  });
+
+  it('a kid at hand with the wrong alg is refused all the same', async () => {
+    await judgeRsa();
+    await server.stop();
+    pass(60_000);
+    expect(await judge(P_256.privateKey, { alg: 'ES256', kid: 'rsa' })).toMatchObject({
+      message: UNUSABLE_KID,
+    });
+  });
+
+  it('it is tried again after a second, as long as there are no keys', async () => {
+    const { port } = server;
+    await server.stop();
+    await judgeRsa();
+    await server.listen(port);
+    pass(999);
+    expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
+    pass(1);
+    expect(await judgeRsa()).toMatchObject({ ok: true });
+    expect(server.requests).toBe(1);
+  });
+
+  it('it is tried once a minute for any number of unknown kids', async () => {
+    await judgeRsa();
+    pass(60_000);
+    server.answer((_, response) => response.writeHead(500).end());
+    for (let count = 0; count < 20; count++) {
+      expect(await judgeUnknown()).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
+    }
+    expect(server.requests).toBe(2);
+  });
+
+  it.each<[string, Parameters<KeySetServer['answer']>[0]]>([
+    ['an error', (_, response) => response.writeHead(500).end()],
+    ['a redirect', (_, response) => response.writeHead(302, { location: '/jwks.json' }).end()],
+    ['no JSON', (_, response) => response.end('<html>')],
+    ['JSON that is no key set', (_, response) => response.end('{"keys":5}')],
+    ['a closed connection', ({ socket }) => socket.destroy()],
+    ['no answer for three seconds', () => undefined],
+  ])('so it is with %s', async (_, answer) => {
+    server.answer(answer);
+    expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE', message: UNAVAILABLE });
+    expect(server.requests).toBe(1);
+  });
+});
+
+describe('the URL of a key set is refused when it', () => {
+  it.each([
+    ['is empty', '', 'The URL of the key set is not a URL.'],
+    ['has no scheme', 'issuer.test/jwks.json', 'The URL of the key set is not a URL.'],
+    ['is a file', 'file:///etc/keys.json', 'The URL of the key set does not begin with http: or https:.'],
+    [
+      'is the keys',
+      'data:application/json,{"keys":[]}',
+      'The URL of the key set does not begin with http: or https:.',
+    ],
+    ['holds a user', 'https://me@issuer.test/', 'The URL of the key set must not hold credentials.'],
+    ['holds a password', 'https://:pw@issuer.test/', 'The URL of the key set must not hold credentials.'],
+  ])('%s', (_, url, message) => {
+    const key = { kind: 'jwks', url } as const;
+    expect(() => createAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE })).toThrow(
+      new Error(message),
+    );
+  });
+});

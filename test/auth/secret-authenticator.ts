@@ -1,0 +1,25 @@
+import { createSecretKey } from 'node:crypto';
+import { createAuthenticator } from '../../src/auth/authenticator.js';
+import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, type Part, signJwt } from './sign-jwt.js';
+
+/** As short as a secret may be. */
+export const SECRET = 'thirty-two bytes, and none more.';
+const KEY = createSecretKey(Buffer.from(SECRET));
+
+/** An authenticator with {@link SECRET}, for {@link ISSUER} and {@link AUDIENCE}, at {@link NOW}. */
+export const authenticator = createAuthenticator({
+  key: { kind: 'secret', secret: SECRET },
+  issuer: ISSUER,
+  audience: AUDIENCE,
+  now: () => NOW * 1000,
+});
+
+/** What the authenticator says of one token. */
+export function judge(token: string) {
+  return authenticator.authenticate([`Bearer ${token}`]);
+}
+
+/** A token with the right signature. */
+export function signed(payload: Part = CLAIMS, header: Header = { alg: 'HS256', typ: 'JWT' }): string {
+  return signJwt(KEY, header, payload);
+}

@@ -1,0 +1,46 @@
+import { constants, createHmac, type KeyObject, sign } from 'node:crypto';
+
+/** The time of tests: 2030-01-01T00:00:00Z, in seconds. */
+export const NOW = 1_893_456_000;
+export const ISSUER = 'https://issuer.test';
+export const AUDIENCE = 'routes.test';
+
+/** What a token of the trusted issuer claims, valid for another minute. */
+export const CLAIMS = { iss: ISSUER, aud: AUDIENCE, sub: 'alice', exp: NOW + 60 } as const;
+
+/** One part of a token: a value as JSON, or bytes as they are. */
+export type Part = Buffer | object | string | number | null;
+
+/** The JOSE header of a signed token: at least its `alg`. */
+export type Header = { readonly alg: `${keyof typeof SIGNERS}${256 | 384 | 512}` } & Readonly<
+  Record<string, unknown>
+>;
+
+/** A token in compact serialization, made by hand, so that it can be wrong in every way. */
+export function compact(header: Part, payload: Part, signature: Buffer = Buffer.alloc(0)): string {
+  return `${encode(header)}.${encode(payload)}.${signature.toString('base64url')}`;
+}
+
+/** A token that is signed by its header's `alg` (RFC 7518, section 3.1), whatever else it holds. */
+export function signJwt(key: KeyObject, header: Header, payload: Part): string {
+  const signingInput = `${encode(header)}.${encode(payload)}`;
+  const signer = SIGNERS[header.alg.slice(0, 2) as keyof typeof SIGNERS];
+  const signature = signer(`sha${header.alg.slice(2)}`, Buffer.from(signingInput), key);
+  return `${signingInput}.${signature.toString('base64url')}`;
+}
+
+function encode(part: Part): string {
+  return (Buffer.isBuffer(part) ? part : Buffer.from(JSON.stringify(part))).toString('base64url');
+}
+
+const SIGNERS = {
+  HS: (hash: string, input: Buffer, key: KeyObject) => createHmac(hash, key).update(input).digest(),
+  RS: (hash: string, input: Buffer, key: KeyObject) => sign(hash, input, key),
+  PS: (hash: string, input: Buffer, key: KeyObject) =>
+    sign(hash, input, {
+      key,
+      padding: constants.RSA_PKCS1_PSS_PADDING,
+      saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
+    }),
+  ES: (hash: string, input: Buffer, key: KeyObject) => sign(hash, input, { key, dsaEncoding: 'ieee-p1363' }),
+};

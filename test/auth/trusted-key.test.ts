@@ -1,0 +1,102 @@
+import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { trustPublicKey, trustSecret } from '../../src/auth/trusted-key.js';
+
+const spki = (key: KeyObject): string => key.export({ type: 'spki', format: 'pem' }).toString();
+const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const RSA_PEM = spki(RSA.publicKey);
+const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
+
+function ec(namedCurve: string): string {
+  return spki(generateKeyPairSync('ec', { namedCurve }).publicKey);
+}
+
+function rsaPss(parameters: object, modulusLength = 2048): string {
+  return spki(generateKeyPairSync('rsa-pss', { modulusLength, ...parameters }).publicKey);
+}
+
+function pss(hash: string, saltLength: number): string {
+  return rsaPss({ hashAlgorithm: hash, mgf1HashAlgorithm: hash, saltLength });
+}
+
+describe('a secret', () => {
+  it('of 32 bytes is good for HMAC alone', () => {
+    expect(trustSecret('a'.repeat(32)).algorithms).toEqual(['HS256', 'HS384', 'HS512']);
+  });
+
+  it('is counted in bytes of UTF-8', () => {
+    expect(trustSecret('🗝'.repeat(8)).key.symmetricKeySize).toBe(32);
+  });
+
+  it.each([
+    ['empty', '', 0],
+    ['31 bytes', 'a'.repeat(31), 31],
+    ['16 characters of one byte', 'a'.repeat(16), 16],
+  ])('that is too short is refused: %s', (_, secret, bytes) => {
+    expect(() => trustSecret(secret)).toThrow(
+      new Error(`The secret has ${bytes} bytes; at least 32 are needed.`),
+    );
+  });
+});
+
+describe('a public key decides its algorithms:', () => {
+  it.each([
+    ['RSA', RSA_PEM, RSA_ALGORITHMS],
+    ['RSA in PKCS #1', RSA.publicKey.export({ type: 'pkcs1', format: 'pem' }).toString(), RSA_ALGORITHMS],
+    ['RSA between blank lines', `\n${RSA_PEM}\n\n`, RSA_ALGORITHMS],
+    ['RSA with CRLF', RSA_PEM.replaceAll('\n', '\r\n'), RSA_ALGORITHMS],
+    ['RSA-PSS of SHA-256', pss('sha256', 32), ['PS256']],
+    ['RSA-PSS of SHA-384 with a shorter least salt', pss('sha384', 20), ['PS384']],
+    ['RSA-PSS of SHA-512', pss('sha512', 64), ['PS512']],
+    ['EC on P-256', ec('P-256'), ['ES256']],
+    ['EC on P-384', ec('P-384'), ['ES384']],
+    ['EC on P-521', ec('P-521'), ['ES512']],
+  ])('%s', (_, pem, algorithms) => {
+    expect(trustPublicKey(pem).algorithms).toEqual(algorithms);
+  });
+});
+
+describe('a public key is refused when it is', () => {
+  const NOT_ONE = 'The PEM does not hold one public key.';
+  const PRIVATE = 'The PEM holds a private key; give the public key alone.';
+  const PSS = 'The parameters of the RSA-PSS key are not those of PS256, PS384 or PS512.';
+  const SHA_256 = { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256' };
+  const encrypted = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'test' } as const;
+  it.each([
+    ['empty', '', NOT_ONE],
+    ['no PEM', 'ssh-rsa AAAAB3Nza', NOT_ONE],
+    ['a certificate', RSA_PEM.replaceAll('PUBLIC KEY', 'CERTIFICATE'), NOT_ONE],
+    ['two keys', `${RSA_PEM}${RSA_PEM}`, NOT_ONE],
+    ['cut off', RSA_PEM.slice(0, -20), NOT_ONE],
+    ['garbage in a PEM', RSA_PEM.replace('MII', 'AAA'), 'The PEM holds no public key that can be read.'],
+    ['a private key', RSA.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), PRIVATE],
+    ['a private key in PKCS #1', RSA.privateKey.export({ type: 'pkcs1', format: 'pem' }).toString(), PRIVATE],
+    ['a private key under a passphrase', RSA.privateKey.export(encrypted).toString(), PRIVATE],
+    [
+      'a public key with its private key',
+      `${RSA_PEM}${RSA.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()}`,
+      PRIVATE,
+    ],
+    [
+      'RSA of 1024 bits',
+      spki(generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey),
+      'The RSA key has 1024 bits; at least 2048 are needed.',
+    ],
+    ['RSA-PSS of 1024 bits', rsaPss(SHA_256, 1024), 'The RSA key has 1024 bits; at least 2048 are needed.'],
+    ['RSA-PSS without parameters', rsaPss({}), PSS],
+    ['RSA-PSS of SHA-1', pss('sha1', 20), PSS],
+    ['RSA-PSS of two hashes', rsaPss({ ...SHA_256, mgf1HashAlgorithm: 'sha1', saltLength: 32 }), PSS],
+    ['RSA-PSS with a longer salt', rsaPss({ ...SHA_256, saltLength: 33 }), PSS],
+    ['EC on another curve', ec('secp256k1'), 'The curve of the EC key is not P-256, P-384 or P-521.'],
+    ['Ed25519', spki(generateKeyPairSync('ed25519').publicKey), 'The public key is neither RSA nor EC.'],
+    ['X25519', spki(generateKeyPairSync('x25519').publicKey), 'The public key is neither RSA nor EC.'],
+  ])('%s', (_, pem, message) => {
+    expect(() => trustPublicKey(pem)).toThrow(expect.objectContaining({ message }));
+  });
+
+  it('never the private half of a key, even where Node would take it', () => {
+    const pem = RSA.privateKey.export({ type: 'pkcs8', format: 'pem' });
+    expect(createPublicKey(pem).type).toBe('public');
+    expect(() => trustPublicKey(pem.toString())).toThrow(PRIVATE);
+  });
+});
