@@ -53,7 +53,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   });
   const logger = pino({ level: 'debug' }, sink);
   const start = (role: Record<string, string>): Promise<App> =>
-    startApp(readConfig({ ...SETTINGS, DATABASE_URL: databaseUrl, ...settings, ...role }), {
+    startApp(readConfig({ ...SERVICE_SETTINGS, DATABASE_URL: databaseUrl, ...settings, ...role }), {
       ...surroundings,
       logger,
     });
@@ -81,7 +81,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
 }
 
-const SETTINGS = {
+/** Settings of a service that takes the tokens of `tokenFor`, on ports of its own. */
+export const SERVICE_SETTINGS = {
   GRPC_ADDRESS: '127.0.0.1:0',
   HTTP_ADDRESS: '127.0.0.1:0',
   JWT_SECRET: SECRET,

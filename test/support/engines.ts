@@ -1,0 +1,44 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import { createMysqlDatabase, dropMysqlDatabase, type MysqlServer } from './mysql-databases.js';
+
+/** A logical database that belongs to one test alone. */
+export interface Database {
+  /** As the setting `DATABASE_URL` takes it: `sqlite:/…/routes.db` or `mysql://user:password@host:port/name`. */
+  readonly url: string;
+  /** Removes the database with all it holds. Its connections must be closed by then. */
+  drop(): Promise<void>;
+}
+
+/** A database product that the service runs on. */
+export interface Engine {
+  /** For titles: `SQLite`, or what the server says of itself, such as `MariaDB 10.11.6`. */
+  readonly name: string;
+  /** Makes a new, empty database, out of reach of every other test and run. */
+  createDatabase(): Promise<Database>;
+}
+
+const sqlite: Engine = {
+  name: 'SQLite',
+  async createDatabase() {
+    const folder = await mkdtemp(join(inject('temporaryFolder'), 'sqlite-'));
+    return {
+      url: `sqlite:${join(folder, 'routes.db')}`,
+      drop: () => rm(folder, { recursive: true, force: true }),
+    };
+  },
+};
+
+function mysql(server: MysqlServer): Engine {
+  return {
+    name: server.name,
+    async createDatabase() {
+      const url = await createMysqlDatabase(server);
+      return { url, drop: () => dropMysqlDatabase(url) };
+    },
+  };
+}
+
+/** Every engine of this run: the embedded one and each MySQL-protocol server that the global setup found. */
+export const engines: readonly Engine[] = [sqlite, ...inject('mysqlServers').map(mysql)];

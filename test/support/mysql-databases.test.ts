@@ -1,0 +1,27 @@
+import { randomBytes } from 'node:crypto';
+import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { describe, expect, inject, it } from 'vitest';
+import { dropLeftovers } from './mysql-databases.js';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+describe.each(inject('mysqlServers'))('on $name', (server) => {
+  it.each([
+    ['older than a day is dropped', (now: number) => `rr_test_${now - DAY_MS - 1}_`, 0],
+    ['a day old is kept: its run may still be at work', (now: number) => `rr_test_${now - DAY_MS}_`, 1],
+    ['that only looks like one is kept', () => 'rr_test_notes_', 1],
+  ])('a test database %s', async (_, prefix, kept) => {
+    const now = Date.now();
+    const name = prefix(now) + randomBytes(6).toString('hex');
+    const connection = await createConnection({ uri: server.url });
+    try {
+      await connection.query(`create database ${name}`);
+      await dropLeftovers(server, now);
+      const [rows] = await connection.query<RowDataPacket[]>('show databases like ?', [name]);
+      expect(rows).toHaveLength(kept);
+    } finally {
+      await connection.query(`drop database if exists ${name}`);
+      await connection.end();
+    }
+  });
+});

@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { identifyMysqlServer } from './mysql-databases.js';
+import { watch, type Watch } from './mysql-watchdog.js';
+
+const ATTEMPTS = 3;
+const PATIENCE_MS = 120_000;
+const POLL_MS = 50;
+
+/** A server that belongs to this run. */
+export interface RunningMysqlServer {
+  /** `mysql://user:password@127.0.0.1:port`, of a user with all grants. */
+  readonly url: string;
+  /** Ends the server and removes its data. */
+  stop(): Promise<void>;
+}
+
+/** How to start one server. */
+export interface Launch extends Watch {
+  /** Where the server will answer, and as whom: `mysql://user:password@127.0.0.1:port`. */
+  readonly url: string;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
+  return address.port;
+}
+
+async function answering(url: string, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await identifyMysqlServer(url);
+      return;
+    } catch {
+      await delay(POLL_MS, undefined, { signal });
+    }
+  }
+}
+
+/**
+ * Starts a server on a free loopback port and waits until it answers.
+ * Another process may take the port in between, or answer there itself: the start is tried three times, and the
+ * password in the URL has to be the run's own. Rejects with the server's last words.
+ */
+export async function launchMysqlServer(
+  prepare: (port: number) => Promise<Launch>,
+): Promise<RunningMysqlServer> {
+  let lastWords = '';
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const { url, ...work } = await prepare(await freePort());
+    const watchdog = watch(work);
+    const waiting = new AbortController();
+    const timeout = AbortSignal.timeout(PATIENCE_MS);
+    try {
+      const up = answering(url, AbortSignal.any([waiting.signal, timeout])).then(() => true as const);
+      const outcome = await Promise.race([up, watchdog.ended]);
+      if (outcome === true) return { url, stop: () => watchdog.stop() };
+      lastWords = outcome;
+    } catch (error) {
+      await watchdog.stop();
+      throw new Error(`no answer within ${PATIENCE_MS / 1000} s: ${await watchdog.ended}`, { cause: error });
+    } finally {
+      waiting.abort();
+    }
+  }
+  throw new Error(lastWords.trim());
+}

@@ -1,0 +1,75 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+
+const DIST = resolve(import.meta.dirname, '../../dist');
+
+/** How a program ended. */
+export interface Ended {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A program of the service that runs in a process of its own, built by `npm run build`. */
+export class Program {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<Ended>;
+  #stdout = '';
+  #stderr = '';
+
+  /** @param name `main`, `migrate` or `token`; nothing of this process's own settings reaches it */
+  constructor(
+    name: string,
+    args: readonly string[],
+    cwd: string,
+    settings: Readonly<Record<string, string>>,
+  ) {
+    const env = { PATH: process.env['PATH'], ...settings };
+    this.#child = spawn(process.execPath, [resolve(DIST, `${name}.js`), ...args], {
+      cwd,
+      env,
+      stdio: 'pipe',
+    });
+    this.#child.stdout?.on('data', (data: Buffer) => (this.#stdout += data.toString()));
+    this.#child.stderr?.on('data', (data: Buffer) => (this.#stderr += data.toString()));
+    this.#ended = once(this.#child, 'close').then(([exitCode]: (number | null)[]) => ({
+      exitCode: exitCode ?? null,
+      stdout: this.#stdout,
+      stderr: this.#stderr,
+    }));
+  }
+
+  get stderr(): string {
+    return this.#stderr;
+  }
+
+  /** Resolves when the program has ended. */
+  get ended(): Promise<Ended> {
+    return this.#ended;
+  }
+
+  /** The log line with this message, as soon as it is written. */
+  async line(message: string): Promise<Record<string, unknown>> {
+    for (;;) {
+      const found = this.lines().find(({ msg }) => msg === message);
+      if (found !== undefined) return found;
+      const more = once(this.#child.stdout ?? this.#child, 'data').then(() => true);
+      if (!(await Promise.race([more, this.#ended.then(() => false)]))) {
+        throw new Error(`It ended before it logged "${message}": ${this.#stderr}${this.#stdout}`);
+      }
+    }
+  }
+
+  /** The complete log lines so far. */
+  lines(): Record<string, unknown>[] {
+    const complete = this.#stdout.split('\n').slice(0, -1);
+    return complete.map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+
+  /** Sends the signal and resolves when the program has ended. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
+    this.#child.kill(signal);
+    return this.#ended;
+  }
+}
