@@ -1,3 +1,4 @@
+import { setLogger } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { startApp } from './app.js';
 import { ConfigError, readConfig } from './config.js';
@@ -7,6 +8,12 @@ import { localModeHint } from './local-mode-hint.js';
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const logger = pino({ level: config.logLevel });
+  // What grpc-js would write to stderr by itself; where it matters, the call or the start fails as well.
+  setLogger({
+    error: (line: unknown) => {
+      logger.debug({ line }, 'grpc-js');
+    },
+  });
   const app = await startApp(config, { logger });
   logger.info({ grpc: app.grpcAddress, http: app.httpUrl }, 'listening');
   if (config.grpc?.tokens.key.kind === 'local') {

@@ -1,0 +1,221 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, engines } from '../support/engines.js';
+import { type Ended, Program } from '../support/process.js';
+import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
+
+const ROUTE = { method: 'GET', path: '/users/:id', middleware: ['👩‍👩‍👧'], handler: 'getUser' };
+
+let folder: string;
+let programs: Program[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
+  programs = [];
+});
+
+afterEach(async () => {
+  await Promise.all(programs.map((program) => program.stop('SIGKILL')));
+  rmSync(folder, { recursive: true });
+});
+
+function run(name: string, settings: Record<string, string> = {}, args: string[] = []): Program {
+  const program = new Program(name, args, folder, {
+    GRPC_ADDRESS: '127.0.0.1:0',
+    HTTP_ADDRESS: '127.0.0.1:0',
+    ...settings,
+  });
+  programs.push(program);
+  return program;
+}
+
+/** The base of all REST paths, once the program listens. */
+async function httpUrlOf(program: Program): Promise<string> {
+  return String((await program.line('listening'))['http']);
+}
+
+async function createOver(url: string, token: string): Promise<{ id: string; createdAt: string }> {
+  const response = await fetch(`${url}/v1/routing`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(ROUTE),
+  });
+  expect(response.status).toBe(201);
+  return (await response.json()) as { id: string; createdAt: string };
+}
+
+async function getOver(url: string, id: string, token: string): Promise<unknown> {
+  const response = await fetch(`${url}/v1/routing/${id}`, { headers: { authorization: `Bearer ${token}` } });
+  return response.json();
+}
+
+function localToken(...args: string[]): Promise<Ended> {
+  return run('token', {}, ['--scope', 'routes:read routes:write', '--sub', 'me', ...args]).ended;
+}
+
+describe('without settings', () => {
+  it('the service runs, keeps its secret to itself and shows commands to try', async () => {
+    const service = run('main');
+    const url = await httpUrlOf(service);
+    await service.line('local mode: tokens are checked with a secret of its own');
+    const secretFile = join(folder, 'data/jwt-secret');
+    expect(statSync(secretFile).mode & 0o777).toBe(0o600);
+    const secret = readFileSync(secretFile, 'utf8');
+    expect(secret).toMatch(/^[0-9a-f]{64}$/);
+
+    const { stdout, stderr, exitCode } = await localToken('--ttl', '1h');
+    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
+    expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    const created = await createOver(url, stdout.trim());
+    await expect(getOver(url, created.id, stdout.trim())).resolves.toEqual(created);
+
+    expect(service.stderr).toContain(`curl -sS ${url}/v1/routing/$ID`);
+    const everything = service.stderr + JSON.stringify(service.lines());
+    expect(everything).not.toContain(secret);
+    expect(everything).not.toContain(stdout.trim());
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('%s ends it in order with exit code 0', async (signal) => {
+    const service = run('main');
+    await service.line('listening');
+    const { exitCode } = await service.stop(signal);
+    expect(exitCode).toBe(0);
+    expect(service.lines().at(-1)).toMatchObject({ msg: 'stopped' });
+  });
+
+  it('a secret stays the same over a restart', async () => {
+    const first = run('main');
+    await first.line('listening');
+    const token = (await localToken()).stdout.trim();
+    await first.stop();
+    const url = await httpUrlOf(run('main'));
+    await expect(createOver(url, token)).resolves.toMatchObject(ROUTE);
+  });
+});
+
+describe('with wrong settings', () => {
+  it('the service says all that is wrong, without a stack, and exits with 1', async () => {
+    const { exitCode, stdout, stderr } = await run('main', {
+      ROLE: 'x',
+      DEADLINE_MS: '-1',
+      JWT_SECRET: 'short',
+    }).ended;
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr.trimEnd().split('\n')).toEqual([
+      'The settings can not be used:',
+      '- ROLE is "x"; it must be one of all, grpc, gateway.',
+      '- JWT_SECRET is shorter than 32 bytes.',
+      '- JWT_ISSUER is missing; it is the iss that every token must have.',
+      '- JWT_AUDIENCE is missing; it is the aud that every token must have.',
+      '- DEADLINE_MS is "-1"; it must be a whole number from 1 to 600000.',
+    ]);
+  });
+
+  it.each(['GRPC_ADDRESS', 'HTTP_ADDRESS'])(
+    'a port that is taken for %s is said in a line, with exit code 1',
+    async (name) => {
+      const taken = new URL(await httpUrlOf(run('main'))).host;
+      const { exitCode, stderr } = await run('main', { [name]: taken }).ended;
+      expect(exitCode).toBe(1);
+      expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+      expect(stderr).toMatch(/^The service can not run: .*EADDRINUSE/);
+    },
+  );
+
+  it('a token can not be made without a scope', async () => {
+    const { exitCode, stdout, stderr } = await run('token', {}, ['--sub', 'me']).ended;
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toContain('Usage: npm run --silent token');
+  });
+
+  it.each(['1', '0h', '1w', '-1h', '1 h'])('a token can not be made for a ttl of %s', async (ttl) => {
+    const { exitCode, stdout } = await localToken('--ttl', ttl);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  });
+
+  it('a token can not be made where only others hold the key', async () => {
+    const settings = { JWT_JWKS_URL: 'http://127.0.0.1/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
+    const { exitCode, stderr } = await run('token', settings, ['--scope', 'x', '--sub', 'me']).ended;
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('JWT_SECRET only');
+  });
+});
+
+describe.each(engines)('on $name', (engine) => {
+  let database: Database;
+  let settings: Record<string, string>;
+
+  beforeEach(async () => {
+    database = await engine.createDatabase();
+    settings = { ...SERVICE_SETTINGS, DATABASE_URL: database.url };
+  });
+
+  afterEach(async () => {
+    await Promise.all(programs.map((program) => program.stop('SIGKILL')));
+    await database.drop();
+  });
+
+  it('migrations run up, tell their status and run down', async () => {
+    const migrate = async (...args: string[]): Promise<string> => {
+      const { stdout, stderr, exitCode } = await run('migrate', settings, args).ended;
+      expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
+      return stdout;
+    };
+    await expect(migrate('--status')).resolves.toBe('pending 0001-routes\n');
+    await expect(migrate()).resolves.toBe('applied 0001-routes\n');
+    await expect(migrate()).resolves.toBe('nothing to do\n');
+    await expect(migrate('--status')).resolves.toBe('applied 0001-routes\n');
+    await expect(migrate('--down')).resolves.toBe('taken back 0001-routes\n');
+    await expect(migrate('--status')).resolves.toBe('pending 0001-routes\n');
+  });
+
+  it('an acknowledged create survives SIGKILL', async () => {
+    await run('migrate', settings).ended;
+    const first = run('main', settings);
+    const created = await createOver(await httpUrlOf(first), tokenFor());
+    await first.stop('SIGKILL');
+    const url = await httpUrlOf(run('main', settings));
+    await expect(getOver(url, created.id, tokenFor())).resolves.toEqual(created);
+  });
+
+  it("a route's time is UTC whatever the time zone of the process", async () => {
+    await run('migrate', settings).ended;
+    const before = Date.now();
+    const inIndia = await httpUrlOf(run('main', { ...settings, TZ: 'Asia/Kolkata' }));
+    const inChatham = await httpUrlOf(run('main', { ...settings, TZ: 'Pacific/Chatham' }));
+    const created = await createOver(inIndia, tokenFor());
+    expect(Date.parse(created.createdAt)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(created.createdAt)).toBeLessThanOrEqual(Date.now());
+    await expect(getOver(inIndia, created.id, tokenFor())).resolves.toEqual(created);
+    await expect(getOver(inChatham, created.id, tokenFor())).resolves.toEqual(created);
+  });
+
+  it('each half runs in a process of its own', async () => {
+    await run('migrate', settings).ended;
+    const server = run('main', { ...settings, ROLE: 'grpc' });
+    const { grpc, http } = await server.line('listening');
+    expect(http).toBeUndefined();
+    const gateway = run('main', { ROLE: 'gateway', GRPC_UPSTREAM: String(grpc), BASE_PATH: '/api' });
+    const url = await httpUrlOf(gateway);
+    expect(url).toMatch(/\/api$/);
+    const created = await createOver(url, tokenFor());
+    await expect(getOver(url, created.id, tokenFor())).resolves.toEqual(created);
+    await expect(gateway.stop()).resolves.toMatchObject({ exitCode: 0 });
+    await expect(server.stop()).resolves.toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe.each(engines.slice(1))('on $name', (engine) => {
+  it('a schema that is behind is refused in one line that names the command', async () => {
+    const database = await engine.createDatabase();
+    const { exitCode, stderr } = await run('main', { ...SERVICE_SETTINGS, DATABASE_URL: database.url }).ended;
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 1,
+      stderr:
+        'The service can not run: The schema of the database is behind. Bring it up to date with: npm run migrate\n',
+    });
+    await database.drop();
+  });
+});
