@@ -13,6 +13,7 @@ export async function followStore(
   health: Health,
   ping: () => Promise<void>,
   logger: Logger,
+  intervalMs = INTERVAL_MS,
 ): Promise<() => void> {
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
@@ -27,7 +28,7 @@ export async function followStore(
     if (stopped) return;
     if (serving && !health.serving) logger.info('the store answers: serving');
     health.setServing(serving);
-    timer = setTimeout(() => void observe(), INTERVAL_MS);
+    timer = setTimeout(() => void observe(), intervalMs);
   };
   await observe();
   return () => {

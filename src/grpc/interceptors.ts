@@ -78,13 +78,11 @@ function sealing({ logger }: InterceptorOptions): Interceptor {
 }
 
 function limitingTime({ deadlineMs, now }: InterceptorOptions): Interceptor {
-  return ({ call }, next) =>
-    new Promise<Reply>((resolve, reject) => {
-      const leftMs = Math.min(call.deadline - now(), deadlineMs);
-      if (leftMs <= 0) {
-        reject(deadlineExceeded());
-        return;
-      }
+  return async ({ call }, next) => {
+    const leftMs = Math.min(call.deadline - now(), deadlineMs);
+    if (leftMs <= 0) throw deadlineExceeded();
+    if (call.signal.aborted) throw cancelled();
+    return new Promise<Reply>((resolve, reject) => {
       const onAbort = (): void => {
         reject(cancelled());
       };
@@ -99,6 +97,7 @@ function limitingTime({ deadlineMs, now }: InterceptorOptions): Interceptor {
           call.signal.removeEventListener('abort', onAbort);
         });
     });
+  };
 }
 
 function guarding({ authenticator }: InterceptorOptions): Interceptor {

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 
 const DIST = resolve(import.meta.dirname, '../../dist');
+/** Ends the program when the test that started it is gone, however that ended. */
+const LEASH = "data:text/javascript,process.stdin.on('close',()=>process.exit(1)).resume().unref()";
 
 /** How a program ended. */
 export interface Ended {
@@ -26,7 +28,7 @@ export class Program {
     settings: Readonly<Record<string, string>>,
   ) {
     const env = { PATH: process.env['PATH'], ...settings };
-    this.#child = spawn(process.execPath, [resolve(DIST, `${name}.js`), ...args], {
+    this.#child = spawn(process.execPath, ['--import', LEASH, resolve(DIST, `${name}.js`), ...args], {
       cwd,
       env,
       stdio: 'pipe',

@@ -1,6 +1,6 @@
 import { createFileRegistry, fromBinary, type JsonObject, toJson } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { status } from '@grpc/grpc-js';
+import { type Metadata, status } from '@grpc/grpc-js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import type { Outcome } from './service.js';
 
@@ -15,15 +15,28 @@ export interface RichError {
   readonly details: unknown;
 }
 
-/** The failure of a gRPC call. Text and code of the status and of its details must agree. */
+/** The failure of a gRPC call. */
 export function richErrorOfCall({ error, trailers }: Outcome): RichError {
+  if (error === undefined) throw new Error('The call did not fail.');
+  return richErrorOfReply({ code: error.code, details: error.details, trailers });
+}
+
+/** What carries a failure, whether it came from a pipeline or over a socket. */
+export interface FailedCall {
+  readonly code: number;
+  readonly details: string;
+  readonly trailers: Metadata;
+}
+
+/** The failure that a pipeline answers with. Code and text of the status and of its details must agree. */
+export function richErrorOfReply({ code, details: text, trailers }: FailedCall): RichError {
   const schema = registry.getMessage('google.rpc.Status');
   const [bytes] = trailers.get('grpc-status-details-bin');
-  if (schema === undefined || error === undefined || !(bytes instanceof Buffer))
-    throw new Error('No rich error.');
-  const { code, message, details } = toJson(schema, fromBinary(schema, bytes), { registry }) as JsonObject;
-  if (code !== error.code || message !== error.details) throw new Error('The status and its details differ.');
-  return { status: status[error.code], message: error.details, details };
+  if (schema === undefined || !(bytes instanceof Buffer)) throw new Error('No rich error.');
+  const rich = toJson(schema, fromBinary(schema, bytes), { registry }) as JsonObject;
+  if (rich['code'] !== code || rich['message'] !== text)
+    throw new Error('The status and its details differ.');
+  return { status: status[code], message: text, details: rich['details'] };
 }
 
 /** The failure that a REST answer tells. */

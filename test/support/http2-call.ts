@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { connect, type IncomingHttpHeaders } from 'node:http2';
+import { Metadata } from '@grpc/grpc-js';
+
+/** How a call ended that was written frame by frame, as no gRPC library would. */
+export interface RawOutcome {
+  readonly code: number;
+  readonly details: string;
+  readonly trailers: Metadata;
+}
+
+/** A message with the five bytes that gRPC puts before it. */
+export function framed(message: Uint8Array, compressed = false): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt8(compressed ? 1 : 0, 0);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+/** Makes one gRPC call over HTTP/2 with exactly these headers and this body. */
+export async function callRaw(
+  address: string,
+  path: string,
+  headers: Readonly<Record<string, string | string[]>>,
+  body: Uint8Array,
+): Promise<RawOutcome> {
+  const session = connect(`http://${address}`);
+  try {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': path,
+      te: 'trailers',
+      'content-type': 'application/grpc',
+      ...headers,
+    });
+    let last: IncomingHttpHeaders = {};
+    const remember = (received: IncomingHttpHeaders): void => {
+      last = received;
+    };
+    stream.on('response', remember).on('trailers', remember).resume().end(body);
+    await once(stream, 'close');
+    const trailers = Metadata.fromHttp2Headers(last);
+    return {
+      code: Number(last['grpc-status']),
+      details: decodeURIComponent(String(last['grpc-message'])),
+      trailers,
+    };
+  } finally {
+    session.close();
+  }
+}
