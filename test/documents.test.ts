@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { CODES } from '../src/grpc/failures.js';
+import { SETTINGS } from '../src/settings.js';
+
+const ROOT = resolve(import.meta.dirname, '..');
+
+function read(path: string): string {
+  return readFileSync(resolve(ROOT, path), 'utf8');
+}
+
+/** The rows of the tables under a heading (or of the whole document), a list of cells each. */
+function rowsOf(document: string, heading?: string): string[][] {
+  const section =
+    heading === undefined ? document : (document.split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? '');
+  return [...section.matchAll(/^\| (.*) \|$/gm)].map(([, row = '']) =>
+    row.split(' | ').map((cell) => cell.trim()),
+  );
+}
+
+function code(text: string): string {
+  return text.replaceAll('`', '');
+}
+
+describe('README.md', () => {
+  it('lists every setting with its default, and no other', () => {
+    const documented = rowsOf(read('README.md'), 'Settings')
+      .slice(1)
+      .map(([name = '', fallback = '']) => [code(name), code(fallback)]);
+    expect(Object.fromEntries(documented)).toEqual(
+      Object.fromEntries(Object.entries(SETTINGS).map(([name, fallback]) => [name, fallback ?? 'none'])),
+    );
+  });
+
+  it.each(['npm ci && npm start', 'npm ci && npm test'])('has the command %s', (command) => {
+    expect(read('README.md')).toContain(`\n${command}\n`);
+  });
+});
+
+describe('docs/errors.md', () => {
+  const documented = new Map(
+    rowsOf(read('docs/errors.md'))
+      .slice(1)
+      .map(([reason = '', grpc = '']) => [code(reason), grpc]),
+  );
+
+  it.each(Object.entries(CODES))('gives the reason %s its gRPC code', (reason, grpcCode) => {
+    expect(documented.get(reason)).toBe(status[grpcCode]);
+  });
+});
+
+describe('docs/dependencies.md', () => {
+  it('has a line for each dependency, and no other', () => {
+    const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Record<
+      string,
+      Record<string, string>
+    >;
+    const installed = Object.keys({ ...dependencies, ...devDependencies }).map((name) =>
+      name.replace(/^@types\/.*/, '@types/*'),
+    );
+    const documented = rowsOf(read('docs/dependencies.md'))
+      .flatMap(([names = '']) => [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => name))
+      .filter((name) => name !== 'libsql');
+    expect(new Set(documented)).toEqual(new Set(installed));
+  });
+});
+
+describe('ARCHITECTURE.md', () => {
+  it('names every room', () => {
+    const rooms = readdirSync(resolve(ROOT, 'src'), { withFileTypes: true }).filter((entry) =>
+      entry.isDirectory(),
+    );
+    const documented = rowsOf(read('ARCHITECTURE.md'), 'Rooms').map(([room = '']) => code(room));
+    expect(documented).toEqual(expect.arrayContaining(rooms.map(({ name }) => `src/${name}/`)));
+  });
+});
