@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, engines } from '../support/engines.js';
+import { freePort } from '../support/free-port.js';
 import { type Ended, Program } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 
@@ -71,6 +72,8 @@ describe('without settings', () => {
     const created = await createOver(url, stdout.trim());
     await expect(getOver(url, created.id, stdout.trim())).resolves.toEqual(created);
 
+    const probe = run('health-probe', { HTTP_ADDRESS: new URL(url).host });
+    await expect(probe.ended).resolves.toMatchObject({ exitCode: 0 });
     expect(service.stderr).toContain(`curl -sS ${url}/v1/routing/$ID`);
     const everything = service.stderr + JSON.stringify(service.lines());
     expect(everything).not.toContain(secret);
@@ -121,6 +124,19 @@ describe('with wrong settings', () => {
       expect(exitCode).toBe(1);
       expect(stderr.trimEnd().split('\n')).toHaveLength(1);
       expect(stderr).toMatch(/^The service can not run: .*EADDRINUSE/);
+    },
+  );
+
+  it.each(['all', 'grpc'])(
+    'a probe for health finds nothing with ROLE=%s where nothing listens',
+    async (role) => {
+      const address = `127.0.0.1:${await freePort()}`;
+      const { exitCode } = await run('health-probe', {
+        ROLE: role,
+        HTTP_ADDRESS: address,
+        GRPC_ADDRESS: address,
+      }).ended;
+      expect(exitCode).toBe(1);
     },
   );
 
@@ -202,6 +218,9 @@ describe.each(engines)('on $name', (engine) => {
     expect(url).toMatch(/\/api$/);
     const created = await createOver(url, tokenFor());
     await expect(getOver(url, created.id, tokenFor())).resolves.toEqual(created);
+    await expect(
+      run('health-probe', { ...settings, ROLE: 'grpc', GRPC_ADDRESS: String(grpc) }).ended,
+    ).resolves.toMatchObject({ exitCode: 0 });
     await expect(gateway.stop()).resolves.toMatchObject({ exitCode: 0 });
     await expect(server.stop()).resolves.toMatchObject({ exitCode: 0 });
   });

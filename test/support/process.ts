@@ -20,7 +20,7 @@ export class Program {
   #stdout = '';
   #stderr = '';
 
-  /** @param name `main`, `migrate` or `token`; nothing of this process's own settings reaches it */
+  /** @param name `main`, `migrate`, `token` or `health-probe`; nothing of this process's own settings reaches it */
   constructor(
     name: string,
     args: readonly string[],

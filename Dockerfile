@@ -1,0 +1,27 @@
+FROM node:24-bookworm-slim AS build
+WORKDIR /app
+COPY .npmrc package.json package-lock.json ./
+RUN --mount=type=cache,target=/root/.npm npm ci
+COPY tsconfig.json tsconfig.build.json ./
+COPY src ./src
+RUN npm run build
+
+FROM node:24-bookworm-slim
+ENV NODE_ENV=production
+WORKDIR /app
+COPY .npmrc package.json package-lock.json ./
+RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev
+COPY --from=build /app/dist ./dist
+
+# The program can only be read. The embedded database and the secret of the local mode go to data, and a volume that
+# is mounted there takes over its owner. No VOLUME: one would be made for every container on MySQL too, and stay empty.
+RUN install --directory --owner=node --group=node data
+USER node
+
+# From outside, a container's loopback interface is out of reach. Who may call is decided where ports are published.
+ENV GRPC_ADDRESS=0.0.0.0:50051 HTTP_ADDRESS=0.0.0.0:8080
+EXPOSE 50051 8080
+
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "dist/health-probe.js"]
+
+CMD ["node", "dist/main.js"]
