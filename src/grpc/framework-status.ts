@@ -7,39 +7,69 @@ import {
 } from '@grpc/grpc-js';
 import { failureReply } from './failure-reply.js';
 import { CallError, deadlineExceeded, requestTooLarge, toFailure } from './failures.js';
+import { GUARD_ONLY_KEY } from './interceptors.js';
+import type { Pipeline } from './pipeline.js';
 import { requestIdOf } from './request-id.js';
 
 type SentStatus = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
 /**
  * Completes the statuses that grpc-js makes by itself (a passed deadline, a message that it can't read) with
- * the code, text and details that the same failure has everywhere else.
+ * the code, text and details that the same failure has everywhere else. What is wrong with a message is told
+ * only to those whom the guard lets pass.
  *
- * grpc-js sends them straight from its innermost call, below every interceptor, so that call's own method is
- * wrapped. Its own statuses are the ones without metadata.
+ * grpc-js sends these statuses straight from its innermost call, below every interceptor, so that call's own
+ * method is wrapped. They are the ones without metadata.
  */
-export const completeFrameworkStatus: ServerInterceptor = (_method, innermost) => {
-  let metadata = new Metadata();
-  const sendStatus = innermost.sendStatus.bind(innermost);
-  innermost.sendStatus = (sent) => {
-    const ours = sent.code === status.OK || (sent.metadata !== null && sent.metadata !== undefined);
-    sendStatus(ours ? sent : complete(sent, metadata));
+export function completeFrameworkStatus(pipeline: Pipeline): ServerInterceptor {
+  return ({ path }, innermost) => {
+    let metadata = new Metadata();
+    let failed = false;
+    const send = innermost.sendStatus.bind(innermost);
+    innermost.sendStatus = (sent) => {
+      if (sent.code === status.OK || (sent.metadata !== null && sent.metadata !== undefined)) {
+        send(sent);
+      } else if (!failed) {
+        // Every further piece of an unreadable message would fail again.
+        failed = true;
+        void complete(sent.code, path, metadata, pipeline).then(send);
+      }
+    };
+    return new ServerInterceptingCall(innermost, {
+      start(next) {
+        next({
+          onReceiveMetadata(received, proceed) {
+            metadata = received;
+            proceed(received);
+          },
+        });
+      },
+    });
   };
-  return new ServerInterceptingCall(innermost, {
-    start(next) {
-      next({
-        onReceiveMetadata(received, proceed) {
-          metadata = received;
-          proceed(received);
-        },
-      });
-    },
-  });
-};
+}
 
-function complete(sent: SentStatus, metadata: Metadata): SentStatus {
-  const { code, details, trailers } = failureReply(toFailure(failureOf(sent.code)), requestIdOf(metadata));
-  return { code, details, metadata: trailers };
+async function complete(
+  code: SentStatus['code'],
+  path: string,
+  metadata: Metadata,
+  pipeline: Pipeline,
+): Promise<SentStatus> {
+  const failure = failureReply(toFailure(failureOf(code)), requestIdOf(metadata));
+  const guarded = code === status.DEADLINE_EXCEEDED ? failure : await askGuard(path, metadata, pipeline);
+  const { code: told, details, trailers } = guarded.code === status.OK ? failure : guarded;
+  return { code: told, details, metadata: trailers };
+}
+
+function askGuard(path: string, metadata: Metadata, pipeline: Pipeline): ReturnType<Pipeline> {
+  const asking = metadata.clone();
+  asking.set(GUARD_ONLY_KEY, '1');
+  return pipeline({
+    path,
+    message: new Uint8Array(),
+    metadata: asking,
+    deadline: Infinity,
+    signal: new AbortController().signal,
+  });
 }
 
 function failureOf(code: SentStatus['code']): CallError {

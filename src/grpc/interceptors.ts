@@ -15,7 +15,7 @@ import {
 import { type CallContext, type Interceptor, okReply } from './pipeline.js';
 
 /** Metadata of a call that only asks whether the guard lets it pass; the answer is the empty message. */
-const GUARD_ONLY_KEY = 'x-guard-only';
+export const GUARD_ONLY_KEY = 'x-guard-only';
 const EMPTY = new Uint8Array();
 
 /** What the interceptors stand on. */
@@ -103,9 +103,11 @@ function limitingTime({ deadlineMs, now }: InterceptorOptions): Interceptor {
 function guarding({ authenticator }: InterceptorOptions): Interceptor {
   return async (context, next) => {
     const { method, call, requestId } = context;
-    if (method === undefined || method.access === 'public') return next();
-    const result = await authenticator.authenticate(call.metadata.get('authorization').map(String));
-    context.caller = permit(result, method.access?.scope);
+    if (method === undefined) return next();
+    if (method.access !== 'public') {
+      const result = await authenticator.authenticate(call.metadata.get('authorization').map(String));
+      context.caller = permit(result, method.access?.scope);
+    }
     return call.metadata.get(GUARD_ONLY_KEY).length > 0 ? okReply(requestId, EMPTY) : next();
   };
 }

@@ -1,10 +1,11 @@
-import { Server, ServerCredentials, type handleUnaryCall, status } from '@grpc/grpc-js';
+import { type handleBidiStreamingCall, type handleUnaryCall, type Server, status } from '@grpc/grpc-js';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
 import { completeFrameworkStatus } from './framework-status.js';
 import type { Health } from './health.js';
 import type { Method } from './methods.js';
 import type { Pipeline } from './pipeline.js';
 import { addReflectionTo } from './reflection.js';
+import { StrictServer, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
 
 /** The services that health and reflection tell of. */
 export const HEALTH_SERVICE = 'grpc.health.v1.Health';
@@ -31,11 +32,13 @@ export interface GrpcServer {
 /** Starts the server. @throws Error when the address can not be had */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
   const { address, methods, pipeline, health, reflection } = options;
-  const server = new Server({ 'grpc.enable_channelz': 0, interceptors: [completeFrameworkStatus] });
-  for (const { path } of methods) server.register(path, adapt(path, pipeline), identity, identity, 'unary');
+  const interceptors = [completeFrameworkStatus(pipeline)];
+  const server = new StrictServer({ 'grpc.enable_channelz': 0, interceptors });
+  for (const { path } of methods) server.register(path, unary(path, pipeline), identity, identity, 'unary');
+  server.register(UNKNOWN_METHOD, unknown(pipeline), identity, identity, 'bidi');
   health.addWatchTo(server);
   if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);
-  const port = await bind(server, address);
+  const port = await server.listen(address);
   return {
     address: address.startsWith('unix:') ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
@@ -51,7 +54,7 @@ function identity(bytes: Buffer): Buffer {
 }
 
 /** The one place where a call of grpc-js becomes ours and its reply grpc-js's. */
-function adapt(path: string, pipeline: Pipeline): handleUnaryCall<Buffer, Buffer> {
+function unary(path: string, pipeline: Pipeline): handleUnaryCall<Buffer, Buffer> {
   return (call, callback) => {
     const gone = new AbortController();
     call.on('cancelled', () => {
@@ -71,13 +74,19 @@ function adapt(path: string, pipeline: Pipeline): handleUnaryCall<Buffer, Buffer
   };
 }
 
-function bind(server: Server, address: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
-      if (error === null) resolve(port);
-      else reject(error);
-    });
-  });
+/** Whatever kind of method the caller meant, it is told at once that there is none. */
+function unknown(pipeline: Pipeline): handleBidiStreamingCall<Buffer, Buffer> {
+  return (call) => {
+    const path = String(call.metadata.get(UNKNOWN_PATH_KEY)[0]);
+    const signal = new AbortController().signal;
+    void pipeline({
+      path,
+      message: Buffer.alloc(0),
+      metadata: call.metadata,
+      deadline: Infinity,
+      signal,
+    }).then(({ code, details, trailers }) => call.emit('error', { code, details, metadata: trailers }));
+  };
 }
 
 function shutDown(server: Server, graceMs: number): Promise<void> {

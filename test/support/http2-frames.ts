@@ -1,0 +1,47 @@
+import { connect, type Socket } from 'node:net';
+
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+const SETTINGS = 0x4;
+const HEADERS = 0x1;
+const DATA = 0x0;
+const END_STREAM = 0x1;
+const END_HEADERS = 0x4;
+
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** A header field that is never indexed and not Huffman-coded (RFC 7541, section 6.2.3). */
+function field([name, value]: readonly [string, string]): Buffer {
+  return Buffer.concat([Buffer.from([0x10]), text(name), text(value)]);
+}
+
+/** A string literal (RFC 7541, sections 5.1 and 5.2). */
+function text(value: string): Buffer {
+  const bytes = Buffer.from(value);
+  if (bytes.length < 127) return Buffer.concat([Buffer.from([bytes.length]), bytes]);
+  const rest = bytes.length - 127;
+  return Buffer.concat([Buffer.from([127, (rest & 127) | 128, rest >> 7]), bytes]);
+}
+
+/** Sends one request with header fields that no HTTP/2 library would send, such as one twice. */
+export function sendFields(
+  address: string,
+  fields: readonly (readonly [string, string])[],
+  body: Buffer,
+): Socket {
+  const { hostname, port } = new URL(`http://${address}`);
+  const block = Buffer.concat(fields.map(field));
+  const frames = [
+    PREFACE,
+    frame(SETTINGS, 0, 0, Buffer.alloc(0)),
+    frame(HEADERS, END_HEADERS, 1, block),
+    frame(DATA, END_STREAM, 1, body),
+  ];
+  return connect(Number(port), hostname).resume().end(Buffer.concat(frames));
+}
