@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { v7 as uuidV7 } from 'uuid';
 import { createAuthenticator, type VerificationKey } from './auth/authenticator.js';
+import { rememberTokens } from './auth/token-cache.js';
 import type { Config, GrpcConfig, HttpConfig, TokenKey } from './config.js';
 import { channelUpstream } from './gateway/channel-upstream.js';
 import { createGateway } from './gateway/gateway.js';
@@ -68,13 +69,14 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
 }
 
 async function startGrpc(
-  { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
+  { address, database, tokens, duplicateRoutes, reflection, routeCacheBytes }: GrpcConfig,
   { deadlineMs }: Config,
   { logger, now = Date.now, newId = (msecs) => uuidV7({ msecs }) }: Surroundings,
   opened: Closer[],
 ): Promise<{ address: string; pipeline: Pipeline }> {
   const { key, issuer, audience } = tokens;
-  const authenticator = createAuthenticator({ key: verificationKey(key), issuer, audience, now });
+  const verify = createAuthenticator({ key: verificationKey(key), issuer, audience, now });
+  const authenticator = rememberTokens(verify, now);
 
   const knex = openDatabase(database);
   opened.push(() => knex.destroy());
@@ -86,7 +88,7 @@ async function startGrpc(
   const stopFollowing = await followStore(health, () => store.ping(), logger);
   opened.push(stopFollowing);
 
-  const methods = [...routeService(registry), ...health.methods()];
+  const methods = [...routeService(registry, routeCacheBytes), ...health.methods()];
   const pipeline = createPipeline(methods, createInterceptors({ authenticator, deadlineMs, now, logger }));
   const server = await startGrpcServer({ address, methods, pipeline, health, reflection });
   opened.push(() => server.close(GRACE_MS));

@@ -6,6 +6,9 @@ export const LOCAL_SECRET_FILE = 'data/jwt-secret';
 const LOCAL_PARTY = 'route-registry';
 
 const MYSQL_PORT = 3306;
+const BYTES_PER_MIB = 1_048_576;
+/** Largest cache of routes, in MiB: what a process of Node can hold with ease. */
+const ROUTE_CACHE_MAX_MIB = 1_024;
 /** Shortest HMAC secret, in bytes: as long as the hash of HS256 (RFC 7518, section 3.2). */
 const SECRET_MIN_BYTES = 32;
 /** Longest time that one call may be given, in milliseconds. */
@@ -45,6 +48,8 @@ export interface GrpcConfig {
   readonly tokens: TokenConfig;
   readonly duplicateRoutes: 'allow' | 'reject';
   readonly reflection: boolean;
+  /** Most bytes of the routes that are kept in memory. */
+  readonly routeCacheBytes: number;
 }
 
 /** The REST half. */
@@ -109,6 +114,7 @@ function readGrpc(settings: SettingsReader): GrpcConfig {
     tokens: tokensOf(settings, database),
     duplicateRoutes: settings.oneOf('DUPLICATE_ROUTES', ['allow', 'reject']),
     reflection: settings.oneOf('REFLECTION', ['on', 'off']) === 'on',
+    routeCacheBytes: settings.integer('ROUTE_CACHE_MIB', 1, ROUTE_CACHE_MAX_MIB) * BYTES_PER_MIB,
   };
 }
 

@@ -13,6 +13,7 @@ export const SETTINGS = {
   JWT_AUDIENCE: undefined,
   DUPLICATE_ROUTES: 'allow',
   REFLECTION: 'on',
+  ROUTE_CACHE_MIB: '64',
   DEADLINE_MS: '5000',
   LOG_LEVEL: 'info',
 } as const satisfies Record<string, string | undefined>;

@@ -10,8 +10,8 @@ const ALLOWED: Readonly<
   Record<string, { readonly rooms: readonly string[]; readonly packages: readonly string[] }>
 > = {
   registry: { rooms: [], packages: [] },
-  store: { rooms: ['registry'], packages: ['knex'] },
-  auth: { rooms: [], packages: ['jsonwebtoken', 'jose'] },
+  store: { rooms: ['registry'], packages: ['knex', 'dataloader', 'lru-cache'] },
+  auth: { rooms: [], packages: ['jsonwebtoken', 'jose', 'lru-cache'] },
   grpc: {
     rooms: ['registry', 'auth', 'gen'],
     packages: [
@@ -20,10 +20,11 @@ const ALLOWED: Readonly<
       '@grpc/proto-loader',
       '@grpc/reflection',
       'grpc-js-health-check',
+      'lru-cache',
       'pino',
     ],
   },
-  gateway: { rooms: ['gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'express'] },
+  gateway: { rooms: ['gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'express', 'lru-cache'] },
   gen: { rooms: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
 };
 

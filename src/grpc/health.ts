@@ -7,7 +7,8 @@ import {
 } from 'grpc-js-health-check';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthDefinition } from '../gen/healthcheck.js';
 import { CallError } from './failures.js';
-import { implement, type Method } from './methods.js';
+import { implement } from './implement-service.js';
+import type { Method } from './method.js';
 
 type Watcher = ServerWritableStream<HealthCheckRequest, HealthCheckResponse>;
 

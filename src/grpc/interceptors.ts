@@ -6,6 +6,7 @@ import type { Reply } from './call.js';
 import { failureReply } from './failure-reply.js';
 import {
   CallError,
+  CODES,
   cancelled,
   deadlineExceeded,
   MESSAGE_MAX_BYTES,
@@ -17,6 +18,11 @@ import { type CallContext, type Interceptor, okReply } from './pipeline.js';
 /** Metadata of a call that only asks whether the guard lets it pass; the answer is the empty message. */
 export const GUARD_ONLY_KEY = 'x-guard-only';
 const EMPTY = new Uint8Array();
+/** How loud the cause of a failure is in the log; that of a caller's own mistake helps only who debugs. */
+const LEVELS: Partial<Record<status, 'error' | 'warn'>> = {
+  [status.INTERNAL]: 'error',
+  [status.UNAVAILABLE]: 'warn',
+};
 
 /** What the interceptors stand on. */
 export interface InterceptorOptions {
@@ -69,7 +75,7 @@ function sealing({ logger }: InterceptorOptions): Interceptor {
       const failure = toFailure(error);
       context.reason = failure.reason;
       if (failure.cause !== undefined) {
-        const level = failure.reason === 'INTERNAL' ? 'error' : 'warn';
+        const level = LEVELS[CODES[failure.reason]] ?? 'debug';
         logger[level]({ requestId, reason: failure.reason, err: failure.cause }, failure.message);
       }
       return failureReply(failure, requestId);

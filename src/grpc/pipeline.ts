@@ -2,7 +2,7 @@ import { Metadata, status } from '@grpc/grpc-js';
 import type { Caller } from '../auth/auth-result.js';
 import type { Call, Reply } from './call.js';
 import { CallError, type Reason } from './failures.js';
-import type { Method } from './methods.js';
+import type { Method } from './method.js';
 import { REQUEST_ID_KEY, requestIdOf } from './request-id.js';
 
 /** A call on its way through the pipeline. */

@@ -6,13 +6,18 @@ import {
 } from '../gen/routing/v1/route_service.js';
 import type { CreateCommand, Registry } from '../registry/registry.js';
 import type { Route, RouteDefinition } from '../registry/route.js';
-import { type HandlerContext, implement, type Method } from './methods.js';
+import { implement } from './implement-service.js';
+import type { HandlerContext, Method } from './method.js';
 
 /** The header in which HTTP clients give the request id of a create. */
 const IDEMPOTENCY_KEY = 'idempotency-key';
 
-/** The methods of `routing.v1.RouteService` over the registry, each with the scope that it needs. */
-export function routeService(registry: Registry): Method[] {
+/**
+ * The methods of `routing.v1.RouteService` over the registry, each with the scope that it needs.
+ *
+ * @param cacheBytes most bytes of the routes that are kept encoded in memory
+ */
+export function routeService(registry: Registry, cacheBytes: number): Method[] {
   return implement(RouteServiceDefinition, {
     createRoute: {
       access: { scope: 'routes:write' },
@@ -24,6 +29,7 @@ export function routeService(registry: Registry): Method[] {
     getRoute: {
       access: { scope: 'routes:read' },
       handle: async (request) => toMessage(await registry.get(request.routeId)),
+      rememberedBytes: cacheBytes,
     },
   });
 }

@@ -2,7 +2,7 @@ import { type handleBidiStreamingCall, type handleUnaryCall, type Server, status
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
 import { completeFrameworkStatus } from './framework-status.js';
 import type { Health } from './health.js';
-import type { Method } from './methods.js';
+import type { Method } from './method.js';
 import type { Pipeline } from './pipeline.js';
 import { addReflectionTo } from './reflection.js';
 import { StrictServer, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';

@@ -1,9 +1,9 @@
 import { RegistryError } from '../registry/errors.js';
 
 // Server error numbers: dev.mysql.com/doc/mysql-errors, mariadb.com/kb/en/mariadb-error-codes.
+const FIRST_SERVER_ERROR = 1000;
 const ER_CON_COUNT_ERROR = 1040;
 const ER_SERVER_SHUTDOWN = 1053;
-const ER_DUP_ENTRY = 1062;
 const ER_TOO_MANY_USER_CONNECTIONS = 1203;
 const ER_LOCK_WAIT_TIMEOUT = 1205;
 const ER_LOCK_DEADLOCK = 1213;
@@ -37,12 +37,10 @@ const AWAY_CODES: ReadonlySet<number | string | undefined> = new Set([
   'SQLITE_FULL',
 ]);
 
-/** Whether a unique index refused the row. */
-export function isDuplicateKey(error: unknown): boolean {
-  const { errno, code } = facts(error);
-  return (
-    errno === ER_DUP_ENTRY || code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY'
-  );
+/** Whether the database itself refused the statement, such as for a key that exists: nothing of it was stored. */
+export function isRefusal(error: unknown): boolean {
+  const { errno = 0, code = '' } = facts(error);
+  return (errno >= FIRST_SERVER_ERROR && !AWAY_NUMBERS.has(errno)) || code.startsWith('SQLITE_CONSTRAINT');
 }
 
 /** Whether the database ended the statement in favour of another one, so that it may be tried again. */

@@ -1,96 +1,101 @@
 import type { Knex } from 'knex';
+import { LRUCache } from 'lru-cache';
 import type { InsertOutcome, NewRoute, RouteStore } from '../registry/route-store.js';
 import type { Route } from '../registry/route.js';
-import { isDeadlock, isDuplicateKey, translate } from './driver-errors.js';
-import {
-  decodeId,
-  encodeId,
-  hashShape,
-  type NewRouteRow,
-  ROUTE_COLUMNS,
-  type RouteRow,
-  toRoute,
-  toRow,
-} from './route-row.js';
+import { batched } from './batch.js';
+import { decodeId, encodeId, hashShape, type NewRouteRow, toRoute, toRow } from './route-row.js';
+import { RouteRows } from './route-rows.js';
 
-/** How often an insert is tried while the database picks it as the victim of a deadlock. */
-const INSERT_ATTEMPTS = 5;
+/** Most shapes that are known to have a first route, so that a duplicate need not try to be it. */
+const MAX_KNOWN_SHAPES = 10_000;
 
-/** Routes in a table, by the same statements on every engine. The caller owns `knex` and ends it. */
+interface Insert {
+  readonly entry: NewRoute;
+  readonly duplicates: 'allow' | 'reject';
+}
+
+/**
+ * Routes in a table, on every engine. Concurrent inserts share a commit and concurrent finds a query; each
+ * caller is answered when its own is. The caller owns `knex` and ends it.
+ */
 export class KnexRouteStore implements RouteStore {
-  readonly #knex: Knex;
+  readonly #rows: RouteRows;
+  readonly #knownShapes = new LRUCache<string, true>({ max: MAX_KNOWN_SHAPES });
+  readonly #insertJoined = batched((inserts: readonly Insert[]) => this.#insertAll(inserts));
+  readonly #findJoined = batched((ids: readonly string[]) => this.#findAll(ids));
 
   constructor(knex: Knex) {
-    this.#knex = knex;
+    this.#rows = new RouteRows(knex);
   }
 
-  async insert(entry: NewRoute, duplicates: 'allow' | 'reject'): Promise<InsertOutcome> {
-    return this.#insert(toRow(entry), entry, duplicates);
+  insert(entry: NewRoute, duplicates: 'allow' | 'reject'): Promise<InsertOutcome> {
+    return this.#insertJoined({ entry, duplicates });
   }
 
   async find(id: string): Promise<Route | undefined> {
-    const bytes = encodeId(id);
-    return bytes === undefined ? undefined : this.#first({ id: bytes });
+    return encodeId(id) === undefined ? undefined : this.#findJoined(id);
   }
 
   async findByRequestId(caller: string, requestId: string): Promise<Route | undefined> {
-    return this.#first({ caller: Buffer.from(caller), request_id: Buffer.from(requestId) });
+    const row = await this.#rows.first({ caller: Buffer.from(caller), request_id: Buffer.from(requestId) });
+    return row === undefined ? undefined : toRoute(row);
   }
 
   async findByShape(shape: string): Promise<string | undefined> {
-    const row = await answered(
-      this.#knex<NewRouteRow>('routes')
-        .where({ shape: hashShape(shape) })
-        .first('id'),
-    );
+    const row = await this.#rows.first({ shape: hashShape(shape) });
     return row === undefined ? undefined : decodeId(row.id);
   }
 
-  async ping(): Promise<void> {
-    await answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1));
+  ping(): Promise<void> {
+    return this.#rows.ping();
   }
 
-  async #insert(row: NewRouteRow, entry: NewRoute, duplicates: 'allow' | 'reject'): Promise<InsertOutcome> {
-    const conflict = await this.#tryInsert(row);
-    if (conflict === undefined) return { outcome: 'inserted' };
-    const { caller, requestId, shape } = entry;
+  async #findAll(ids: readonly string[]): Promise<(Route | undefined)[]> {
+    const rows = await this.#rows.withIds(ids.map(encodeId).filter((id) => id !== undefined));
+    const routes = new Map(rows.map(toRoute).map((route) => [route.id, route]));
+    return ids.map((id) => routes.get(id));
+  }
+
+  /** All in one commit; where an entry stands in the way of that, each by itself. */
+  async #insertAll(inserts: readonly Insert[]): Promise<(InsertOutcome | Error)[]> {
+    if (inserts.length > 1 && (await this.#rows.insert(this.#toRows(inserts))) === undefined) {
+      for (const { entry } of inserts) this.#knownShapes.set(entry.shape, true);
+      return inserts.map(() => ({ outcome: 'inserted' }));
+    }
+    const settled = await Promise.allSettled(
+      inserts.map((insert) => this.#insertOne(insert, this.#toRow(insert))),
+    );
+    return settled.map((result) => (result.status === 'fulfilled' ? result.value : (result.reason as Error)));
+  }
+
+  async #insertOne(insert: Insert, row: NewRouteRow): Promise<InsertOutcome> {
+    const { caller, requestId, shape } = insert.entry;
+    const refusal = await this.#rows.insert([row]);
+    if (refusal === undefined) {
+      this.#knownShapes.set(shape, true);
+      return { outcome: 'inserted' };
+    }
     const repeated = requestId === undefined ? undefined : await this.findByRequestId(caller, requestId);
     if (repeated !== undefined) return { outcome: 'repeated', route: repeated };
     const first = row.shape === null ? undefined : await this.findByShape(shape);
-    if (first === undefined) throw translate(conflict);
-    if (duplicates === 'reject') return { outcome: 'duplicate', id: first };
-    // The first route of a shape holds it in the unique index; a later one is stored without.
-    return this.#insert({ ...row, shape: null }, entry, duplicates);
+    if (first === undefined) throw refusal;
+    if (insert.duplicates === 'reject') return { outcome: 'duplicate', id: first };
+    return this.#insertOne(insert, { ...row, shape: null });
   }
 
-  /** Resolves with the error of the unique index that refused the row, if one did. */
-  async #tryInsert(row: NewRouteRow): Promise<Error | undefined> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await this.#knex('routes').insert(row);
-        return undefined;
-      } catch (error) {
-        if (isDuplicateKey(error)) return error as Error;
-        if (!isDeadlock(error) || attempt === INSERT_ATTEMPTS) throw translate(error);
-      }
-    }
+  /** The first route of a shape holds it in the unique index; a later one is stored without. */
+  #toRow({ entry, duplicates }: Insert): NewRouteRow {
+    const row = toRow(entry);
+    return duplicates === 'allow' && this.#knownShapes.has(entry.shape) ? { ...row, shape: null } : row;
   }
 
-  async #first(where: Partial<NewRouteRow>): Promise<Route | undefined> {
-    const row = await answered<RouteRow | undefined>(
-      this.#knex<NewRouteRow>('routes')
-        .where(where)
-        .first(...ROUTE_COLUMNS),
-    );
-    return row === undefined ? undefined : toRoute(row);
-  }
-}
-
-/** The answer of a query, or its failure as the registry knows it. */
-async function answered<T>(query: PromiseLike<T>): Promise<T> {
-  try {
-    return await query;
-  } catch (error) {
-    throw translate(error);
+  #toRows(inserts: readonly Insert[]): NewRouteRow[] {
+    const shapes = new Set<string>();
+    return inserts.map((insert) => {
+      const row = this.#toRow(insert);
+      const later = insert.duplicates === 'allow' && shapes.has(insert.entry.shape);
+      shapes.add(insert.entry.shape);
+      return later ? { ...row, shape: null } : row;
+    });
   }
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
 import type { Call } from '../../src/grpc/call.js';
 import { createInterceptors } from '../../src/grpc/interceptors.js';
-import type { Method } from '../../src/grpc/methods.js';
+import type { Method } from '../../src/grpc/method.js';
 import { createPipeline, type Pipeline } from '../../src/grpc/pipeline.js';
 import { RegistryError } from '../../src/registry/errors.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';

@@ -14,7 +14,7 @@ import {
 import { Health } from '../../src/grpc/health.js';
 import { followStore } from '../../src/grpc/health-monitor.js';
 import { createInterceptors } from '../../src/grpc/interceptors.js';
-import type { Method } from '../../src/grpc/methods.js';
+import type { Method } from '../../src/grpc/method.js';
 import { createPipeline } from '../../src/grpc/pipeline.js';
 import { type GrpcServer, startGrpcServer } from '../../src/grpc/server.js';
 import { callRaw, framed } from '../support/http2-call.js';

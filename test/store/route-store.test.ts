@@ -219,6 +219,37 @@ describe.each(engines)('the store on $name', (engine) => {
     await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
   });
 
+  it('fails only the insert that is wrong when several come at once', async () => {
+    const entries = Array.from({ length: 20 }, () => entryOf());
+    const twin = entryOf({ id: String(entries[7]?.route.id) });
+    const results = await Promise.allSettled([...entries, twin].map((entry) => store.insert(entry, 'allow')));
+    expect(results.map(({ status }) => status)).toEqual([...entries.map(() => 'fulfilled'), 'rejected']);
+    const found = await Promise.all(entries.map(({ route }) => otherStore.find(route.id)));
+    expect(found).toEqual(entries.map(({ route }) => route));
+  });
+
+  it('answers finds that come at once, each with its own route or none', async () => {
+    const entries = Array.from({ length: 100 }, () => entryOf());
+    await Promise.all(entries.map((entry) => store.insert(entry, 'allow')));
+    const ids = entries.flatMap(({ route }) => [route.id, uuidAt(0), route.id]);
+    const found = await Promise.all(ids.map((id) => store.find(id)));
+    expect(found).toEqual(entries.flatMap(({ route }) => [route, undefined, route]));
+  });
+
+  it('stores duplicates that come at once while they are allowed, and one of them is the first', async () => {
+    const entries = Array.from({ length: 20 }, () => entryOf({ path: '/at-once/:id' }));
+    const results = await Promise.all(
+      entries.map((entry, index) => (index % 2 === 0 ? store : otherStore).insert(entry, 'allow')),
+    );
+    expect(results).toEqual(entries.map(() => ({ outcome: 'inserted' })));
+    const first = await store.findByShape('GET /at-once/:');
+    expect(entries.map(({ route }) => route.id)).toContain(first);
+    await expect(store.insert(entryOf({ path: '/at-once/:x' }), 'reject')).resolves.toEqual({
+      outcome: 'duplicate',
+      id: first,
+    });
+  });
+
   it('stores nothing under an identifier that is no canonical UUID', async () => {
     await expect(store.insert(entryOf({ id: 'X' }), 'allow')).rejects.toThrow('canonical UUID');
   });

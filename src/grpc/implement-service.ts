@@ -1,26 +1,7 @@
 import { BinaryReader, type BinaryWriter } from '@bufbuild/protobuf/wire';
-import type { Metadata } from '@grpc/grpc-js';
-import type { Caller } from '../auth/auth-result.js';
 import { CallError } from './failures.js';
-
-/** What a method needs from its caller: nothing, or a token with this scope. */
-export type Access = 'public' | { readonly scope: string };
-
-/** What a handler knows beside the request message. */
-export interface HandlerContext {
-  readonly metadata: Metadata;
-  /** Who calls; absent where the method is public. */
-  readonly caller: Caller | undefined;
-}
-
-/** A unary method as the pipeline runs it: bytes in, bytes out. */
-export interface Method {
-  /** `/package.Service/Method` */
-  readonly path: string;
-  /** Without it, every call is refused. */
-  readonly access: Access | undefined;
-  run(message: Uint8Array, context: HandlerContext): Promise<Uint8Array>;
-}
+import type { Access, HandlerContext, Method } from './method.js';
+import { rememberAnswers } from './remember-answers.js';
 
 /** A message type as ts-proto generates it. */
 interface MessageType<T> {
@@ -48,12 +29,17 @@ export type ServiceImplementation<Service extends ServiceDefinition> = {
     infer Request,
     infer Response
   >
-    ? {
-        readonly access: Access;
-        readonly handle: (request: Request, context: HandlerContext) => Promise<Response>;
-      }
+    ? MethodImplementation<Request, Response>
     : never;
 };
+
+/** What has to be said of one method. */
+export interface MethodImplementation<Request, Response> {
+  readonly access: Access;
+  readonly handle: (request: Request, context: HandlerContext) => Promise<Response>;
+  /** Its answers never change: the latest ones are kept in this many bytes. Default: none is kept. */
+  readonly rememberedBytes?: number;
+}
 
 /** The methods of a service, for the pipeline. */
 export function implement<Service extends ServiceDefinition>(
@@ -61,8 +47,8 @@ export function implement<Service extends ServiceDefinition>(
   implementation: ServiceImplementation<Service>,
 ): Method[] {
   return Object.entries(service.methods).map(([key, { name, requestType, responseType }]) => {
-    const { access, handle } = implementation[key as keyof Service['methods']];
-    return {
+    const { access, handle, rememberedBytes } = implementation[key as keyof Service['methods']];
+    const method: Method = {
       path: `/${service.fullName}/${name}`,
       access,
       async run(message, context) {
@@ -70,6 +56,7 @@ export function implement<Service extends ServiceDefinition>(
         return responseType.encode(response).finish();
       },
     };
+    return rememberedBytes === undefined ? method : rememberAnswers(method, rememberedBytes);
   });
 }
 

@@ -1,0 +1,36 @@
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { AuthResult } from './auth-result.js';
+import type { Authenticator } from './authenticator.js';
+
+/** Most tokens that are remembered: about 5 MB. */
+const MAX_TOKENS = 10_000;
+
+type Accepted = AuthResult & { readonly ok: true };
+
+/**
+ * Remembers accepted tokens until their `exp`, by their SHA-256, so that each is verified once. Refusals are
+ * not remembered.
+ *
+ * @param now milliseconds since the epoch
+ */
+export function rememberTokens(authenticator: Authenticator, now: () => number = Date.now): Authenticator {
+  const accepted = new LRUCache<string, Accepted>({ max: MAX_TOKENS });
+
+  function remember(key: string, result: AuthResult): AuthResult {
+    if (result.ok && result.expiresAtMs > now()) accepted.set(key, result);
+    return result;
+  }
+
+  return {
+    authenticate(authorization) {
+      const [value] = authorization;
+      if (value === undefined || authorization.length > 1) return authenticator.authenticate(authorization);
+      const key = hash('sha256', value, 'base64');
+      const known = accepted.get(key);
+      if (known !== undefined && known.expiresAtMs > now()) return known;
+      const result = authenticator.authenticate(authorization);
+      return result instanceof Promise ? result.then((late) => remember(key, late)) : remember(key, result);
+    },
+  };
+}

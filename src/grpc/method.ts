@@ -1,0 +1,21 @@
+import type { Metadata } from '@grpc/grpc-js';
+import type { Caller } from '../auth/auth-result.js';
+
+/** What a method needs from its caller: nothing, or a token with this scope. */
+export type Access = 'public' | { readonly scope: string };
+
+/** What a handler knows beside the request message. */
+export interface HandlerContext {
+  readonly metadata: Metadata;
+  /** Who calls; absent where the method is public. */
+  readonly caller: Caller | undefined;
+}
+
+/** A unary method as the pipeline runs it: bytes in, bytes out. */
+export interface Method {
+  /** `/package.Service/Method` */
+  readonly path: string;
+  /** Without it, every call is refused. */
+  readonly access: Access | undefined;
+  run(message: Uint8Array, context: HandlerContext): Promise<Uint8Array>;
+}

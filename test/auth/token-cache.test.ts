@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import type { AuthResult } from '../../src/auth/auth-result.js';
+import { rememberTokens } from '../../src/auth/token-cache.js';
+
+const EXPIRES_AT_MS = 1_000;
+
+/** An authenticator that accepts what begins with "good", and tells what it was asked. */
+function recording(late = false): {
+  asked: string[];
+  authenticate(values: readonly string[]): AuthResult | Promise<AuthResult>;
+} {
+  const asked: string[] = [];
+  return {
+    asked,
+    authenticate(values) {
+      asked.push(values.join('|'));
+      const result: AuthResult = values[0]?.startsWith('good')
+        ? { ok: true, caller: { subject: values[0], scopes: new Set() }, expiresAtMs: EXPIRES_AT_MS }
+        : { ok: false, reason: 'TOKEN_INVALID', message: 'bad' };
+      return late ? Promise.resolve(result) : result;
+    },
+  };
+}
+
+describe('an accepted token', () => {
+  it.each([false, true])('is verified once (keys from a URL: %s)', async (late) => {
+    const inner = recording(late);
+    const tokens = rememberTokens(inner, () => 0);
+    const first = await tokens.authenticate(['good']);
+    const second = await tokens.authenticate(['good']);
+    expect(second).toEqual(first);
+    expect(inner.asked).toEqual(['good']);
+  });
+
+  it('is verified anew from its exp on', async () => {
+    const inner = recording();
+    let nowMs = EXPIRES_AT_MS - 1;
+    const tokens = rememberTokens(inner, () => nowMs);
+    await tokens.authenticate(['good']);
+    await tokens.authenticate(['good']);
+    nowMs = EXPIRES_AT_MS;
+    await tokens.authenticate(['good']);
+    await tokens.authenticate(['good']);
+    expect(inner.asked).toEqual(['good', 'good', 'good']);
+  });
+
+  it('does not speak for another one', () => {
+    const tokens = rememberTokens(recording(), () => 0);
+    void tokens.authenticate(['good-a']);
+    expect(tokens.authenticate(['good-b'])).toMatchObject({ caller: { subject: 'good-b' } });
+  });
+
+  it('does not speak for two values at once', () => {
+    const inner = recording();
+    const tokens = rememberTokens(inner, () => 0);
+    void tokens.authenticate(['good']);
+    void tokens.authenticate(['good', 'other']);
+    expect(inner.asked).toEqual(['good', 'good|other']);
+  });
+});
+
+describe('what is refused', () => {
+  it.each([[['bad']], [[]]])('is judged each time: %j', (values) => {
+    const inner = recording();
+    const tokens = rememberTokens(inner);
+    expect([tokens.authenticate(values), tokens.authenticate(values)]).toEqual([
+      expect.objectContaining({ ok: false }),
+      expect.objectContaining({ ok: false }),
+    ]);
+    expect(inner.asked).toHaveLength(2);
+  });
+});

@@ -1,0 +1,61 @@
+import { Metadata } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import type { Method } from '../../src/grpc/method.js';
+import { rememberAnswers } from '../../src/grpc/remember-answers.js';
+
+const CONTEXT = { metadata: new Metadata(), caller: undefined };
+
+/** A method that answers with what it was asked, and tells how often it ran. */
+function counting(): { runs: string[]; method: Method } {
+  const runs: string[] = [];
+  const method: Method = {
+    path: '/test.Service/Get',
+    access: 'public',
+    run: (message) => {
+      const asked = Buffer.from(message).toString('hex');
+      runs.push(asked);
+      return asked === '00' ? Promise.reject(new Error('not there')) : Promise.resolve(Buffer.from(message));
+    },
+  };
+  return { runs, method };
+}
+
+describe('a method whose answers never change', () => {
+  it('runs once for a request', async () => {
+    const { runs, method } = counting();
+    const remembering = rememberAnswers(method, 10_000);
+    await expect(remembering.run(Buffer.from([255, 1]), CONTEXT)).resolves.toEqual(Buffer.from([255, 1]));
+    await expect(remembering.run(Buffer.from([255, 1]), CONTEXT)).resolves.toEqual(Buffer.from([255, 1]));
+    expect(runs).toEqual(['ff01']);
+  });
+
+  it('takes requests apart that differ in one bit, or in length', async () => {
+    const { runs, method } = counting();
+    const remembering = rememberAnswers(method, 10_000);
+    const requests = [[1], [129], [1, 0], [0, 1], []];
+    for (const request of requests) {
+      await expect(remembering.run(Buffer.from(request), CONTEXT)).resolves.toEqual(Buffer.from(request));
+    }
+    expect(runs).toHaveLength(requests.length);
+  });
+
+  it('runs again after a failure', async () => {
+    const { runs, method } = counting();
+    const remembering = rememberAnswers(method, 10_000);
+    await expect(remembering.run(Buffer.from([0]), CONTEXT)).rejects.toThrow('not there');
+    await expect(remembering.run(Buffer.from([0]), CONTEXT)).rejects.toThrow('not there');
+    expect(runs).toHaveLength(2);
+  });
+
+  it('forgets the answers that were asked for least lately when its bytes are used up', async () => {
+    const { runs, method } = counting();
+    const remembering = rememberAnswers(method, 1_000);
+    for (const byte of [1, 2, 3, 4, 4, 1]) await remembering.run(Buffer.from([byte]), CONTEXT);
+    expect(runs).toEqual(['01', '02', '03', '04', '01']);
+  });
+
+  it('is otherwise the method that it was', () => {
+    const { method } = counting();
+    expect(rememberAnswers(method, 1_000)).toMatchObject({ path: method.path, access: 'public' });
+  });
+});

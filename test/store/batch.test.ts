@@ -1,0 +1,91 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { batched } from '../../src/store/batch.js';
+
+/** A database that answers when it is told to, and tells what it was asked. */
+function database(): {
+  asked: number[][];
+  answer: () => void;
+  run: (entries: readonly number[]) => Promise<(number | Error)[]>;
+} {
+  const asked: number[][] = [];
+  const answers: (() => void)[] = [];
+  return {
+    asked,
+    answer: () => answers.shift()?.(),
+    run: (entries) => {
+      asked.push([...entries]);
+      return new Promise((resolve) => {
+        answers.push(() => {
+          resolve(entries.map((entry) => (entry < 0 ? new Error('bad') : entry * 2)));
+        });
+      });
+    },
+  };
+}
+
+describe('calls to a busy database', () => {
+  it('go out alone when they come alone', async () => {
+    const { asked, answer, run } = database();
+    const load = batched(run);
+    const one = load(1);
+    await setImmediate();
+    const two = load(2);
+    await setImmediate();
+    expect(asked).toEqual([[1], [2]]);
+    answer();
+    answer();
+    await expect(Promise.all([one, two])).resolves.toEqual([2, 4]);
+  });
+
+  it('that come together go out together', async () => {
+    const { asked, answer, run } = database();
+    const load = batched(run);
+    const all = Promise.all([load(1), load(2), load(3)]);
+    await setImmediate();
+    expect(asked).toEqual([[1, 2, 3]]);
+    answer();
+    await expect(all).resolves.toEqual([2, 4, 6]);
+  });
+
+  it('that come while two are under way go out together when one of them is answered', async () => {
+    const { asked, answer, run } = database();
+    const load = batched(run);
+    for (const entry of [1, 2, 3, 4, 5]) {
+      void load(entry);
+      await setImmediate();
+    }
+    expect(asked).toEqual([[1], [2]]);
+    answer();
+    await setImmediate();
+    expect(asked).toEqual([[1], [2], [3, 4, 5]]);
+  });
+
+  it('are 64 at most in one', async () => {
+    const { asked, run } = database();
+    const load = batched(run);
+    for (let entry = 0; entry < 65; entry++) void load(entry);
+    await setImmediate();
+    expect(asked.map(({ length }) => length)).toEqual([64, 1]);
+  });
+
+  it('fail each by itself', async () => {
+    const { answer, run } = database();
+    const load = batched(run);
+    const settled = Promise.allSettled([load(1), load(-1), load(3)]);
+    await setImmediate();
+    answer();
+    expect((await settled).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  });
+
+  it('fail together when the database does, and later ones go on', async () => {
+    let away = true;
+    const load = batched((entries: readonly number[]) =>
+      away ? Promise.reject(new Error('away')) : Promise.resolve(entries),
+    );
+    const settled = await Promise.allSettled([load(1), load(2)]);
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    away = false;
+    await expect(Promise.all([load(1), load(2), load(3)])).resolves.toEqual([1, 2, 3]);
+  });
+});
