@@ -1,0 +1,50 @@
+import { ScalarType, type DescField, type DescMessage } from '@bufbuild/protobuf';
+import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
+
+/** What ProtoJSON allows for each scalar type, as the end of a sentence. */
+const scalars = {
+  [ScalarType.DOUBLE]: 'a number',
+  [ScalarType.FLOAT]: 'a number within single precision',
+  [ScalarType.INT32]: 'a whole number from -2147483648 to 2147483647',
+  [ScalarType.SINT32]: 'a whole number from -2147483648 to 2147483647',
+  [ScalarType.SFIXED32]: 'a whole number from -2147483648 to 2147483647',
+  [ScalarType.UINT32]: 'a whole number from 0 to 4294967295',
+  [ScalarType.FIXED32]: 'a whole number from 0 to 4294967295',
+  [ScalarType.INT64]: 'a whole number of 64 bits',
+  [ScalarType.SINT64]: 'a whole number of 64 bits',
+  [ScalarType.SFIXED64]: 'a whole number of 64 bits',
+  [ScalarType.UINT64]: 'a whole number of 64 bits without a sign',
+  [ScalarType.FIXED64]: 'a whole number of 64 bits without a sign',
+  [ScalarType.BOOL]: 'true or false',
+  [ScalarType.STRING]: 'a string',
+  [ScalarType.BYTES]: 'a string in base64',
+} as const satisfies Record<ScalarType, string>;
+
+/** The well-known types whose JSON form is no object of their fields. */
+const wellKnown: ReadonlyMap<string, string> = new Map([
+  ['google.protobuf.Any', 'an object with "@type"'],
+  ['google.protobuf.Timestamp', 'a time by RFC 3339 from year 1 to 9999'],
+  ['google.protobuf.Duration', 'a number of seconds with the suffix "s"'],
+  ['google.protobuf.FieldMask', 'a list of field paths in lowerCamelCase with commas between'],
+  ['google.protobuf.Struct', 'an object'],
+  ['google.protobuf.ListValue', 'an array'],
+  ['google.protobuf.Value', 'a JSON value'],
+]);
+
+/** What is allowed as the value of a field, or as one item or value of a repeated or map field. */
+export function allowedValue(field: DescField): string {
+  if (field.enum !== undefined) return `one of ${field.enum.values.map(({ name }) => name).join(', ')}`;
+  if (field.message !== undefined) return allowedMessage(field.message);
+  return allowedScalar(field.scalar);
+}
+
+/** What is allowed as the JSON form of a scalar. */
+export function allowedScalar(scalar: ScalarType): string {
+  return scalars[scalar];
+}
+
+/** What is allowed as the JSON form of a message. */
+export function allowedMessage(message: DescMessage): string {
+  if (isWrapperDesc(message)) return allowedValue(message.fields[0]);
+  return wellKnown.get(message.typeName) ?? 'an object';
+}

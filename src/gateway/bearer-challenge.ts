@@ -1,0 +1,25 @@
+import { status } from '@grpc/grpc-js';
+
+// RFC 6749 3.3, which RFC 6750 3 takes over: scope tokens with single blanks between.
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/;
+
+/**
+ * The `WWW-Authenticate` header of a refusal (RFC 6750 3).
+ *
+ * @param reason the reason of its `google.rpc.ErrorInfo`; `TOKEN_MISSING` gets a bare challenge.
+ * @param scope the scope that the call needs, from the metadata of its `google.rpc.ErrorInfo`.
+ * @returns undefined where the refusal is not about the token.
+ */
+export function bearerChallenge(
+  code: status,
+  realm: string,
+  reason: unknown,
+  scope: unknown,
+): string | undefined {
+  const challenge = `Bearer realm="${realm}"`;
+  if (code === status.UNAUTHENTICATED) {
+    return reason === 'TOKEN_MISSING' ? challenge : `${challenge}, error="invalid_token"`;
+  }
+  if (code !== status.PERMISSION_DENIED || typeof scope !== 'string' || !SCOPE.test(scope)) return undefined;
+  return `${challenge}, error="insufficient_scope", scope="${scope}"`;
+}

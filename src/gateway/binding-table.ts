@@ -1,0 +1,128 @@
+import type { Binding } from './binding.js';
+
+/** A binding that answers to an HTTP method and a path. */
+export interface FoundBinding {
+  readonly outcome: 'found';
+  readonly binding: Binding;
+  /** The segments of the path, as sent, without the custom verb. */
+  readonly segments: readonly string[];
+}
+
+/** What a look-up found for an HTTP method and a path. */
+export type Lookup =
+  | FoundBinding
+  | {
+      readonly outcome: 'wrong verb';
+      /** The HTTP methods that the path answers to. */
+      readonly allowed: readonly string[];
+    }
+  | { readonly outcome: 'unknown path' };
+
+/** The bindings whose templates end at one place, by HTTP method. */
+type Leaf = Map<string, Binding>;
+
+/** Where all templates that begin with the same segments go on. */
+class Branch {
+  readonly literals = new Map<string, Branch>();
+  oneSegment: Branch | undefined;
+  /** Templates that end here. */
+  readonly end: Leaf = new Map();
+  /** Templates that go on with `**`. */
+  readonly rest: Leaf = new Map();
+}
+
+/**
+ * All bindings of a gateway, laid out as trees of path segments, one tree for each custom verb.
+ *
+ * Paths match as they are written: case-sensitive, escapes unresolved, no segment empty. Where several
+ * templates match, a literal goes before `*` and `*` before `**`, from left to right, and a custom verb
+ * goes before the same text as part of a segment.
+ */
+export class BindingTable {
+  readonly #roots = new Map<string, Branch>();
+
+  /** @throws Error with one sentence that names both methods, where two bindings answer the same requests. */
+  constructor(bindings: Iterable<Binding>) {
+    for (const binding of bindings) this.#add(binding);
+  }
+
+  /** Finds the binding for an HTTP method and the raw path of a request. HEAD also finds what GET finds. */
+  find(verb: string, path: string): Lookup {
+    const allowed: string[] = [];
+    for (const [customVerb, segments] of readings(path)) {
+      const root = this.#roots.get(customVerb);
+      for (const leaf of root === undefined ? [] : matches(root, segments, 0)) {
+        const binding = choose(leaf, verb);
+        if (binding !== undefined) return { outcome: 'found', binding, segments };
+        allowed.push(...leaf.keys());
+      }
+    }
+    return allowed.length === 0
+      ? { outcome: 'unknown path' }
+      : { outcome: 'wrong verb', allowed: withImpliedVerbs(allowed) };
+  }
+
+  #add(binding: Binding): void {
+    const { segments, verb, source } = binding.template;
+    let branch = ensure(this.#roots, verb);
+    for (const segment of segments) {
+      if (segment === '**') break;
+      branch = segment === '*' ? (branch.oneSegment ??= new Branch()) : ensure(branch.literals, segment);
+    }
+    const leaf = segments.at(-1) === '**' ? branch.rest : branch.end;
+    const other = leaf.get(binding.verb);
+    if (other !== undefined) {
+      const names = [binding, other].map(({ method }) => `${method.parent.typeName}.${method.name}`);
+      throw new Error(`${names.join(' and ')} are bound to the same requests: ${binding.verb} ${source}.`);
+    }
+    leaf.set(binding.verb, binding);
+  }
+}
+
+function ensure(branches: Map<string, Branch>, key: string): Branch {
+  const known = branches.get(key);
+  if (known !== undefined) return known;
+  const branch = new Branch();
+  branches.set(key, branch);
+  return branch;
+}
+
+/** A path may be read with its last colon beginning a custom verb, and without. */
+function readings(path: string): [customVerb: string, segments: string[]][] {
+  const segments = path.split('/').slice(1);
+  const slash = path.lastIndexOf('/');
+  const colon = path.lastIndexOf(':');
+  if (colon < slash) return [['', segments]];
+  const verbless = path.slice(0, colon).split('/').slice(1);
+  return [
+    [path.slice(colon + 1), verbless],
+    ['', segments],
+  ];
+}
+
+/** The leaves that match the segments from the given index on, the most specific first. */
+function matches(branch: Branch, segments: readonly string[], index: number): Leaf[] {
+  if (index === segments.length) return [branch.end, branch.rest];
+  const segment = segments[index];
+  if (segment === undefined || segment === '') return [];
+  const literal = branch.literals.get(segment);
+  const leaves = literal === undefined ? [] : matches(literal, segments, index + 1);
+  if (branch.oneSegment !== undefined) leaves.push(...matches(branch.oneSegment, segments, index + 1));
+  if (!segments.includes('', index)) leaves.push(branch.rest);
+  return leaves;
+}
+
+function choose(leaf: Leaf, verb: string): Binding | undefined {
+  if (verb === 'OPTIONS') return leaf.get(verb);
+  return leaf.get(verb) ?? (verb === 'HEAD' ? leaf.get('GET') : undefined) ?? leaf.get('*');
+}
+
+/** HEAD comes with GET, and every path answers OPTIONS (RFC 9110 9.3.2 and 9.3.7). */
+function withImpliedVerbs(verbs: readonly string[]): string[] {
+  const known = verbs.flatMap((verb) =>
+    verb === '*' ? ANY_VERB : verb === 'GET' ? ['GET', 'HEAD'] : [verb],
+  );
+  return [...new Set([...known, 'OPTIONS'])];
+}
+
+const ANY_VERB = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];

@@ -1,0 +1,46 @@
+import { STATUS_CODES, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { Failure, malformed } from './failure.js';
+import type { ErrorReply } from './reply.js';
+
+/** The failure that stands for an error of Node's HTTP parser or of its time limits. */
+export function clientFailure(error: Error): Failure {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new Failure('HEADERS_TOO_LARGE', 'The headers are larger than the server takes.');
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new Failure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
+  }
+  return malformed('The request is not well-formed HTTP.');
+}
+
+/**
+ * Writes a reply for a request that Node did not make out, and ends the connection.
+ *
+ * @param last the latest response of the connection; one that is half written must not be written into.
+ */
+export function writeClientError(
+  socket: Duplex,
+  last: ServerResponse | undefined,
+  { status, body }: ErrorReply,
+  requestId: string,
+): void {
+  if (!socket.writable || (last?.headersSent === true && !last.writableFinished)) {
+    socket.destroy();
+    return;
+  }
+  const { [status]: phrase = '' } = STATUS_CODES;
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${phrase}`,
+      'Connection: close',
+      `X-Request-Id: ${requestId}`,
+      'Cache-Control: no-store',
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      '',
+      body,
+    ].join('\r\n'),
+  );
+}

@@ -1,0 +1,89 @@
+import { status } from '@grpc/grpc-js';
+
+interface FailureStatus {
+  readonly code: status;
+  readonly httpStatus: number;
+}
+
+/** The failures that the gateway itself finds, by the reason their `google.rpc.ErrorInfo` gives. */
+const failures = {
+  PATH_UNKNOWN: { code: status.NOT_FOUND, httpStatus: 404 },
+  METHOD_NOT_ALLOWED: { code: status.UNIMPLEMENTED, httpStatus: 405 },
+  REQUEST_MALFORMED: { code: status.INVALID_ARGUMENT, httpStatus: 400 },
+  HEADERS_TOO_LARGE: { code: status.RESOURCE_EXHAUSTED, httpStatus: 431 },
+  REQUEST_TIMED_OUT: { code: status.DEADLINE_EXCEEDED, httpStatus: 408 },
+  REQUEST_TOO_LARGE: { code: status.RESOURCE_EXHAUSTED, httpStatus: 413 },
+  CONTENT_TYPE_UNSUPPORTED: { code: status.INVALID_ARGUMENT, httpStatus: 415 },
+  INTERNAL: { code: status.INTERNAL, httpStatus: 500 },
+} as const satisfies Record<string, FailureStatus>;
+
+/** Why the gateway itself ends a request. */
+export type FailureReason = keyof typeof failures;
+
+/** One wrong place of a request, as `google.rpc.BadRequest` reports it. */
+export interface Violation {
+  /** Path of the field in proto names (`book.tags[2]`), or the name of the parameter or header. */
+  readonly field: string;
+  /** What came and what is allowed. Never quotes a value. */
+  readonly description: string;
+}
+
+/** How many violations one answer lists; what is wrong beyond is found with the next attempt. */
+export const MAX_VIOLATIONS = 100;
+
+/** What a failure says besides its reason and message. */
+export interface FailureContext {
+  /**
+   * The wrong places. Finding them may cost more than the refusal, so they are taken when they are shown,
+   * and only `MAX_VIOLATIONS` of them.
+   */
+  readonly violations?: Iterable<Violation>;
+  /** Headers of the answer, for example `Allow`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** What went wrong, for the log only. */
+  readonly cause?: unknown;
+}
+
+/** A failure that the gateway found itself; its message is meant for the caller. */
+export class Failure extends Error {
+  readonly reason: FailureReason;
+  readonly code: status;
+  readonly httpStatus: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly #violations: Iterable<Violation>;
+
+  constructor(reason: FailureReason, message: string, context: FailureContext = {}) {
+    super(message, { cause: context.cause });
+    this.name = 'Failure';
+    this.reason = reason;
+    this.code = failures[reason].code;
+    this.httpStatus = failures[reason].httpStatus;
+    this.headers = context.headers ?? {};
+    this.#violations = context.violations ?? [];
+  }
+
+  /** The wrong places, to be taken once. */
+  violations(): Violation[] {
+    return firstViolations(this.#violations);
+  }
+}
+
+/** The first `MAX_VIOLATIONS` violations. */
+export function firstViolations(violations: Iterable<Violation>): Violation[] {
+  const first: Violation[] = [];
+  for (const violation of violations) {
+    first.push(violation);
+    if (first.length === MAX_VIOLATIONS) break;
+  }
+  return first;
+}
+
+/** A request that does not fit the contract: `REQUEST_MALFORMED` with the given violations. */
+export function malformed(message: string, violations: Iterable<Violation> = []): Failure {
+  return new Failure('REQUEST_MALFORMED', message, { violations });
+}
+
+/** What nobody foresaw, in fixed words; the cause is for the log. */
+export function internal(cause: unknown): Failure {
+  return new Failure('INTERNAL', 'An internal error occurred.', { cause });
+}

@@ -1,0 +1,142 @@
+import type { RequestListener } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { randomUUID } from 'node:crypto';
+import express, { type Request, type Response } from 'express';
+import { clientFailure, writeClientError } from './client-error.js';
+import { readContract } from './contract.js';
+import { ErrorReplies } from './error-reply.js';
+import { Exchange } from './exchange.js';
+import { Failure, internal } from './failure.js';
+import { healthReply } from './healthz.js';
+import { writeReply, type Reply } from './reply.js';
+import { callMetadata, chosenRequestId } from './request-headers.js';
+import { Transcoder } from './transcoder.js';
+import type { Upstream } from './upstream.js';
+
+/** Where a gateway writes what no answer tells; a pino logger is one. */
+export interface GatewayLog {
+  /** One line for each request. */
+  info(fields: object, message: string): void;
+  /** What was not foreseen, with its cause as `err`. */
+  error(fields: object, message: string): void;
+}
+
+/** What a gateway is made of. */
+export interface GatewayOptions {
+  /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
+  readonly descriptorSet: Uint8Array;
+  /** The gRPC server that answers. */
+  readonly upstream: Upstream;
+  /** Prefix of all paths, for example `/api`; default none. */
+  readonly basePath?: string;
+  /** The longest time of one call, in milliseconds. */
+  readonly deadlineMs: number;
+  /** The realm that challenges name (RFC 6750 3). */
+  readonly realm: string;
+  /** Makes the id of a request that brings none; default a random UUID. */
+  readonly newRequestId?: () => string;
+  /** The clock, in milliseconds since the epoch; default the system's. */
+  readonly now?: () => number;
+  /** Default: nothing is logged. */
+  readonly log?: GatewayLog;
+}
+
+/** The listeners that make a `node:http` server a gateway. */
+export interface Gateway {
+  /** For the event `request`. */
+  readonly onRequest: RequestListener;
+  /** For the event `clientError`: answers what is not HTTP in the shape of all other errors. */
+  readonly onClientError: (error: Error, socket: Duplex) => void;
+}
+
+// Segments of unreserved characters: nothing that Express reads as a pattern.
+const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
+
+/**
+ * Makes a gateway: HTTP and JSON outside, unary gRPC calls to the upstream inside, joined by the
+ * `google.api.http` annotations of the contract. Whatever happens, a request is answered with a status
+ * and, where that is an error, `{"error":{code, status, message, details}}` (AIP-193).
+ *
+ * Beside the contract's paths it answers `GET /healthz`.
+ *
+ * @throws Error with one sentence, where the base path is not one or the contract cannot be served.
+ */
+export function createGateway(options: GatewayOptions): Gateway {
+  const {
+    upstream,
+    basePath = '',
+    deadlineMs,
+    realm,
+    log = SILENT,
+    newRequestId = randomUUID,
+    now = Date.now,
+  } = options;
+  if (!BASE_PATH.test(basePath)) {
+    throw new Error(`"${basePath}" is not a base path; it is "/" and a name, or several.`);
+  }
+  const contract = readContract(options.descriptorSet);
+  const errors = new ErrorReplies({ registry: contract.registry, domain: contract.domain, realm });
+  const transcoder = new Transcoder({ contract, upstream, errors, basePath, deadlineMs, now });
+  const latest = new WeakMap<Duplex, Response>();
+
+  const answering =
+    (answer: (exchange: Exchange) => Promise<Reply>) =>
+    async (request: Request, response: Response): Promise<void> => {
+      const started = now();
+      const exchange = new Exchange(request, response, chosenRequestId(request.headers) ?? newRequestId());
+      const { requestId } = exchange;
+      latest.set(request.socket, response);
+      const reply = await answer(exchange).catch((error: unknown) =>
+        errors.ofFailure(error instanceof Failure ? error : internal(error), requestId),
+      );
+      const line = { requestId, method: request.method, ms: now() - started };
+      if (exchange.signal.aborted) {
+        log.info(line, 'caller gone');
+        return;
+      }
+      writeReply(response, reply, requestId);
+      if (reply.cause !== undefined) log.error({ requestId, err: reply.cause }, 'request failed');
+      log.info({ ...line, status: reply.status }, 'request answered');
+    };
+
+  const router = express.Router({ caseSensitive: true, strict: true });
+  router.all(
+    `${basePath}/healthz`,
+    answering((exchange) => {
+      const { request, requestId, signal } = exchange;
+      return healthReply(upstream, exchange.verb, {
+        metadata: callMetadata(request.headersDistinct, requestId),
+        deadline: now() + deadlineMs,
+        signal,
+      });
+    }),
+  );
+  const transcode = answering((exchange) => transcoder.answer(exchange));
+  router.use(transcode);
+
+  return {
+    onRequest: (request, response) => {
+      // A router alone, without an Express application, leaves Node's request and response as they are.
+      // What it cannot read as a URL it passes on.
+      router(
+        request as Request,
+        response as Response,
+        () => void transcode(request as Request, response as Response),
+      );
+    },
+    onClientError: (error, socket) => {
+      const requestId = newRequestId();
+      writeClientError(
+        socket,
+        latest.get(socket),
+        errors.ofFailure(clientFailure(error), requestId),
+        requestId,
+      );
+    },
+  };
+}
+
+const SILENT: GatewayLog = {
+  info: () => undefined,
+  error: () => undefined,
+};

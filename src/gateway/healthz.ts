@@ -1,0 +1,45 @@
+import { status } from '@grpc/grpc-js';
+import {
+  HealthCheckRequest,
+  HealthCheckResponse,
+  HealthCheckResponse_ServingStatus,
+  HealthDefinition,
+} from '../gen/healthcheck.js';
+import { Failure } from './failure.js';
+import type { Reply } from './reply.js';
+import type { UnaryCall, Upstream } from './upstream.js';
+
+const CHECK = `/${HealthDefinition.fullName}/${HealthDefinition.methods.check.name}`;
+const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
+const WHOLE_SERVER = HealthCheckRequest.encode({ service: '' }).finish();
+
+/**
+ * Asks the server for its health (gRPC Health Checking Protocol): 200 `{"status":"SERVING"}`, or 503
+ * `{"status":"NOT_SERVING"}` for everything else, including no answer.
+ */
+export async function healthReply(
+  upstream: Upstream,
+  verb: string,
+  call: Pick<UnaryCall, 'metadata' | 'deadline' | 'signal'>,
+): Promise<Reply> {
+  if (verb === 'OPTIONS') return { status: 204, headers: ALLOW };
+  if (verb !== 'GET' && verb !== 'HEAD') {
+    throw new Failure('METHOD_NOT_ALLOWED', 'The resource does not answer to this HTTP method.', {
+      headers: ALLOW,
+    });
+  }
+  const reply = await upstream.unary({ ...call, path: CHECK, message: WHOLE_SERVER });
+  const serving = reply.code === status.OK && isServing(reply.message);
+  return {
+    status: serving ? 200 : 503,
+    headers: serving ? {} : { 'Retry-After': '1' },
+    body: JSON.stringify({ status: serving ? 'SERVING' : 'NOT_SERVING' }),
+  };
+}
+
+function isServing(message: Uint8Array | undefined): boolean {
+  return (
+    message !== undefined &&
+    HealthCheckResponse.decode(message).status === HealthCheckResponse_ServingStatus.SERVING
+  );
+}

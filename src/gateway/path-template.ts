@@ -1,0 +1,113 @@
+/** A piece of a path between two slashes: literal text, `*` (one segment) or `**` (all that follow). */
+export type Segment = string;
+
+/** A variable of a template and the segments that it spans. */
+export interface Variable {
+  /** Names of the request field and those it is nested in: `book.name` is `['book', 'name']`. */
+  readonly fieldPath: readonly string[];
+  /** Index of its first segment. */
+  readonly start: number;
+  /** Index after its last segment; `Infinity` where it ends with `**`. */
+  readonly end: number;
+  /** Whether it may span several segments, so that an escaped slash in it stays escaped. */
+  readonly multiSegment: boolean;
+}
+
+/** A path template by the grammar in the comments of google/api/http.proto. */
+export interface PathTemplate {
+  readonly source: string;
+  readonly segments: readonly Segment[];
+  readonly variables: readonly Variable[];
+  /** The custom verb after the last colon (AIP-136); empty for none. */
+  readonly verb: string;
+}
+
+// RFC 3986 pchar without "*", which is a wildcard here, and ":", which begins the verb. Requests are
+// compared with literals as they are written, so what needs escaping must be escaped in the template.
+const LITERAL = String.raw`(?:[A-Za-z0-9\-._~!$&'()+,;=@]|%[0-9A-Fa-f]{2})+`;
+const SEGMENT = String.raw`(?:\*\*|\*|${LITERAL})`;
+const NAME = '[A-Za-z_][A-Za-z0-9_]*';
+const PART = new RegExp(
+  String.raw`/(?:\{(?<fieldPath>${NAME}(?:\.${NAME})*)(?:=(?<pattern>${SEGMENT}(?:/${SEGMENT})*))?\}|(?<plain>${SEGMENT}))(?=[/:]|$)`,
+  'y',
+);
+const VERB = new RegExp(`:(${LITERAL})$`, 'y');
+
+/**
+ * Reads a path template.
+ *
+ * @throws Error with one sentence, where the text does not follow the grammar, `**` is not the last
+ * segment, or a variable comes twice.
+ */
+export function parsePathTemplate(source: string): PathTemplate {
+  const segments: Segment[] = [];
+  const variables: Variable[] = [];
+  let position = 0;
+  for (;;) {
+    PART.lastIndex = position;
+    const groups = PART.exec(source)?.groups;
+    if (groups === undefined) break;
+    position = PART.lastIndex;
+    const start = segments.length;
+    segments.push(...(groups['plain'] ?? groups['pattern'] ?? '*').split('/'));
+    if (groups['fieldPath'] === undefined) continue;
+    const openEnded = segments.at(-1) === '**';
+    variables.push({
+      fieldPath: groups['fieldPath'].split('.'),
+      start,
+      end: openEnded ? Infinity : segments.length,
+      multiSegment: openEnded || segments.length - start > 1,
+    });
+  }
+  VERB.lastIndex = position;
+  const verb = VERB.exec(source)?.[1] ?? '';
+  if (segments.length === 0 || (position < source.length && verb === '')) {
+    throw new Error(`the path template "${source}" is not well-formed at character ${position + 1}`);
+  }
+  if (segments.slice(0, -1).includes('**')) {
+    throw new Error(`the path template "${source}" has segments after "**"`);
+  }
+  const names = variables.map(({ fieldPath }) => fieldPath.join('.'));
+  const repeated = names.find((name, index) => names.indexOf(name) !== index);
+  if (repeated !== undefined) {
+    throw new Error(`the path template "${source}" has the variable "${repeated}" twice`);
+  }
+  return { source, segments, variables, verb };
+}
+
+const PATH_TEXT = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$/;
+
+/**
+ * The value of a variable in a path that matched. A variable of one segment is decoded whole; in one of
+ * several segments `%2F` stays as it is, since it would look like a separator.
+ *
+ * @returns undefined where the text holds what RFC 3986 does not allow in a path, a broken escape, or
+ * escapes that are not UTF-8.
+ */
+export function variableValue(variable: Variable, segments: readonly string[]): string | undefined {
+  const text = segments.slice(variable.start, variable.end).join('/');
+  if (!PATH_TEXT.test(text)) return undefined;
+  try {
+    if (!variable.multiSegment) return decodeURIComponent(text);
+    return text.replace(/(?:(?!%2F)[^])+/gi, decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The path that a template makes of one value per variable, in the order of its variables. */
+export function expandPathTemplate(template: PathTemplate, values: readonly string[]): string {
+  const parts: string[] = [];
+  template.segments.forEach((segment, index) => {
+    const found = template.variables.findIndex(({ start, end }) => start <= index && index < end);
+    const variable = template.variables[found];
+    const { [found]: value = '' } = values;
+    if (variable === undefined) parts.push(segment);
+    else if (variable.start === index) parts.push(escapeValue(variable, value));
+  });
+  return `/${parts.join('/')}${template.verb && `:${template.verb}`}`;
+}
+
+function escapeValue({ multiSegment }: Variable, value: string): string {
+  return multiSegment ? value.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(value);
+}

@@ -1,0 +1,28 @@
+import type { ServerResponse } from 'node:http';
+
+/** An HTTP response before it is written. */
+export interface Reply {
+  readonly status: number;
+  /** The headers that are not written for every reply. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON text; undefined for a reply without content. */
+  readonly body?: string;
+  /** What the caller is not told; for the log. */
+  readonly cause?: unknown;
+}
+
+/** The response of a failure: never without a body. */
+export interface ErrorReply extends Reply {
+  readonly body: string;
+}
+
+/** Writes a reply. Node leaves the content out for HEAD. */
+export function writeReply(response: ServerResponse, reply: Reply, requestId: string): void {
+  const headers: Record<string, string | number> = { 'X-Request-Id': requestId, ...reply.headers };
+  headers['Cache-Control'] ??= 'no-store';
+  if (reply.body !== undefined) {
+    headers['Content-Type'] = 'application/json';
+    headers['Content-Length'] = Buffer.byteLength(reply.body);
+  }
+  response.writeHead(reply.status, headers).end(reply.body);
+}

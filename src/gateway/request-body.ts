@@ -1,0 +1,52 @@
+import express, { type Request, type RequestHandler, type Response } from 'express';
+import { Failure, malformed } from './failure.js';
+
+/** The largest body, in bytes after inflating. */
+export const MAX_BODY_BYTES = 65_536;
+
+const readRaw: RequestHandler = express.raw({ type: () => true, limit: MAX_BODY_BYTES, inflate: true });
+
+/**
+ * Reads the whole body of a request, inflated.
+ *
+ * @returns the bytes; none for a request without a body.
+ * @throws Failure `REQUEST_TOO_LARGE`, `CONTENT_TYPE_UNSUPPORTED` for a `Content-Encoding` that is not
+ * known, or `REQUEST_MALFORMED` for one that the bytes do not follow.
+ */
+export function readBody(request: Request, response: Response): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    readRaw(request, response, (error?: unknown) => {
+      if (error !== undefined) reject(bodyFailure(error));
+      else resolve((request.body as Uint8Array | undefined) ?? NO_BYTES);
+    });
+  });
+}
+
+const NO_BYTES = new Uint8Array();
+
+function bodyFailure(error: unknown): Failure {
+  const { type } = error as { type?: string };
+  if (type === 'entity.too.large') {
+    return new Failure('REQUEST_TOO_LARGE', `The body is larger than ${MAX_BODY_BYTES} bytes.`);
+  }
+  if (type === 'encoding.unsupported') return unsupported('The content encoding is not supported.');
+  return malformed('The body is not what its headers say.');
+}
+
+const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*)?$/i;
+
+/**
+ * Refuses every media type but `application/json`, with `charset=utf-8` or without (RFC 8259 knows no
+ * other).
+ *
+ * @throws Failure `CONTENT_TYPE_UNSUPPORTED`.
+ */
+export function requireJsonType(contentType: string | undefined): void {
+  if (contentType === undefined || !JSON_TYPE.test(contentType)) {
+    throw unsupported('The content type is not supported; application/json in UTF-8 is.');
+  }
+}
+
+function unsupported(message: string): Failure {
+  return new Failure('CONTENT_TYPE_UNSUPPORTED', message, { headers: { 'Accept-Post': 'application/json' } });
+}

@@ -1,0 +1,15 @@
+/** The two parts of a request target that a server looks at (RFC 9112 3.2), as sent. */
+export interface RequestTarget {
+  readonly path: string;
+  /** The text after the first question mark; empty for none. */
+  readonly query: string;
+}
+
+const AUTHORITY = /^https?:\/\/[^/?#]*/i;
+
+/** Splits a request target. Of an absolute one, which every server must accept, the authority is left out. */
+export function requestTarget(target: string): RequestTarget {
+  const local = target.replace(AUTHORITY, '');
+  const mark = local.indexOf('?');
+  return mark < 0 ? { path: local, query: '' } : { path: local.slice(0, mark), query: local.slice(mark + 1) };
+}

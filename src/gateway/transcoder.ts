@@ -1,0 +1,133 @@
+import { toBinary, type JsonValue, type Message } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
+import type { Binding } from './binding.js';
+import { BindingTable, type FoundBinding, type Lookup } from './binding-table.js';
+import type { Contract } from './contract.js';
+import type { ErrorReplies } from './error-reply.js';
+import type { Exchange } from './exchange.js';
+import { Failure, malformed } from './failure.js';
+import { JsonOutput } from './json-output.js';
+import { parseJsonText } from './json-text.js';
+import { placeOf } from './message-fields.js';
+import type { Reply } from './reply.js';
+import { readBody, requireJsonType } from './request-body.js';
+import { callMetadata, requestTimeoutMs, requireFitHeaders } from './request-headers.js';
+import { RequestMessages } from './request-message.js';
+import { requestTarget } from './request-target.js';
+import { successRules } from './standard-method.js';
+import { SuccessReplies } from './success-reply.js';
+import type { Upstream } from './upstream.js';
+
+/** What a transcoder works with. */
+export interface TranscoderOptions {
+  readonly contract: Contract;
+  readonly upstream: Upstream;
+  readonly errors: ErrorReplies;
+  /** Prefix of all paths; empty for none. */
+  readonly basePath: string;
+  /** The longest time of one call, in milliseconds. */
+  readonly deadlineMs: number;
+  /** The clock, in milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Metadata that makes the server end a call with `OK` once the caller is let through. */
+const GUARD_ONLY = 'x-guard-only';
+const EMPTY_MESSAGE = new Uint8Array();
+
+/** Answers HTTP requests by unary gRPC calls, as the `google.api.http` annotations of a contract say. */
+export class Transcoder {
+  readonly #options: TranscoderOptions;
+  readonly #table: BindingTable;
+  readonly #requests: RequestMessages;
+  readonly #successes: SuccessReplies;
+
+  /** @throws Error with one sentence, where two bindings of the contract clash. */
+  constructor(options: TranscoderOptions) {
+    const { contract, basePath } = options;
+    this.#options = options;
+    this.#table = new BindingTable(contract.bindings);
+    this.#requests = new RequestMessages(contract.registry);
+    this.#successes = new SuccessReplies(
+      successRules(contract.bindings, contract.options),
+      new JsonOutput(contract.registry, contract.options),
+      basePath,
+    );
+  }
+
+  /** @throws Failure where the gateway itself ends the request. */
+  async answer(exchange: Exchange): Promise<Reply> {
+    const { path, query } = requestTarget(exchange.request.url);
+    const found = this.#find(exchange.verb, path);
+    if (found.outcome === 'found') return this.#call(exchange, found, query);
+    if (found.outcome === 'unknown path') throw new Failure('PATH_UNKNOWN', 'No resource has this path.');
+    const headers = { Allow: found.allowed.join(', ') };
+    if (exchange.verb === 'OPTIONS') return { status: 204, headers };
+    throw new Failure('METHOD_NOT_ALLOWED', 'The resource does not answer to this HTTP method.', { headers });
+  }
+
+  #find(verb: string, path: string): Lookup {
+    const { basePath } = this.#options;
+    if (!path.startsWith(`${basePath}/`)) return { outcome: 'unknown path' };
+    return this.#table.find(verb, path.slice(basePath.length));
+  }
+
+  async #call(exchange: Exchange, found: FoundBinding, query: string): Promise<Reply> {
+    const { upstream, deadlineMs, now, errors } = this.#options;
+    const { request, requestId, signal } = exchange;
+    const { binding } = found;
+    const call = {
+      path: binding.callPath,
+      metadata: callMetadata(request.headersDistinct, requestId),
+      signal,
+    };
+    let message: Message;
+    let timeoutMs: number;
+    try {
+      requireFitHeaders(request.headers);
+      timeoutMs = requestTimeoutMs(request.headers, deadlineMs);
+      message = await this.#requestMessage(exchange, found, query);
+    } catch (failure) {
+      // A stranger learns nothing about the request: who may not call is told that and no more.
+      call.metadata.set(GUARD_ONLY, '1');
+      const verdict = await upstream.unary({ ...call, message: EMPTY_MESSAGE, deadline: now() + deadlineMs });
+      if (verdict.code !== status.OK) return errors.ofUpstream(verdict, requestId);
+      throw failure;
+    }
+    const reply = await upstream.unary({
+      ...call,
+      message: toBinary(binding.method.input, message),
+      deadline: now() + timeoutMs,
+    });
+    if (reply.code !== status.OK) return errors.ofUpstream(reply, requestId);
+    return this.#successes.reply(binding, message, reply.message, request.headers['if-none-match']);
+  }
+
+  async #requestMessage(
+    exchange: Exchange,
+    { binding, segments }: FoundBinding,
+    query: string,
+  ): Promise<Message> {
+    const body = await readBody(exchange.request, exchange.response);
+    return this.#requests.read(binding, {
+      segments,
+      query,
+      body: bodyJson(binding, exchange.request.headers['content-type'], body),
+    });
+  }
+}
+
+function bodyJson(
+  { method, body }: Binding,
+  contentType: string | undefined,
+  bytes: Uint8Array,
+): JsonValue | undefined {
+  if (body === undefined) {
+    if (bytes.length > 0) throw malformed('The request has a body; this method takes none.');
+    return undefined;
+  }
+  if (bytes.length === 0) throw malformed('The request has no body; this method takes one.');
+  requireJsonType(contentType);
+  const prefix = body === '*' ? [] : [body.jsonName];
+  return parseJsonText(bytes, (steps) => placeOf(method.input, [...prefix, ...steps]));
+}

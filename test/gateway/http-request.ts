@@ -1,0 +1,75 @@
+import { request as send, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import type { JsonObject } from '@bufbuild/protobuf';
+
+/** A request as it goes over the wire: the path is not normalised. */
+export interface HttpRequest {
+  readonly method?: string;
+  readonly path: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string | Uint8Array;
+}
+
+/** A response with its whole body. */
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** Sends one request on a connection of its own. */
+export function httpRequest(
+  origin: string,
+  { method = 'GET', path, headers = {}, body }: HttpRequest,
+): Promise<HttpResponse> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(origin);
+    // Node frames the body of a DELETE only where it is told to.
+    const length =
+      body === undefined || 'transfer-encoding' in headers
+        ? {}
+        : { 'content-length': Buffer.byteLength(body) };
+    const framed = { ...headers, ...length };
+    const request = send({ hostname, port, method, path, headers: framed, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text: Buffer.concat(chunks).toString(),
+        });
+      });
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+/** The error that a response shows. */
+export interface ShownError {
+  readonly code: number;
+  readonly status: string;
+  readonly message: string;
+  readonly details: readonly JsonObject[];
+}
+
+/** The `error` of a response's body. */
+export function errorOf(response: Pick<HttpResponse, 'text'>): ShownError {
+  return (JSON.parse(response.text) as { error: ShownError }).error;
+}
+
+/** The reason that the error of a response gives. */
+export function reasonOf(response: Pick<HttpResponse, 'text'>): unknown {
+  return errorOf(response).details.find(
+    ({ '@type': type }) => type === 'type.googleapis.com/google.rpc.ErrorInfo',
+  )?.['reason'];
+}
+
+/** The fields that the error of a response names. */
+export function fieldsOf(response: Pick<HttpResponse, 'text'>): unknown[] {
+  const detail = errorOf(response).details.find(
+    ({ '@type': type }) => type === 'type.googleapis.com/google.rpc.BadRequest',
+  );
+  return ((detail?.['fieldViolations'] ?? []) as JsonObject[]).map(({ field }) => field);
+}

@@ -1,0 +1,73 @@
+import { execFileSync } from 'node:child_process';
+import { createFileRegistry, fromBinary, type DescMessage, type DescMethod } from '@bufbuild/protobuf';
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+
+const published = 'node_modules/google-proto-files';
+// Parts of google/api and google/rpc that import files from elsewhere.
+const beside = [
+  'api/apikeys',
+  'api/expr',
+  'api/servicecontrol',
+  'api/servicemanagement',
+  'api/serviceusage',
+  'rpc/context',
+];
+const workspace = {
+  version: 'v2',
+  modules: [
+    { path: 'test/gateway/contract' },
+    {
+      path: published,
+      includes: [`${published}/google/api`, `${published}/google/rpc`],
+      excludes: beside.map((folder) => `${published}/google/${folder}`),
+    },
+  ],
+};
+const errorDetails = ['ErrorInfo', 'BadRequest', 'RequestInfo'].map((name) => `google.rpc.${name}`);
+const types = ['library.v1', 'google.api.HttpBody', 'google.rpc.Status', ...errorDetails];
+
+/** The contract of a library with all its imports: a serialized google.protobuf.FileDescriptorSet. */
+export const libraryDescriptorSet: Uint8Array = execFileSync(
+  'node_modules/.bin/buf',
+  [
+    'build',
+    '.',
+    '--config',
+    JSON.stringify(workspace),
+    ...types.flatMap((type) => ['--type', type]),
+    '-o',
+    '-',
+  ],
+  { maxBuffer: 1 << 24 },
+);
+
+export const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, libraryDescriptorSet));
+
+/** A message of the contract by its full name. */
+export function typeOf(typeName: string): DescMessage {
+  const message = registry.getMessage(typeName);
+  if (message === undefined) throw new Error(`The contract has no message ${typeName}.`);
+  return message;
+}
+
+/** A message of the library by its simple name. */
+export function messageType(name: string): DescMessage {
+  return typeOf(`library.v1.${name}`);
+}
+
+/** The only or first one of several things. */
+export function firstOf<T>(things: readonly T[]): T {
+  const [first] = things;
+  if (first === undefined) throw new Error('There is none.');
+  return first;
+}
+
+/** A method of the library: `Probe.Echo`. */
+export function methodOf(name: string): DescMethod {
+  const [service, method] = name.split('.');
+  const found = registry
+    .getService(`library.v1.${service ?? ''}`)
+    ?.methods.find((each) => each.name === method);
+  if (found === undefined) throw new Error(`The library has no method ${name}.`);
+  return found;
+}
