@@ -8,6 +8,15 @@ export default defineConfig({
     pool: 'forks',
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    coverage: { provider: 'v8', include: ['src/**/*.ts'], exclude: ['src/gen/**'] },
+    coverage: {
+      provider: 'v8',
+      include: ['src/**/*.ts'],
+      exclude: ['src/gen/**'],
+      reporter: ['text-summary'],
+      thresholds: {
+        'src/gateway/**': { branches: 100 },
+        'src/registry/**': { branches: 100 },
+      },
+    },
   },
 });

@@ -69,8 +69,8 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
 }
 
 async function startGrpc(
-  { address, database, tokens, duplicateRoutes, reflection, routeCacheBytes }: GrpcConfig,
-  { deadlineMs }: Config,
+  { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
+  { deadlineMs, routeCacheBytes }: Config,
   { logger, now = Date.now, newId = (msecs) => uuidV7({ msecs }) }: Surroundings,
   opened: Closer[],
 ): Promise<{ address: string; pipeline: Pipeline }> {
@@ -98,13 +98,24 @@ async function startGrpc(
 async function startHttp(
   { host, port, basePath, upstream: target }: HttpConfig,
   pipeline: Pipeline | undefined,
-  { deadlineMs }: Config,
+  { deadlineMs, routeCacheBytes }: Config,
   { logger }: Surroundings,
   opened: Closer[],
 ): Promise<string> {
   const upstream = openUpstream(target, pipeline, opened);
-  const gateway = createGateway({ descriptorSet, upstream, basePath, deadlineMs, realm: REALM, log: logger });
-  const server = createServer(gateway.onRequest).on('clientError', gateway.onClientError);
+  const gateway = createGateway({
+    descriptorSet,
+    upstream,
+    basePath,
+    deadlineMs,
+    cacheBytes: routeCacheBytes,
+    realm: REALM,
+    log: logger,
+  });
+  const server = createServer(gateway.onRequest)
+    .on('clientError', gateway.onClientError)
+    // Node would answer an expectation that it does not know by itself; RFC 9110 lets a server ignore it.
+    .on('checkExpectation', gateway.onRequest);
   const address = await listen(server, host, port);
   opened.push(() => closeHttp(server));
   return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}${basePath}`;

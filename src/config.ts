@@ -48,8 +48,6 @@ export interface GrpcConfig {
   readonly tokens: TokenConfig;
   readonly duplicateRoutes: 'allow' | 'reject';
   readonly reflection: boolean;
-  /** Most bytes of the routes that are kept in memory. */
-  readonly routeCacheBytes: number;
 }
 
 /** The REST half. */
@@ -68,6 +66,8 @@ export interface Config {
   readonly http: HttpConfig | undefined;
   /** Longest time of one call, in milliseconds. */
   readonly deadlineMs: number;
+  /** Most bytes of the routes that each half keeps in memory. */
+  readonly routeCacheBytes: number;
   readonly logLevel: string;
 }
 
@@ -84,6 +84,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       grpc: role === 'gateway' ? undefined : readGrpc(settings),
       http: role === 'grpc' ? undefined : readHttp(settings, role === 'gateway'),
       deadlineMs: settings.integer('DEADLINE_MS', 1, DEADLINE_MAX_MS),
+      routeCacheBytes: settings.integer('ROUTE_CACHE_MIB', 1, ROUTE_CACHE_MAX_MIB) * BYTES_PER_MIB,
       logLevel: settings.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     };
   });
@@ -114,7 +115,6 @@ function readGrpc(settings: SettingsReader): GrpcConfig {
     tokens: tokensOf(settings, database),
     duplicateRoutes: settings.oneOf('DUPLICATE_ROUTES', ['allow', 'reject']),
     reflection: settings.oneOf('REFLECTION', ['on', 'off']) === 'on',
-    routeCacheBytes: settings.integer('ROUTE_CACHE_MIB', 1, ROUTE_CACHE_MAX_MIB) * BYTES_PER_MIB,
   };
 }
 

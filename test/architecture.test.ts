@@ -25,6 +25,10 @@ const ALLOWED: Readonly<
     ],
   },
   gateway: { rooms: ['gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'express', 'lru-cache'] },
+  openapi: {
+    rooms: ['registry', 'gateway', 'gen'],
+    packages: ['@bufbuild/protobuf', '@grpc/grpc-js'],
+  },
   gen: { rooms: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
 };
 

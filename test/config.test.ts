@@ -42,10 +42,10 @@ describe('without any setting', () => {
         },
         duplicateRoutes: 'allow',
         reflection: true,
-        routeCacheBytes: 67_108_864,
       },
       http: { host: '127.0.0.1', port: 8080, basePath: '', upstream: undefined },
       deadlineMs: 5000,
+      routeCacheBytes: 67_108_864,
       logLevel: 'info',
     });
   });
@@ -78,7 +78,7 @@ describe('a setting', () => {
     ],
     ['REFLECTION may be off', { REFLECTION: 'off' }, { grpc: { reflection: false } }],
     ['DEADLINE_MS is in milliseconds', { DEADLINE_MS: '250' }, { deadlineMs: 250 }],
-    ['ROUTE_CACHE_MIB is in MiB', { ROUTE_CACHE_MIB: '1' }, { grpc: { routeCacheBytes: 1_048_576 } }],
+    ['ROUTE_CACHE_MIB is in MiB', { ROUTE_CACHE_MIB: '1' }, { routeCacheBytes: 1_048_576 }],
     ['LOG_LEVEL is a level of pino', { LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
     [
       'JWT_SECRET ends the local mode',

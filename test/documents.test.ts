@@ -2,8 +2,19 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
+import { failures } from '../src/gateway/failure.js';
+import { httpStatusOf } from '../src/gateway/http-status.js';
+import { upstreamFailure } from '../src/gateway/upstream-failure.js';
 import { CODES } from '../src/grpc/failures.js';
 import { SETTINGS } from '../src/settings.js';
+
+/** The codes of a channel that are not sealed. */
+const CHANNEL_CODES = [
+  status.CANCELLED,
+  status.DEADLINE_EXCEEDED,
+  status.UNAVAILABLE,
+  status.RESOURCE_EXHAUSTED,
+];
 
 const ROOT = resolve(import.meta.dirname, '..');
 
@@ -43,12 +54,43 @@ describe('docs/errors.md', () => {
   const documented = new Map(
     rowsOf(read('docs/errors.md'))
       .slice(1)
-      .map(([reason = '', grpc = '']) => [code(reason), grpc]),
+      .map(([reason = '', grpc = '', rest = '']) => [code(reason), { grpc, rest }]),
   );
 
   it.each(Object.entries(CODES))('gives the reason %s its gRPC code', (reason, grpcCode) => {
-    expect(documented.get(reason)).toBe(status[grpcCode]);
+    expect(documented.get(reason)?.grpc).toBe(status[grpcCode]);
   });
+
+  it.each(Object.entries(failures))(
+    'gives the reason %s of the gateway its HTTP status',
+    (reason, { httpStatus }) => {
+      expect(documented.get(reason)?.rest).toBe(String(httpStatus));
+    },
+  );
+
+  it.each(CHANNEL_CODES.map((grpcCode) => upstreamFailure(grpcCode)))(
+    'gives the reason $reason of a channel its HTTP status',
+    ({ code: grpcCode, reason }) => {
+      expect(documented.get(reason)?.rest).toBe(String(httpStatusOf(grpcCode)));
+    },
+  );
+
+  it('has no other reason', () => {
+    const known = [
+      ...Object.keys(CODES),
+      ...Object.keys(failures),
+      ...CHANNEL_CODES.map((each) => upstreamFailure(each).reason),
+    ];
+    expect(new Set(documented.keys())).toEqual(new Set(known));
+  });
+
+  it.each(Object.entries(CODES).filter(([reason]) => reason !== 'SERVICE_UNKNOWN'))(
+    'gives the reason %s the HTTP status of its code, or one of its own',
+    (reason, grpcCode) => {
+      const own = { REQUEST_TOO_LARGE: '413', PATH_UNKNOWN: '404' }[reason];
+      expect(documented.get(reason)?.rest).toBe(own ?? String(httpStatusOf(grpcCode)));
+    },
+  );
 });
 
 describe('docs/dependencies.md', () => {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 
 /** A strong entity tag (RFC 9110 8.8.3) of a body: the first 162 bits of its SHA-256. */
-export function entityTag(body: string): string {
+export function entityTag(body: string | Uint8Array): string {
   return `"${hash('sha256', body, 'base64url').slice(0, 27)}"`;
 }
 

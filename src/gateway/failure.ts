@@ -6,7 +6,7 @@ interface FailureStatus {
 }
 
 /** The failures that the gateway itself finds, by the reason their `google.rpc.ErrorInfo` gives. */
-const failures = {
+export const failures = {
   PATH_UNKNOWN: { code: status.NOT_FOUND, httpStatus: 404 },
   METHOD_NOT_ALLOWED: { code: status.UNIMPLEMENTED, httpStatus: 405 },
   REQUEST_MALFORMED: { code: status.INVALID_ARGUMENT, httpStatus: 400 },

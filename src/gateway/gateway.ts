@@ -8,6 +8,7 @@ import { ErrorReplies } from './error-reply.js';
 import { Exchange } from './exchange.js';
 import { Failure, internal } from './failure.js';
 import { healthReply } from './healthz.js';
+import { pageReply, readOnly, type Page } from './page.js';
 import { writeReply, type Reply } from './reply.js';
 import { callMetadata, chosenRequestId } from './request-headers.js';
 import { Transcoder } from './transcoder.js';
@@ -15,7 +16,9 @@ import type { Upstream } from './upstream.js';
 
 /** Where a gateway writes what no answer tells; a pino logger is one. */
 export interface GatewayLog {
-  /** One line for each request. */
+  /** One line for each request that succeeded: never a URL or a payload. */
+  debug(fields: object, message: string): void;
+  /** One line for each request that did not. */
   info(fields: object, message: string): void;
   /** What was not foreseen, with its cause as `err`. */
   error(fields: object, message: string): void;
@@ -31,8 +34,12 @@ export interface GatewayOptions {
   readonly basePath?: string;
   /** The longest time of one call, in milliseconds. */
   readonly deadlineMs: number;
+  /** Most bytes of the answers that never change and are kept in memory; default 0. */
+  readonly cacheBytes?: number;
   /** The realm that challenges name (RFC 6750 3). */
   readonly realm: string;
+  /** Fixed documents to serve beside the contract's paths; default none. */
+  readonly pages?: readonly Page[];
   /** Makes the id of a request that brings none; default a random UUID. */
   readonly newRequestId?: () => string;
   /** The clock, in milliseconds since the epoch; default the system's. */
@@ -57,7 +64,7 @@ const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
  * `google.api.http` annotations of the contract. Whatever happens, a request is answered with a status
  * and, where that is an error, `{"error":{code, status, message, details}}` (AIP-193).
  *
- * Beside the contract's paths it answers `GET /healthz`.
+ * Beside the contract's paths it answers `GET /healthz` and its pages.
  *
  * @throws Error with one sentence, where the base path is not one or the contract cannot be served.
  */
@@ -66,7 +73,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     upstream,
     basePath = '',
     deadlineMs,
+    cacheBytes = 0,
     realm,
+    pages = [],
     log = SILENT,
     newRequestId = randomUUID,
     now = Date.now,
@@ -76,7 +85,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
   const contract = readContract(options.descriptorSet);
   const errors = new ErrorReplies({ registry: contract.registry, domain: contract.domain, realm });
-  const transcoder = new Transcoder({ contract, upstream, errors, basePath, deadlineMs, now });
+  const transcoder = new Transcoder({ contract, upstream, errors, basePath, deadlineMs, cacheBytes, now });
   const latest = new WeakMap<Duplex, Response>();
 
   const answering =
@@ -96,21 +105,27 @@ export function createGateway(options: GatewayOptions): Gateway {
       }
       writeReply(response, reply, requestId);
       if (reply.cause !== undefined) log.error({ requestId, err: reply.cause }, 'request failed');
-      log.info({ ...line, status: reply.status }, 'request answered');
+      log[reply.status < 400 ? 'debug' : 'info']({ ...line, status: reply.status }, 'request answered');
     };
 
   const router = express.Router({ caseSensitive: true, strict: true });
-  router.all(
-    `${basePath}/healthz`,
-    answering((exchange) => {
-      const { request, requestId, signal } = exchange;
-      return healthReply(upstream, exchange.verb, {
-        metadata: callMetadata(request.headersDistinct, requestId),
-        deadline: now() + deadlineMs,
-        signal,
-      });
+  const serve = (path: string, read: (exchange: Exchange) => Reply | Promise<Reply>): void => {
+    router.all(
+      basePath + path,
+      answering((exchange) => readOnly(exchange.verb, () => read(exchange))),
+    );
+  };
+  serve('/healthz', ({ request, requestId, signal }) =>
+    healthReply(upstream, {
+      metadata: callMetadata(request.headersDistinct, requestId),
+      deadline: now() + deadlineMs,
+      signal,
     }),
   );
+  for (const page of pages) {
+    const reply = pageReply(page);
+    serve(page.path, ({ request }) => reply(request.headers['if-none-match']));
+  }
   const transcode = answering((exchange) => transcoder.answer(exchange));
   router.use(transcode);
 
@@ -136,7 +151,5 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-const SILENT: GatewayLog = {
-  info: () => undefined,
-  error: () => undefined,
-};
+const ignore = (): void => undefined;
+const SILENT: GatewayLog = { debug: ignore, info: ignore, error: ignore };

@@ -5,12 +5,10 @@ import {
   HealthCheckResponse_ServingStatus,
   HealthDefinition,
 } from '../gen/healthcheck.js';
-import { Failure } from './failure.js';
 import type { Reply } from './reply.js';
 import type { UnaryCall, Upstream } from './upstream.js';
 
 const CHECK = `/${HealthDefinition.fullName}/${HealthDefinition.methods.check.name}`;
-const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
 const WHOLE_SERVER = HealthCheckRequest.encode({ service: '' }).finish();
 
 /**
@@ -19,15 +17,8 @@ const WHOLE_SERVER = HealthCheckRequest.encode({ service: '' }).finish();
  */
 export async function healthReply(
   upstream: Upstream,
-  verb: string,
   call: Pick<UnaryCall, 'metadata' | 'deadline' | 'signal'>,
 ): Promise<Reply> {
-  if (verb === 'OPTIONS') return { status: 204, headers: ALLOW };
-  if (verb !== 'GET' && verb !== 'HEAD') {
-    throw new Failure('METHOD_NOT_ALLOWED', 'The resource does not answer to this HTTP method.', {
-      headers: ALLOW,
-    });
-  }
   const reply = await upstream.unary({ ...call, path: CHECK, message: WHOLE_SERVER });
   const serving = reply.code === status.OK && isServing(reply.message);
   return {

@@ -5,8 +5,10 @@ export interface Reply {
   readonly status: number;
   /** The headers that are not written for every reply. */
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON text; undefined for a reply without content. */
-  readonly body?: string;
+  /** Undefined for a reply without content. */
+  readonly body?: string | Uint8Array;
+  /** Default: `application/json`. */
+  readonly contentType?: string;
   /** What the caller is not told; for the log. */
   readonly cause?: unknown;
 }
@@ -21,7 +23,7 @@ export function writeReply(response: ServerResponse, reply: Reply, requestId: st
   const headers: Record<string, string | number> = { 'X-Request-Id': requestId, ...reply.headers };
   headers['Cache-Control'] ??= 'no-store';
   if (reply.body !== undefined) {
-    headers['Content-Type'] = 'application/json';
+    headers['Content-Type'] = reply.contentType ?? 'application/json';
     headers['Content-Length'] = Buffer.byteLength(reply.body);
   }
   response.writeHead(reply.status, headers).end(reply.body);

@@ -27,7 +27,7 @@ const NO_BYTES = new Uint8Array();
 function bodyFailure(error: unknown): Failure {
   const { type } = error as { type?: string };
   if (type === 'entity.too.large') {
-    return new Failure('REQUEST_TOO_LARGE', `The body is larger than ${MAX_BODY_BYTES} bytes.`);
+    return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${MAX_BODY_BYTES} bytes.`);
   }
   if (type === 'encoding.unsupported') return unsupported('The content encoding is not supported.');
   return malformed('The body is not what its headers say.');

@@ -1,4 +1,5 @@
 import { fromBinary, type JsonObject, type Message } from '@bufbuild/protobuf';
+import { LRUCache } from 'lru-cache';
 import type { Binding } from './binding.js';
 import { entityTag, matchesEntityTag } from './entity-tag.js';
 import { memberOf } from './json-object.js';
@@ -11,11 +12,20 @@ export class SuccessReplies {
   readonly #rules: ReadonlyMap<Binding, SuccessRule>;
   readonly #output: JsonOutput;
   readonly #basePath: string;
+  readonly #rendered: LRUCache<string, Rendered> | undefined;
 
-  constructor(rules: ReadonlyMap<Binding, SuccessRule>, output: JsonOutput, basePath: string) {
+  /** @param cacheBytes most bytes of the answers that are kept, of those that never change; default 0. */
+  constructor(
+    rules: ReadonlyMap<Binding, SuccessRule>,
+    output: JsonOutput,
+    basePath: string,
+    cacheBytes = 0,
+  ) {
     this.#rules = rules;
     this.#output = output;
     this.#basePath = basePath;
+    this.#rendered =
+      cacheBytes === 0 ? undefined : new LRUCache({ maxSize: cacheBytes, sizeCalculation: sizeOf });
   }
 
   /**
@@ -31,13 +41,32 @@ export class SuccessReplies {
     ifNoneMatch: string | undefined,
   ): Reply {
     if (message === undefined) throw new Error('The reply is OK and has no message.');
+    const rule = this.#rules.get(binding);
+    if (rule?.caching !== undefined) {
+      const rendered =
+        rule.caching === 'immutable' ? this.#renderOnce(binding, message) : this.#render(binding, message);
+      return cacheable(rendered, cacheControl[rule.caching], ifNoneMatch);
+    }
     const response = fromBinary(binding.method.output, message);
     const body = this.#body(binding, response);
-    const rule = this.#rules.get(binding);
-    if (rule?.caching !== undefined) return cacheable(body, cacheControl[rule.caching], ifNoneMatch);
     if (rule?.creates !== true || isDryRun(rule, request)) return { status: 200, headers: {}, body };
     const path = rule.location && pathOfResource(rule.location, response);
     return { status: 201, headers: path === undefined ? {} : { Location: this.#basePath + path }, body };
+  }
+
+  #renderOnce(binding: Binding, message: Uint8Array): Rendered {
+    // A string of one-byte characters: the cheapest key that bytes have.
+    const key = Buffer.from(message.buffer, message.byteOffset, message.length).toString('latin1');
+    const known = this.#rendered?.get(key);
+    if (known?.binding === binding) return known;
+    const rendered = this.#render(binding, message);
+    this.#rendered?.set(key, rendered);
+    return rendered;
+  }
+
+  #render(binding: Binding, message: Uint8Array): Rendered {
+    const body = this.#body(binding, fromBinary(binding.method.output, message));
+    return { binding, body, tag: entityTag(body) };
   }
 
   #body({ method, responseBody }: Binding, response: Message): string {
@@ -52,8 +81,21 @@ const cacheControl = {
   immutable: 'private, max-age=31536000, immutable',
 } as const satisfies Record<NonNullable<SuccessRule['caching']>, string>;
 
-function cacheable(body: string, control: string, ifNoneMatch: string | undefined): Reply {
-  const tag = entityTag(body);
+/** The JSON of a response message, as one binding shows it. */
+interface Rendered {
+  readonly binding: Binding;
+  readonly body: string;
+  readonly tag: string;
+}
+
+/** What an entry takes beside its texts, in bytes: measured, and rounded up. */
+const ENTRY_OVERHEAD = 320;
+
+function sizeOf({ body }: Rendered, key: string): number {
+  return key.length + Buffer.byteLength(body) + ENTRY_OVERHEAD;
+}
+
+function cacheable({ body, tag }: Rendered, control: string, ifNoneMatch: string | undefined): Reply {
   const headers = { ETag: tag, 'Cache-Control': control, Vary: 'Authorization' };
   return matchesEntityTag(ifNoneMatch, tag) ? { status: 304, headers } : { status: 200, headers, body };
 }

@@ -115,6 +115,7 @@ describe('a log', () => {
     const gateway = await start({ now: () => (time += 5) });
     await asMember(gateway, '/v1/shelves/secret?secret=1');
     await httpRequest(gateway.origin, { path: '/nowhere/secret' });
+    await httpRequest(gateway.origin, { path: '/healthz' });
     expect(gateway.log).toEqual([
       {
         level: 'info',
@@ -125,6 +126,11 @@ describe('a log', () => {
         level: 'info',
         message: 'request answered',
         fields: { requestId: 'made-2', method: 'GET', status: 404, ms: expect.any(Number) as number },
+      },
+      {
+        level: 'debug',
+        message: 'request answered',
+        fields: { requestId: 'made-3', method: 'GET', status: 200, ms: expect.any(Number) as number },
       },
     ]);
     expect(JSON.stringify(gateway.log)).not.toContain('secret');

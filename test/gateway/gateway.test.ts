@@ -91,6 +91,16 @@ describe.each(ways)('a gateway to a server %s', (way) => {
       });
     });
 
+    it('of a GET that may be kept for good is the same each time it is asked for', async () => {
+      const first = await call('GET', '/v1/shelves/again');
+      const second = await call('GET', '/v1/shelves/again');
+      const other = await call('GET', '/v1/shelves/other');
+      expect(second.text).toBe(first.text);
+      expect(second.headers.etag).toBe(first.headers.etag);
+      expect(other.text).not.toBe(first.text);
+      expect(other.headers.etag).not.toBe(first.headers.etag);
+    });
+
     it('of any other GET may be kept and must be revalidated', async () => {
       const { headers } = await call('GET', '/v1/shelves/1/books/2');
       expect(headers).toMatchObject({ 'cache-control': 'private, no-cache', vary: 'Authorization' });

@@ -17,7 +17,7 @@ export interface RunningGateway {
 
 /** A line of the log. */
 export interface LogLine {
-  readonly level: 'info' | 'error';
+  readonly level: 'debug' | 'info' | 'error';
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
@@ -36,6 +36,7 @@ export async function startGateway(way: Way, options: Partial<GatewayOptions> = 
     descriptorSet: libraryDescriptorSet,
     upstream: reached.upstream,
     deadlineMs: 5_000,
+    cacheBytes: 100_000,
     realm: 'library',
     newRequestId: () => `made-${ids.next().value}`,
     log: collectingLog(log),
@@ -79,7 +80,7 @@ function collectingLog(lines: LogLine[]): GatewayLog {
   const add = (level: LogLine['level']) => (fields: object, message: string) => {
     lines.push({ level, message, fields: { ...fields } });
   };
-  return { info: add('info'), error: add('error') };
+  return { debug: add('debug'), info: add('info'), error: add('error') };
 }
 
 function closed(server: Server): Promise<void> {
