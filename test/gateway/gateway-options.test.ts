@@ -4,7 +4,7 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createGateway, type GatewayOptions } from '../../src/gateway/gateway.js';
 import { rawExchange, startGateway, type RunningGateway, type Way } from './gateways.js';
-import { errorOf, httpRequest, reasonOf, type HttpResponse } from './http-request.js';
+import { errorOf, httpRequest, reasonOf, type HttpResponse } from '../support/http-request.js';
 import { libraryDescriptorSet } from './library-contract.js';
 import { LibraryServer, MEMBER } from './library-server.js';
 

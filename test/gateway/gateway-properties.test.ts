@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rawExchange, startGateway, type RunningGateway } from './gateways.js';
-import { httpRequest, type HttpResponse } from './http-request.js';
+import { httpRequest, type HttpResponse } from '../support/http-request.js';
 import { messageType } from './library-contract.js';
 import { MEMBER } from './library-server.js';
 

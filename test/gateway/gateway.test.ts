@@ -11,7 +11,7 @@ import {
   reasonOf,
   type HttpRequest,
   type HttpResponse,
-} from './http-request.js';
+} from '../support/http-request.js';
 import { CREATED_AT, MEMBER, VISITOR } from './library-server.js';
 
 const ways: Way[] = ['in memory', 'over a channel'];

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Page } from '../../src/gateway/page.js';
 import { startGateway, type RunningGateway } from './gateways.js';
-import { httpRequest, reasonOf } from './http-request.js';
+import { httpRequest, reasonOf } from '../support/http-request.js';
 
 const PAGE: Page = {
   path: '/notes.txt',

@@ -1,0 +1,369 @@
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../support/engines.js';
+import { engines } from '../support/engines.js';
+import { errorOf, fieldsOf, type HttpResponse, httpRequest, reasonOf } from '../support/http-request.js';
+import { type Service, startService, tokenFor, TOPOLOGIES } from '../support/service.js';
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const ROUTE = '{"method":"GET","path":"/users/:id","handler":"h"}';
+const UNKNOWN_ID = '019b7c1e-0e6e-7000-8000-000000000001';
+
+interface Refusal {
+  readonly title: string;
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+  readonly http: number;
+  readonly reason: string;
+  readonly field?: string;
+}
+
+const malformed = { http: 400, reason: 'REQUEST_MALFORMED' };
+const unsupported = { http: 415, reason: 'CONTENT_TYPE_UNSUPPORTED' };
+const tooLarge = { http: 413, reason: 'REQUEST_TOO_LARGE' };
+
+/** Creates, unless they say otherwise, that only who may create is told about. */
+const REFUSALS: readonly Refusal[] = [
+  { title: 'no body', body: '', ...malformed },
+  { title: 'text after the JSON', body: `${ROUTE}x`, ...malformed },
+  { title: 'two values', body: `${ROUTE}${ROUTE}`, ...malformed },
+  {
+    title: 'an unknown field',
+    body: '{"method":"GET","path":"/","handler":"h","colour":"red"}',
+    ...malformed,
+    field: 'route.colour',
+  },
+  {
+    title: 'a repeated key',
+    body: '{"method":"GET","method":"GET","path":"/","handler":"h"}',
+    ...malformed,
+    field: 'route.method',
+  },
+  {
+    title: 'both names of one field',
+    body: '{"createdAt":null,"created_at":"2026-01-01T00:00:00Z"}',
+    ...malformed,
+    field: 'route.created_at',
+  },
+  { title: 'a number for a string', body: '{"method":1}', ...malformed, field: 'route.method' },
+  { title: 'an object for a string', body: '{"handler":{}}', ...malformed, field: 'route.handler' },
+  { title: 'a string for a list', body: '{"middleware":"log"}', ...malformed, field: 'route.middleware' },
+  {
+    title: 'null within a list',
+    body: '{"middleware":["log",null]}',
+    ...malformed,
+    field: 'route.middleware[1]',
+  },
+  {
+    title: 'a list within a list',
+    body: '{"middleware":[["log"]]}',
+    ...malformed,
+    field: 'route.middleware[0]',
+  },
+  {
+    title: 'a time that is none',
+    body: '{"createdAt":"yesterday"}',
+    ...malformed,
+    field: 'route.created_at',
+  },
+  { title: 'an array', body: '[]', ...malformed, field: 'route' },
+  {
+    title: 'the key __proto__',
+    body: '{"__proto__":{"method":"GET"}}',
+    ...malformed,
+    field: 'route.__proto__',
+  },
+  { title: 'half a surrogate pair', body: '{"handler":"\\ud800"}', ...malformed, field: 'route.handler' },
+  { title: 'bytes that are not UTF-8', body: Buffer.from([0x22, 0xff, 0x22]), ...malformed },
+  { title: 'a byte order mark', body: `\ufeff${ROUTE}`, ...malformed },
+  { title: 'arrays 101 deep', body: '['.repeat(101) + ']'.repeat(101), ...malformed },
+  { title: '65,537 bytes', body: `${ROUTE}${' '.repeat(65_537 - ROUTE.length)}`, ...tooLarge },
+  {
+    title: 'a megabyte of zeros, packed',
+    body: gzipSync(Buffer.alloc(1_048_576)),
+    headers: { 'content-encoding': 'gzip' },
+    ...tooLarge,
+  },
+  {
+    title: 'a body that is not packed as it says',
+    body: ROUTE,
+    headers: { 'content-encoding': 'gzip' },
+    ...malformed,
+  },
+  { title: 'an unknown encoding', body: ROUTE, headers: { 'content-encoding': 'zip' }, ...unsupported },
+  {
+    title: 'a form',
+    body: 'method=GET',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    ...unsupported,
+  },
+  { title: 'plain text', body: ROUTE, headers: { 'content-type': 'text/plain' }, ...unsupported },
+  {
+    title: 'another charset',
+    body: ROUTE,
+    headers: { 'content-type': 'application/json; charset=latin1' },
+    ...unsupported,
+  },
+  {
+    title: 'an unknown parameter',
+    path: '/v1/routing?colour=red',
+    body: ROUTE,
+    ...malformed,
+    field: 'colour',
+  },
+  {
+    title: 'a token in the query',
+    path: '/v1/routing?access_token=x',
+    body: ROUTE,
+    ...malformed,
+    field: 'access_token',
+  },
+  {
+    title: 'a field of the body as a parameter',
+    path: '/v1/routing?route.method=GET',
+    body: ROUTE,
+    ...malformed,
+    field: 'route.method',
+  },
+  {
+    title: 'a parameter twice',
+    path: '/v1/routing?requestId=a&requestId=a',
+    body: ROUTE,
+    ...malformed,
+    field: 'requestId',
+  },
+  {
+    title: 'a flag that is neither true nor false',
+    path: '/v1/routing?validateOnly=1',
+    body: ROUTE,
+    ...malformed,
+    field: 'validateOnly',
+  },
+  {
+    title: 'a broken escape in a parameter',
+    path: '/v1/routing?requestId=%zz',
+    body: ROUTE,
+    ...malformed,
+    field: 'requestId',
+  },
+  {
+    title: 'a timeout of zero',
+    body: ROUTE,
+    headers: { 'request-timeout': '0' },
+    ...malformed,
+    field: 'request-timeout',
+  },
+  {
+    title: 'a timeout that is no number',
+    body: ROUTE,
+    headers: { 'request-timeout': 'soon' },
+    ...malformed,
+    field: 'request-timeout',
+  },
+  { title: 'a body for a get', method: 'GET', path: `/v1/routing/${UNKNOWN_ID}`, body: '{}', ...malformed },
+  {
+    title: 'a parameter of a get',
+    method: 'GET',
+    path: `/v1/routing/${UNKNOWN_ID}?x=1`,
+    ...malformed,
+    field: 'x',
+  },
+  {
+    title: 'a broken escape in the path',
+    method: 'GET',
+    path: '/v1/routing/%zz',
+    ...malformed,
+    field: 'route_id',
+  },
+  {
+    title: 'an escape that is not UTF-8 in the path',
+    method: 'GET',
+    path: '/v1/routing/%ff',
+    ...malformed,
+    field: 'route_id',
+  },
+];
+
+const PATHS: readonly (readonly [
+  title: string,
+  method: string,
+  path: string,
+  http: number,
+  reason: string,
+  allow: string | undefined,
+])[] = [
+  ['a path that is not there', 'GET', '/', 404, 'PATH_UNKNOWN', undefined],
+  ['the collection with a final slash', 'POST', '/v1/routing/', 404, 'PATH_UNKNOWN', undefined],
+  ['a route with a final slash', 'GET', `/v1/routing/${UNKNOWN_ID}/`, 404, 'PATH_UNKNOWN', undefined],
+  ['another case', 'POST', '/V1/routing', 404, 'PATH_UNKNOWN', undefined],
+  ['two slashes', 'POST', '//v1/routing', 404, 'PATH_UNKNOWN', undefined],
+  ['a dot segment', 'POST', '/v1/./routing', 404, 'PATH_UNKNOWN', undefined],
+  ['an escaped letter', 'POST', '/v1/r%6futing', 404, 'PATH_UNKNOWN', undefined],
+  ['a path below a route', 'GET', '/v1/routing/a/b', 404, 'PATH_UNKNOWN', undefined],
+  ['a list of routes', 'GET', '/v1/routing', 405, 'METHOD_NOT_ALLOWED', 'POST, OPTIONS'],
+  ['a delete', 'DELETE', `/v1/routing/${UNKNOWN_ID}`, 405, 'METHOD_NOT_ALLOWED', 'GET, HEAD, OPTIONS'],
+  ['a put', 'PUT', `/v1/routing/${UNKNOWN_ID}`, 405, 'METHOD_NOT_ALLOWED', 'GET, HEAD, OPTIONS'],
+  [
+    'a verb that HTTP does not know of',
+    'PROPFIND',
+    '/v1/routing',
+    405,
+    'METHOD_NOT_ALLOWED',
+    'POST, OPTIONS',
+  ],
+  ['a verb in lower case', 'PURGE', '/v1/routing', 405, 'METHOD_NOT_ALLOWED', 'POST, OPTIONS'],
+];
+
+describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
+  let database: Database;
+  let service: Service;
+  let created: HttpResponse;
+
+  beforeAll(async () => {
+    const [engine] = engines;
+    if (engine === undefined) throw new Error('There is no engine.');
+    database = await engine.createDatabase();
+    service = await startService({ databaseUrl: database.url, topology });
+    created = await call({ body: ROUTE });
+  });
+
+  afterAll(async () => {
+    const { id } = JSON.parse(created.text) as { id: string };
+    const fetched = await call({ method: 'GET', path: `/v1/routing/${id}`, headers: {} });
+    expect(fetched.text).toBe(created.text);
+    await service.close();
+    await database.drop();
+  });
+
+  function call(request: Partial<Refusal>, token: string | undefined = tokenFor()): Promise<HttpResponse> {
+    const { method = 'POST', path = '/v1/routing', headers = {}, body } = request;
+    return httpRequest(service.httpUrl, {
+      method,
+      path,
+      headers: {
+        ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+        ...(method === 'POST' ? JSON_TYPE : {}),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body }),
+    });
+  }
+
+  it.each(REFUSALS)('refuses $title: $http, $reason', async ({ http, reason, field, ...request }) => {
+    const response = await call(request);
+    expect(response.status).toBe(http);
+    expect(reasonOf(response)).toBe(reason);
+    expect(fieldsOf(response)).toEqual(field === undefined ? [] : [field]);
+    expect(response.headers['cache-control']).toBe('no-store');
+    expect(response.headers['accept-post']).toBe(http === 415 ? 'application/json' : undefined);
+  });
+
+  it.each(REFUSALS)('tells a stranger nothing about $title', async (request) => {
+    const response = await call(request, '');
+    expect(response.status).toBe(401);
+    expect(reasonOf(response)).toBe('TOKEN_MISSING');
+  });
+
+  it.each(PATHS)('answers %s without a token: %s %s', async (_, method, path, http, reason, allow) => {
+    const response = await call({ method, path }, '');
+    expect(response.status).toBe(http);
+    expect(reasonOf(response)).toBe(reason);
+    expect(response.headers.allow).toBe(allow);
+  });
+
+  it('answers OPTIONS with what the path takes', async () => {
+    const response = await call({ method: 'OPTIONS', path: `/v1/routing/${UNKNOWN_ID}` }, '');
+    expect(response).toMatchObject({ status: 204, text: '', headers: { allow: 'GET, HEAD, OPTIONS' } });
+  });
+
+  it('answers HEAD as GET without its body', async () => {
+    const { id } = JSON.parse(created.text) as { id: string };
+    const get = await call({ method: 'GET', path: `/v1/routing/${id}` });
+    const head = await call({ method: 'HEAD', path: `/v1/routing/${id}` });
+    expect(head).toMatchObject({ status: 200, text: '' });
+    for (const name of ['etag', 'content-length', 'content-type', 'cache-control', 'vary']) {
+      expect(head.headers[name]).toBe(get.headers[name]);
+    }
+  });
+
+  it('keeps an escaped slash inside its segment', async () => {
+    const response = await call({ method: 'GET', path: '/v1/routing/a%2Fb' });
+    expect(response.status).toBe(404);
+    expect(errorOf(response).message).toBe('There is no route with the id "a/b".');
+  });
+
+  it('says nothing of what it is made of', async () => {
+    const { headers } = await call({ method: 'GET', path: '/healthz' }, '');
+    expect(headers['x-powered-by']).toBeUndefined();
+    expect(headers['server']).toBeUndefined();
+  });
+
+  it('does not let another header choose the method', async () => {
+    const response = await call({
+      method: 'POST',
+      path: `/v1/routing/${UNKNOWN_ID}`,
+      headers: { 'x-http-method-override': 'GET' },
+    });
+    expect(response.status).toBe(405);
+  });
+
+  it('takes JSON in every correct form', async () => {
+    const forms: Partial<Refusal>[] = [
+      { headers: { 'content-type': 'application/json; charset=UTF-8' } },
+      { headers: { 'content-type': 'Application/JSON;charset="utf-8"' } },
+      { headers: { 'content-encoding': 'gzip' }, body: gzipSync(ROUTE) },
+      { body: ` \n${ROUTE}\t ` },
+      { body: '{"\\u006dethod":"GET","path":"/","handler":"\\ud83d\\ude00"}' },
+    ];
+    const answers = await Promise.all(forms.map((form) => call({ body: ROUTE, ...form })));
+    expect(answers.map(({ status }) => status)).toEqual(forms.map(() => 201));
+  });
+
+  it('answers any JSON value with a documented status', async () => {
+    const routes = fc.record(
+      { method: fc.anything(), path: fc.anything(), middleware: fc.anything(), handler: fc.anything() },
+      { requiredKeys: [] },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(fc.jsonValue(), routes), async (value) => {
+        const { status } = await call({ body: String(JSON.stringify(value)) });
+        expect([201, 400, 413]).toContain(status);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('answers any bytes, path, query and headers with a documented status', async () => {
+    const visible = fc.string({
+      unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
+    });
+    const requests = fc.record({
+      method: fc.constantFrom('GET', 'POST', 'HEAD', 'OPTIONS', 'PUT', 'PATCH', 'DELETE'),
+      path: visible.map((text) => `/v1/routing${text.startsWith('?') ? '' : '/'}${text.replaceAll('#', '')}`),
+      headers: fc.dictionary(
+        fc.constantFrom(
+          'content-type',
+          'content-encoding',
+          'x-request-id',
+          'idempotency-key',
+          'request-timeout',
+          'if-none-match',
+          'traceparent',
+          'authorization',
+          'accept',
+        ),
+        visible.filter((text) => text !== ''),
+      ),
+    });
+    await fc.assert(
+      fc.asyncProperty(requests, async (request) => {
+        const { status } = await call(request);
+        expect([200, 201, 204, 304, 400, 401, 404, 405, 413, 415, 504]).toContain(status);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
