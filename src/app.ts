@@ -8,7 +8,9 @@ import type { Config, GrpcConfig, HttpConfig, TokenKey } from './config.js';
 import { channelUpstream } from './gateway/channel-upstream.js';
 import { createGateway } from './gateway/gateway.js';
 import type { Upstream } from './gateway/upstream.js';
+import { comments } from './gen/comments.js';
 import { descriptorSet } from './gen/descriptor-set.js';
+import { CODES } from './grpc/failures.js';
 import { Health } from './grpc/health.js';
 import { followStore } from './grpc/health-monitor.js';
 import { createInterceptors } from './grpc/interceptors.js';
@@ -16,6 +18,7 @@ import { createPipeline, type Pipeline } from './grpc/pipeline.js';
 import { routeService } from './grpc/route-service.js';
 import { ROUTE_SERVICE, startGrpcServer } from './grpc/server.js';
 import { localSecret } from './local-secret.js';
+import { createDocuments } from './openapi/documents.js';
 import { Registry } from './registry/registry.js';
 import { openDatabase } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
@@ -96,7 +99,7 @@ async function startGrpc(
 }
 
 async function startHttp(
-  { host, port, basePath, upstream: target }: HttpConfig,
+  { host, port, basePath, upstream: target, docs }: HttpConfig,
   pipeline: Pipeline | undefined,
   { deadlineMs, routeCacheBytes }: Config,
   { logger }: Surroundings,
@@ -110,6 +113,7 @@ async function startHttp(
     deadlineMs,
     cacheBytes: routeCacheBytes,
     realm: REALM,
+    pages: docs ? createDocuments({ descriptorSet, comments, codes: CODES, basePath, realm: REALM }) : [],
     log: logger,
   });
   const server = createServer(gateway.onRequest)

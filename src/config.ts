@@ -58,6 +58,8 @@ export interface HttpConfig {
   readonly basePath: string;
   /** The gRPC server to call; absent for the one in this process. */
   readonly upstream: string | undefined;
+  /** Whether the OpenAPI document and the page to try it out are served. */
+  readonly docs: boolean;
 }
 
 /** How the process runs. A half that it does not run is absent. */
@@ -131,7 +133,13 @@ function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
       'must be empty or segments that each begin with a slash, such as /api/routes.',
     );
   }
-  return { host: address?.host ?? '', port: address?.port ?? 0, basePath, upstream };
+  return {
+    host: address?.host ?? '',
+    port: address?.port ?? 0,
+    basePath,
+    upstream,
+    docs: settings.oneOf('DOCS', ['on', 'off']) === 'on',
+  };
 }
 
 function databaseOf(settings: SettingsReader): Database {

@@ -12,6 +12,7 @@ export const SETTINGS = {
   JWT_ISSUER: undefined,
   JWT_AUDIENCE: undefined,
   DUPLICATE_ROUTES: 'allow',
+  DOCS: 'on',
   REFLECTION: 'on',
   ROUTE_CACHE_MIB: '64',
   DEADLINE_MS: '5000',

@@ -3,9 +3,21 @@ import { countCodePoints, quote } from './text.js';
 /** Longest path, in code points: as long as the URLs that browsers and proxies carry anywhere. */
 export const PATH_MAX = 2048;
 
-/** What may follow a percent sign or stand in a path literally: `pchar` and `/` of RFC 3986, section 3.3. */
-const PATH_CHARACTER = /%[0-9A-Fa-f]{2}|[A-Za-z0-9\-._~!$&'()*+,;=:@/]/y;
-const PARAMETER_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** `pchar` of RFC 3986, section 3.3: escapes, and the characters that stand for themselves beside "." and ":". */
+const ESCAPE = '%[0-9A-Fa-f]{2}';
+const PLAIN = String.raw`A-Za-z0-9\-_~!$&'()*+,;=@`;
+const NAME = '[A-Za-z_][A-Za-z0-9_]*';
+const PATH_CHARACTER = new RegExp(`${ESCAPE}|[${PLAIN}.:/]`, 'y');
+const PARAMETER_NAME = new RegExp(`^${NAME}$`);
+
+const ANY = `(?:${ESCAPE}|[${PLAIN}.:])`;
+/** A parameter, or a segment that begins with neither ":" nor "." or is more than "." and "..". */
+const SEGMENT = String.raw`(?::${NAME}|(?:${ESCAPE}|[${PLAIN}])${ANY}*|\.(?:(?:${ESCAPE}|[${PLAIN}:])${ANY}*|\.${ANY}+))`;
+/**
+ * What a path pattern looks like, for those who describe it: all that `checkPath` asks for, except its length
+ * and that no parameter comes twice, which no regular language can say.
+ */
+export const PATH_SYNTAX = new RegExp(`^(?:/${SEGMENT})*/?$`);
 
 /** Everything that is wrong with a path pattern, a sentence each; nothing for a valid one. */
 export function checkPath(path: string): string[] {

@@ -5,7 +5,8 @@ import { quote } from './text.js';
 
 /** Longest request id, in characters: room for a UUID with a prefix, small enough for an index. */
 export const REQUEST_ID_MAX = 128;
-const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+/** What a request id looks like: visible ASCII characters. */
+export const REQUEST_ID_SYNTAX = /^[\x21-\x7e]+$/;
 
 /** Who wants which route. */
 export interface CreateCommand {
@@ -110,7 +111,7 @@ function accept(command: CreateCommand): AcceptedCommand {
 function checkRequestIds(requestIds: readonly string[]): Violation[] {
   const field = 'request_id';
   const violations = requestIds
-    .filter((id) => id.length > REQUEST_ID_MAX || !VISIBLE_ASCII.test(id))
+    .filter((id) => id.length > REQUEST_ID_MAX || !REQUEST_ID_SYNTAX.test(id))
     .map((id) => ({
       field,
       description: `Is ${quote(id)}. 1 to ${REQUEST_ID_MAX} visible ASCII characters are allowed.`,

@@ -29,10 +29,14 @@ export const MIDDLEWARE_MAX = 64;
 /** Longest handler or middleware name, in code points. */
 export const NAME_MAX = 255;
 
-/** A token: RFC 9110, section 5.6.2. */
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** What a method looks like: a token (RFC 9110, section 5.6.2). */
+export const METHOD_SYNTAX = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
 /** Control characters (U+0000 to U+001F, U+007F to U+009F) and surrogates without a partner. */
-const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}]/u;
+const FORBIDDEN = String.raw`\p{Cc}\p{Cs}`;
+const FORBIDDEN_IN_NAME = new RegExp(`[${FORBIDDEN}]`, 'u');
+/** What a handler or middleware name looks like: nothing forbidden, and no blank at either end. */
+export const NAME_SYNTAX = new RegExp(`^[^\\s${FORBIDDEN}](?:[^${FORBIDDEN}]*[^\\s${FORBIDDEN}])?$`, 'u');
 
 /** Every violation of a definition, field by field in the order of the contract; none for a valid one. */
 export function checkDefinition(definition: RouteDefinition): Violation[] {
@@ -73,7 +77,7 @@ function checkMethod(method: string): string[] {
   if (length === 0)
     return [`Is empty or missing. Give an HTTP method of 1 to ${METHOD_MAX} characters, such as "GET".`];
   if (length > METHOD_MAX) return [`Has ${length} characters. 1 to ${METHOD_MAX} are allowed.`];
-  if (TOKEN.test(method)) return [];
+  if (METHOD_SYNTAX.test(method)) return [];
   return [
     `Is ${quote(method)}. It must be a token (RFC 9110): ASCII letters, digits and any of !#$%&'*+-.^_\`|~`,
   ];

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CreateRouteRequest, Route } from '../../src/gen/routing/v1/route_service.js';
 import type { Database } from '../support/engines.js';
+import { checkResponse } from '../support/openapi.js';
 import { errorInfoOf, type RichError, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
 import { create, get, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
 import { setups } from '../support/setups.js';
@@ -237,6 +238,7 @@ describe.each(setups)('on $name', ({ engine, topology }) => {
   it.each(CASES)('$title fails alike on both faces: $status, $reason', async (call) => {
     const fromGrpc = await overGrpc(call);
     const response = await overRest(call);
+    await checkResponse({ method: call.route === undefined ? 'GET' : 'POST', url: response.url }, response);
     const fromRest = await richErrorOfResponse(response);
     expect(fromRest).toEqual(fromGrpc);
     expect(response.status).toBe(call.http);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../support/engines.js';
 import { engines } from '../support/engines.js';
 import { errorOf, fieldsOf, type HttpResponse, httpRequest, reasonOf } from '../support/http-request.js';
+import { checkResponse } from '../support/openapi.js';
 import { type Service, startService, tokenFor, TOPOLOGIES } from '../support/service.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -238,9 +239,12 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
     await database.drop();
   });
 
-  function call(request: Partial<Refusal>, token: string | undefined = tokenFor()): Promise<HttpResponse> {
+  async function call(
+    request: Partial<Refusal>,
+    token: string | undefined = tokenFor(),
+  ): Promise<HttpResponse> {
     const { method = 'POST', path = '/v1/routing', headers = {}, body } = request;
-    return httpRequest(service.httpUrl, {
+    const response = await httpRequest(service.httpUrl, {
       method,
       path,
       headers: {
@@ -250,6 +254,8 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
       },
       ...(body === undefined ? {} : { body }),
     });
+    await checkResponse({ method, url: path }, response);
+    return response;
   }
 
   it.each(REFUSALS)('refuses $title: $http, $reason', async ({ http, reason, field, ...request }) => {

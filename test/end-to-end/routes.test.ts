@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CreateRouteRequest } from '../../src/gen/routing/v1/route_service.js';
 import type { Database } from '../support/engines.js';
+import { checkResponse } from '../support/openapi.js';
 import { errorInfoOf, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
 import { create, get, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
 import { setups } from '../support/setups.js';
@@ -36,8 +37,15 @@ describe.each(setups)('on $name', ({ engine, topology }) => {
     await database.drop();
   });
 
+  async function checkedFetch(path: string, init: RequestInit): Promise<Response> {
+    const url = service.httpUrl + path;
+    const response = await fetch(url, init);
+    await checkResponse({ method: init.method ?? 'GET', url }, response);
+    return response;
+  }
+
   function post(body: unknown, query = '', headers: Record<string, string> = {}): Promise<Response> {
-    return fetch(`${service.httpUrl}/v1/routing${query}`, {
+    return checkedFetch(`/v1/routing${query}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
@@ -45,7 +53,7 @@ describe.each(setups)('on $name', ({ engine, topology }) => {
   }
 
   function fetchRoute(id: string, headers: Record<string, string> = {}): Promise<Response> {
-    return fetch(`${service.httpUrl}/v1/routing/${id}`, {
+    return checkedFetch(`/v1/routing/${id}`, {
       headers: { authorization: `Bearer ${tokenFor()}`, ...headers },
     });
   }

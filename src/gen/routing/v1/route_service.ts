@@ -311,8 +311,8 @@ export const GetRouteRequest: MessageFns<GetRouteRequest> = {
  * Errors of every method: `UNAUTHENTICATED` (`TOKEN_MISSING`, `TOKEN_INVALID`), `PERMISSION_DENIED`
  * (`SCOPE_MISSING`), `INVALID_ARGUMENT` (`ROUTE_INVALID`, `REQUEST_MALFORMED`), `RESOURCE_EXHAUSTED`
  * (`REQUEST_TOO_LARGE`: more than 64 KiB), `DEADLINE_EXCEEDED`, `CANCELLED`, `UNAVAILABLE`
- * (`STORE_UNAVAILABLE`) and `INTERNAL`. The server ends a call after 5 seconds by default, whatever
- * deadline the caller set.
+ * (`STORE_UNAVAILABLE`, `KEYS_UNAVAILABLE`) and `INTERNAL`. The server ends a call after 5 seconds by
+ * default, whatever deadline the caller set.
  */
 export type RouteServiceDefinition = typeof RouteServiceDefinition;
 export const RouteServiceDefinition = {
@@ -422,8 +422,8 @@ export const RouteServiceDefinition = {
  * Errors of every method: `UNAUTHENTICATED` (`TOKEN_MISSING`, `TOKEN_INVALID`), `PERMISSION_DENIED`
  * (`SCOPE_MISSING`), `INVALID_ARGUMENT` (`ROUTE_INVALID`, `REQUEST_MALFORMED`), `RESOURCE_EXHAUSTED`
  * (`REQUEST_TOO_LARGE`: more than 64 KiB), `DEADLINE_EXCEEDED`, `CANCELLED`, `UNAVAILABLE`
- * (`STORE_UNAVAILABLE`) and `INTERNAL`. The server ends a call after 5 seconds by default, whatever
- * deadline the caller set.
+ * (`STORE_UNAVAILABLE`, `KEYS_UNAVAILABLE`) and `INTERNAL`. The server ends a call after 5 seconds by
+ * default, whatever deadline the caller set.
  */
 export type RouteServiceService = typeof RouteServiceService;
 export const RouteServiceService = {

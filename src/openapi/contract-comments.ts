@@ -1,0 +1,63 @@
+import type { DescField, DescMessage, DescMethod, DescService } from '@bufbuild/protobuf';
+
+/** What a comment of the contract can stand above. */
+export type Commented = DescService | DescMethod | DescMessage | DescField;
+
+/** The comments of a contract as Markdown, and what they promise in words that can be looked up. */
+export class ContractComments {
+  readonly #comments: Readonly<Record<string, string>>;
+
+  /** @param comments by full proto name. */
+  constructor(comments: Readonly<Record<string, string>>) {
+    this.#comments = comments;
+  }
+
+  /** The whole comment, a line for each paragraph; empty where there is none. */
+  text(descriptor: Commented): string {
+    return unwrapped(this.#commentOf(descriptor));
+  }
+
+  /** The comment above `package`. */
+  ofPackage(name: string): string {
+    return unwrapped(this.#comments[name] ?? '');
+  }
+
+  /** The first sentence, without its full stop. */
+  summary(descriptor: Commented): string {
+    return /^.*?(?=\.(?:\s|$))/.exec(this.text(descriptor))?.[0] ?? '';
+  }
+
+  /** What follows the first sentence. */
+  description(descriptor: Commented): string {
+    return this.text(descriptor)
+      .slice(this.summary(descriptor).length + 1)
+      .trim();
+  }
+
+  /** The scope that the comment of a method says it needs. */
+  scope(method: DescMethod): string | undefined {
+    return /[Nn]eeds the scope `([^`]+)`/.exec(this.text(method))?.[1];
+  }
+
+  /** The reasons of failures that a method's comment and its service's name: those that its callers can meet. */
+  reasons(method: DescMethod): Set<string> {
+    const text = `${this.text(method.parent)} ${this.text(method)}`;
+    return new Set([...text.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name = '']) => name));
+  }
+
+  #commentOf(descriptor: Commented): string {
+    const { kind } = descriptor;
+    const name =
+      kind === 'field' || kind === 'rpc'
+        ? `${descriptor.parent.typeName}.${descriptor.name}`
+        : descriptor.typeName;
+    return this.#comments[name] ?? '';
+  }
+}
+
+function unwrapped(comment: string): string {
+  return comment
+    .split(/\n{2,}/)
+    .map((paragraph) => paragraph.replace(/\s+/g, ' ').trim())
+    .join('\n\n');
+}

@@ -1,0 +1,133 @@
+import type { status } from '@grpc/grpc-js';
+import { type Contract, readContract } from '../gateway/contract.js';
+import { successRules } from '../gateway/standard-method.js';
+import { ContractComments } from './contract-comments.js';
+import { errorSchemas } from './error-schemas.js';
+import { FailureReplies } from './failure-replies.js';
+import { HEALTH_TAG, healthOperation } from './health-operation.js';
+import { MessageSchemas } from './message-schemas.js';
+import type { OpenApi, Operation, Paths, Response } from './open-api.js';
+import { BEARER, type DescribedOperation, describeOperation, type OperationParts } from './operations.js';
+import { COMMON_PARAMETERS } from './parameters.js';
+import { ERROR_SCHEMA, failureResponse } from './responses.js';
+import { SharedResponses } from './shared-responses.js';
+import { SuccessResponses } from './success-responses.js';
+
+/** The service that a document describes. */
+export interface DescribedService {
+  /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
+  readonly descriptorSet: Uint8Array;
+  /** The contract's comments, by full proto name. */
+  readonly comments: Readonly<Record<string, string>>;
+  /** The status code of each failure of the gRPC server, by its reason. */
+  readonly codes: Readonly<Record<string, status>>;
+  /** Prefix of all REST paths; empty for none. */
+  readonly basePath: string;
+  /** The realm that challenges name (RFC 6750 3). */
+  readonly realm: string;
+}
+
+const MANNERS =
+  `HEAD is answered as GET, without the body, and OPTIONS with 204 and \`Allow\`. Any other method of a path is
+answered as the response \`MethodNotAllowed\` has it, any other path as \`PathUnknown\` has it, both without a token.
+Paths are case-sensitive and take no slash at the end.`.replaceAll('\n', ' ');
+
+/**
+ * Describes the REST face of a service by OpenAPI 3.1: paths and messages by the contract, bounds by the domain,
+ * statuses, headers and errors by what the gateway answers to examples.
+ *
+ * @throws Error with one sentence, where a failure or a header of the gateway has no description.
+ */
+export function describeService(service: DescribedService): OpenApi {
+  const { descriptorSet, codes, realm, basePath } = service;
+  const contract = readContract(descriptorSet);
+  const comments = new ContractComments(service.comments);
+  const schemas = new MessageSchemas(contract.options, comments);
+  const failures = new FailureReplies(contract, codes, realm);
+  const operations = [
+    ...contractOperations(contract, basePath, { comments, schemas, failures }),
+    healthOperation(failures),
+  ];
+  const shared = new SharedResponses(operations);
+  const beside = {
+    PathUnknown: failureResponse([failures.ofGateway('PATH_UNKNOWN')]),
+    MethodNotAllowed: failureResponse([failures.ofGateway('METHOD_NOT_ALLOWED')]),
+  };
+  const reasons = reasonsOf([
+    ...operations.flatMap(({ responses }) => [...responses.values()]),
+    ...Object.values(beside),
+  ]);
+  const { domain } = contract;
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Route Registry',
+      version: domain.split('.').at(-1) ?? domain,
+      description: `${comments.ofPackage(domain)}\n\n${MANNERS}`,
+    },
+    servers: [{ url: basePath === '' ? '/' : basePath, description: 'This service.' }],
+    security: [{ [BEARER]: [] }],
+    tags: [...tagsOf(contract, comments), HEALTH_TAG],
+    paths: pathsOf(operations, shared),
+    components: {
+      schemas: { ...Object.fromEntries(schemas.components), ...errorSchemas(domain, reasons) },
+      parameters: COMMON_PARAMETERS,
+      responses: { ...shared.components, ...beside },
+      securitySchemes: {
+        [BEARER]: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description:
+            'A JWT (RFC 7519) with `exp`, `sub`, `iss` and `aud`, and the scopes in `scope` or `scp`.',
+        },
+      },
+    },
+  };
+}
+
+/** The HTTP methods that OpenAPI has a place for. */
+const VERBS: readonly string[] = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'];
+
+function contractOperations(
+  contract: Contract,
+  basePath: string,
+  parts: Omit<OperationParts, 'successes'>,
+): DescribedOperation[] {
+  const { bindings, options } = contract;
+  const rules = successRules(bindings, options);
+  const successes = new SuccessResponses(contract, rules, parts.schemas, basePath);
+  return [...rules]
+    .filter(([{ verb }]) => VERBS.includes(verb))
+    .map(([binding, rule]) => {
+      const { method } = binding;
+      const number = bindings.filter((each) => each.method === method).indexOf(binding) + 1;
+      const operationId = number === 1 ? method.localName : `${method.localName}${number}`;
+      return describeOperation(binding, rule, operationId, { ...parts, successes });
+    });
+}
+
+function tagsOf({ bindings }: Contract, comments: ContractComments): OpenApi['tags'] {
+  const services = new Set(bindings.map(({ method }) => method.parent));
+  return [...services].map((service) => ({
+    name: service.name,
+    description: `${comments.summary(service)}.`,
+  }));
+}
+
+function pathsOf(operations: readonly DescribedOperation[], shared: SharedResponses): Paths {
+  const paths: Record<string, Record<string, Operation>> = {};
+  for (const described of operations) {
+    const { path, verb, operation } = described;
+    (paths[path] ??= {})[verb] = { ...operation, responses: shared.of(described) };
+  }
+  return paths;
+}
+
+/** The reasons among the examples of responses that tell a failure, each once. */
+function reasonsOf(responses: readonly Response[]): string[] {
+  const errors = responses
+    .flatMap(({ content }) => Object.values(content ?? {}))
+    .filter(({ schema }) => schema === ERROR_SCHEMA);
+  return [...new Set(errors.flatMap(({ examples }) => Object.keys(examples)))].sort();
+}

@@ -1,0 +1,95 @@
+import { status } from '@grpc/grpc-js';
+import type { Schema } from './open-api.js';
+
+const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
+
+/**
+ * The schemas of errors (AIP-193).
+ *
+ * @param domain the proto package, which every `google.rpc.ErrorInfo` names
+ * @param reasons all reasons that errors may give
+ */
+export function errorSchemas(domain: string, reasons: readonly string[]): Record<string, Schema> {
+  const names = Object.keys(status).filter((name) => /^[A-Z]/.test(name) && name !== 'OK');
+  return {
+    Error: {
+      type: 'object',
+      description: 'The body of every response that tells a failure (AIP-193).',
+      required: ['error'],
+      properties: {
+        error: {
+          type: 'object',
+          required: ['code', 'status', 'message', 'details'],
+          properties: {
+            code: { type: 'integer', minimum: 400, maximum: 599, description: 'The HTTP status.' },
+            status: { type: 'string', enum: names, description: 'The name of the gRPC status code.' },
+            message: { type: 'string', description: 'What went wrong, for people. The words may change.' },
+            details: {
+              type: 'array',
+              description: 'One `ErrorInfo`, a `BadRequest` where fields are wrong, and one `RequestInfo`.',
+              items: {
+                oneOf: [reference('ErrorInfo'), reference('BadRequest'), reference('RequestInfo')],
+                discriminator: {
+                  propertyName: '@type',
+                  mapping: {
+                    [`${TYPE_PREFIX}ErrorInfo`]: '#/components/schemas/ErrorInfo',
+                    [`${TYPE_PREFIX}BadRequest`]: '#/components/schemas/BadRequest',
+                    [`${TYPE_PREFIX}RequestInfo`]: '#/components/schemas/RequestInfo',
+                  },
+                },
+              },
+              contains: reference('ErrorInfo'),
+              maxContains: 1,
+            },
+          },
+        },
+      },
+    },
+    ErrorInfo: detail('ErrorInfo', 'What went wrong, for programs.', ['reason', 'domain'], {
+      reason: { type: 'string', enum: [...reasons], description: 'Why the request failed.' },
+      domain: { type: 'string', const: domain, description: 'Who gives the reason.' },
+      metadata: {
+        type: 'object',
+        additionalProperties: { type: 'string' },
+        description: 'Facts that belong to the reason, for example `route_id` or `scope`.',
+      },
+    }),
+    BadRequest: detail('BadRequest', 'Every wrong place of the request.', ['fieldViolations'], {
+      fieldViolations: { type: 'array', minItems: 1, items: reference('FieldViolation') },
+    }),
+    FieldViolation: {
+      type: 'object',
+      description: 'One wrong place of the request.',
+      required: ['field', 'description'],
+      properties: {
+        field: {
+          type: 'string',
+          description: 'Path of the field in proto names, or the name of the parameter or header.',
+          examples: ['route.middleware[2]'],
+        },
+        description: { type: 'string', description: 'What came and what is allowed.' },
+      },
+    },
+    RequestInfo: detail('RequestInfo', 'The call, as the log knows it.', ['requestId'], {
+      requestId: { type: 'string', description: 'The same as in the header `X-Request-Id`.' },
+    }),
+  };
+}
+
+function reference(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function detail(
+  name: string,
+  description: string,
+  required: readonly string[],
+  properties: Readonly<Record<string, Schema>>,
+): Schema {
+  return {
+    type: 'object',
+    description,
+    required: ['@type', ...required],
+    properties: { '@type': { type: 'string', const: `${TYPE_PREFIX}${name}` }, ...properties },
+  };
+}

@@ -1,0 +1,72 @@
+import type { JsonValue } from '@bufbuild/protobuf';
+import type { CreateRouteRequest, GetRouteRequest, Route } from '../gen/routing/v1/route_service.js';
+import { PATH_MAX, PATH_SYNTAX } from '../registry/path-pattern.js';
+import { REQUEST_ID_MAX, REQUEST_ID_SYNTAX } from '../registry/registry.js';
+import {
+  METHOD_MAX,
+  METHOD_SYNTAX,
+  MIDDLEWARE_MAX,
+  NAME_MAX,
+  NAME_SYNTAX,
+  type RouteDefinition,
+} from '../registry/route.js';
+import type { Schema } from './open-api.js';
+
+/** What the contract can't say of a field by its type: its bounds, as the domain has them, and an example. */
+export interface FieldFacts {
+  readonly bounds?: Schema;
+  /** Bounds of each item of a repeated field. */
+  readonly itemBounds?: Schema;
+  readonly example: JsonValue;
+}
+
+/** The identifier of the route in all examples. */
+export const ROUTE_ID = '019aa1c3-5b7e-7d3a-9f41-6c2d8e0b7a54';
+
+const route = {
+  id: { example: ROUTE_ID },
+  method: { bounds: text(METHOD_MAX, METHOD_SYNTAX), example: 'GET' },
+  path: { bounds: text(PATH_MAX, PATH_SYNTAX), example: '/users/:id' },
+  middleware: {
+    bounds: { maxItems: MIDDLEWARE_MAX },
+    itemBounds: text(NAME_MAX, NAME_SYNTAX),
+    example: ['authenticate', 'audit'],
+  },
+  handler: { bounds: text(NAME_MAX, NAME_SYNTAX), example: 'getUser' },
+  createdAt: { example: '2025-11-20T14:30:05.246Z' },
+} satisfies Record<keyof Route, FieldFacts>;
+
+const createRouteRequest = {
+  requestId: {
+    bounds: text(REQUEST_ID_MAX, REQUEST_ID_SYNTAX),
+    example: '5f0c2a9e-1b7d-4c3f-8a26-90d4e7b1c385',
+  },
+} satisfies Partial<Record<keyof CreateRouteRequest, FieldFacts>>;
+
+const getRouteRequest = {
+  routeId: { bounds: { minLength: 1 }, example: ROUTE_ID },
+} satisfies Partial<Record<keyof GetRouteRequest, FieldFacts>>;
+
+/** The facts of each message, by the JSON names of its fields. */
+const messages: Readonly<Record<string, Readonly<Record<string, FieldFacts>>>> = {
+  'routing.v1.Route': route,
+  'routing.v1.CreateRouteRequest': createRouteRequest,
+  'routing.v1.GetRouteRequest': getRouteRequest,
+};
+
+/** What is known of a field of a message; undefined where its type says it all. */
+export function factsOf(message: string, jsonName: string): FieldFacts | undefined {
+  return messages[message]?.[jsonName];
+}
+
+/** A definition with as many kinds of mistakes as one example can bear. */
+export const WRONG_DEFINITION: RouteDefinition = {
+  method: 'GET',
+  path: 'users/:id',
+  middleware: ['authenticate', ''],
+  handler: 'getUser',
+};
+
+function text(maxLength: number, syntax: RegExp): Schema {
+  return { minLength: 1, maxLength, pattern: syntax.source };
+}

@@ -1,0 +1,82 @@
+import type { JsonValue } from '@bufbuild/protobuf';
+
+/** A JSON Schema of the dialect that OpenAPI 3.1 takes (2020-12). */
+export type Schema = Readonly<Record<string, JsonValue>>;
+
+/** A pointer to a component of the document. */
+export interface Reference {
+  readonly $ref: string;
+}
+
+/** A value that shows what is meant. */
+export interface Example {
+  readonly value: JsonValue;
+}
+
+/** A parameter of an operation. */
+export interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required?: true;
+  readonly description: string;
+  readonly schema: Schema;
+}
+
+/** A header of a response. */
+export interface Header {
+  readonly description: string;
+  /** Whether every response that names the header has it. */
+  readonly required: boolean;
+  readonly schema: Schema;
+  readonly examples: Readonly<Record<string, Example>>;
+}
+
+/** What a body holds. */
+export interface MediaType {
+  readonly schema: Schema;
+  readonly examples: Readonly<Record<string, Example>>;
+}
+
+/** The bodies of a request or a response, by media type. */
+export type Content = Readonly<Record<string, MediaType>>;
+
+/** A response with all its headers. Without `content` it has no body. */
+export interface Response {
+  readonly description: string;
+  readonly headers: Readonly<Record<string, Header>>;
+  readonly content?: Content;
+}
+
+/** The responses of an operation, by HTTP status. */
+export type Responses = Readonly<Record<string, Response | Reference>>;
+
+/** One HTTP method of one path. */
+export interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters: readonly (Parameter | Reference)[];
+  readonly requestBody?: { readonly required: true; readonly description: string; readonly content: Content };
+  readonly responses: Responses;
+}
+
+/** The operations of each path, by HTTP method in lower case. */
+export type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+
+/** An OpenAPI 3.1 document, as far as this service needs it. */
+export interface OpenApi {
+  readonly openapi: '3.1.1';
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly servers: readonly { readonly url: string; readonly description: string }[];
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Paths;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly parameters: Readonly<Record<string, Parameter>>;
+    readonly responses: Readonly<Record<string, Response>>;
+    readonly securitySchemes: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  };
+}

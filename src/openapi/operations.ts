@@ -1,0 +1,104 @@
+import type { DescMessage } from '@bufbuild/protobuf';
+import type { Binding } from '../gateway/binding.js';
+import type { FailureReason } from '../gateway/failure.js';
+import type { SuccessRule } from '../gateway/standard-method.js';
+import type { ContractComments } from './contract-comments.js';
+import type { FailureReplies, FailureReply } from './failure-replies.js';
+import type { MessageSchemas } from './message-schemas.js';
+import type { Operation, Response } from './open-api.js';
+import { parametersOf } from './parameters.js';
+import { failureResponses } from './responses.js';
+import type { SuccessResponses } from './success-responses.js';
+
+/** An operation with its own responses, before they are shared with others. */
+export interface DescribedOperation {
+  readonly path: string;
+  /** The HTTP method in lower case. */
+  readonly verb: string;
+  readonly operation: Omit<Operation, 'responses'>;
+  readonly responses: ReadonlyMap<number, Response>;
+}
+
+/** The name of the security scheme. */
+export const BEARER = 'bearer';
+
+/** Whether an operation can end with a failure of the gateway's own; the others come where there is none. */
+const meetsOperations = {
+  REQUEST_MALFORMED: true,
+  REQUEST_TIMED_OUT: true,
+  REQUEST_TOO_LARGE: true,
+  CONTENT_TYPE_UNSUPPORTED: true,
+  HEADERS_TOO_LARGE: true,
+  INTERNAL: true,
+  PATH_UNKNOWN: false,
+  METHOD_NOT_ALLOWED: false,
+} as const satisfies Record<FailureReason, boolean>;
+
+const gatewayReasons = (Object.keys(meetsOperations) as FailureReason[]).filter(
+  (reason) => meetsOperations[reason],
+);
+
+/** What describes operations. */
+export interface OperationParts {
+  readonly comments: ContractComments;
+  readonly schemas: MessageSchemas;
+  readonly successes: SuccessResponses;
+  readonly failures: FailureReplies;
+}
+
+/** The operation that a binding makes. */
+export function describeOperation(
+  binding: Binding,
+  rule: SuccessRule,
+  operationId: string,
+  parts: OperationParts,
+): DescribedOperation {
+  const { method } = binding;
+  const { comments, schemas, successes } = parts;
+  const scope = comments.scope(method);
+  const body = requestBodyOf(binding, parts);
+  return {
+    path: binding.template.source.replace(/\{([^}=]+)=[^}]*\}/g, '{$1}'),
+    verb: binding.verb.toLowerCase(),
+    operation: {
+      operationId,
+      tags: [method.parent.name],
+      summary: comments.summary(method),
+      description: comments.description(method),
+      security: [{ [BEARER]: scope === undefined ? [] : [scope] }],
+      parameters: parametersOf(binding, rule, schemas, comments),
+      ...(body === undefined ? {} : { requestBody: body }),
+    },
+    responses: new Map([...successes.of(binding), ...failureResponses(failuresOf(binding, parts))]),
+  };
+}
+
+/** Those of the gateway, of the way to the server, and those others that the contract's comments name. */
+function failuresOf({ method }: Binding, { comments, failures }: OperationParts): FailureReply[] {
+  const own = gatewayReasons.map((reason) => failures.ofGateway(reason));
+  const nearer = [...own, ...failures.ofChannel()];
+  const further = comments.reasons(method);
+  for (const { reason } of nearer) further.delete(reason);
+  return [...nearer, ...failures.ofServer(further, comments.scope(method))];
+}
+
+function requestBodyOf(
+  { method, body }: Binding,
+  { comments, schemas }: OperationParts,
+): Operation['requestBody'] {
+  if (body === undefined) return undefined;
+  if (body === '*') return jsonBody(comments.text(method.input), schemas, method.input);
+  if (body.fieldKind === 'message') return jsonBody(comments.text(body), schemas, body.message);
+  const content = { 'application/json': { schema: schemas.field(body, 'sent'), examples: {} } };
+  return { required: true, description: comments.text(body), content };
+}
+
+function jsonBody(
+  description: string,
+  schemas: MessageSchemas,
+  message: DescMessage,
+): NonNullable<Operation['requestBody']> {
+  const examples = { [message.name]: { value: schemas.example(message, 'sent') } };
+  const content = { 'application/json': { schema: schemas.message(message, 'sent'), examples } };
+  return { required: true, description, content };
+}

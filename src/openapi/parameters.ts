@@ -1,0 +1,103 @@
+import type { DescField } from '@bufbuild/protobuf';
+import type { Binding } from '../gateway/binding.js';
+import type { SuccessRule } from '../gateway/standard-method.js';
+import { hasTextForm } from '../gateway/text-value.js';
+import type { ContractComments } from './contract-comments.js';
+import { factsOf } from './field-facts.js';
+import type { MessageSchemas } from './message-schemas.js';
+import type { Parameter, Reference } from './open-api.js';
+
+/** The header parameters that every operation has, by their component names. */
+export const COMMON_PARAMETERS: Readonly<Record<string, Parameter>> = {
+  'X-Request-Id': {
+    name: 'X-Request-Id',
+    in: 'header',
+    description:
+      'The id that the call has in the log, in errors and in the response. Default, also for an id of another form: a new one.',
+    schema: { type: 'string', minLength: 1, maxLength: 128, pattern: '^[!-~]+$' },
+  },
+  'Request-Timeout': {
+    name: 'Request-Timeout',
+    in: 'header',
+    description:
+      "How many seconds the caller waits at most; a decimal. Default and most: the service's own limit.",
+    schema: { type: 'string', pattern: '^[0-9]{1,9}(\\.[0-9]{1,9})?$', examples: ['2.5'] },
+  },
+  traceparent: {
+    name: 'traceparent',
+    in: 'header',
+    description: 'The position of the call in a trace (W3C Trace Context); passed on.',
+    schema: { type: 'string', examples: ['00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'] },
+  },
+  tracestate: {
+    name: 'tracestate',
+    in: 'header',
+    description: "What tracing systems add to the call's position (W3C Trace Context); passed on.",
+    schema: { type: 'string' },
+  },
+};
+
+const IF_NONE_MATCH: Parameter = {
+  name: 'If-None-Match',
+  in: 'header',
+  description:
+    'Entity tags that the caller has; where one of them is current, the answer is 304 without a body.',
+  schema: { type: 'string' },
+};
+
+/** The parameters of an operation: path, query, then headers. */
+export function parametersOf(
+  binding: Binding,
+  { caching }: SuccessRule,
+  schemas: MessageSchemas,
+  comments: ContractComments,
+): (Parameter | Reference)[] {
+  const { method, variables, body } = binding;
+  const { fields } = method.input;
+  const inPath = variables.map((variable): Parameter => ({
+    ...fieldParameter(variable.field, schemas, comments),
+    name: variable.fieldPath.join('.'),
+    in: 'path',
+    required: true,
+  }));
+  const bound = new Set([...variables.map(({ parents, field }) => parents[0] ?? field), body]);
+  const inQuery = fields
+    .filter((field) => body !== '*' && !bound.has(field) && hasTextForm(field))
+    .map((field): Parameter => ({
+      ...fieldParameter(field, schemas, comments),
+      name: field.jsonName,
+      in: 'query',
+    }));
+  const requestId = fields.find((field) => field.name === 'request_id');
+  const idempotencyKey: Parameter[] =
+    requestId === undefined
+      ? []
+      : [
+          {
+            ...fieldParameter(requestId, schemas, comments),
+            name: 'Idempotency-Key',
+            in: 'header',
+            description: `The same as \`${requestId.jsonName}\`, as a header. Both given must agree.`,
+          },
+        ];
+  const common = Object.keys(COMMON_PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
+  return [
+    ...inPath,
+    ...inQuery,
+    ...idempotencyKey,
+    ...(caching === undefined ? [] : [IF_NONE_MATCH]),
+    ...common,
+  ];
+}
+
+function fieldParameter(
+  field: DescField,
+  schemas: MessageSchemas,
+  comments: ContractComments,
+): Pick<Parameter, 'description' | 'schema'> {
+  const example = factsOf(field.parent.typeName, field.jsonName)?.example;
+  return {
+    description: comments.text(field),
+    schema: { ...schemas.parameter(field), ...(example === undefined ? {} : { examples: [example] }) },
+  };
+}

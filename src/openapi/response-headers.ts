@@ -1,0 +1,86 @@
+import type { Reply } from '../gateway/reply.js';
+import { REQUEST_ID } from './failure-replies.js';
+import type { Example, Header, Schema } from './open-api.js';
+
+interface HeaderDescription {
+  readonly description: string;
+  /** The schema of its values; one that is always the same is the given one. */
+  readonly schema: (value: string) => Schema;
+}
+
+const anyText = (): Schema => ({ type: 'string' });
+const exactly = (value: string): Schema => ({ type: 'string', const: value });
+
+const descriptions: Readonly<Record<string, HeaderDescription>> = {
+  'X-Request-Id': {
+    description:
+      'The id of the call: the one that the request chose, or a new one. It is in the log and in errors.',
+    schema: () => ({ type: 'string', maxLength: 128, pattern: '^[!-~]+$' }),
+  },
+  'Cache-Control': { description: 'Whether the response may be kept, and how long.', schema: exactly },
+  ETag: {
+    description: 'A strong entity tag for `If-None-Match`.',
+    schema: () => ({ type: 'string', pattern: '^"[!#-~]+"$' }),
+  },
+  Vary: { description: 'The request header that the response depends on.', schema: exactly },
+  Location: {
+    description: 'The path of the new resource.',
+    schema: () => ({ type: 'string', format: 'uri-reference' }),
+  },
+  'WWW-Authenticate': { description: 'What the token must be like (RFC 6750).', schema: anyText },
+  'Retry-After': {
+    description: 'After how many seconds to try again.',
+    schema: () => ({ type: 'integer', minimum: 0 }),
+  },
+  Allow: { description: 'The HTTP methods that the path answers to.', schema: anyText },
+  'Accept-Post': { description: 'The media type that is taken.', schema: exactly },
+};
+
+/** A reply, and what it is an example of. */
+export interface NamedReply {
+  readonly name: string;
+  readonly reply: Reply;
+}
+
+/**
+ * All headers of replies that share a status, the reply's names among the examples of their values.
+ *
+ * @throws Error where the gateway sends a header that is not described.
+ */
+export function responseHeaders(replies: readonly NamedReply[]): Record<string, Header> {
+  const sent = replies.map(({ name, reply }) => ({ name, headers: writtenHeaders(reply) }));
+  const names = new Set(sent.flatMap(({ headers }) => Object.keys(headers)));
+  return Object.fromEntries([...names].map((name) => [name, headerOf(name, sent)]));
+}
+
+/** Those of the reply, and those that every response has. */
+function writtenHeaders({ headers }: Reply): Readonly<Record<string, string>> {
+  return { 'X-Request-Id': REQUEST_ID, 'Cache-Control': 'no-store', ...headers };
+}
+
+function headerOf(
+  name: string,
+  sent: readonly { readonly name: string; readonly headers: Readonly<Record<string, string>> }[],
+): Header {
+  const described = descriptions[name];
+  const examples = sent.flatMap(({ name: example, headers }) => {
+    const value = headers[name];
+    return value === undefined ? [] : [{ example, value }];
+  });
+  const [first] = examples;
+  if (described === undefined || first === undefined) throw new Error(`The header ${name} is not described.`);
+  const schema = described.schema(first.value);
+  const distinct = examples.filter(
+    ({ value }, index) => examples.findIndex((each) => each.value === value) === index,
+  );
+  const shown = distinct.map(({ example, value }): [string, Example] => [
+    example,
+    { value: schema['type'] === 'integer' ? Number(value) : value },
+  ]);
+  return {
+    description: described.description,
+    required: examples.length === sent.length,
+    schema,
+    examples: Object.fromEntries(shown),
+  };
+}

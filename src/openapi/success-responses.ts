@@ -1,0 +1,71 @@
+import { create, type DescMessage, fromJson, type Message, toBinary } from '@bufbuild/protobuf';
+import { reflect } from '@bufbuild/protobuf/reflect';
+import type { Binding } from '../gateway/binding.js';
+import type { Contract } from '../gateway/contract.js';
+import { JsonOutput } from '../gateway/json-output.js';
+import type { Reply } from '../gateway/reply.js';
+import type { SuccessRule } from '../gateway/standard-method.js';
+import { SuccessReplies } from '../gateway/success-reply.js';
+import type { Form, MessageSchemas } from './message-schemas.js';
+import type { Response, Schema } from './open-api.js';
+import { responseOf } from './responses.js';
+
+const ANY_TAG = '*';
+
+/** Describes successes by the answers that the gateway's own code gives to examples. */
+export class SuccessResponses {
+  readonly #rules: ReadonlyMap<Binding, SuccessRule>;
+  readonly #replies: SuccessReplies;
+  readonly #schemas: MessageSchemas;
+
+  constructor(
+    contract: Contract,
+    rules: ReadonlyMap<Binding, SuccessRule>,
+    schemas: MessageSchemas,
+    basePath: string,
+  ) {
+    this.#rules = rules;
+    this.#replies = new SuccessReplies(rules, new JsonOutput(contract.registry, contract.options), basePath);
+    this.#schemas = schemas;
+  }
+
+  /** The responses of a binding's successes, by HTTP status. */
+  of(binding: Binding): Map<number, Response> {
+    const { method, responseBody } = binding;
+    const { input, output } = method;
+    const rule = this.#rules.get(binding);
+    const responses = new Map<number, Response>();
+    const add = (description: string, reply: Reply, schema?: Schema): void => {
+      responses.set(reply.status, responseOf(description, [{ name: output.name, reply }], schema));
+    };
+    if (rule?.creates === true && rule.validateOnly !== undefined) {
+      const request = create(input);
+      reflect(input, request).set(rule.validateOnly, true);
+      const dryRun = this.#reply(binding, request, 'validated');
+      add(
+        'A dry run: nothing is wrong, and nothing was stored.',
+        dryRun,
+        this.#schemas.message(output, 'validated'),
+      );
+    }
+    const reply = this.#reply(binding, create(input), 'returned');
+    const schema =
+      responseBody === undefined
+        ? this.#schemas.message(output, 'returned')
+        : this.#schemas.field(responseBody, 'returned');
+    add(reply.status === 201 ? 'Created.' : 'Success.', reply, schema);
+    if (rule?.caching !== undefined) {
+      add('What the caller has is current.', this.#reply(binding, create(input), 'returned', ANY_TAG));
+    }
+    return responses;
+  }
+
+  #reply(binding: Binding, request: Message, form: Form, ifNoneMatch?: string): Reply {
+    const { output } = binding.method;
+    return this.#replies.reply(binding, request, this.#exampleBytes(output, form), ifNoneMatch);
+  }
+
+  #exampleBytes(message: DescMessage, form: Form): Uint8Array {
+    return toBinary(message, fromJson(message, this.#schemas.example(message, form)));
+  }
+}

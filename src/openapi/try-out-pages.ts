@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from '../gateway/page.js';
+
+const { resolve } = createRequire(import.meta.url);
+
+/** Only what this process serves may be loaded, run, sent to or shown; nothing inline, no frame around it. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const HEADERS = {
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+// Relative to /docs, so that it works behind any base path and any proxy's prefix.
+const HTML = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Route Registry</title>
+    <link rel="icon" type="image/png" href="docs/favicon.png">
+    <link rel="stylesheet" href="docs/swagger-ui.css">
+    <link rel="stylesheet" href="docs/page.css">
+    <script src="docs/swagger-ui.js" defer></script>
+    <script src="docs/page.js" defer></script>
+  </head>
+  <body>
+    <main id="page"></main>
+    <noscript>This page needs JavaScript. The description itself is at <a href="openapi.json">openapi.json</a>.</noscript>
+  </body>
+</html>
+`;
+
+const SCRIPT = `'use strict';
+SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: '#page',
+  validatorUrl: null,
+  tryItOutEnabled: true,
+  displayRequestDuration: true,
+  docExpansion: 'list',
+  defaultModelsExpandDepth: 0,
+  syntaxHighlight: { theme: 'nord' },
+});
+`;
+
+const STYLE = `body { margin: 0; background: #fafafa; }
+.swagger-ui .info { margin: 30px 0; }
+`;
+
+/** The page at `/docs` and all that it loads: Swagger UI, and what starts it. */
+export function tryOutPages(): Page[] {
+  return [
+    {
+      ...page('/docs', 'text/html; charset=utf-8', HTML),
+      headers: { ...HEADERS, 'Content-Security-Policy': CONTENT_SECURITY_POLICY },
+    },
+    page('/docs/page.js', 'text/javascript; charset=utf-8', SCRIPT),
+    page('/docs/page.css', 'text/css; charset=utf-8', STYLE),
+    asset('/docs/swagger-ui.js', 'text/javascript; charset=utf-8', 'swagger-ui-bundle.js'),
+    asset('/docs/swagger-ui.css', 'text/css; charset=utf-8', 'swagger-ui.css'),
+    asset('/docs/favicon.png', 'image/png', 'favicon-32x32.png'),
+  ];
+}
+
+function page(path: string, contentType: string, text: string): Page {
+  return { path, contentType, body: Buffer.from(text), headers: HEADERS };
+}
+
+function asset(path: string, contentType: string, file: string): Page {
+  return { path, contentType, body: readFileSync(resolve(`swagger-ui-dist/${file}`)), headers: HEADERS };
+}

@@ -1,0 +1,160 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Registry, REQUEST_ID_MAX } from '../../src/registry/registry.js';
+import {
+  checkDefinition,
+  METHOD_MAX,
+  MIDDLEWARE_MAX,
+  NAME_MAX,
+  type RouteDefinition,
+} from '../../src/registry/route.js';
+import { PATH_MAX } from '../../src/registry/path-pattern.js';
+import type { RouteStore } from '../../src/registry/route-store.js';
+import { openApi, validatorOf } from '../support/openapi.js';
+
+const ajv = validatorOf(openApi());
+const isRouteInput = ajv.compile({ $ref: 'openapi#/components/schemas/RouteInput' });
+const requestIdSchema = 'openapi#/paths/~1v1~1routing/post/parameters/0/schema';
+const isRequestId = ajv.compile({ $ref: requestIdSchema });
+
+const VALID: RouteDefinition = { method: 'GET', path: '/users/:id', middleware: [], handler: 'getUser' };
+
+/** Text made of the given pieces, most of them on some border of what is allowed. */
+function textOf(...pieces: readonly string[]): fc.Arbitrary<string> {
+  return fc.array(fc.constantFrom(...pieces), { maxLength: 8 }).map((parts) => parts.join(''));
+}
+
+const method = textOf('G', 'z', '0', '!', '~', '`', '|', '-', '/', '(', ' ', 'é', '😀', '\u007f', '\ud800');
+const name = textOf(
+  'a',
+  ':',
+  'é',
+  '😀',
+  ' ',
+  '\t',
+  '\u00a0',
+  '\ufeff',
+  '\u2028',
+  '\u200b',
+  '\u0085',
+  '\0',
+  '\udfff',
+);
+const path = textOf(
+  '/',
+  '/',
+  ':',
+  'a',
+  ':a',
+  ':9',
+  '.',
+  '..',
+  '%4f',
+  '%',
+  '%4',
+  '~',
+  '*',
+  '?',
+  '#',
+  ' ',
+  'é',
+  '😀',
+  '\ud800',
+).map((rest) => `/${rest}`);
+const definition = fc.record({
+  method: fc.oneof(fc.constant('GET'), method),
+  path: fc.oneof(fc.constant('/'), path),
+  middleware: fc.array(name, { maxLength: 3 }),
+  handler: fc.oneof(fc.constant('h'), name),
+});
+
+function namesAParameterTwice(pattern: string): boolean {
+  const names = pattern.split('/').filter((segment) => segment.startsWith(':'));
+  return new Set(names).size < names.length;
+}
+
+describe('the schema of a create', () => {
+  it.each([
+    ['method', () => method.map((text) => ({ ...VALID, method: text }))],
+    ['path', () => path.map((text) => ({ ...VALID, path: text }))],
+    ['handler', () => name.map((text) => ({ ...VALID, handler: text }))],
+    ['middleware', () => name.map((text) => ({ ...VALID, middleware: ['m', text] }))],
+    ['all fields together', () => definition],
+  ])('takes what the domain takes, and nothing else: %s', (_, arbitrary) => {
+    fc.assert(
+      fc.property(arbitrary(), (candidate) => {
+        fc.pre(!namesAParameterTwice(candidate.path));
+        expect(isRouteInput(candidate)).toBe(checkDefinition(candidate).length === 0);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  const long = (length: number): Partial<RouteDefinition>[] => [
+    { method: 'M'.repeat(length) },
+    { handler: '😀'.repeat(length) },
+    { middleware: ['😀'.repeat(length)] },
+    { path: `/${'p'.repeat(length - 1)}` },
+    { middleware: Array<string>(length).fill('m') },
+  ];
+  const borders = [METHOD_MAX, NAME_MAX, PATH_MAX, MIDDLEWARE_MAX].flatMap((max) => [max, max + 1]);
+
+  it.each([1, ...borders])('draws the same line as the domain at length %d', (length) => {
+    for (const change of long(length)) {
+      const candidate = { ...VALID, ...change };
+      expect(isRouteInput(candidate)).toBe(checkDefinition(candidate).length === 0);
+    }
+  });
+
+  it('can not say that no parameter comes twice', () => {
+    const candidate = { ...VALID, path: '/:a/:a' };
+    expect([isRouteInput(candidate), checkDefinition(candidate).length]).toEqual([true, 1]);
+  });
+
+  it.each([
+    ['a missing field', { method: 'GET', path: '/' }],
+    ['an unknown field', { ...VALID, name: 'x' }],
+    ['null for a required field', { ...VALID, handler: null }],
+    ['a number for a text', { ...VALID, handler: 1 }],
+    ['one text for a list', { ...VALID, middleware: 'm' }],
+    ['a list', [VALID]],
+  ])('refuses %s', (_, candidate) => {
+    expect(isRouteInput(candidate)).toBe(false);
+  });
+
+  it.each([
+    ['no middleware', { method: 'GET', path: '/', handler: 'h' }],
+    ['null for the middleware', { ...VALID, middleware: null }],
+    ['what the service will assign', { ...VALID, id: 'mine', createdAt: '2001-01-01T00:00:00Z' }],
+  ])('takes %s', (_, candidate) => {
+    expect(isRouteInput(candidate)).toBe(true);
+  });
+});
+
+describe('the schema of a request id', () => {
+  const store: Pick<RouteStore, 'findByRequestId'> = { findByRequestId: () => Promise.resolve(undefined) };
+  const registry = new Registry({
+    store: store as RouteStore,
+    duplicates: 'allow',
+    now: () => 0,
+    newId: () => '',
+  });
+
+  function accepts(requestId: string): Promise<boolean> {
+    const checked = registry.check({ definition: VALID, caller: 'tester', requestIds: [requestId] });
+    return checked.then(
+      () => true,
+      () => false,
+    );
+  }
+
+  it('takes what the domain takes, and nothing else', async () => {
+    const edges = textOf('!', '~', 'a', '-', ' ', '\u007f', '\u0000', 'é', '😀');
+    const lengths = fc.constantFrom(REQUEST_ID_MAX, REQUEST_ID_MAX + 1).map((length) => 'k'.repeat(length));
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(edges, lengths), async (requestId) => {
+        expect(isRequestId(requestId)).toBe(await accepts(requestId));
+      }),
+    );
+  });
+});

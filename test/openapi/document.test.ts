@@ -1,0 +1,266 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { describe, expect, it } from 'vitest';
+import { failures } from '../../src/gateway/failure.js';
+import { CODES } from '../../src/grpc/failures.js';
+import { routeService } from '../../src/grpc/route-service.js';
+import type { Operation, Reference, Response, Schema } from '../../src/openapi/open-api.js';
+import { Registry } from '../../src/registry/registry.js';
+import type { RouteStore } from '../../src/registry/route-store.js';
+import { openApi, validatorOf } from '../support/openapi.js';
+
+const document = openApi();
+const { paths, components } = document;
+const operations = Object.entries(paths).flatMap(([path, byVerb]) =>
+  Object.entries(byVerb).map(([verb, operation]) => ({ path, verb, operation })),
+);
+
+function operationOf(operationId: string): Operation {
+  const found = operations.find(({ operation }) => operation.operationId === operationId);
+  if (found === undefined) throw new Error(`There is no operation ${operationId}.`);
+  return found.operation;
+}
+
+function resolved(response: Response | Reference | undefined): Response {
+  if (response === undefined) throw new Error('There is no such response.');
+  if (!('$ref' in response)) return response;
+  return resolved(components.responses[response.$ref.replace('#/components/responses/', '')]);
+}
+
+function responseOf(operationId: string, status: number): Response {
+  return resolved(operationOf(operationId).responses[String(status)]);
+}
+
+/** Every schema with examples, and where it is: parameters, headers, bodies and components. */
+const examples = [
+  ...operations.flatMap(({ operation }) => [
+    ...Object.values(operation.responses).map(resolved),
+    ...(operation.requestBody === undefined ? [] : [{ headers: {}, content: operation.requestBody.content }]),
+  ]),
+  ...Object.values(components.responses),
+].flatMap(({ headers, content = {} }) =>
+  [...Object.values(headers), ...Object.values(content)].flatMap((described) =>
+    Object.entries(described.examples).map(([name, { value }]) => ({
+      name,
+      schema: described.schema,
+      value,
+    })),
+  ),
+);
+
+/** The same schema, found from anywhere. */
+function absolute(schema: Schema): Schema {
+  const { $ref } = schema;
+  return typeof $ref === 'string' ? { $ref: `openapi${$ref}` } : schema;
+}
+
+describe('the document', () => {
+  it('passes the strict rules of a public linter', async () => {
+    const config = await createConfig({
+      extends: ['recommended-strict'],
+      rules: {
+        // The project has no license that it could name.
+        'info-license': 'off',
+        // OpenAPI has no place for the answers to paths and methods that a service does not have.
+        'no-unused-components': 'off',
+      },
+    });
+    const problems = await lintFromString({ source: JSON.stringify(document), config });
+    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual(
+      [],
+    );
+  });
+
+  it('has no unused component but the answers to unknown paths and methods', async () => {
+    const config = await createConfig({ rules: { 'no-unused-components': 'error' } });
+    const problems = await lintFromString({ source: JSON.stringify(document), config });
+    expect(problems.map(({ location }) => location[0]?.pointer)).toEqual([
+      '#/components/responses/PathUnknown',
+      '#/components/responses/MethodNotAllowed',
+    ]);
+  });
+
+  it('has valid examples of bodies and headers', () => {
+    const ajv = validatorOf(document);
+    const invalid = examples.filter(({ schema, value }) => !ajv.validate(absolute(schema), value));
+    expect(examples.length).toBeGreaterThan(100);
+    expect(invalid).toEqual([]);
+  });
+
+  it('has valid examples in its schemas', () => {
+    const ajv = validatorOf(document);
+    for (const [name, { examples: values = [] }] of Object.entries(components.schemas)) {
+      const validate = ajv.compile({ $ref: `openapi#/components/schemas/${name}` });
+      for (const value of values as unknown[])
+        expect([name, validate(value), validate.errors]).toEqual([name, true, null]);
+    }
+  });
+
+  it('has the operations of the specification, and health', () => {
+    expect(operations.map(({ path, verb, operation }) => [verb, path, operation.operationId])).toEqual([
+      ['post', '/v1/routing', 'createRoute'],
+      ['get', '/v1/routing/{route_id}', 'getRoute'],
+      ['get', '/healthz', 'checkHealth'],
+    ]);
+  });
+
+  it.each([
+    ['', '/', '/v1/routing/'],
+    ['/api/routes', '/api/routes', '/api/routes/v1/routing/'],
+  ])('under the base path "%s" names the server %s, and it in Location', (basePath, url, location) => {
+    const based = openApi(basePath);
+    expect(based.servers.map((server) => server.url)).toEqual([url]);
+    const created = resolved(based.paths['/v1/routing']?.['post']?.responses['201']);
+    expect(created.headers['Location']?.examples['Route']?.value).toMatch(
+      new RegExp(`^${location}[0-9a-f-]{36}$`),
+    );
+  });
+});
+
+describe('an operation', () => {
+  const registry = new Registry({
+    store: {} as RouteStore,
+    duplicates: 'allow',
+    now: () => 0,
+    newId: () => '',
+  });
+
+  it.each([
+    ['createRoute', [200, 201, 400, 401, 403, 408, 409, 413, 415, 429, 431, 499, 500, 503, 504]],
+    ['getRoute', [200, 304, 400, 401, 403, 404, 408, 413, 415, 429, 431, 499, 500, 503, 504]],
+    ['checkHealth', [200, 400, 408, 431, 500, 503]],
+  ])('%s has every status that it can end with', (operationId, statuses) => {
+    expect(Object.keys(operationOf(operationId).responses).map(Number)).toEqual(statuses);
+  });
+
+  it.each([
+    ['createRoute', 200, 'ValidatedRoute', ['Cache-Control', 'X-Request-Id']],
+    ['createRoute', 201, 'Route', ['Cache-Control', 'Location', 'X-Request-Id']],
+    ['createRoute', 401, 'Error', ['Cache-Control', 'WWW-Authenticate', 'X-Request-Id']],
+    ['createRoute', 403, 'Error', ['Cache-Control', 'WWW-Authenticate', 'X-Request-Id']],
+    ['createRoute', 415, 'Error', ['Accept-Post', 'Cache-Control', 'X-Request-Id']],
+    ['createRoute', 429, 'Error', ['Cache-Control', 'Retry-After', 'X-Request-Id']],
+    ['createRoute', 503, 'Error', ['Cache-Control', 'Retry-After', 'X-Request-Id']],
+    ['getRoute', 200, 'Route', ['Cache-Control', 'ETag', 'Vary', 'X-Request-Id']],
+    ['getRoute', 304, undefined, ['Cache-Control', 'ETag', 'Vary', 'X-Request-Id']],
+    ['getRoute', 404, 'Error', ['Cache-Control', 'X-Request-Id']],
+  ])('%s answers with %d, the schema %s and the headers %j', (operationId, status, schema, headers) => {
+    const response = responseOf(operationId, status);
+    expect(Object.keys(response.headers).sort()).toEqual(headers);
+    expect(Object.values(response.headers).every(({ required }) => required)).toBe(true);
+    expect(response.content?.['application/json']?.schema).toEqual(
+      schema === undefined ? undefined : { $ref: `#/components/schemas/${schema}` },
+    );
+  });
+
+  it.each([
+    [
+      'createRoute',
+      [
+        'requestId',
+        'validateOnly',
+        'Idempotency-Key',
+        'X-Request-Id',
+        'Request-Timeout',
+        'traceparent',
+        'tracestate',
+      ],
+    ],
+    [
+      'getRoute',
+      ['route_id', 'If-None-Match', 'X-Request-Id', 'Request-Timeout', 'traceparent', 'tracestate'],
+    ],
+  ])('%s has the parameters %j', (operationId, names) => {
+    const parameters = operationOf(operationId).parameters.map((parameter) =>
+      '$ref' in parameter
+        ? components.parameters[parameter.$ref.replace('#/components/parameters/', '')]
+        : parameter,
+    );
+    expect(parameters.map((parameter) => parameter?.name)).toEqual(names);
+  });
+
+  it.each(routeService(registry, 1))(
+    'asks for the scope that the server asks for: $path',
+    ({ path, access }) => {
+      const [, name = ''] = /\/(\w+)$/.exec(path) ?? [];
+      const { security } = operationOf(name.charAt(0).toLowerCase() + name.slice(1));
+      expect(security?.map(({ bearer }) => ({ scope: bearer?.[0] }))).toEqual([access]);
+    },
+  );
+
+  it('that only tells health needs no token', () => {
+    expect(operationOf('checkHealth').security).toEqual([]);
+  });
+
+  it('has a summary, a description, a tag that is described', () => {
+    const tags = document.tags.map(({ name }) => name);
+    for (const { operation } of operations) {
+      expect(operation.summary).not.toBe('');
+      expect(operation.description).not.toBe('');
+      expect(tags).toEqual(expect.arrayContaining([...operation.tags]));
+    }
+  });
+});
+
+describe('the schema', () => {
+  function schemaOf(name: string): Schema {
+    const schema = components.schemas[name];
+    if (schema === undefined) throw new Error(`There is no schema ${name}.`);
+    return schema;
+  }
+
+  it('of a route has all six fields, always', () => {
+    expect(schemaOf('Route')['required']).toEqual([
+      'id',
+      'method',
+      'path',
+      'middleware',
+      'handler',
+      'createdAt',
+    ]);
+    expect(Object.keys(schemaOf('Route')['properties'] ?? {})).toEqual(schemaOf('Route')['required']);
+  });
+
+  it('of a dry run has no field that the service would assign', () => {
+    expect(schemaOf('ValidatedRoute')['required']).toEqual(['method', 'path', 'middleware', 'handler']);
+    expect(Object.keys(schemaOf('ValidatedRoute')['properties'] ?? {})).toEqual(
+      schemaOf('ValidatedRoute')['required'],
+    );
+  });
+
+  it('of a create takes what the service assigns, refuses what is no field, and asks for the rest', () => {
+    expect(schemaOf('RouteInput')).toMatchObject({
+      required: ['method', 'path', 'handler'],
+      additionalProperties: false,
+      properties: {
+        id: { readOnly: true },
+        createdAt: { readOnly: true },
+        middleware: { type: ['array', 'null'] },
+      },
+    });
+  });
+
+  it('has the comment of each field', () => {
+    const texts = ['Route', 'RouteInput', 'ValidatedRoute'].flatMap((name) =>
+      Object.values(schemaOf(name)['properties'] as Record<string, Schema>).map(
+        (schema) => schema['description'],
+      ),
+    );
+    expect(texts.every((text) => typeof text === 'string' && text.length > 20)).toBe(true);
+  });
+});
+
+describe('the failures', () => {
+  const documented = components.schemas['ErrorInfo']?.['properties'] as { reason: { enum: string[] } };
+
+  it('that REST callers can meet are all described', () => {
+    const reasons = new Set([
+      ...Object.keys(CODES),
+      ...Object.keys(failures),
+      'OVERLOADED',
+      'UPSTREAM_UNAVAILABLE',
+    ]);
+    // Only asked over gRPC, of health.
+    reasons.delete('SERVICE_UNKNOWN');
+    expect(documented.reason.enum).toEqual([...reasons].sort());
+  });
+});

@@ -1,0 +1,99 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startChromium } from '../support/chromium.js';
+import { type Database, engines } from '../support/engines.js';
+import { type Service, startService, tokenFor } from '../support/service.js';
+
+describe.each(['', '/api/routes'])('the page to try it out, behind the base path "%s"', (basePath) => {
+  let database: Database | undefined;
+  let service: Service;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    database = await engines[0]?.createDatabase();
+    service = await startService({
+      databaseUrl: database?.url ?? '',
+      settings: { BASE_PATH: basePath },
+    });
+    browser = await startChromium();
+  });
+
+  afterAll(async () => {
+    await browser.close();
+    await service.close();
+    await database?.drop();
+  });
+
+  /** Opens the page, and notes what the browser complains of and where it sends requests. */
+  async function open(): Promise<{ page: Page; complaints: string[]; origins: Set<string> }> {
+    const page = await browser.newPage();
+    const complaints: string[] = [];
+    const origins = new Set<string>();
+    page.on('console', (message) => complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('request', (request) => origins.add(new URL(request.url()).origin));
+    await page.goto(`${service.httpUrl}/docs`);
+    await page.locator('.opblock').first().waitFor();
+    return { page, complaints, origins };
+  }
+
+  async function authorize(page: Page): Promise<void> {
+    await page.getByRole('button', { name: 'Authorize' }).click();
+    const dialog = page.locator('.modal-ux');
+    await dialog.getByRole('textbox').fill(tokenFor());
+    await dialog.getByRole('button', { name: 'Apply credentials' }).click();
+    await dialog.getByRole('button', { name: 'Close' }).first().click();
+  }
+
+  it('lets a person paste a token, create a route, see the 201 with the id, and get the route by it', async () => {
+    const { page, complaints, origins } = await open();
+    await authorize(page);
+
+    const create = page.locator('#operations-RouteService-createRoute');
+    await create.locator('.opblock-summary-control').click();
+    await create.getByRole('button', { name: 'Execute' }).click();
+    const created = create.locator('.live-responses-table');
+    await expect(created.locator('.response-col_status').last().innerText()).resolves.toMatch(/^201/);
+    const body = await created.locator('.highlight-code code').first().innerText();
+    const route = JSON.parse(body) as Record<string, unknown>;
+    expect(route).toMatchObject({ method: 'GET', path: '/users/:id', handler: 'getUser' });
+    expect(route['id']).toMatch(/^[0-9a-f-]{36}$/);
+
+    const get = page.locator('#operations-RouteService-getRoute');
+    await get.locator('.opblock-summary-control').click();
+    await get.getByPlaceholder('route_id').fill(String(route['id']));
+    await get.getByRole('button', { name: 'Execute' }).click();
+    const fetched = get.locator('.live-responses-table');
+    await expect(fetched.locator('.response-col_status').last().innerText()).resolves.toMatch(/^200/);
+    expect(JSON.parse(await fetched.locator('.highlight-code code').first().innerText())).toEqual(route);
+
+    expect(complaints).toEqual([]);
+    expect([...origins]).toEqual([new URL(service.httpUrl).origin]);
+    await page.close();
+  });
+
+  it('shows the refusal to who has no token', async () => {
+    const { page } = await open();
+    const create = page.locator('#operations-RouteService-createRoute');
+    await create.locator('.opblock-summary-control').click();
+    await create.getByRole('button', { name: 'Execute' }).click();
+    const answer = create.locator('.live-responses-table');
+    await expect(answer.locator('.response-col_status').last().innerText()).resolves.toMatch(/^401/);
+    await expect(answer.locator('.highlight-code code').first().innerText()).resolves.toContain(
+      'TOKEN_MISSING',
+    );
+    await page.close();
+  });
+
+  it('runs no script that was put into it', async () => {
+    const { page, complaints } = await open();
+    await page.evaluate(`{
+      const script = document.createElement('script');
+      script.textContent = 'document.title = "changed"';
+      document.body.append(script);
+    }`);
+    await expect(page.title()).resolves.toBe('Route Registry');
+    expect(complaints.join()).toContain('Content Security Policy');
+    await page.close();
+  });
+});

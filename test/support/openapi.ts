@@ -1,0 +1,217 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { comments } from '../../src/gen/comments.js';
+import { descriptorSet } from '../../src/gen/descriptor-set.js';
+import { CODES } from '../../src/grpc/failures.js';
+import { describeService } from '../../src/openapi/document.js';
+import type { OpenApi, Reference, Response as Described } from '../../src/openapi/open-api.js';
+import type { HttpResponse } from './http-request.js';
+
+/** The document of the service, as the process makes it. */
+export function openApi(basePath = ''): OpenApi {
+  return describeService({ descriptorSet, comments, codes: CODES, basePath, realm: 'route-registry' });
+}
+
+/** What was asked for. */
+export interface SeenRequest {
+  readonly method: string;
+  /** The whole URL, or the target as sent. */
+  readonly url: string;
+}
+
+/** Headers of the connection and the content, which OpenAPI does not describe. */
+const OF_TRANSPORT = [
+  'connection',
+  'content-length',
+  'content-type',
+  'date',
+  'keep-alive',
+  'transfer-encoding',
+];
+
+/** A response with its whole body. */
+interface SeenResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+const checks = new Map<string, DocumentCheck>();
+
+/**
+ * Checks a response of the REST face against the document: its status, each of its headers, its body, and for a
+ * failure also that its reason is described there. A body of `fetch` can still be read afterwards.
+ *
+ * @param basePath the service's `BASE_PATH`; default none
+ * @throws Error with all that does not fit
+ */
+export async function checkResponse(
+  { method, url }: SeenRequest,
+  response: Response | HttpResponse,
+  basePath = '',
+): Promise<void> {
+  const check = checks.get(basePath) ?? new DocumentCheck(openApi(basePath), basePath);
+  checks.set(basePath, check);
+  const seen = await seenResponse(response);
+  const path = url.replace(/^https?:\/\/[^/?#]*/, '').replace(/[?#].*$/s, '');
+  const problems = check.problems(method, path, seen);
+  if (problems.length > 0) {
+    throw new Error([`${method} ${path} → ${seen.status} ${seen.text}`, ...problems].join('\n- '));
+  }
+}
+
+async function seenResponse(response: Response | HttpResponse): Promise<SeenResponse> {
+  const { status } = response;
+  if (response instanceof Response) {
+    return { status, headers: response.headers, text: await response.clone().text() };
+  }
+  const headers = Object.entries(response.headers).map(
+    ([name, value]) => [name, String(value)] as [string, string],
+  );
+  return { status, headers: new Headers(headers), text: response.text };
+}
+
+/** A JSON Schema validator that holds the document under the name `openapi`. */
+export function validatorOf(document: object): Ajv2020 {
+  const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, discriminator: false });
+  addFormats.default(ajv);
+  ajv.addVocabulary(['discriminator', ...Object.keys(document)]);
+  ajv.addSchema(document, 'openapi');
+  return ajv;
+}
+
+class DocumentCheck {
+  readonly #document: OpenApi;
+  readonly #basePath: string;
+  readonly #ajv: Ajv2020;
+
+  constructor(document: OpenApi, basePath: string) {
+    // Clients must bear with new fields; the tests must not overlook one.
+    this.#document = closed(document) as OpenApi;
+    this.#basePath = basePath;
+    this.#ajv = validatorOf(this.#document);
+  }
+
+  problems(method: string, path: string, response: SeenResponse): string[] {
+    const template = this.#templateOf(path);
+    if (template === undefined) {
+      return this.#differences(['components', 'responses', 'PathUnknown'], 404, method, response);
+    }
+    const operations = this.#document.paths[template] ?? {};
+    const verbs = Object.keys(operations).map((verb) => verb.toUpperCase());
+    const allowed = [...verbs, ...(verbs.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
+    if (method === 'OPTIONS') return [...allowProblems(response, allowed), ...emptyProblems(response, 204)];
+    if (!allowed.includes(method)) {
+      const pointer = ['components', 'responses', 'MethodNotAllowed'];
+      return [...allowProblems(response, allowed), ...this.#differences(pointer, 405, method, response)];
+    }
+    const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
+    const pointer = ['paths', template, verb, 'responses', String(response.status)];
+    const found = operations[verb]?.responses[String(response.status)];
+    if (found === undefined) return ['The status is not documented.'];
+    const target = isReference(found) ? found.$ref.slice(2).split('/') : pointer;
+    return this.#differences(target, response.status, method, response);
+  }
+
+  /** The path of the document that a raw path belongs to. */
+  #templateOf(path: string): string | undefined {
+    if (!path.startsWith(`${this.#basePath}/`)) return undefined;
+    const local = path.slice(this.#basePath.length);
+    return Object.keys(this.#document.paths).find((template) =>
+      new RegExp(`^${template.replace(/\{[^}]+\}/g, '[^/]+')}$`).test(local),
+    );
+  }
+
+  #differences(pointer: readonly string[], status: number, method: string, response: SeenResponse): string[] {
+    const described = at(this.#document, pointer) as Described;
+    return [
+      ...(response.status === status ? [] : [`The status must be ${status}.`]),
+      ...this.#headerProblems(described, pointer, response.headers),
+      ...(method === 'HEAD' ? emptyBodyProblems(response) : this.#bodyProblems(described, pointer, response)),
+    ];
+  }
+
+  #headerProblems({ headers }: Described, pointer: readonly string[], sent: Headers): string[] {
+    const known = Object.entries(headers);
+    const names = known.map(([name]) => name.toLowerCase());
+    const undocumented = [...sent.keys()].filter(
+      (name) => !names.includes(name) && !OF_TRANSPORT.includes(name),
+    );
+    return [
+      ...undocumented.map((name) => `The header ${name} is not documented.`),
+      ...known.flatMap(([name, { required, schema }]) => {
+        const value = sent.get(name);
+        if (value === null) return required ? [`The header ${name} is missing.`] : [];
+        const parsed = schema['type'] === 'integer' ? Number(value) : value;
+        return this.#schemaProblems([...pointer, 'headers', name, 'schema'], parsed, `The header ${name}`);
+      }),
+    ];
+  }
+
+  #bodyProblems({ content }: Described, pointer: readonly string[], response: SeenResponse): string[] {
+    if (content === undefined) return emptyBodyProblems(response);
+    const type = response.headers.get('content-type') ?? '';
+    const media = content[type];
+    if (media === undefined) return [`The content type "${type}" is not documented.`];
+    const body: unknown = JSON.parse(response.text);
+    const reason = reasonOf(body);
+    return [
+      ...this.#schemaProblems([...pointer, 'content', type, 'schema'], body, 'The body'),
+      ...(reason === undefined || reason in media.examples
+        ? []
+        : [`The reason ${reason} is not documented here.`]),
+    ];
+  }
+
+  #schemaProblems(pointer: readonly string[], value: unknown, subject: string): string[] {
+    const reference = `openapi#/${pointer.map(escaped).join('/')}`;
+    const validate = this.#ajv.getSchema(reference) as ValidateFunction;
+    if (validate(value)) return [];
+    return (validate.errors ?? []).map(
+      ({ instancePath, message = '', params }) =>
+        `${subject}${instancePath} ${message} ${JSON.stringify(params)}`,
+    );
+  }
+}
+
+function allowProblems({ headers }: SeenResponse, allowed: readonly string[]): string[] {
+  const sent = (headers.get('allow') ?? '').split(', ').sort().join(', ');
+  const expected = [...allowed].sort().join(', ');
+  return sent === expected ? [] : [`Allow must list ${expected}.`];
+}
+
+function emptyProblems(response: SeenResponse, status: number): string[] {
+  return [
+    ...(response.status === status ? [] : [`The status must be ${status}.`]),
+    ...emptyBodyProblems(response),
+  ];
+}
+
+function emptyBodyProblems({ text }: SeenResponse): string[] {
+  return text === '' ? [] : ['There must be no body.'];
+}
+
+function reasonOf(body: unknown): string | undefined {
+  const { error } = body as { error?: { details?: readonly { reason?: string }[] } };
+  return error?.details?.find(({ reason }) => reason !== undefined)?.reason;
+}
+
+function isReference(response: Described | Reference): response is Reference {
+  return '$ref' in response;
+}
+
+function at(value: unknown, pointer: readonly string[]): unknown {
+  return pointer.reduce((scope, key) => (scope as Record<string, unknown>)[key], value);
+}
+
+function escaped(key: string): string {
+  return encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
+
+/** The same document, its object schemas without room for further properties. */
+function closed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closed);
+  if (typeof value !== 'object' || value === null) return value;
+  const copy = Object.fromEntries(Object.entries(value).map(([key, each]) => [key, closed(each)]));
+  return copy['type'] === 'object' && 'properties' in copy ? { additionalProperties: false, ...copy } : copy;
+}
