@@ -1,9 +1,8 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { v7 as uuidV7 } from 'uuid';
 import { createAuthenticator, type VerificationKey } from './auth/authenticator.js';
 import { rememberTokens } from './auth/token-cache.js';
+import { Closing, GRACE_MS } from './closing.js';
 import type { Config, GrpcConfig, HttpConfig, TokenKey } from './config.js';
 import { channelUpstream } from './gateway/channel-upstream.js';
 import { createGateway } from './gateway/gateway.js';
@@ -17,6 +16,7 @@ import { createInterceptors } from './grpc/interceptors.js';
 import { createPipeline, type Pipeline } from './grpc/pipeline.js';
 import { routeService } from './grpc/route-service.js';
 import { ROUTE_SERVICE, startGrpcServer } from './grpc/server.js';
+import { closeHttpServer, startHttpServer } from './http-server.js';
 import { localSecret } from './local-secret.js';
 import { createDocuments } from './openapi/documents.js';
 import { Registry } from './registry/registry.js';
@@ -24,8 +24,6 @@ import { openDatabase } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/schema.js';
 
-/** How long calls under way may take to end when the process stops, in milliseconds. */
-const GRACE_MS = 8_000;
 /** The protection space that a challenge names (RFC 9110, section 11.5). */
 const REALM = 'route-registry';
 
@@ -38,16 +36,17 @@ export interface Surroundings {
   readonly newId?: (nowMs: number) => string;
 }
 
-type Closer = () => Promise<void> | void;
-
 /** The running service. */
 export interface App {
   /** Where the gRPC server listens, with its real port; absent when it does not run. */
   readonly grpcAddress: string | undefined;
   /** The base of all REST paths; absent when the gateway does not run. */
   readonly httpUrl: string | undefined;
-  /** Takes nothing new, answers what is under way and closes everything in the reverse order of its opening. */
-  close(): Promise<void>;
+  /**
+   * Takes nothing new, answers what is under way and closes everything, the database last. Resolves after eight
+   * seconds at most, with whether that was enough.
+   */
+  close(): Promise<boolean>;
 }
 
 /**
@@ -56,17 +55,14 @@ export interface App {
  * @throws Error when something can not be opened; what was opened before is closed again
  */
 export async function startApp(config: Config, surroundings: Surroundings): Promise<App> {
-  const opened: Closer[] = [];
-  const close = async (): Promise<void> => {
-    for (let closeNext = opened.pop(); closeNext !== undefined; closeNext = opened.pop()) await closeNext();
-  };
+  const closing = new Closing();
   try {
-    const grpc = config.grpc && (await startGrpc(config.grpc, config, surroundings, opened));
+    const grpc = config.grpc && (await startGrpc(config.grpc, config, surroundings, closing));
     const httpUrl =
-      config.http && (await startHttp(config.http, grpc?.pipeline, config, surroundings, opened));
-    return { grpcAddress: grpc?.address, httpUrl, close };
+      config.http && (await startHttp(config.http, grpc?.pipeline, config, surroundings, closing));
+    return { grpcAddress: grpc?.address, httpUrl, close: () => closing.close() };
   } catch (error) {
-    await close();
+    await closing.close();
     throw error;
   }
 }
@@ -75,26 +71,26 @@ async function startGrpc(
   { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
   { deadlineMs, routeCacheBytes }: Config,
   { logger, now = Date.now, newId = (msecs) => uuidV7({ msecs }) }: Surroundings,
-  opened: Closer[],
+  closing: Closing,
 ): Promise<{ address: string; pipeline: Pipeline }> {
   const { key, issuer, audience } = tokens;
   const verify = createAuthenticator({ key: verificationKey(key), issuer, audience, now });
   const authenticator = rememberTokens(verify, now);
 
-  const knex = openDatabase(database);
-  opened.push(() => knex.destroy());
+  const knex = openDatabase(database, deadlineMs);
+  closing.resource(() => knex.destroy());
   await ensureSchema(knex, database);
   const store = new KnexRouteStore(knex);
   const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
 
   const health = new Health([ROUTE_SERVICE]);
   const stopFollowing = await followStore(health, () => store.ping(), logger);
-  opened.push(stopFollowing);
+  closing.resource(stopFollowing);
 
   const methods = [...routeService(registry, routeCacheBytes), ...health.methods()];
   const pipeline = createPipeline(methods, createInterceptors({ authenticator, deadlineMs, now, logger }));
-  const server = await startGrpcServer({ address, methods, pipeline, health, reflection });
-  opened.push(() => server.close(GRACE_MS));
+  const server = await startGrpcServer({ address, methods, pipeline, health, reflection, deadlineMs });
+  closing.server(() => server.close(GRACE_MS));
   return { address: server.address, pipeline };
 }
 
@@ -103,9 +99,9 @@ async function startHttp(
   pipeline: Pipeline | undefined,
   { deadlineMs, routeCacheBytes }: Config,
   { logger }: Surroundings,
-  opened: Closer[],
+  closing: Closing,
 ): Promise<string> {
-  const upstream = openUpstream(target, pipeline, opened);
+  const upstream = openUpstream(target, pipeline, closing);
   const gateway = createGateway({
     descriptorSet,
     upstream,
@@ -116,25 +112,21 @@ async function startHttp(
     pages: docs ? createDocuments({ descriptorSet, comments, codes: CODES, basePath, realm: REALM }) : [],
     log: logger,
   });
-  const server = createServer(gateway.onRequest)
-    .on('clientError', gateway.onClientError)
-    // Node would answer an expectation that it does not know by itself; RFC 9110 lets a server ignore it.
-    .on('checkExpectation', gateway.onRequest);
-  const address = await listen(server, host, port);
-  opened.push(() => closeHttp(server));
-  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}${basePath}`;
+  const { server, port: realPort } = await startHttpServer(gateway, host, port);
+  closing.server(() => closeHttpServer(server, GRACE_MS));
+  return `http://${host.includes(':') ? `[${host}]` : host}:${realPort}${basePath}`;
 }
 
 /** The gRPC server that the settings name, else the one of this process, called without a socket. */
 function openUpstream(
   target: string | undefined,
   pipeline: Pipeline | undefined,
-  opened: Closer[],
+  closing: Closing,
 ): Upstream {
   if (target === undefined && pipeline !== undefined) return { unary: pipeline };
   if (target === undefined) throw new Error('The gateway has no gRPC server to call.');
   const channel = channelUpstream(target);
-  opened.push(() => {
+  closing.resource(() => {
     channel.close();
   });
   return channel;
@@ -142,26 +134,4 @@ function openUpstream(
 
 function verificationKey(key: TokenKey): VerificationKey {
   return key.kind === 'local' ? { kind: 'secret', secret: localSecret(key.file) } : key;
-}
-
-function listen(server: Server, host: string, port: number): Promise<AddressInfo> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.removeListener('error', reject);
-      resolve(server.address() as AddressInfo);
-    });
-  });
-}
-
-function closeHttp(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => {
-      server.closeAllConnections();
-    }, GRACE_MS);
-    server.close(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

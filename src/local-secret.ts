@@ -1,9 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** The secret of the local mode: 32 random bytes in hexadecimal, made on first use, for its owner's eyes only. */
+/**
+ * The secret of the local mode: 32 random bytes in hexadecimal, made on first use, for its owner's eyes only.
+ *
+ * @throws Error that names the file, when what it holds is no such secret
+ */
 export function localSecret(file: string): string {
+  if (!existsSync(file)) makeSecret(file);
+  const secret = readFileSync(file, 'utf8').trim();
+  if (/^[0-9a-f]{64}$/.test(secret)) return secret;
+  throw new Error(
+    `The file ${file} does not hold a secret of 64 hexadecimal digits. Remove it to have a new one made.`,
+  );
+}
+
+function makeSecret(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, randomBytes(32).toString('hex'), { mode: 0o600 });
@@ -15,5 +28,4 @@ export function localSecret(file: string): string {
   } finally {
     rmSync(draft);
   }
-  return readFileSync(file, 'utf8').trim();
 }

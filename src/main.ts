@@ -15,19 +15,11 @@ async function main(): Promise<void> {
     },
   });
   const app = await startApp(config, { logger });
-  logger.info({ grpc: app.grpcAddress, http: app.httpUrl }, 'listening');
-  if (config.grpc?.tokens.key.kind === 'local') {
-    logger.info(
-      { secretFile: config.grpc.tokens.key.file },
-      'local mode: tokens are checked with a secret of its own',
-    );
-    process.stderr.write(localModeHint(app));
-  }
-
   const stop = (signal: NodeJS.Signals): void => {
     logger.info({ signal }, 'stopping');
     app.close().then(
-      () => {
+      (inTime) => {
+        if (!inTime) logger.warn('not everything could be closed in time');
         logger.info('stopped');
         process.exit(0);
       },
@@ -37,6 +29,15 @@ async function main(): Promise<void> {
     );
   };
   process.once('SIGTERM', stop).once('SIGINT', stop);
+
+  logger.info({ grpc: app.grpcAddress, http: app.httpUrl }, 'listening');
+  if (config.grpc?.tokens.key.kind === 'local') {
+    logger.info(
+      { secretFile: config.grpc.tokens.key.file },
+      'local mode: tokens are checked with a secret of its own',
+    );
+    process.stderr.write(localModeHint(app));
+  }
 }
 
 /** What is wrong is said in words; a stack would help nobody who set a wrong setting. */

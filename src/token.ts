@@ -7,6 +7,8 @@ import { localSecret } from './local-secret.js';
 const USAGE = 'Usage: npm run --silent token -- --scope "routes:read routes:write" --sub NAME [--ttl 1h]';
 /** A number and its unit: seconds, minutes, hours or days. */
 const TTL = /^([1-9]\d{0,5})([smhd])$/;
+/** What the service takes for a `sub`. */
+const SUBJECT = /^[^\p{Cc}\p{Cs}]{1,255}$/u;
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
 /** Prints a token for the configured secret, or the one of the local mode, and nothing else. */
@@ -17,7 +19,7 @@ function main(): void {
   const { scope, sub, ttl } = values;
   const [, count, unit = ''] = TTL.exec(ttl) ?? [];
   const unitSeconds = UNIT_SECONDS[unit];
-  if (scope === undefined || sub === undefined || sub === '' || unitSeconds === undefined)
+  if (scope === undefined || sub === undefined || !SUBJECT.test(sub) || unitSeconds === undefined)
     throw new Error(USAGE);
   const { key, issuer, audience } = readTokens(process.env);
   const token = jwt.sign({ scope }, createSecretKey(Buffer.from(secretOf(key))), {

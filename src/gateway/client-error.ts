@@ -18,7 +18,8 @@ export function clientFailure(error: Error): Failure {
 /**
  * Writes a reply for a request that Node did not make out, and ends the connection.
  *
- * @param last the latest response of the connection; one that is half written must not be written into.
+ * @param last the latest response of the connection. One that is half written must not be written into, and one
+ * whose request is complete must not be overtaken: its caller would take this answer for its own.
  */
 export function writeClientError(
   socket: Duplex,
@@ -26,7 +27,8 @@ export function writeClientError(
   { status, body }: ErrorReply,
   requestId: string,
 ): void {
-  if (!socket.writable || (last?.headersSent === true && !last.writableFinished)) {
+  const pending = last !== undefined && !last.writableFinished && (last.headersSent || last.req.complete);
+  if (!socket.writable || pending) {
     socket.destroy();
     return;
   }

@@ -19,6 +19,8 @@ export interface GrpcServerOptions {
   readonly pipeline: Pipeline;
   readonly health: Health;
   readonly reflection: boolean;
+  /** Longest time of one call, in milliseconds, from its first byte on. */
+  readonly deadlineMs: number;
 }
 
 /** A gRPC server that listens. */
@@ -31,14 +33,14 @@ export interface GrpcServer {
 
 /** Starts the server. @throws Error when the address can not be had */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
-  const { address, methods, pipeline, health, reflection } = options;
+  const { address, methods, pipeline, health, reflection, deadlineMs } = options;
   const interceptors = [completeFrameworkStatus(pipeline)];
   const server = new StrictServer({ 'grpc.enable_channelz': 0, interceptors });
   for (const { path } of methods) server.register(path, unary(path, pipeline), identity, identity, 'unary');
   server.register(UNKNOWN_METHOD, unknown(pipeline), identity, identity, 'bidi');
   health.addWatchTo(server);
   if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);
-  const port = await server.listen(address);
+  const port = await server.listen(address, deadlineMs, new Set(methods.map(({ path }) => path)));
   return {
     address: address.startsWith('unix:') ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
@@ -57,8 +59,10 @@ function identity(bytes: Buffer): Buffer {
 function unary(path: string, pipeline: Pipeline): handleUnaryCall<Buffer, Buffer> {
   return (call, callback) => {
     const gone = new AbortController();
+    let answered = false;
+    // grpc-js says so at the end of every call.
     call.on('cancelled', () => {
-      gone.abort();
+      if (!answered) gone.abort();
     });
     const deadline = Number(call.getDeadline());
     void pipeline({
@@ -68,6 +72,7 @@ function unary(path: string, pipeline: Pipeline): handleUnaryCall<Buffer, Buffer
       deadline,
       signal: gone.signal,
     }).then(({ code, details, message, trailers }) => {
+      answered = true;
       if (code === status.OK) callback(null, Buffer.from(message ?? []), trailers);
       else callback({ code, details, metadata: trailers });
     });

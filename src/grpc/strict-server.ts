@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 
@@ -18,8 +21,15 @@ const LONGEST_TIMEOUT = '99H';
  * a method that is not here, which grpc-js answers below all code of ours. They are set right before it reads them.
  */
 export class StrictServer extends Server {
-  /** Listens without TLS and returns the port. @throws Error when the address can not be had */
-  async listen(address: string): Promise<number> {
+  /**
+   * Listens without TLS and returns the port.
+   *
+   * @param limitMs longest time of a call that has no shorter timeout, from its first byte on
+   * @param limited the paths of the methods for which that holds
+   * @throws Error when the address can not be had
+   */
+  async listen(address: string, limitMs: number, limited: ReadonlySet<string>): Promise<number> {
+    if (address.startsWith('unix:')) await removeDeadSocket(address.slice('unix:'.length));
     const port = await new Promise<number>((resolve, reject) => {
       this.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
         if (error === null) resolve(bound);
@@ -32,6 +42,8 @@ export class StrictServer extends Server {
     for (const listener of listeners.keys()) {
       listener.prependListener('stream', (...[, headers, , rawHeaders]: StreamEvent) => {
         correct(headers, rawHeaders, methods);
+        const path = String(headers[':path']);
+        if (limited.has(path)) headers['grpc-timeout'] ??= `${limitMs}m`;
       });
     }
     return port;
@@ -62,4 +74,16 @@ function correct(
   if (timeout === undefined) return;
   if (typeof timeout !== 'string' || !TIMEOUT.test(timeout)) headers['grpc-timeout'] = 'none';
   else if (LONG_TIMEOUT.test(timeout)) headers['grpc-timeout'] = LONGEST_TIMEOUT;
+}
+
+/** A process that was killed leaves its socket behind; one on which nobody listens is in the way. */
+async function removeDeadSocket(path: string): Promise<void> {
+  const socket = connect(path);
+  try {
+    await once(socket, 'connect');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') await rm(path);
+  } finally {
+    socket.destroy();
+  }
 }

@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import createKnex, { type Knex } from 'knex';
 
@@ -33,9 +34,12 @@ export interface SqliteLocation {
 /**
  * Opens the database. The embedded one is made, with its folder, if it is not there; MySQL is first
  * connected to by the first query. The caller ends it with `destroy`.
+ *
+ * @param silenceMs how long MySQL may be silent, in milliseconds, before its connection is given up; default: for
+ *   ever, as a migration may take its time
  */
-export function openDatabase(location: DatabaseLocation): Knex {
-  return createKnex(location.engine === 'mysql' ? mysql(location) : sqlite(location));
+export function openDatabase(location: DatabaseLocation, silenceMs = 0): Knex {
+  return createKnex(location.engine === 'mysql' ? mysql(location, silenceMs) : sqlite(location));
 }
 
 /** Knex would print SQL to the console; what fails is thrown to the caller as well. */
@@ -46,10 +50,11 @@ function ignore(): void {
 }
 
 interface MysqlConnection {
+  readonly stream: Socket;
   query(sql: string, done: (error: Error | null) => void): void;
 }
 
-function mysql({ host, port, user, password, database }: MysqlLocation): Knex.Config {
+function mysql({ host, port, user, password, database }: MysqlLocation, silenceMs: number): Knex.Config {
   return {
     client: 'mysql2',
     log: SILENT,
@@ -69,6 +74,12 @@ function mysql({ host, port, user, password, database }: MysqlLocation): Knex.Co
       max: POOL_MAX,
       // Whatever the server's defaults are: text as sent, and too long or wrong values refused, not cut.
       afterCreate: (connection: MysqlConnection, done: (error: Error | null) => void) => {
+        // mysql2 would wait for ever on a connection that the network has lost.
+        connection.stream.setTimeout(silenceMs, () => {
+          connection.stream.destroy(
+            Object.assign(new Error('The database is silent.'), { code: 'ETIMEDOUT' }),
+          );
+        });
         connection.query(
           "SET NAMES utf8mb4, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
           done,

@@ -2,26 +2,40 @@ import { RegistryError } from '../registry/errors.js';
 
 // Server error numbers: dev.mysql.com/doc/mysql-errors, mariadb.com/kb/en/mariadb-error-codes.
 const FIRST_SERVER_ERROR = 1000;
+const ER_DISK_FULL = 1021;
 const ER_CON_COUNT_ERROR = 1040;
+const ER_DBACCESS_DENIED_ERROR = 1044;
+const ER_ACCESS_DENIED_ERROR = 1045;
+const ER_BAD_DB_ERROR = 1049;
 const ER_SERVER_SHUTDOWN = 1053;
+const ER_RECORD_FILE_FULL = 1114;
 const ER_TOO_MANY_USER_CONNECTIONS = 1203;
 const ER_LOCK_WAIT_TIMEOUT = 1205;
 const ER_LOCK_DEADLOCK = 1213;
 const ER_OPTION_PREVENTS_STATEMENT = 1290;
 const ER_READ_ONLY_MODE = 1836;
 const ER_CONNECTION_KILLED = 1927;
+const ER_ACCOUNT_HAS_BEEN_LOCKED = 3118;
+const ER_ACCOUNT_HAS_BEEN_LOCKED_MARIADB = 4151;
 
 const AWAY_NUMBERS: ReadonlySet<number | string | undefined> = new Set([
+  ER_DISK_FULL,
   ER_CON_COUNT_ERROR,
+  ER_DBACCESS_DENIED_ERROR,
+  ER_ACCESS_DENIED_ERROR,
+  ER_BAD_DB_ERROR,
+  ER_RECORD_FILE_FULL,
   ER_SERVER_SHUTDOWN,
   ER_TOO_MANY_USER_CONNECTIONS,
   ER_LOCK_WAIT_TIMEOUT,
   ER_OPTION_PREVENTS_STATEMENT,
   ER_READ_ONLY_MODE,
   ER_CONNECTION_KILLED,
+  ER_ACCOUNT_HAS_BEEN_LOCKED,
+  ER_ACCOUNT_HAS_BEEN_LOCKED_MARIADB,
 ]);
 
-/** Codes of Node's sockets, of mysql2 and of SQLite for a database that can't be reached or is busy. */
+/** Codes of Node's sockets and of mysql2 for a database that can't be reached. */
 const AWAY_CODES: ReadonlySet<number | string | undefined> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -32,10 +46,10 @@ const AWAY_CODES: ReadonlySet<number | string | undefined> = new Set([
   'EPIPE',
   'ETIMEDOUT',
   'PROTOCOL_CONNECTION_LOST',
-  'SQLITE_BUSY',
-  'SQLITE_IOERR',
-  'SQLITE_FULL',
 ]);
+
+/** Result codes of SQLite for a file that is busy or can't be used; extended ones begin with these. */
+const AWAY_SQLITE = /^SQLITE_(?:BUSY|LOCKED|IOERR|FULL|READONLY|CANTOPEN)/;
 
 /** Whether the database itself refused the statement, such as for a key that exists: nothing of it was stored. */
 export function isRefusal(error: unknown): boolean {
@@ -59,7 +73,8 @@ export function translate(error: unknown): unknown {
   const bare = new Error(
     `The database answered ${code ?? 'with no free connection'} (${errno ?? 'no number'}).`,
   );
-  if (!timedOut && !AWAY_NUMBERS.has(errno) && !AWAY_CODES.has(code)) return bare;
+  const away = timedOut || AWAY_NUMBERS.has(errno) || AWAY_CODES.has(code) || AWAY_SQLITE.test(code ?? '');
+  if (!away) return bare;
   return new RegistryError('STORE_UNAVAILABLE', 'The store of routes is unavailable. Try again.', {
     cause: bare,
   });

@@ -191,6 +191,7 @@ describe.each(engines.slice(0, 1))('the gRPC face', (engine) => {
       ],
       UNKNOWN_ID,
     );
+    socket.resume();
     const refusal = (): unknown => service.log.find((line) => line['requestId'] === requestId)?.['reason'];
     await expect.poll(refusal).toBe('TOKEN_INVALID');
     socket.destroy();

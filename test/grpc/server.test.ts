@@ -17,12 +17,15 @@ import { createInterceptors } from '../../src/grpc/interceptors.js';
 import type { Method } from '../../src/grpc/method.js';
 import { createPipeline } from '../../src/grpc/pipeline.js';
 import { type GrpcServer, startGrpcServer } from '../../src/grpc/server.js';
+import { frameTypes, sendFields } from '../support/http2-frames.js';
 import { callRaw, framed } from '../support/http2-call.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 const SERVICE = 'routing.v1.RouteService';
 const ECHO = '/test.Service/Echo';
 const SLOW = '/test.Service/Slow';
+/** The frame with which an answer begins (RFC 9113, section 6.2). */
+const HEADERS = 0x1;
 const silent = pino({ level: 'silent' });
 
 const methods: Method[] = [
@@ -44,7 +47,7 @@ let arrive: () => void;
 let health: Health;
 let server: GrpcServer;
 
-async function start(address = '127.0.0.1:0', reflection = true): Promise<GrpcServer> {
+async function start(address = '127.0.0.1:0', reflection = true, deadlineMs = 60_000): Promise<GrpcServer> {
   health = new Health([SERVICE]);
   const all = [...methods, ...health.methods()];
   const authenticator = {
@@ -62,6 +65,7 @@ async function start(address = '127.0.0.1:0', reflection = true): Promise<GrpcSe
     pipeline: createPipeline(all, interceptors),
     health,
     reflection,
+    deadlineMs,
   });
 }
 
@@ -127,6 +131,32 @@ describe('a failure that grpc-js finds by itself has the code, text and details 
       '@type': 'type.googleapis.com/google.rpc.RequestInfo',
       requestId: 'n',
     });
+  });
+
+  it('a bad message to a method that grpc-js serves by itself is malformed, too', async () => {
+    const outcome = await callRaw(server.address, '/grpc.health.v1.Health/Watch', {}, new Uint8Array());
+    expect(errorInfoOf(richErrorOfReply(outcome)).reason).toBe('REQUEST_MALFORMED');
+  });
+
+  it('a call that never comes to its end is ended by the limit of the server', async () => {
+    const limited = await start('127.0.0.1:0', true, 1);
+    const unfinished = sendFields(
+      limited.address,
+      [
+        [':method', 'POST'],
+        [':scheme', 'http'],
+        [':path', ECHO],
+        [':authority', 'localhost'],
+        ['content-type', 'application/grpc'],
+        ['te', 'trailers'],
+      ],
+      undefined,
+    );
+    let received = Buffer.alloc(0);
+    unfinished.on('data', (data: Buffer) => (received = Buffer.concat([received, data])));
+    await expect.poll(() => frameTypes(received)).toContain(HEADERS);
+    unfinished.destroy();
+    await limited.close(1_000);
   });
 
   it('and the server goes on', async () => {

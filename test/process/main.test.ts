@@ -1,4 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { Agent, type IncomingMessage, request as send } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -88,6 +90,55 @@ describe('without settings', () => {
     expect(service.lines().at(-1)).toMatchObject({ msg: 'stopped' });
   });
 
+  it('SIGTERM lets a request under way be answered, and takes no further one on its connection', async () => {
+    const service = run('main');
+    const url = new URL(await httpUrlOf(service));
+    const token = (await localToken()).stdout.trim();
+    const agent = new Agent({ keepAlive: true });
+    const body = Buffer.from(JSON.stringify(ROUTE));
+    const request = send({
+      agent,
+      host: url.hostname,
+      port: url.port,
+      path: '/v1/routing',
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'content-length': body.length,
+        expect: '100-continue',
+      },
+    });
+    request.flushHeaders();
+    await once(request, 'continue');
+    request.write(body.subarray(0, 10));
+    const ended = service.stop();
+    await service.line('stopping');
+    request.end(body.subarray(10));
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(201);
+    response.resume();
+    await expect(ended).resolves.toMatchObject({ exitCode: 0 });
+    await expect(fetch(url)).rejects.toThrow();
+    agent.destroy();
+  });
+
+  it('a unix socket that a killed service left behind is taken over', async () => {
+    const settings = { ROLE: 'grpc', GRPC_ADDRESS: `unix:${folder}/s` };
+    const first = run('main', settings);
+    await first.line('listening');
+    await first.stop('SIGKILL');
+    await expect(run('main', settings).line('listening')).resolves.toMatchObject({
+      grpc: settings.GRPC_ADDRESS,
+    });
+  });
+
+  it('a unix socket on which another service listens is not', async () => {
+    const settings = { ROLE: 'grpc', GRPC_ADDRESS: `unix:${folder}/s` };
+    await run('main', settings).line('listening');
+    await expect(run('main', settings).ended).resolves.toMatchObject({ exitCode: 1 });
+  });
+
   it('a secret stays the same over a restart', async () => {
     const first = run('main');
     await first.line('listening');
@@ -148,6 +199,19 @@ describe('with wrong settings', () => {
 
   it.each(['1', '0h', '1w', '-1h', '1 h'])('a token can not be made for a ttl of %s', async (ttl) => {
     const { exitCode, stdout } = await localToken('--ttl', ttl);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  });
+
+  it('a secret file that holds no secret is named', async () => {
+    mkdirSync(join(folder, 'data'));
+    writeFileSync(join(folder, 'data/jwt-secret'), '');
+    const { exitCode, stdout, stderr } = await localToken();
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toContain('The file data/jwt-secret does not hold a secret');
+  });
+
+  it('a token can not be made for a subject with a line break', async () => {
+    const { exitCode, stdout } = await run('token', {}, ['--scope', 'x', '--sub', 'a\nb']).ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   });
 

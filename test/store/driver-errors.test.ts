@@ -48,7 +48,11 @@ describe('an error of a driver', () => {
     ['a server that shuts down', { code: 'ER_SERVER_SHUTDOWN', errno: 1053 }],
     ['a lock that is not given in time', { code: 'ER_LOCK_WAIT_TIMEOUT', errno: 1205 }],
     ['a server that only reads', { code: 'ER_OPTION_PREVENTS_STATEMENT', errno: 1290 }],
+    ['a login that is refused', { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045 }],
+    ['an account that is locked', { code: 'ER_ACCOUNT_HAS_BEEN_LOCKED', errno: 3118 }],
+    ['a full disk', { code: 'ER_DISK_FULL', errno: 1021 }],
     ['a busy embedded database', { code: 'SQLITE_BUSY' }],
+    ['an embedded database that can only be read', { code: 'SQLITE_READONLY_DBMOVED' }],
     ['no free connection in time', { name: 'KnexTimeoutError' }],
   ])('%s means that the store is unavailable', (_, facts) => {
     expect(translate(Object.assign(new Error('insert into …'), facts))).toBeInstanceOf(RegistryError);

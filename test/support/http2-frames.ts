@@ -29,19 +29,30 @@ function text(value: string): Buffer {
   return Buffer.concat([Buffer.from([127, (rest & 127) | 128, rest >> 7]), bytes]);
 }
 
-/** Sends one request with header fields that no HTTP/2 library would send, such as one twice. */
+/**
+ * Sends one request with header fields that no HTTP/2 library would send, such as one twice.
+ *
+ * @param body without one, the request does not come to its end
+ */
 export function sendFields(
   address: string,
   fields: readonly (readonly [string, string])[],
-  body: Buffer,
+  body: Buffer | undefined,
 ): Socket {
   const { hostname, port } = new URL(`http://${address}`);
   const block = Buffer.concat(fields.map(field));
-  const frames = [
-    PREFACE,
-    frame(SETTINGS, 0, 0, Buffer.alloc(0)),
-    frame(HEADERS, END_HEADERS, 1, block),
-    frame(DATA, END_STREAM, 1, body),
-  ];
-  return connect(Number(port), hostname).resume().end(Buffer.concat(frames));
+  const socket = connect(Number(port), hostname);
+  socket.write(
+    Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0)), frame(HEADERS, END_HEADERS, 1, block)]),
+  );
+  if (body !== undefined) socket.end(frame(DATA, END_STREAM, 1, body));
+  return socket;
+}
+
+/** The type of each frame in these bytes (RFC 9113, section 4.1). */
+export function frameTypes(bytes: Buffer): number[] {
+  const types: number[] = [];
+  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3))
+    types.push(bytes.readUInt8(at + 3));
+  return types;
 }
