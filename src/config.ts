@@ -86,7 +86,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       grpc: role === 'gateway' ? undefined : readGrpc(settings),
       http: role === 'grpc' ? undefined : readHttp(settings, role === 'gateway'),
       deadlineMs: settings.integer('DEADLINE_MS', 1, DEADLINE_MAX_MS),
-      routeCacheBytes: settings.integer('ROUTE_CACHE_MIB', 1, ROUTE_CACHE_MAX_MIB) * BYTES_PER_MIB,
+      routeCacheBytes: settings.integer('ROUTE_CACHE_MIB', 0, ROUTE_CACHE_MAX_MIB) * BYTES_PER_MIB,
       logLevel: settings.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     };
   });

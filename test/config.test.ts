@@ -79,6 +79,7 @@ describe('a setting', () => {
     ['DOCS may be off', { DOCS: 'off' }, { http: { docs: false } }],
     ['REFLECTION may be off', { REFLECTION: 'off' }, { grpc: { reflection: false } }],
     ['DEADLINE_MS is in milliseconds', { DEADLINE_MS: '250' }, { deadlineMs: 250 }],
+    ['ROUTE_CACHE_MIB may be 0', { ROUTE_CACHE_MIB: '0' }, { routeCacheBytes: 0 }],
     ['ROUTE_CACHE_MIB is in MiB', { ROUTE_CACHE_MIB: '1' }, { routeCacheBytes: 1_048_576 }],
     ['LOG_LEVEL is a level of pino', { LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
     [

@@ -37,7 +37,7 @@ export type ServiceImplementation<Service extends ServiceDefinition> = {
 export interface MethodImplementation<Request, Response> {
   readonly access: Access;
   readonly handle: (request: Request, context: HandlerContext) => Promise<Response>;
-  /** Its answers never change: the latest ones are kept in this many bytes. Default: none is kept. */
+  /** Its answers never change: the latest ones are kept in this many bytes. Default: 0. */
   readonly rememberedBytes?: number;
 }
 
@@ -47,7 +47,7 @@ export function implement<Service extends ServiceDefinition>(
   implementation: ServiceImplementation<Service>,
 ): Method[] {
   return Object.entries(service.methods).map(([key, { name, requestType, responseType }]) => {
-    const { access, handle, rememberedBytes } = implementation[key as keyof Service['methods']];
+    const { access, handle, rememberedBytes = 0 } = implementation[key as keyof Service['methods']];
     const method: Method = {
       path: `/${service.fullName}/${name}`,
       access,
@@ -56,7 +56,7 @@ export function implement<Service extends ServiceDefinition>(
         return responseType.encode(response).finish();
       },
     };
-    return rememberedBytes === undefined ? method : rememberAnswers(method, rememberedBytes);
+    return rememberedBytes === 0 ? method : rememberAnswers(method, rememberedBytes);
   });
 }
 

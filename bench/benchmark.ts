@@ -1,0 +1,106 @@
+import { type Anatomy, profilingTo, readAnatomy } from './anatomy.js';
+import type { DatabaseServer } from './database.js';
+import type { Measured } from './figures.js';
+import { type Goal, judge } from './goals.js';
+import { H2LOAD_ADVICE, hasH2load } from './load/h2load.js';
+import { type Curve, offerLoad } from './offered-load.js';
+import { describeMachine, type Run } from './report/run.js';
+import type { Row } from './report/table.js';
+import { Rounds } from './rounds.js';
+import type { Scale } from './scale.js';
+import { type Scenario, scenarios } from './scenarios.js';
+import type { Servers } from './servers.js';
+import { measureStartUp } from './start-up.js';
+import { openTestbed, type Target } from './testbed.js';
+
+/** Long enough to ask once for every route, in milliseconds. */
+const FILL_MS = 120_000;
+/** Until a process of its own, which has served nobody yet, runs compiled code, in milliseconds. */
+const COMPILE_MS = 1_000;
+const START_GOAL: Goal = { kind: 'time', atMostMs: 1_000 };
+
+/** Scenarios that are also offered more and more load, and that are looked into; by name. */
+const OFFERED = ['grpc-js echo', 'Express app', 'gRPC GetRoute, uniform', 'REST GetRoute, uniform'];
+const DISSECTED = [
+  'gRPC GetRoute, hot',
+  'gRPC GetRoute, not cached',
+  'gRPC CreateRoute',
+  'REST GetRoute, hot',
+  'REST CreateRoute',
+];
+
+/** Measures everything, one thing at a time. `progress` is told what is under way. */
+export async function runBenchmark(
+  scale: Scale,
+  database: DatabaseServer,
+  servers: Servers,
+  progress: (line: string) => void,
+): Promise<Run> {
+  const at = new Date().toISOString();
+  const h2load = await hasH2load();
+  if (!h2load) progress(H2LOAD_ADVICE);
+
+  progress('start to first answer');
+  const startUp = await measureStartUp(servers, scale.rounds);
+
+  progress('filling databases and starting servers');
+  const testbed = await openTestbed(scale, database, servers);
+  const rounds = new Rounds(scale, testbed, database.pid);
+  const planned = scenarios(scale).filter(({ tool }) => tool === undefined || h2load);
+  const named = (names: readonly string[]): Scenario[] => planned.filter(({ name }) => names.includes(name));
+
+  progress('filling the caches');
+  for (const scenario of named(['gRPC GetRoute, uniform', 'REST GetRoute, uniform'])) {
+    await rounds.measure(scenario, { pick: 'once', from: 0, warmUpMs: 0, durationMs: FILL_MS });
+  }
+  const measured = await rounds.run(planned, progress);
+
+  const curves: Curve[] = [];
+  for (const scenario of named(OFFERED)) {
+    progress(`offered load: ${scenario.name}`);
+    curves.push(await offerLoad(rounds, scenario, scale));
+  }
+  const anatomies: Anatomy[] = [];
+  for (const scenario of named(DISSECTED)) {
+    progress(`anatomy: ${scenario.name}`);
+    anatomies.push(await dissect(scenario, testbed.get(scenario.target), rounds, servers));
+  }
+
+  const goals = planned.map((scenario) => scenario.goals);
+  return {
+    at,
+    machine: describeMachine(),
+    database: database.description,
+    scale,
+    rows: rowsOf([...measured, startUp], [...goals, [START_GOAL]]),
+    curves,
+    anatomies,
+  };
+}
+
+function rowsOf(all: readonly Measured[], goals: readonly (readonly Goal[])[]): Row[] {
+  return all.map((measured, i) => ({
+    measured,
+    verdicts: (goals[i] ?? []).map((goal) => judge(goal, measured, all)),
+  }));
+}
+
+/** Runs a scenario against a process of its own that profiles itself. */
+async function dissect(
+  scenario: Scenario,
+  target: Target | undefined,
+  rounds: Rounds,
+  servers: Servers,
+): Promise<Anatomy> {
+  const folder = await servers.folder();
+  const settings = { DATABASE_URL: target?.databaseUrl ?? '' };
+  const { child, grpc, http } = await servers.serviceProcess(settings, profilingTo(folder));
+  const address = (scenario.wire === 'grpc' ? grpc : http) ?? '';
+  const load = await rounds.measure(scenario, {
+    target: address,
+    serverPids: [child.pid],
+    warmUpMs: COMPILE_MS,
+  });
+  await child.stop();
+  return readAnatomy(scenario.name, folder, load);
+}

@@ -1,0 +1,110 @@
+import type { Knex } from 'knex';
+import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { readDatabase } from '../src/config.js';
+import { openDatabase } from '../src/store/database.js';
+import { migrateUp } from '../src/store/migrations.js';
+import { toRow } from '../src/store/route-row.js';
+import {
+  createMysqlDatabase,
+  dropLeftovers,
+  dropMysqlDatabase,
+  identifyMysqlServer,
+} from '../test/support/mysql-databases.js';
+import { startMysqlServer } from '../test/support/mysql-server.js';
+import { listenerOf } from './process-usage.js';
+import { storedRoute } from './stored-routes.js';
+
+const ROWS_PER_INSERT = 1_000;
+const MYSQL_PORT = 3306;
+
+/** The database server that the benchmark runs on. */
+export interface DatabaseServer {
+  /** Product, version and what its commits and cache cost: part of the report. */
+  readonly description: string;
+  /** Absent when it runs elsewhere, or as somebody whose processes this user may not see. */
+  readonly pid: number | undefined;
+  /** Makes a database with so many routes in it and returns its URL. */
+  createDatabase(routes: number): Promise<string>;
+  /** Drops what was made, and ends the server if it is the benchmark's own. */
+  close(): Promise<void>;
+}
+
+/**
+ * The server of `BENCH_MYSQL_URL` or, in its absence, the first of `TEST_MYSQL_URL`; else a private one.
+ *
+ * @throws Error when a commit of that server is not on the disk: the figures would flatter
+ */
+export async function openDatabaseServer(): Promise<DatabaseServer> {
+  const given = process.env['BENCH_MYSQL_URL'] ?? process.env['TEST_MYSQL_URL']?.split(',')[0];
+  const own = given === undefined ? await startMysqlServer() : undefined;
+  const location = given ?? own?.url ?? '';
+  const databases: string[] = [];
+  const close = async (): Promise<void> => {
+    for (const url of databases) await dropMysqlDatabase(url);
+    await own?.stop();
+  };
+  try {
+    const server = await identifyMysqlServer(location);
+    await dropLeftovers(server, Date.now());
+    const { hostname, port } = new URL(location);
+    const local = ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
+    return {
+      description: `${server.name}, ${await durability(location)}`,
+      pid: local ? listenerOf(port === '' ? MYSQL_PORT : Number(port)) : undefined,
+      async createDatabase(routes) {
+        const url = await createMysqlDatabase(server);
+        databases.push(url);
+        await fill(url, routes);
+        return url;
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function durability(url: string): Promise<string> {
+  const connection = await createConnection({ uri: url });
+  const names = ['innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'innodb_buffer_pool_size'];
+  const [rows] = await connection.query<RowDataPacket[]>(
+    `select ${names.map((name) => `@@${name} as ${name}`).join(', ')}`,
+  );
+  await connection.end();
+  const values: Readonly<Record<string, unknown>> = rows[0] ?? {};
+  if (Number(values['innodb_flush_log_at_trx_commit']) !== 1) {
+    throw new Error('The database does not flush its log at commit (innodb_flush_log_at_trx_commit=1).');
+  }
+  return names.map((name) => `${name}=${String(values[name])}`).join(', ');
+}
+
+async function fill(url: string, routes: number): Promise<void> {
+  const knex = openDatabase(readDatabase({ DATABASE_URL: url }));
+  try {
+    await migrateUp(knex);
+    // An index of hashes is built many times faster at once than row by row.
+    await knex.schema.alterTable('routes', (table) => table.dropUnique(['shape'], 'routes_shape'));
+    let from = 0;
+    const insertNext = async (): Promise<void> => {
+      while (from < routes) {
+        const begin = from;
+        from += ROWS_PER_INSERT;
+        await insert(knex, begin, Math.min(routes, from));
+      }
+    };
+    // Two at once: while the database works on one insert, the next is made.
+    await Promise.all([insertNext(), insertNext()]);
+    await knex.schema.alterTable('routes', (table) => {
+      table.unique(['shape'], { indexName: 'routes_shape' });
+    });
+    await knex.raw('analyze table routes');
+  } finally {
+    await knex.destroy();
+  }
+}
+
+async function insert(knex: Knex, from: number, to: number): Promise<void> {
+  const rows = Array.from({ length: to - from }, (_, i) => toRow(storedRoute(from + i)));
+  await knex('routes').insert(rows);
+}

@@ -1,0 +1,16 @@
+import type { MethodDefinition } from '@grpc/grpc-js';
+
+/** A unary method whose messages stay bytes on both sides. */
+export const ECHO_METHOD: MethodDefinition<Buffer, Buffer> = {
+  path: '/bench.Echo/Echo',
+  requestStream: false,
+  responseStream: false,
+  requestSerialize: same,
+  requestDeserialize: same,
+  responseSerialize: same,
+  responseDeserialize: same,
+};
+
+function same(bytes: Buffer): Buffer {
+  return bytes;
+}

@@ -1,0 +1,12 @@
+import type { RequestListener } from 'node:http';
+import type { Request, Response, Router } from 'express';
+
+/** Express's router as the listener of a plain HTTP server; what it does not know is 404. */
+export function listener(router: Router): RequestListener {
+  return (request, response) => {
+    // The router asks for no more than what Node's own objects have.
+    router(request as Request, response as Response, () => {
+      response.writeHead(404).end();
+    });
+  };
+}

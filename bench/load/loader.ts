@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cpuMs, rssMib } from '../process-usage.js';
+import { type Call, GRPC_CONNECTIONS, type Load, type LoadResult } from './load.js';
+import { percentile } from './percentile.js';
+import { routeNumbers } from './route-numbers.js';
+
+/** The load generator: a process of its own that takes a load as argument and prints what it measured. */
+async function main(): Promise<void> {
+  const load = JSON.parse(process.argv[2] ?? '') as Load;
+  const calls = await openCalls(load);
+  const next = routeNumbers(load);
+  await send(load, calls, next, load.warmUpMs);
+
+  const before = usage(load);
+  const latencies = await send(load, calls, next, load.durationMs);
+  const after = usage(load);
+
+  const requests = latencies.length;
+  if (requests === 0) throw new Error('No request was answered.');
+  const sorted = Float64Array.from(latencies).sort();
+  const result: LoadResult = {
+    requests,
+    seconds: (after.atUs - before.atUs) / 1e6,
+    p50Ms: percentile(sorted, 50),
+    p99Ms: percentile(sorted, 99),
+    serverCpuMs: (after.serverMs - before.serverMs) / requests,
+    databaseCpuMs: load.databasePid === undefined ? null : (after.databaseMs - before.databaseMs) / requests,
+    loadCpuMs: (after.loadMs - before.loadMs) / requests,
+    rssMib: serverPids(load)
+      .map(rssMib)
+      .reduce((sum, each) => sum + each, 0),
+    next: next() ?? load.stored,
+    windowUs: [before.atUs, after.atUs],
+  };
+  process.stdout.write(`${JSON.stringify({ msg: 'measured', ...result })}\n`, () => process.exit(0));
+}
+
+/** The callers. Only the wire that is spoken is loaded: a short run is not to be spent on starting. */
+async function openCalls(load: Load): Promise<Call[]> {
+  const each = Array.from({ length: load.callers });
+  switch (load.wire) {
+    case 'grpc': {
+      const { grpcCalls } = await import('./grpc-connection.js');
+      return grpcCalls(load, GRPC_CONNECTIONS);
+    }
+    case 'http': {
+      const { httpCall } = await import('./http-connection.js');
+      return each.map(() => httpCall(load));
+    }
+    case 'mysql': {
+      const { mysqlCall } = await import('./mysql-connection.js');
+      return Promise.all(each.map(() => mysqlCall(load)));
+    }
+  }
+}
+
+/**
+ * Lets every caller send for so long and resolves with the latencies, in milliseconds. In an open loop each
+ * request has a time when it is due, and its latency counts from then: one that waits because the server
+ * holds all callers up is as slow as its user would find it, whatever delayed it (coordinated omission).
+ */
+async function send(
+  load: Load,
+  calls: readonly Call[],
+  next: () => number | undefined,
+  forMs: number,
+): Promise<number[]> {
+  const latencies: number[] = [];
+  const start = performance.now();
+  const end = start + forMs;
+  const intervalMs = load.rate === undefined ? undefined : 1_000 / load.rate;
+  let scheduled = 0;
+  await Promise.all(
+    calls.map(async (call) => {
+      for (;;) {
+        const due = intervalMs === undefined ? performance.now() : start + scheduled++ * intervalMs;
+        if (due >= end) return;
+        for (let now = performance.now(); now < due; now = performance.now()) await sleep(due - now);
+        const n = next();
+        if (n === undefined) return;
+        await call(n);
+        latencies.push(performance.now() - due);
+      }
+    }),
+  );
+  return latencies;
+}
+
+function serverPids({ wire, serverPids: pids }: Load): readonly number[] {
+  return wire === 'mysql' ? [process.pid] : pids;
+}
+
+function usage(load: Load): { atUs: number; serverMs: number; databaseMs: number; loadMs: number } {
+  return {
+    atUs: Number(process.hrtime.bigint() / 1_000n),
+    serverMs: serverPids(load)
+      .map(cpuMs)
+      .reduce((sum, each) => sum + each, 0),
+    databaseMs: load.databasePid === undefined ? 0 : cpuMs(load.databasePid),
+    loadMs: cpuMs(process.pid),
+  };
+}
+
+await main();

@@ -1,0 +1,11 @@
+/** The value that this share of the sorted ones, in percent, does not exceed (nearest rank). */
+export function percentile(sorted: ArrayLike<number>, percent: number): number {
+  return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? Number.NaN;
+}
+
+/** The middle of the values, the mean of the middle two when their number is even. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return ((sorted[Math.ceil(middle) - 1] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2;
+}

@@ -1,0 +1,82 @@
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { tokenFor } from '../test/support/service.js';
+import { Child } from './child.js';
+import { type Measured, type Sample, sampleOf, sampleWith } from './figures.js';
+import { runH2load } from './load/h2load.js';
+import { GRPC_CONNECTIONS, type Load, type LoadResult } from './load/load.js';
+import type { Scale } from './scale.js';
+import type { Scenario } from './scenarios.js';
+import type { Target, TargetName } from './testbed.js';
+
+/** Requests under way at once: what the table in the goals was measured with. */
+const CALLERS = 32;
+/** Pause after each run, in which the database writes what the last one left. */
+const SETTLE_MS = 50;
+const TOKEN_SECONDS = 24 * 60 * 60;
+const LOADER = resolve(import.meta.dirname, 'load/loader.js');
+
+/** Runs scenarios against the servers under test, one at a time. */
+export class Rounds {
+  readonly #token = tokenFor({ exp: Math.floor(Date.now() / 1_000) + TOKEN_SECONDS });
+  /** For the scenarios that ask for no route twice. */
+  readonly #next = new Map<string, number>();
+  readonly #scale: Scale;
+  readonly #testbed: ReadonlyMap<TargetName, Target>;
+  readonly #databasePid: number | undefined;
+
+  constructor(scale: Scale, testbed: ReadonlyMap<TargetName, Target>, databasePid: number | undefined) {
+    this.#scale = scale;
+    this.#testbed = testbed;
+    this.#databasePid = databasePid;
+  }
+
+  /** Every scenario once a round, so that what disturbs the machine for a while disturbs all alike. */
+  async run(scenarios: readonly Scenario[], progress: (line: string) => void): Promise<Measured[]> {
+    const measured = scenarios.map(({ name }) => ({ name, samples: [] as Sample[] }));
+    for (let round = 1; round <= this.#scale.rounds; round++) {
+      for (const [i, scenario] of scenarios.entries()) {
+        progress(`round ${round} of ${this.#scale.rounds}: ${scenario.name}`);
+        measured[i]?.samples.push(await this.#sample(scenario));
+        await sleep(SETTLE_MS);
+      }
+    }
+    return measured;
+  }
+
+  /** Runs the load generator once for a scenario, with another duration or rate than the scenario's, if given. */
+  async measure(scenario: Scenario, change: Partial<Load> = {}): Promise<LoadResult> {
+    const load = { ...this.#load(scenario), ...change };
+    const result = (await new Child([LOADER, JSON.stringify(load)]).message('measured')) as LoadResult;
+    this.#next.set(scenario.name, result.next);
+    return result;
+  }
+
+  async #sample(scenario: Scenario): Promise<Sample> {
+    if (scenario.tool === undefined) return sampleOf(await this.measure(scenario));
+    const load = this.#load(scenario);
+    return sampleWith({ rate: await runH2load(load, GRPC_CONNECTIONS) });
+  }
+
+  #load({ name, target: targetName, wire, operation, pick, rate }: Scenario): Load {
+    const target = this.#testbed.get(targetName);
+    if (target === undefined) throw new Error(`Nobody is called "${targetName}".`);
+    const address = { grpc: target.grpc, http: target.http, mysql: target.databaseUrl }[wire];
+    if (address === undefined) throw new Error(`${targetName} does not speak ${wire}.`);
+    return {
+      wire,
+      operation,
+      pick,
+      target: address,
+      token: this.#token,
+      stored: target.routes,
+      from: this.#next.get(name) ?? 0,
+      callers: CALLERS,
+      warmUpMs: this.#scale.warmUpMs,
+      durationMs: this.#scale.durationMs,
+      serverPids: target.pids,
+      ...(rate === undefined ? {} : { rate }),
+      ...(this.#databasePid === undefined ? {} : { databasePid: this.#databasePid }),
+    };
+  }
+}

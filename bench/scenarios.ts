@@ -1,0 +1,101 @@
+import type { Goal } from './goals.js';
+import type { Operation, Pick, Wire } from './load/load.js';
+import type { Scale } from './scale.js';
+import { storedTarget, type TargetName } from './testbed.js';
+
+/** One line of the table: who is called, with what, and what that must reach. */
+export interface Scenario {
+  readonly name: string;
+  readonly target: TargetName;
+  readonly wire: Wire;
+  readonly operation: Operation;
+  readonly pick: Pick;
+  /** Requests a second of an open loop; default: a closed loop. */
+  readonly rate?: number;
+  /** Default: the benchmark's own load generator, which alone can ask for many routes. */
+  readonly tool?: 'h2load';
+  readonly goals: readonly Goal[];
+}
+
+const ECHO = 'grpc-js echo';
+const APP = 'Express app';
+const HOP = 'Router → grpc-js → echo';
+const INSERT = 'INSERT loop';
+const APP_OPEN = 'Express app, 500/s';
+const OPEN_RATE = 500;
+const LATENCY: Goal = { kind: 'p99', baseline: APP_OPEN, atMostMs: 5 };
+/** What a request may cost more among many stored routes than among few, and still be called noise. */
+const NOISE = 1.15;
+
+/** Everything that is measured in rounds, the bare limits first. */
+export function scenarios(scale: Scale): Scenario[] {
+  return [...LIMITS, ...faces(scale), ...OPEN_LOOP, ...BY_H2LOAD, ...growth(scale)];
+}
+
+const LIMITS: readonly Scenario[] = [
+  scenario(ECHO, 'echo', 'grpc echo hot'),
+  scenario(APP, 'app', 'http get hot'),
+  scenario('Express Router on node:http', 'router', 'http get hot'),
+  scenario(HOP, 'hop', 'http get hot'),
+  scenario('SELECT loop', 'rows', 'mysql get uniform'),
+  scenario(INSERT, 'rows', 'mysql create hot'),
+];
+
+function faces({ routes }: Scale): Scenario[] {
+  const nearEcho = rate(ECHO, 0.85);
+  const overApp = [rate(APP, 2.2), { kind: 'cpu', atMostMs: 0.07 }] as const;
+  const memory: readonly Goal[] = routes < 100_000 ? [] : [{ kind: 'memory', atMostMib: 200 }];
+  return [
+    scenario('gRPC GetRoute, hot', 'service', 'grpc get hot', [nearEcho]),
+    scenario('gRPC GetRoute, uniform', 'service', 'grpc get uniform', [nearEcho]),
+    scenario('gRPC GetRoute, not cached', 'cold', 'grpc get once', [rate(ECHO, 0.65)]),
+    scenario('gRPC CreateRoute', 'service', 'grpc create hot', [rate(INSERT, 1.5)]),
+    scenario('REST GetRoute, hot', 'service', 'http get hot', overApp),
+    scenario('REST GetRoute, uniform', 'service', 'http get uniform', [...overApp, ...memory]),
+    scenario('REST GetRoute, gateway apart', 'gateway', 'http get uniform', [rate(HOP, 1.6)]),
+    scenario('REST CreateRoute', 'service', 'http create hot', [rate(INSERT, 1.5)]),
+  ];
+}
+
+const OPEN_LOOP: readonly Scenario[] = [
+  scenario(APP_OPEN, 'app', 'http get hot'),
+  scenario('gRPC GetRoute, 500/s', 'service', 'grpc get uniform', [LATENCY]),
+  scenario('REST GetRoute, 500/s', 'service', 'http get uniform', [LATENCY]),
+].map((each) => ({ ...each, rate: OPEN_RATE }));
+
+/** The same by another load generator, so that ours is not believed alone. */
+const BY_H2LOAD: readonly Scenario[] = [
+  scenario('grpc-js echo, h2load', 'echo', 'grpc echo hot'),
+  scenario('gRPC GetRoute, hot, h2load', 'service', 'grpc get hot', [rate('grpc-js echo, h2load', 0.85)]),
+  scenario('Express app, h2load', 'app', 'http get hot'),
+  scenario('REST GetRoute, hot, h2load', 'service', 'http get hot', [rate('Express app, h2load', 2.2)]),
+].map((each) => ({ ...each, tool: 'h2load' }));
+
+function growth({ growth: [least = 0, ...more] }: Scale): Scenario[] {
+  return (['get', 'create'] as const).flatMap((operation) => {
+    const name = (stored: number): string => `gRPC ${operation} among ${stored.toLocaleString('en')}`;
+    const load = `grpc ${operation} thousand` as const;
+    return [
+      scenario(name(least), storedTarget(least), load),
+      ...more.map((stored) =>
+        scenario(name(stored), storedTarget(stored), load, [
+          { kind: 'cost', baseline: name(least), atMost: NOISE },
+        ]),
+      ),
+    ];
+  });
+}
+
+function scenario(
+  name: string,
+  target: TargetName,
+  load: `${Wire} ${Operation} ${Pick}`,
+  goals: readonly Goal[] = [],
+): Scenario {
+  const [wire, operation, pick] = load.split(' ') as [Wire, Operation, Pick];
+  return { name, target, wire, operation, pick, goals };
+}
+
+function rate(baseline: string, atLeast: number): Goal {
+  return { kind: 'rate', baseline, atLeast };
+}

@@ -1,0 +1,76 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { SERVICE_SETTINGS } from '../test/support/service.js';
+import { Child } from './child.js';
+
+/** The service as `npm run build` makes it; npm runs every script in the folder of the project. */
+export const SERVICE = resolve('dist/main.js');
+
+/** The service without its caches of routes. */
+export const NO_CACHE: Readonly<Record<string, string>> = { ROUTE_CACHE_MIB: '0' };
+
+/** A server under test: the processes whose cost is counted, and where it is called. */
+export interface Server {
+  readonly pids: readonly number[];
+  /** `host:port` of its gRPC face. */
+  readonly grpc?: string;
+  /** `host:port` of its REST face. */
+  readonly http?: string;
+}
+
+/** The processes that run for the benchmark. */
+export class Servers {
+  readonly #children: Child[] = [];
+  readonly #folders: string[] = [];
+
+  /** One of the bare programs in `limits/`, behind which the given servers work. */
+  async limit(name: string, args: readonly string[] = [], behind: readonly Server[] = []): Promise<Server> {
+    const child = this.#own(new Child([resolve(import.meta.dirname, `limits/${name}.js`), ...args]));
+    return {
+      ...addresses(await child.message('listening')),
+      pids: [child.pid, ...behind.flatMap(({ pids }) => pids)],
+    };
+  }
+
+  /** The service, driven by its settings alone. Ends with the benchmark. */
+  async service(settings: Readonly<Record<string, string>>, behind: readonly Server[] = []): Promise<Server> {
+    const { child, ...at } = await this.serviceProcess(settings);
+    return { ...at, pids: [child.pid, ...behind.flatMap(({ pids }) => pids)] };
+  }
+
+  /** The service with options for Node, for those who end it themselves. */
+  async serviceProcess(
+    settings: Readonly<Record<string, string>>,
+    nodeOptions: readonly string[] = [],
+  ): Promise<{ child: Child; grpc?: string; http?: string }> {
+    const child = this.#own(new Child([...nodeOptions, SERVICE], { ...SERVICE_SETTINGS, ...settings }));
+    return { child, ...addresses(await child.message('listening')) };
+  }
+
+  /** An empty folder that goes with the servers. */
+  async folder(): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'rr-bench-'));
+    this.#folders.push(folder);
+    return folder;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#children.map((child) => child.stop()));
+    for (const folder of this.#folders) await rm(folder, { recursive: true, force: true });
+  }
+
+  #own(child: Child): Child {
+    this.#children.push(child);
+    return child;
+  }
+}
+
+/** Where a program listens, from the line in which it says so. */
+function addresses(line: unknown): { grpc?: string; http?: string } {
+  const { grpc, http } = line as { grpc?: string; http?: string };
+  return {
+    ...(grpc === undefined ? {} : { grpc }),
+    ...(http === undefined ? {} : { http: new URL(http).host }),
+  };
+}

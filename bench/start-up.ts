@@ -1,0 +1,27 @@
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { join } from 'node:path';
+import { type Measured, type Sample, sampleWith } from './figures.js';
+import type { Servers } from './servers.js';
+
+/** The name of the row in the table. */
+export const START_UP = 'Start to first answer, embedded';
+
+/** How long it takes from starting the built service on a new embedded database until it answers over REST. */
+export async function measureStartUp(servers: Servers, rounds: number): Promise<Measured> {
+  const samples: Sample[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const file = join(await servers.folder(), 'routes.db');
+    const begin = performance.now();
+    const { child, http } = await servers.serviceProcess({ DATABASE_URL: `sqlite:${file}` });
+    const [response] = (await once(get(`http://${http ?? ''}/healthz`), 'response')) as [
+      { statusCode: number; resume(): void },
+    ];
+    const p50Ms = performance.now() - begin;
+    response.resume();
+    if (response.statusCode !== 200) throw new Error(`The service answered ${response.statusCode}.`);
+    samples.push(sampleWith({ p50Ms }));
+    await child.stop();
+  }
+  return { name: START_UP, samples };
+}
