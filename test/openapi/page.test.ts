@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startChromium } from '../support/chromium.js';
+import { BROWSER_TIMEOUT_MS, startChromium } from '../support/chromium.js';
 import { type Database, engines } from '../support/engines.js';
 import { type Service, startService, tokenFor } from '../support/service.js';
 
@@ -16,7 +16,7 @@ describe.each(['', '/api/routes'])('the page to try it out, behind the base path
       settings: { BASE_PATH: basePath },
     });
     browser = await startChromium();
-  });
+  }, BROWSER_TIMEOUT_MS);
 
   afterAll(async () => {
     await browser.close();

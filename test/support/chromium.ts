@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
-import { installChromium } from './chromium-packages.js';
+import { installPackages } from './apt.js';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
@@ -14,6 +14,9 @@ const QUIET = [
   '--disable-sync',
   '--no-first-run',
 ];
+
+/** How long a browser may take to start where it has to be installed first, in milliseconds. */
+export const BROWSER_TIMEOUT_MS = 300_000;
 
 /**
  * Starts a headless Chromium with a profile of its own, which goes with it: that of `CHROME_PATH`, else one on the
@@ -40,7 +43,10 @@ async function installed(): Promise<string | undefined> {
 
 async function installedNow(): Promise<string> {
   try {
-    await installChromium();
+    await installPackages(
+      ['chromium'],
+      'the tests of the page need it, CHROME_PATH is not set, and none is on the PATH',
+    );
   } catch (cause) {
     throw new Error(
       'The tests of the page need a Chromium: put one on the PATH, or name it by CHROME_PATH. ' +

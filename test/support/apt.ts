@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process';
+import { access } from 'node:fs/promises';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/**
+ * Runs one of apt's programs, one at a time among the runs of these tests, since `apt-get update` does not wait for
+ * its own lock, and out of reach of Ctrl-C, which would leave packages half installed.
+ */
+async function apt(program: string, ...args: string[]): Promise<string> {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const { stdout } = await run('setsid', ['--wait', 'flock', '/etc/apt', program, ...args], {
+    env,
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return stdout;
+}
+
+/** The package's name in this release: some carry the version in it, such as `mariadb-server-core-10.6`. */
+async function nameInThisRelease(name: string): Promise<string> {
+  const names = (await apt('apt-cache', 'pkgnames', name)).split('\n').filter(Boolean);
+  return names.includes(name) ? name : (names.sort()[0] ?? name);
+}
+
+/**
+ * Installs packages of Debian or Ubuntu, and says so on stderr. Rejects when this is another system or an ordinary
+ * user, or when the packages cannot be had.
+ *
+ * @param why a clause that says what needs them and what was looked for before
+ */
+export async function installPackages(packages: readonly string[], why: string): Promise<void> {
+  if (process.getuid?.() !== 0) throw new Error('needs root');
+  await access('/etc/debian_version');
+  process.stderr.write(`Installing ${packages.join(' and ')} with apt-get: ${why}.\n`);
+  await apt('apt-get', 'update', '-qq');
+  const names = await Promise.all(packages.map(nameInThisRelease));
+  const options = ['-y', '-qq', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=600'];
+  await apt('apt-get', 'install', ...options, ...names);
+}
