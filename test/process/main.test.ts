@@ -260,6 +260,26 @@ describe.each(engines)('on $name', (engine) => {
     await expect(getOver(url, created.id, tokenFor())).resolves.toEqual(created);
   });
 
+  it('50 creates at once with one request id make one route, from two processes on one database', async () => {
+    await run('migrate', settings).ended;
+    const urls = [await httpUrlOf(run('main', settings)), await httpUrlOf(run('main', settings))];
+    const creates = Array.from({ length: 50 }, async (_, index) => {
+      const response = await fetch(`${String(urls[index % 2])}/v1/routing`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${tokenFor()}`,
+          'content-type': 'application/json',
+          'idempotency-key': 'burst',
+        },
+        body: JSON.stringify(ROUTE),
+      });
+      return `${response.status} ${await response.text()}`;
+    });
+    const answers = new Set(await Promise.all(creates));
+    expect(answers.size).toBe(1);
+    expect([...answers][0]).toMatch(/^201 \{"id":/);
+  });
+
   it("a route's time is UTC whatever the time zone of the process", async () => {
     await run('migrate', settings).ended;
     const before = Date.now();

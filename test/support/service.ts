@@ -1,4 +1,4 @@
-import { createSecretKey } from 'node:crypto';
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import jwt from 'jsonwebtoken';
@@ -96,8 +96,15 @@ async function migrate(databaseUrl: string): Promise<void> {
   await knex.destroy();
 }
 
-/** A token that the service accepts, unless a claim is changed so that it does not. */
-export function tokenFor(claims: Readonly<Record<string, unknown>> = {}): string {
+/** How a token is signed. */
+export interface Signing {
+  readonly key: KeyObject;
+  readonly algorithm: jwt.Algorithm;
+  readonly keyid: string;
+}
+
+/** A token that the service accepts, unless a claim or the signature is changed so that it does not. */
+export function tokenFor(claims: Readonly<Record<string, unknown>> = {}, signing?: Signing): string {
   const nowSeconds = Math.floor(Date.now() / 1_000);
   const payload = {
     sub: 'tester',
@@ -107,7 +114,8 @@ export function tokenFor(claims: Readonly<Record<string, unknown>> = {}): string
     scope: SCOPES,
     ...claims,
   };
-  return jwt.sign(payload, createSecretKey(Buffer.from(SECRET)), { algorithm: 'HS256', noTimestamp: true });
+  const { key = createSecretKey(Buffer.from(SECRET)), ...options } = signing ?? { algorithm: 'HS256' };
+  return jwt.sign(payload, key, { ...options, noTimestamp: true });
 }
 
 /** The metadata of a call: the bearer token, if there is one, and whatever else is given. */

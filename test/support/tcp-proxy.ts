@@ -6,12 +6,16 @@ export interface TcpProxy {
   readonly port: number;
   /** Lets nothing more through on the connections that there are; neither side is told. Later ones work. */
   loseConnections(): void;
+  /** Loses the connections, and lets nothing through on later ones either. */
+  stall(): void;
+  /** Ends every connection and refuses later ones. */
   close(): Promise<void>;
 }
 
 /** Starts a proxy on loopback to a port on loopback. */
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
+  let stalled = false;
   const server = createServer((client) => {
     const target = connect(targetPort, '127.0.0.1');
     for (const [one, other] of [
@@ -19,19 +23,25 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       [target, client],
     ] as const) {
       sockets.add(one);
-      one.pipe(other);
+      if (!stalled) one.pipe(other);
       one.on('error', () => other.destroy()).on('close', () => other.destroy());
     }
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const loseConnections = (): void => {
+    for (const socket of sockets) socket.unpipe().pause();
+  };
   return {
     port: (server.address() as AddressInfo).port,
-    loseConnections() {
-      for (const socket of sockets) socket.unpipe().pause();
+    loseConnections,
+    stall() {
+      stalled = true;
+      loseConnections();
     },
     async close() {
       for (const socket of sockets) socket.destroy();
+      if (!server.listening) return;
       server.close();
       await once(server, 'close');
     },
