@@ -11,6 +11,12 @@ import { StrictServer, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.
 export const HEALTH_SERVICE = 'grpc.health.v1.Health';
 export const ROUTE_SERVICE = RouteServiceDefinition.fullName;
 
+/**
+ * How much later than the pipeline grpc-js ends a call, in milliseconds: it only has to end those whose message
+ * never comes to its end, which the pipeline does not see.
+ */
+const HANDOVER_MS = 500;
+
 /** What a server is made of. */
 export interface GrpcServerOptions {
   /** `host:port` (port 0 takes a free one) or `unix:/path`. */
@@ -40,7 +46,11 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   server.register(UNKNOWN_METHOD, unknown(pipeline), identity, identity, 'bidi');
   health.addWatchTo(server);
   if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);
-  const port = await server.listen(address, deadlineMs, new Set(methods.map(({ path }) => path)));
+  const port = await server.listen(
+    address,
+    deadlineMs + HANDOVER_MS,
+    new Set(methods.map(({ path }) => path)),
+  );
   return {
     address: address.startsWith('unix:') ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {

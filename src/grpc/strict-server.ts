@@ -9,11 +9,18 @@ export const UNKNOWN_METHOD = '/unknown.Service/Method';
 /** … with its own path in this metadata. */
 export const UNKNOWN_PATH_KEY = 'x-unknown-path';
 
-/** gRPC over HTTP/2: TimeoutValue is at most 8 digits, then a unit. */
-const TIMEOUT = /^\d{1,8}[HMSmun]$/;
-/** Timeouts that are days long, whatever their digits; grpc-js would let them overflow into the past. */
-const LONG_TIMEOUT = /^0*(?:[1-9]\d{2,}H|[1-9]\d{4,}M|[1-9]\d{6,}S)$/;
-const LONGEST_TIMEOUT = '99H';
+/** gRPC over HTTP/2: a TimeoutValue is at most 8 digits and a unit. */
+const TIMEOUT = /^(\d{1,8})([HMSmun])$/;
+const UNIT_MS: Readonly<Record<string, number>> = {
+  H: 3_600_000,
+  M: 60_000,
+  S: 1_000,
+  m: 1,
+  u: 1e-3,
+  n: 1e-6,
+};
+/** What no timeout exceeds, in milliseconds: a longer one would overflow in grpc-js, into the past. */
+const LONGEST_MS = 99_999_999;
 
 /**
  * The server of grpc-js, which reads three things of a call's headers wrongly or not at all: a second
@@ -24,7 +31,7 @@ export class StrictServer extends Server {
   /**
    * Listens without TLS and returns the port.
    *
-   * @param limitMs longest time of a call that has no shorter timeout, from its first byte on
+   * @param limitMs longest time of a call, from its first byte on
    * @param limited the paths of the methods for which that holds
    * @throws Error when the address can not be had
    */
@@ -42,8 +49,8 @@ export class StrictServer extends Server {
     for (const listener of listeners.keys()) {
       listener.prependListener('stream', (...[, headers, , rawHeaders]: StreamEvent) => {
         correct(headers, rawHeaders, methods);
-        const path = String(headers[':path']);
-        if (limited.has(path)) headers['grpc-timeout'] ??= `${limitMs}m`;
+        const limit = limited.has(String(headers[':path'])) ? limitMs : undefined;
+        limitTimeout(headers, limit);
       });
     }
     return port;
@@ -70,10 +77,16 @@ function correct(
   }
   const given = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1] === 'authorization');
   if (given.length > 1) headers.authorization = given.join(', ');
-  const timeout = headers['grpc-timeout'];
-  if (timeout === undefined) return;
-  if (typeof timeout !== 'string' || !TIMEOUT.test(timeout)) headers['grpc-timeout'] = 'none';
-  else if (LONG_TIMEOUT.test(timeout)) headers['grpc-timeout'] = LONGEST_TIMEOUT;
+}
+
+/** @param limitMs what a timeout may not exceed, and the timeout of a call that has none; default: no such limit */
+function limitTimeout(headers: IncomingHttpHeaders, limitMs?: number): void {
+  const given = headers['grpc-timeout'] ?? (limitMs === undefined ? undefined : `${limitMs}m`);
+  if (given === undefined) return;
+  const [, digits, unit = ''] = TIMEOUT.exec(String(given)) ?? [];
+  const most = limitMs ?? LONGEST_MS;
+  if (digits === undefined) headers['grpc-timeout'] = 'none';
+  else headers['grpc-timeout'] = Number(digits) * (UNIT_MS[unit] ?? 0) > most ? `${most}m` : String(given);
 }
 
 /** A process that was killed leaves its socket behind; one on which nobody listens is in the way. */
