@@ -142,9 +142,11 @@ describe.each(engines.slice(0, 1))('the gateway alone', (engine) => {
     const { url } = await databaseOn(engine);
     const settings = { GRPC_UPSTREAM: `127.0.0.1:${await freePort()}` };
     const service = await start({ databaseUrl: url, settings });
-    const response = await fetch(`${service.httpUrl}/v1/routing/x`, {
+    const missed = `${service.httpUrl}/v1/routing/x`;
+    const response = await fetch(missed, {
       headers: { authorization: 'Bearer x' },
     });
+    await checkResponse({ method: 'GET', url: missed }, response);
     expect(response.status).toBe(503);
     expect(response.headers.get('retry-after')).toBe('1');
     expect(errorInfoOf(await richErrorOfResponse(response)).reason).toBe('UPSTREAM_UNAVAILABLE');

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
+import { checkResponse } from '../support/openapi.js';
 import { type Ended, Program } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 
@@ -39,8 +40,16 @@ async function httpUrlOf(program: Program): Promise<string> {
   return String((await program.line('listening'))['http']);
 }
 
+/** Asks the service for a path below its base, and holds the answer to the service's own description. */
+async function ask(url: string, path: string, init: RequestInit): Promise<Response> {
+  const response = await fetch(url + path, init);
+  const basePath = new URL(url).pathname.replace(/^\/$/, '');
+  await checkResponse({ method: init.method ?? 'GET', url: url + path }, response, basePath);
+  return response;
+}
+
 async function createOver(url: string, token: string): Promise<{ id: string; createdAt: string }> {
-  const response = await fetch(`${url}/v1/routing`, {
+  const response = await ask(url, '/v1/routing', {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify(ROUTE),
@@ -50,7 +59,7 @@ async function createOver(url: string, token: string): Promise<{ id: string; cre
 }
 
 async function getOver(url: string, id: string, token: string): Promise<unknown> {
-  const response = await fetch(`${url}/v1/routing/${id}`, { headers: { authorization: `Bearer ${token}` } });
+  const response = await ask(url, `/v1/routing/${id}`, { headers: { authorization: `Bearer ${token}` } });
   return response.json();
 }
 
@@ -264,7 +273,7 @@ describe.each(engines)('on $name', (engine) => {
     await run('migrate', settings).ended;
     const urls = [await httpUrlOf(run('main', settings)), await httpUrlOf(run('main', settings))];
     const creates = Array.from({ length: 50 }, async (_, index) => {
-      const response = await fetch(`${String(urls[index % 2])}/v1/routing`, {
+      const response = await ask(String(urls[index % 2]), '/v1/routing', {
         method: 'POST',
         headers: {
           authorization: `Bearer ${tokenFor()}`,
