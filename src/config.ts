@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
+import { type Database, parseDatabaseUrl } from './database-url.js';
 import { type SettingName, SettingsReader } from './settings.js';
 
 /** Where the secret of the local mode is kept, and what its tokens name as issuer and audience. */
 export const LOCAL_SECRET_FILE = 'data/jwt-secret';
 const LOCAL_PARTY = 'route-registry';
 
-const MYSQL_PORT = 3306;
 const BYTES_PER_MIB = 1_048_576;
 /** Largest cache of routes, in MiB: what a process of Node can hold with ease. */
 const ROUTE_CACHE_MAX_MIB = 1_024;
@@ -13,18 +13,6 @@ const ROUTE_CACHE_MAX_MIB = 1_024;
 const SECRET_MIN_BYTES = 32;
 /** Longest time that one call may be given, in milliseconds. */
 const DEADLINE_MAX_MS = 600_000;
-
-/** Where the routes are kept: a MySQL database, or a file (or `:memory:`) of the embedded one. */
-export type Database =
-  | {
-      readonly engine: 'mysql';
-      readonly host: string;
-      readonly port: number;
-      readonly user: string;
-      readonly password: string;
-      readonly database: string;
-    }
-  | { readonly engine: 'sqlite'; readonly file: string };
 
 /** What tokens are verified with; `local` is a secret that the service makes for itself in this file. */
 export type TokenKey =
@@ -143,37 +131,10 @@ function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
 }
 
 function databaseOf(settings: SettingsReader): Database {
-  const text = settings.text('DATABASE_URL');
-  if (/^sqlite:./.test(text)) return { engine: 'sqlite', file: text.slice('sqlite:'.length) };
-  const mysql = parseMysqlUrl(text);
-  if (mysql !== undefined) return mysql;
+  const database = parseDatabaseUrl(settings.text('DATABASE_URL'));
+  if (database !== undefined) return database;
   settings.refuse('DATABASE_URL', 'must be mysql://user:password@host:port/database or sqlite:path.');
   return { engine: 'sqlite', file: ':memory:' };
-}
-
-function parseMysqlUrl(text: string): Database | undefined {
-  const url = parseUrl(text);
-  if (url?.protocol !== 'mysql:' || url.hostname === '' || url.search !== '' || url.hash !== '')
-    return undefined;
-  try {
-    const database = decodeURIComponent(url.pathname.slice(1));
-    if (database === '' || database.includes('/')) return undefined;
-    return {
-      engine: 'mysql',
-      host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
-      port: url.port === '' ? MYSQL_PORT : Number(url.port),
-      user: decodeURIComponent(url.username),
-      password: decodeURIComponent(url.password),
-      database,
-    };
-  } catch {
-    // A percent sign that begins no escape.
-    return undefined;
-  }
-}
-
-function parseUrl(text: string): URL | undefined {
-  return URL.canParse(text) ? new URL(text) : undefined;
 }
 
 function tokensOf(settings: SettingsReader, database: Database): TokenConfig {
@@ -222,7 +183,7 @@ function publicKeyOf(settings: SettingsReader): TokenKey | undefined {
 function jwksOf(settings: SettingsReader): TokenKey | undefined {
   const url = settings.given('JWT_JWKS_URL');
   if (url === undefined) return undefined;
-  if (!/^https?:$/.test(parseUrl(url)?.protocol ?? ''))
+  if (!/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : ''))
     settings.refuse('JWT_JWKS_URL', 'must be an http or https URL.');
   return { kind: 'jwks', url };
 }
