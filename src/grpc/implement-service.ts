@@ -19,8 +19,7 @@ interface MethodDefinition<Request, Response> {
 /** A service definition as ts-proto generates it. */
 interface ServiceDefinition {
   readonly fullName: string;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- decode and encode make the type invariant
-  readonly methods: Readonly<Record<string, MethodDefinition<any, any>>>;
+  readonly methods: Readonly<Record<string, MethodDefinition<unknown, unknown>>>;
 }
 
 /** What has to be said of each method of a service: who may call it, and what it does. */
