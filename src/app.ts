@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { v7 as uuidV7 } from 'uuid';
 import { createAuthenticator, type VerificationKey } from './auth/authenticator.js';
 import { rememberTokens } from './auth/token-cache.js';
 import { Closing, GRACE_MS } from './closing.js';
@@ -20,6 +19,7 @@ import { closeHttpServer, startHttpServer } from './http-server.js';
 import { localSecret } from './local-secret.js';
 import { createDocuments } from './openapi/documents.js';
 import { Registry } from './registry/registry.js';
+import { newRouteId } from './route-id.js';
 import { openDatabase } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/schema.js';
@@ -70,7 +70,7 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
 async function startGrpc(
   { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
   { deadlineMs, routeCacheBytes }: Config,
-  { logger, now = Date.now, newId = (msecs) => uuidV7({ msecs }) }: Surroundings,
+  { logger, now = Date.now, newId = newRouteId }: Surroundings,
   closing: Closing,
 ): Promise<{ address: string; pipeline: Pipeline }> {
   const { key, issuer, audience } = tokens;

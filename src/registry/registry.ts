@@ -46,7 +46,7 @@ export class Registry {
     const { store, duplicates, now, newId } = this.#options;
     const { definition, caller, requestId } = accept(command);
     const nowMs = now();
-    const route: Route = { ...definition, id: newId(nowMs), createdAt: new Date(nowMs) };
+    const route: Route = { id: newId(nowMs), ...definition, createdAt: new Date(nowMs) };
     const stored = await store.insert({ route, caller, requestId, shape: shapeOf(definition) }, duplicates);
     switch (stored.outcome) {
       case 'inserted':

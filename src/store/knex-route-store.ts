@@ -14,6 +14,12 @@ interface Insert {
   readonly duplicates: 'allow' | 'reject';
 }
 
+interface Wanted {
+  readonly id: string;
+  /** The same as the database keeps it. */
+  readonly key: Buffer;
+}
+
 /**
  * Routes in a table, on every engine. Concurrent inserts share a commit and concurrent finds a query; each
  * caller is answered when its own is. The caller owns `knex` and ends it.
@@ -22,7 +28,7 @@ export class KnexRouteStore implements RouteStore {
   readonly #rows: RouteRows;
   readonly #knownShapes = new LRUCache<string, true>({ max: MAX_KNOWN_SHAPES });
   readonly #insertJoined = batched((inserts: readonly Insert[]) => this.#insertAll(inserts));
-  readonly #findJoined = batched((ids: readonly string[]) => this.#findAll(ids));
+  readonly #findJoined = batched((wanted: readonly Wanted[]) => this.#findAll(wanted));
 
   constructor(knex: Knex) {
     this.#rows = new RouteRows(knex);
@@ -32,8 +38,9 @@ export class KnexRouteStore implements RouteStore {
     return this.#insertJoined({ entry, duplicates });
   }
 
-  async find(id: string): Promise<Route | undefined> {
-    return encodeId(id) === undefined ? undefined : this.#findJoined(id);
+  find(id: string): Promise<Route | undefined> {
+    const key = encodeId(id);
+    return key === undefined ? Promise.resolve(undefined) : this.#findJoined({ id, key });
   }
 
   async findByRequestId(caller: string, requestId: string): Promise<Route | undefined> {
@@ -50,10 +57,10 @@ export class KnexRouteStore implements RouteStore {
     return this.#rows.ping();
   }
 
-  async #findAll(ids: readonly string[]): Promise<(Route | undefined)[]> {
-    const rows = await this.#rows.withIds(ids.map(encodeId).filter((id) => id !== undefined));
+  async #findAll(wanted: readonly Wanted[]): Promise<(Route | undefined)[]> {
+    const rows = await this.#rows.withIds(wanted.map(({ key }) => key));
     const routes = new Map(rows.map(toRoute).map((route) => [route.id, route]));
-    return ids.map((id) => routes.get(id));
+    return wanted.map(({ id }) => routes.get(id));
   }
 
   /** All in one commit; where an entry stands in the way of that, each by itself. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { NewRoute } from '../registry/route-store.js';
 import type { Route } from '../registry/route.js';
 
@@ -16,6 +16,7 @@ export interface RouteRow {
 
 /** What an insert writes beside the route. */
 export interface NewRouteRow extends RouteRow {
+  readonly id: Buffer;
   readonly caller: Buffer;
   readonly request_id: Buffer | null;
   readonly shape: Buffer | null;
@@ -28,7 +29,9 @@ const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f
 
 /** The 16 bytes of a UUID in canonical lower case; nothing for any other string. */
 export function encodeId(id: string): Buffer | undefined {
-  return CANONICAL_UUID.test(id) ? Buffer.from(id.replaceAll('-', ''), 'hex') : undefined;
+  if (!CANONICAL_UUID.test(id)) return undefined;
+  const hex = id.slice(0, 8) + id.slice(9, 13) + id.slice(14, 18) + id.slice(19, 23) + id.slice(24);
+  return Buffer.from(hex, 'hex');
 }
 
 /** The canonical form of the 16 bytes of a UUID. */
@@ -39,7 +42,7 @@ export function decodeId(bytes: Buffer | ArrayBuffer): string {
 
 /** The 32 bytes by which an index knows a shape of any length. */
 export function hashShape(shape: string): Buffer {
-  return createHash('sha256').update(shape).digest();
+  return Buffer.from(hash('sha256', shape), 'hex');
 }
 
 /** @throws Error when the id is no UUID in canonical lower case */

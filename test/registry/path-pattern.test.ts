@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkPath } from '../../src/registry/path-pattern.js';
 
@@ -105,6 +106,16 @@ describe('an invalid path pattern', () => {
         'Has the parameter ":id.json". A parameter is ":" and a name of ASCII letters, digits and "_" that does not begin with a digit.',
       ],
     ],
+    [
+      'a blank after as many segments as fit',
+      `${'/a'.repeat(1023)} `,
+      ['Has the character " ", which RFC 3986 does not allow in a path. Percent-encode it.'],
+    ],
+    [
+      'a letter beyond ASCII after as many dots as fit',
+      `/${'.'.repeat(2046)}é`,
+      ['Has the character "é", which RFC 3986 does not allow in a path. Percent-encode it.'],
+    ],
     ['a name twice', '/:id/x/:id', ['Has the parameter ":id" more than once. Each name may occur once.']],
   ])('%s is named', (_, path, problems) => {
     expect(checkPath(path)).toEqual(problems);
@@ -112,5 +123,39 @@ describe('an invalid path pattern', () => {
 
   it('has all its problems named at once', () => {
     expect(checkPath('a b//../:1/:id/:id')).toHaveLength(6);
+  });
+});
+
+/** The rule as the contract words it, sentence by sentence. */
+function isPathPattern(path: string): boolean {
+  const segments = path.split('/').slice(1);
+  const parameters = segments.filter((segment) => segment.startsWith(':'));
+  const characters = Array.from(path.replaceAll(/%[0-9A-Fa-f]{2}/g, 'x'));
+  const allowed = "ABCXYZabcxyz0123456789-._~!$&'()*+,;=:@/";
+  return (
+    path.startsWith('/') &&
+    characters.every((character) => allowed.includes(character)) &&
+    !segments.slice(0, -1).includes('') &&
+    !segments.some((segment) => segment === '.' || segment === '..') &&
+    parameters.every((parameter) => /^:[A-Za-z_][A-Za-z0-9_]*$/.test(parameter)) &&
+    new Set(parameters).size === parameters.length
+  );
+}
+
+describe('a path pattern of any pieces', () => {
+  const piece = fc.constantFrom(
+    ...['/', '/', '/', ':', ':a', ':a', '/:b', ':9', 'a', 'Z', '_', '.', '..', '%4f', '%', '%4', '%zz'],
+    ...['~', '*', '@', '?', '#', ' ', '\\', '\n', '\0', 'é', '😀', '\ud800'],
+  );
+
+  it('has no problem if it keeps the rule, and has one if not', () => {
+    fc.assert(
+      fc.property(fc.array(piece, { minLength: 1, maxLength: 10 }), (pieces) => {
+        const path = pieces.join('');
+        expect(checkPath(path).length === 0).toBe(isPathPattern(path));
+        expect(checkPath(`/${path}`).length === 0).toBe(isPathPattern(`/${path}`));
+      }),
+      { numRuns: 3_000 },
+    );
   });
 });

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkDefinition, type RouteDefinition, sameDefinition, shapeOf } from '../../src/registry/route.js';
 
@@ -45,6 +46,12 @@ describe('an invalid definition', () => {
     ['a handler of 256 characters that take four bytes each', { handler: '😀'.repeat(256) }, ['handler']],
     ['a NUL', { handler: 'a\0b' }, ['handler']],
     ['a control character of the upper range', { handler: 'a\u0085b' }, ['handler']],
+    [
+      'a control character after as many blanks as fit',
+      { handler: `h${' '.repeat(253)}\u007f` },
+      ['handler'],
+    ],
+    ['blanks behind, as many as fit', { handler: `h${' '.repeat(254)}` }, ['handler']],
     ['a lone surrogate', { handler: 'a\ud800b' }, ['handler']],
     ['a blank before', { handler: ' h' }, ['handler']],
     ['a blank behind', { middleware: ['h '] }, ['middleware[0]']],
@@ -78,6 +85,66 @@ describe('an invalid definition', () => {
     const [violation] = checkDefinition({ ...VALID, handler: `\u0007\u202e${'x'.repeat(60)}` });
     expect(violation?.description).toBe(
       `Is "\\u0007\\u202e${'x'.repeat(38)}…". Control characters are not allowed.`,
+    );
+  });
+});
+
+/** The rule for names as the contract words it, sentence by sentence. */
+function isName(name: string): boolean {
+  const codePoints = Array.from(name, (character) => Number(character.codePointAt(0)));
+  return (
+    codePoints.length >= 1 &&
+    codePoints.length <= 255 &&
+    !codePoints.some((code) => code < 0x20 || (code >= 0x7f && code <= 0x9f)) &&
+    !codePoints.some((code) => code >= 0xd800 && code <= 0xdfff) &&
+    name.trim() === name
+  );
+}
+
+describe('any text', () => {
+  const piece = fc.constantFrom(
+    ...[
+      'a',
+      'é',
+      '😀',
+      ' ',
+      '\t',
+      '\u00a0',
+      '\ufeff',
+      '\u2028',
+      '\u200b',
+      '\u007f',
+      '\u0085',
+      '\u00a1',
+      '\0',
+    ],
+    ...['\ud83d', '\ude00', 'x'.repeat(253), '😀'.repeat(127), '😀'.repeat(254)],
+  );
+
+  it('is a handler or middleware name if it keeps the rule, and is named if not', () => {
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 5 }), (pieces) => {
+        const name = pieces.join('');
+        expect(fieldsOf({ handler: name }).length === 0).toBe(isName(name));
+        expect(fieldsOf({ middleware: [name] }).length === 0).toBe(isName(name));
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('is a method if it is a token of at most 32 characters, and is named if not', () => {
+    const token = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    const character = fc.oneof(
+      { weight: 9, arbitrary: fc.constantFrom(...Array.from(token)) },
+      fc.constantFrom('(', ')', '/', ':', '@', ' ', '\n', '\u007f', 'é', '😀'),
+    );
+    fc.assert(
+      fc.property(fc.array(character, { maxLength: 34 }), (characters) => {
+        const isToken = characters.every((each) => token.includes(each));
+        const isMethod = isToken && characters.length >= 1 && characters.length <= 32;
+        expect(fieldsOf({ method: characters.join('') }).length === 0).toBe(isMethod);
+      }),
+      { numRuns: 3_000 },
     );
   });
 });

@@ -74,6 +74,10 @@ describe.each(engines)('the store on $name', (engine) => {
       'quotes, backslashes and line separators',
       { handler: `'"\\%_\u2028;--`, middleware: ['\\', '"', "'", '\\n'] },
     ],
+    [
+      'what a statement holds places open with',
+      { path: '/:a/??', handler: '? ?? \\? :a $1 @a', middleware: ['?', '??', ':b'] },
+    ],
     ['composed and decomposed letters, which stay apart', { handler: '\u00e9', middleware: ['e\u0301'] }],
     ['blanks within', { handler: 'a  b', middleware: ['a b'] }],
     ['the first millisecond of a second', { createdAt: new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 0)) }],
@@ -135,11 +139,15 @@ describe.each(engines)('the store on $name', (engine) => {
     });
   });
 
-  it('finds a route by its caller and request id', async () => {
-    const entry = entryOf({}, { caller: 'müller@example', requestId: 'find-me' });
+  it.each([
+    ['plain', 'you'],
+    ['beyond ASCII', 'müller@example'],
+    ['with signs of SQL', `o'b"r\\ie?n\0--`],
+  ])('finds a route by its caller and request id: a caller that is %s', async (_, caller) => {
+    const entry = entryOf({}, { caller, requestId: `find'me?` });
     await store.insert(entry, 'allow');
-    await expect(otherStore.findByRequestId('müller@example', 'find-me')).resolves.toEqual(entry.route);
-    await expect(otherStore.findByRequestId('müller@example', 'find-you')).resolves.toBeUndefined();
+    await expect(otherStore.findByRequestId(caller, `find'me?`)).resolves.toEqual(entry.route);
+    await expect(otherStore.findByRequestId(caller, 'find-you')).resolves.toBeUndefined();
   });
 
   it('stores many routes without request id for one caller', async () => {
