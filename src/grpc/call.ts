@@ -1,5 +1,12 @@
 import type { Metadata, status } from '@grpc/grpc-js';
 
+/** Whether the caller of a call has gone: given up, or lost its connection. */
+export interface Cancellation {
+  readonly cancelled: boolean;
+  /** Calls the listener when the caller goes. It may also be called when the call has been answered. */
+  onCancelled(listener: () => void): void;
+}
+
 /** A unary gRPC call, whoever took it in: grpc-js from a socket, or the gateway of the same process. */
 export interface Call {
   /** The method's path: `/package.Service/Method`. */
@@ -9,8 +16,7 @@ export interface Call {
   readonly metadata: Metadata;
   /** When the caller stops waiting, in milliseconds since the epoch; `Infinity` if it did not say. */
   readonly deadline: number;
-  /** Aborted when the caller has gone. */
-  readonly signal: AbortSignal;
+  readonly cancellation: Cancellation;
 }
 
 /** How a call ended. */

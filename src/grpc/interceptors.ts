@@ -2,7 +2,7 @@ import { status } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
 import type { AuthResult } from '../auth/auth-result.js';
 import type { Authenticator } from '../auth/authenticator.js';
-import type { Reply } from './call.js';
+import type { Cancellation, Reply } from './call.js';
 import { failureReply } from './failure-reply.js';
 import {
   CallError,
@@ -45,15 +45,15 @@ export function createInterceptors(options: InterceptorOptions): Interceptor[] {
     limitingTime(options),
     // Before the message is looked at: a stranger learns nothing about it.
     guarding(options),
+    // After the guard, whose verdict is all that such a call asks for.
+    endingAfterGuard,
     // After the guard, so that a stranger's message is not even measured.
     limitingSize,
   ];
 }
 
 function logging({ logger, now }: InterceptorOptions): Interceptor {
-  return async (context, next) => {
-    const started = now();
-    const reply = await next();
+  function log(context: CallContext, started: number, reply: Reply): Reply {
     const entry = {
       requestId: context.requestId,
       method: context.call.path,
@@ -63,58 +63,76 @@ function logging({ logger, now }: InterceptorOptions): Interceptor {
     if (reply.code === status.OK) logger.debug(entry, 'call answered');
     else logger.info({ ...entry, reason: context.reason }, 'call refused');
     return reply;
+  }
+  return (context, next) => {
+    const started = now();
+    const reply = next();
+    if (reply instanceof Promise) return reply.then((later) => log(context, started, later));
+    return log(context, started, reply);
   };
 }
 
 function sealing({ logger }: InterceptorOptions): Interceptor {
-  return async (context, next) => {
+  function seal(context: CallContext, error: unknown): Reply {
+    const { requestId } = context;
+    const failure = toFailure(error);
+    context.reason = failure.reason;
+    if (failure.cause !== undefined) {
+      const level = LEVELS[CODES[failure.reason]] ?? 'debug';
+      logger[level]({ requestId, reason: failure.reason, err: failure.cause }, failure.message);
+    }
+    return failureReply(failure, requestId);
+  }
+  return (context, next) => {
     try {
-      return await next();
+      const reply = next();
+      if (reply instanceof Promise) return reply.catch((error: unknown) => seal(context, error));
+      return reply;
     } catch (error) {
-      const { requestId } = context;
-      const failure = toFailure(error);
-      context.reason = failure.reason;
-      if (failure.cause !== undefined) {
-        const level = LEVELS[CODES[failure.reason]] ?? 'debug';
-        logger[level]({ requestId, reason: failure.reason, err: failure.cause }, failure.message);
-      }
-      return failureReply(failure, requestId);
+      return seal(context, error);
     }
   };
 }
 
 function limitingTime({ deadlineMs, now }: InterceptorOptions): Interceptor {
-  return async ({ call }, next) => {
-    const leftMs = Math.min(call.deadline - now(), deadlineMs);
+  return ({ call }, next) => {
+    const { deadline, cancellation } = call;
+    const leftMs = Math.min(deadline - now(), deadlineMs);
     if (leftMs <= 0) throw deadlineExceeded();
-    if (call.signal.aborted) throw cancelled();
-    return new Promise<Reply>((resolve, reject) => {
-      const onAbort = (): void => {
-        reject(cancelled());
-      };
-      const timer = setTimeout(() => {
-        reject(deadlineExceeded());
-      }, leftMs);
-      call.signal.addEventListener('abort', onAbort, { once: true });
-      next()
-        .then(resolve, reject)
-        .finally(() => {
-          clearTimeout(timer);
-          call.signal.removeEventListener('abort', onAbort);
-        });
-    });
+    if (cancellation.cancelled) throw cancelled();
+    const reply = next();
+    return reply instanceof Promise ? within(leftMs, cancellation, reply) : reply;
   };
 }
 
+/** The reply, unless its time passes or its caller goes before it is there. */
+function within(leftMs: number, cancellation: Cancellation, reply: Promise<Reply>): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    let pending = true;
+    const timer = setTimeout(() => {
+      reject(deadlineExceeded());
+    }, leftMs);
+    cancellation.onCancelled(() => {
+      if (pending) reject(cancelled());
+    });
+    reply.then(resolve, reject).finally(() => {
+      pending = false;
+      clearTimeout(timer);
+    });
+  });
+}
+
 function guarding({ authenticator }: InterceptorOptions): Interceptor {
-  return async (context, next) => {
-    const { method, call, requestId } = context;
-    if (method === undefined) return next();
-    if (method.access !== 'public') {
-      const result = await authenticator.authenticate(call.metadata.get('authorization').map(String));
-      context.caller = permit(result, method.access?.scope);
-    }
-    return call.metadata.get(GUARD_ONLY_KEY).length > 0 ? okReply(requestId, EMPTY) : next();
+  return (context, next) => {
+    const { method, call } = context;
+    if (method === undefined || method.access === 'public') return next();
+    const scope = method.access?.scope;
+    const admit = (result: AuthResult): Reply | Promise<Reply> => {
+      context.caller = permit(result, scope);
+      return next();
+    };
+    const result = authenticator.authenticate(call.metadata.get('authorization').map(String));
+    return result instanceof Promise ? result.then(admit) : admit(result);
   };
 }
 
@@ -125,6 +143,11 @@ function permit(result: AuthResult, scope: string | undefined): CallContext['cal
   if (result.caller.scopes.has(scope)) return result.caller;
   throw new CallError('SCOPE_MISSING', `The token lacks the scope ${scope}.`, { metadata: { scope } });
 }
+
+const endingAfterGuard: Interceptor = ({ method, call, requestId }, next) => {
+  const ends = method !== undefined && call.metadata.get(GUARD_ONLY_KEY).length > 0;
+  return ends ? okReply(requestId, EMPTY) : next();
+};
 
 const limitingSize: Interceptor = ({ call }, next) => {
   if (call.message.length <= MESSAGE_MAX_BYTES) return next();

@@ -17,5 +17,5 @@ export interface Method {
   readonly path: string;
   /** Without it, every call is refused. */
   readonly access: Access | undefined;
-  run(message: Uint8Array, context: HandlerContext): Promise<Uint8Array>;
+  run(message: Uint8Array, context: HandlerContext): Uint8Array | Promise<Uint8Array>;
 }

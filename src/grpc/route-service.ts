@@ -48,8 +48,8 @@ function idempotencyKeys(metadata: Metadata): string[] {
   return metadata.get(IDEMPOTENCY_KEY).map(String);
 }
 
-function toMessage(route: Route): RouteMessage {
-  return { ...route, middleware: [...route.middleware] };
+function toMessage({ id, method, path, middleware, handler, createdAt }: Route): RouteMessage {
+  return { id, method, path, middleware: [...middleware], handler, createdAt };
 }
 
 function toUnstoredMessage(definition: RouteDefinition): RouteMessage {

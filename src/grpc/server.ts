@@ -1,21 +1,15 @@
-import { type handleBidiStreamingCall, type handleUnaryCall, type Server, status } from '@grpc/grpc-js';
+import type { Server } from '@grpc/grpc-js';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
-import { completeFrameworkStatus } from './framework-status.js';
 import type { Health } from './health.js';
 import type { Method } from './method.js';
 import type { Pipeline } from './pipeline.js';
 import { addReflectionTo } from './reflection.js';
-import { StrictServer, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
+import { answerCalls } from './server-call.js';
+import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';
 
 /** The services that health and reflection tell of. */
 export const HEALTH_SERVICE = 'grpc.health.v1.Health';
 export const ROUTE_SERVICE = RouteServiceDefinition.fullName;
-
-/**
- * How much later than the pipeline grpc-js ends a call, in milliseconds: it only has to end those whose message
- * never comes to its end, which the pipeline does not see.
- */
-const HANDOVER_MS = 500;
 
 /** What a server is made of. */
 export interface GrpcServerOptions {
@@ -40,17 +34,14 @@ export interface GrpcServer {
 /** Starts the server. @throws Error when the address can not be had */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
   const { address, methods, pipeline, health, reflection, deadlineMs } = options;
-  const interceptors = [completeFrameworkStatus(pipeline)];
+  const paths = new Set(methods.map(({ path }) => path));
+  const interceptors = [answerCalls({ pipeline, paths, deadlineMs })];
   const server = new StrictServer({ 'grpc.enable_channelz': 0, interceptors });
-  for (const { path } of methods) server.register(path, unary(path, pipeline), identity, identity, 'unary');
-  server.register(UNKNOWN_METHOD, unknown(pipeline), identity, identity, 'bidi');
+  for (const path of paths) server.register(path, unreachable, sent, received, 'unary');
+  server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');
   health.addWatchTo(server);
   if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);
-  const port = await server.listen(
-    address,
-    deadlineMs + HANDOVER_MS,
-    new Set(methods.map(({ path }) => path)),
-  );
+  const port = await server.listen(address);
   return {
     address: address.startsWith('unix:') ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
@@ -61,47 +52,17 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
 }
 
 /** The messages stay bytes here: the pipeline decodes them, after the guard. */
-function identity(bytes: Buffer): Buffer {
+function received(bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** The one place where a call of grpc-js becomes ours and its reply grpc-js's. */
-function unary(path: string, pipeline: Pipeline): handleUnaryCall<Buffer, Buffer> {
-  return (call, callback) => {
-    const gone = new AbortController();
-    let answered = false;
-    // grpc-js says so at the end of every call.
-    call.on('cancelled', () => {
-      if (!answered) gone.abort();
-    });
-    const deadline = Number(call.getDeadline());
-    void pipeline({
-      path,
-      message: call.request,
-      metadata: call.metadata,
-      deadline,
-      signal: gone.signal,
-    }).then(({ code, details, message, trailers }) => {
-      answered = true;
-      if (code === status.OK) callback(null, Buffer.from(message ?? []), trailers);
-      else callback({ code, details, metadata: trailers });
-    });
-  };
+function sent({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length);
 }
 
-/** Whatever kind of method the caller meant, it is told at once that there is none. */
-function unknown(pipeline: Pipeline): handleBidiStreamingCall<Buffer, Buffer> {
-  return (call) => {
-    const path = String(call.metadata.get(UNKNOWN_PATH_KEY)[0]);
-    const signal = new AbortController().signal;
-    void pipeline({
-      path,
-      message: Buffer.alloc(0),
-      metadata: call.metadata,
-      deadline: Infinity,
-      signal,
-    }).then(({ code, details, trailers }) => call.emit('error', { code, details, metadata: trailers }));
-  };
+/** Stands for the handler of a method whose calls the pipeline takes before they get here. */
+function unreachable(): never {
+  throw new Error('The pipeline left a call to grpc-js.');
 }
 
 function shutDown(server: Server, graceMs: number): Promise<void> {

@@ -31,11 +31,9 @@ export class StrictServer extends Server {
   /**
    * Listens without TLS and returns the port.
    *
-   * @param limitMs longest time of a call, from its first byte on
-   * @param limited the paths of the methods for which that holds
    * @throws Error when the address can not be had
    */
-  async listen(address: string, limitMs: number, limited: ReadonlySet<string>): Promise<number> {
+  async listen(address: string): Promise<number> {
     if (address.startsWith('unix:')) await removeDeadSocket(address.slice('unix:'.length));
     const port = await new Promise<number>((resolve, reject) => {
       this.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
@@ -47,10 +45,10 @@ export class StrictServer extends Server {
     const methods = Reflect.get(this, 'handlers') as ReadonlyMap<string, unknown>;
     const listeners = Reflect.get(this, 'http2Servers') as ReadonlyMap<Http2Server, unknown>;
     for (const listener of listeners.keys()) {
-      listener.prependListener('stream', (...[, headers, , rawHeaders]: StreamEvent) => {
+      listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
+        stream.once('close', forgetListeners);
         correct(headers, rawHeaders, methods);
-        const limit = limited.has(String(headers[':path'])) ? limitMs : undefined;
-        limitTimeout(headers, limit);
+        correctTimeout(headers);
       });
     }
     return port;
@@ -65,6 +63,14 @@ type StreamEvent = [
   rawHeaders: string[],
 ];
 
+/**
+ * Frees what the listeners of a closed stream hold, the whole call. V8's quick collections can not: they keep
+ * everything that Node's own part of a stream leads to, which then lives on until a slow one.
+ */
+function forgetListeners(this: ServerHttp2Stream): void {
+  this.removeAllListeners();
+}
+
 function correct(
   headers: IncomingHttpHeaders,
   rawHeaders: readonly string[],
@@ -75,18 +81,17 @@ function correct(
     headers[':path'] = UNKNOWN_METHOD;
     headers[UNKNOWN_PATH_KEY] = path;
   }
+  if (rawHeaders.indexOf('authorization') === rawHeaders.lastIndexOf('authorization')) return;
   const given = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1] === 'authorization');
-  if (given.length > 1) headers.authorization = given.join(', ');
+  headers.authorization = given.join(', ');
 }
 
-/** @param limitMs what a timeout may not exceed, and the timeout of a call that has none; default: no such limit */
-function limitTimeout(headers: IncomingHttpHeaders, limitMs?: number): void {
-  const given = headers['grpc-timeout'] ?? (limitMs === undefined ? undefined : `${limitMs}m`);
+function correctTimeout(headers: IncomingHttpHeaders): void {
+  const given = headers['grpc-timeout'];
   if (given === undefined) return;
   const [, digits, unit = ''] = TIMEOUT.exec(String(given)) ?? [];
-  const most = limitMs ?? LONGEST_MS;
   if (digits === undefined) headers['grpc-timeout'] = 'none';
-  else headers['grpc-timeout'] = Number(digits) * (UNIT_MS[unit] ?? 0) > most ? `${most}m` : String(given);
+  else if (Number(digits) * (UNIT_MS[unit] ?? 0) > LONGEST_MS) headers['grpc-timeout'] = `${LONGEST_MS}m`;
 }
 
 /** A process that was killed leaves its socket behind; one on which nobody listens is in the way. */

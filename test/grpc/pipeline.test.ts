@@ -2,16 +2,16 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import type { Call } from '../../src/grpc/call.js';
+import type { Call, Reply } from '../../src/grpc/call.js';
 import { createInterceptors } from '../../src/grpc/interceptors.js';
 import type { Method } from '../../src/grpc/method.js';
 import { createPipeline, type Pipeline } from '../../src/grpc/pipeline.js';
 import { RegistryError } from '../../src/registry/errors.js';
+import { Caller } from '../support/caller.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 const PATH = '/test.Service/Method';
 const ANSWER = new Uint8Array([1, 2, 3]);
-const never = new AbortController().signal;
 
 const authenticator: Authenticator = {
   authenticate: ([value]) =>
@@ -20,7 +20,17 @@ const authenticator: Authenticator = {
       : { ok: true, caller: { subject: value, scopes: new Set(['s']) }, expiresAtMs: 0 },
 };
 
-function pipelineOf(method: Partial<Method>, lines: string[] = [], deadlineMs = 60_000): Pipeline {
+/** A pipeline whose replies can be awaited, whether they are there at once or not. */
+function pipelineOf(
+  method: Partial<Method>,
+  lines: string[] = [],
+  deadlineMs = 60_000,
+): (call: Call) => Promise<Reply> {
+  const pipeline = directly(method, lines, deadlineMs);
+  return async (call) => pipeline(call);
+}
+
+function directly(method: Partial<Method>, lines: string[] = [], deadlineMs = 60_000): Pipeline {
   const logger = pino({ level: 'debug' }, { write: (line) => lines.push(line) });
   const whole: Method = { path: PATH, access: { scope: 's' }, run: () => Promise.resolve(ANSWER), ...method };
   return createPipeline([whole], createInterceptors({ authenticator, deadlineMs, now: Date.now, logger }));
@@ -30,7 +40,8 @@ function callOf(change: Partial<Call> & { readonly keys?: Readonly<Record<string
   const metadata = new Metadata();
   for (const [key, value] of Object.entries({ authorization: 'me', ...change.keys }))
     metadata.set(key, value);
-  return { path: PATH, message: new Uint8Array(), metadata, deadline: Infinity, signal: never, ...change };
+  const cancellation = new Caller();
+  return { path: PATH, message: new Uint8Array(), metadata, deadline: Infinity, cancellation, ...change };
 }
 
 describe('a call', () => {
@@ -38,6 +49,18 @@ describe('a call', () => {
     const reply = await pipelineOf({})(callOf({ keys: { 'x-request-id': 'my-name' } }));
     expect(reply).toMatchObject({ code: status.OK, details: '', message: ANSWER });
     expect(reply.trailers.get('x-request-id')).toEqual(['my-name']);
+  });
+
+  it('is answered at once by a method that need not wait', () => {
+    const run = (): Uint8Array => ANSWER;
+    expect(directly({ run })(callOf())).toMatchObject({ code: status.OK, message: ANSWER });
+  });
+
+  it('fails at once where nothing had to be waited for', () => {
+    const run = (): never => {
+      throw new RegistryError('ROUTE_NOT_FOUND', 'No.');
+    };
+    expect(directly({ run })(callOf())).toMatchObject({ code: status.NOT_FOUND, details: 'No.' });
   });
 
   it.each([
@@ -176,9 +199,9 @@ describe('the time of a call', () => {
   });
 
   it('ends when the caller goes', async () => {
-    const gone = new AbortController();
-    const reply = pipelineOf(slow)(callOf({ signal: gone.signal }));
-    gone.abort();
+    const caller = new Caller();
+    const reply = pipelineOf(slow)(callOf({ cancellation: caller }));
+    caller.go();
     await expect(reply).resolves.toMatchObject({
       code: status.CANCELLED,
       details: 'The caller cancelled the call.',
@@ -186,7 +209,7 @@ describe('the time of a call', () => {
   });
 
   it('has ended for a caller who is gone already', async () => {
-    await expect(pipelineOf(slow)(callOf({ signal: AbortSignal.abort() }))).resolves.toMatchObject({
+    await expect(pipelineOf(slow)(callOf({ cancellation: new Caller().go() }))).resolves.toMatchObject({
       code: status.CANCELLED,
     });
   });

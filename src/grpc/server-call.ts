@@ -1,0 +1,146 @@
+import {
+  Metadata,
+  type ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+  status,
+} from '@grpc/grpc-js';
+import type { Cancellation, Reply } from './call.js';
+import { completeReply, completeStatuses } from './framework-status.js';
+import type { Pipeline } from './pipeline.js';
+import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
+
+/** Which calls the pipeline answers, and how long they take at most. */
+export interface AnsweredCalls {
+  readonly pipeline: Pipeline;
+  /** The paths of the unary methods that the pipeline knows. */
+  readonly paths: ReadonlySet<string>;
+  /** Longest time of one call, in milliseconds, from its first byte on. */
+  readonly deadlineMs: number;
+}
+
+/**
+ * Lets the pipeline answer the calls of its own methods, and of those that nobody knows, as soon as grpc-js has
+ * read them. The handlers of grpc-js are for the other methods.
+ */
+export function answerCalls(answered: AnsweredCalls): ServerInterceptor {
+  return ({ path }, innermost) => {
+    if (path !== UNKNOWN_METHOD && !answered.paths.has(path)) {
+      return completeStatuses(path, innermost, answered.pipeline);
+    }
+    const call = new ServerCall(path, innermost, answered);
+    const start = innermost.start.bind(innermost);
+    innermost.start = () => {
+      start(call);
+    };
+    // What grpc-js ends by itself, it ends here, below every interceptor.
+    innermost.sendStatus = ({ code }) => {
+      call.endBy(code);
+    };
+    // grpc-js asks for no more than the interface, though its type names the class.
+    return innermost as unknown as ServerInterceptingCall;
+  };
+}
+
+type SentStatus = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** The one place where a call of grpc-js becomes ours and its reply grpc-js's. */
+class ServerCall implements Cancellation {
+  cancelled = false;
+  readonly #path: string;
+  readonly #innermost: ServerInterceptingCallInterface;
+  readonly #sendStatus: (status: SentStatus) => void;
+  readonly #pipeline: Pipeline;
+  readonly #limit: number;
+  /** Ends a call whose message never comes to its end, which the pipeline does not see. */
+  readonly #timer: NodeJS.Timeout;
+  #metadata = new Metadata();
+  #message: Buffer | undefined;
+  #failed = false;
+  #ended = false;
+  #tell: (() => void) | undefined;
+
+  constructor(
+    path: string,
+    innermost: ServerInterceptingCallInterface,
+    { pipeline, deadlineMs }: AnsweredCalls,
+  ) {
+    this.#path = path;
+    this.#innermost = innermost;
+    this.#sendStatus = innermost.sendStatus.bind(innermost);
+    this.#pipeline = pipeline;
+    this.#limit = Date.now() + deadlineMs;
+    this.#timer = setTimeout(() => {
+      this.endBy(status.DEADLINE_EXCEEDED);
+    }, deadlineMs);
+  }
+
+  onCancelled(listener: () => void): void {
+    this.#tell = listener;
+  }
+
+  onReceiveMetadata(metadata: Metadata): void {
+    this.#metadata = metadata;
+    // Whatever kind of method the caller meant, it is told at once that there is none.
+    if (this.#path === UNKNOWN_METHOD) this.#run(String(metadata.get(UNKNOWN_PATH_KEY)[0]), NO_BYTES);
+    else this.#innermost.startRead();
+  }
+
+  onReceiveMessage(message: Buffer): void {
+    if (this.#message === undefined) {
+      this.#message = message;
+      this.#innermost.startRead();
+    } else {
+      this.endBy(status.UNIMPLEMENTED);
+    }
+  }
+
+  onReceiveHalfClose(): void {
+    if (this.#message === undefined) this.endBy(status.UNIMPLEMENTED);
+    else this.#run(this.#path, this.#message);
+  }
+
+  /** grpc-js says so at the end of every call. */
+  onCancel(): void {
+    clearTimeout(this.#timer);
+    this.cancelled = true;
+    this.#tell?.();
+  }
+
+  /** Ends the call as grpc-js would, with the reply that the pipeline has for the same failure. */
+  endBy(code: status): void {
+    // Every further piece of an unreadable message fails again.
+    if (this.#failed) return;
+    this.#failed = true;
+    this.#end(completeReply(code, this.#path, this.#metadata, this.#pipeline));
+  }
+
+  #run(path: string, message: Buffer): void {
+    clearTimeout(this.#timer);
+    const deadline = Math.min(Number(this.#innermost.getDeadline()), this.#limit);
+    this.#end(this.#pipeline({ path, message, metadata: this.#metadata, deadline, cancellation: this }));
+  }
+
+  #end(reply: Reply | Promise<Reply>): void {
+    if (!(reply instanceof Promise)) this.#send(reply);
+    else {
+      void reply.then((later) => {
+        this.#send(later);
+      });
+    }
+  }
+
+  #send({ code, details, message, trailers }: Reply): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    // Not waiting for the message to be written lets the trailers leave with it.
+    if (message !== undefined) this.#innermost.sendMessage(message, ignore);
+    this.#sendStatus({ code, details, metadata: trailers });
+  }
+}
+
+function ignore(): void {
+  return undefined;
+}

@@ -1,0 +1,17 @@
+import type { Cancellation } from '../../src/grpc/call.js';
+
+/** Somebody who waits for an answer until told to go. */
+export class Caller implements Cancellation {
+  cancelled = false;
+  readonly #listeners: (() => void)[] = [];
+
+  onCancelled(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  go(): this {
+    this.cancelled = true;
+    for (const listener of this.#listeners) listener();
+    return this;
+  }
+}
