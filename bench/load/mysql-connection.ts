@@ -21,7 +21,7 @@ export async function mysqlCall({ target, operation }: Load): Promise<Call> {
     const row = toRow({ route: { ...route, id: v7() }, ...rest });
     await connection.execute(
       INSERT,
-      COLUMNS.map((column) => row[column] as Buffer | string | number | null),
+      COLUMNS.map((column) => row[column]),
     );
   };
 }

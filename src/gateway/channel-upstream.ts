@@ -1,4 +1,7 @@
-import { Client, Metadata, credentials, status, type StatusObject } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
+import { ChannelCall } from './channel-call.js';
+import { Channel } from './channel.js';
+import { failedReply } from './grpc-status.js';
 import type { UnaryCall, UnaryReply, Upstream } from './upstream.js';
 
 /** An upstream that is reached over a channel of its own. */
@@ -11,69 +14,22 @@ export interface ChannelUpstream extends Upstream {
  * Opens a channel without TLS to a gRPC server. It connects with the first call, and again after a
  * connection was lost. Calls are never repeated: only the caller knows whether that is safe.
  *
- * @param address `host:port` or `unix:/path`, as grpc-js takes it.
+ * @param address `host:port`, where the host may be an IPv6 address in brackets, or `unix:/path`.
  */
 export function channelUpstream(address: string): ChannelUpstream {
-  const client = new Client(address, credentials.createInsecure(), {
-    // A proxy in the environment is meant for traffic to elsewhere.
-    'grpc.enable_http_proxy': 0,
-    'grpc.enable_channelz': 0,
-    'grpc.enable_retries': 0,
-    'grpc.initial_reconnect_backoff_ms': 100,
-    'grpc.max_reconnect_backoff_ms': 1000,
-  });
+  const channel = new Channel(address);
   return {
-    unary: (call) => unary(client, call),
+    unary: (call) => unary(channel, call),
     close: () => {
-      client.close();
+      channel.close();
     },
   };
 }
 
-function unary(
-  client: Client,
-  { path, message, metadata, deadline, signal }: UnaryCall,
-): Promise<UnaryReply> {
+function unary(channel: Channel, call: UnaryCall): UnaryReply | Promise<UnaryReply> {
+  if (call.cancellation.cancelled) return failedReply(status.CANCELLED, 'The caller has gone.');
+  if (call.deadline <= Date.now()) return failedReply(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
   return new Promise((resolve) => {
-    try {
-      let response: Buffer | undefined;
-      const call = client.makeUnaryRequest(
-        path,
-        toBuffer,
-        asIs,
-        message,
-        metadata,
-        { deadline },
-        (_, value) => {
-          response = value;
-        },
-      );
-      const cancel = (): void => {
-        call.cancel();
-      };
-      call.once('status', (ended: StatusObject) => {
-        signal.removeEventListener('abort', cancel);
-        resolve(replyOf(ended, response));
-      });
-      signal.addEventListener('abort', cancel);
-      if (signal.aborted) cancel();
-    } catch (error) {
-      // grpc-js throws on a channel that is closed.
-      resolve({ code: status.UNAVAILABLE, details: String(error), trailers: new Metadata() });
-    }
+    new ChannelCall(call, channel, resolve);
   });
-}
-
-function replyOf({ code, details, metadata }: StatusObject, message: Buffer | undefined): UnaryReply {
-  if (code !== status.OK) return { code, details, trailers: metadata };
-  if (message !== undefined) return { code, details: '', message, trailers: metadata };
-  return { code: status.INTERNAL, details: 'The server sent no message.', trailers: metadata };
-}
-
-function toBuffer(message: Uint8Array): Buffer {
-  return Buffer.from(message.buffer, message.byteOffset, message.byteLength);
-}
-
-function asIs(message: Buffer): Buffer {
-  return message;
 }

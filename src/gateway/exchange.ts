@@ -1,26 +1,29 @@
 import type { Request, Response } from 'express';
+import type { Cancellation } from './upstream.js';
 
 /** A request that is being answered. */
-export class Exchange {
+export class Exchange implements Cancellation {
   readonly request: Request;
   readonly response: Response;
   readonly requestId: string;
+  /** When it came, in milliseconds since the epoch. */
+  readonly started: number;
   /** The HTTP method. */
   readonly verb: string;
-  readonly #gone = new AbortController();
-
-  constructor(request: Request, response: Response, requestId: string) {
+  constructor(request: Request, response: Response, requestId: string, started: number) {
     this.request = request;
     this.response = response;
     this.requestId = requestId;
+    this.started = started;
     this.verb = request.method;
-    response.once('close', () => {
-      if (!response.writableFinished) this.#gone.abort();
-    });
   }
 
-  /** Aborted when the caller has gone before the answer was written. */
-  get signal(): AbortSignal {
-    return this.#gone.signal;
+  /** Whether the caller has gone before the answer was written. */
+  get cancelled(): boolean {
+    return this.response.closed && !this.response.writableFinished;
+  }
+
+  onCancelled(listener: () => void): void {
+    this.response.once('close', listener);
   }
 }

@@ -88,24 +88,40 @@ export function createGateway(options: GatewayOptions): Gateway {
   const transcoder = new Transcoder({ contract, upstream, errors, basePath, deadlineMs, cacheBytes, now });
   const latest = new WeakMap<Duplex, Response>();
 
+  const failed = (error: unknown, { requestId }: Exchange): Reply =>
+    errors.ofFailure(error instanceof Failure ? error : internal(error), requestId);
+  const finish = (exchange: Exchange, reply: Reply): void => {
+    const { requestId, verb, started, response } = exchange;
+    const line = { requestId, method: verb, ms: now() - started };
+    if (exchange.cancelled) {
+      log.info(line, 'caller gone');
+      return;
+    }
+    writeReply(response, reply, requestId);
+    if (reply.cause !== undefined) log.error({ requestId, err: reply.cause }, 'request failed');
+    log[reply.status < 400 ? 'debug' : 'info']({ ...line, status: reply.status }, 'request answered');
+  };
   const answering =
-    (answer: (exchange: Exchange) => Promise<Reply>) =>
-    async (request: Request, response: Response): Promise<void> => {
-      const started = now();
-      const exchange = new Exchange(request, response, chosenRequestId(request.headers) ?? newRequestId());
-      const { requestId } = exchange;
+    (answer: (exchange: Exchange) => Reply | Promise<Reply>) =>
+    (request: Request, response: Response): void => {
+      const requestId = chosenRequestId(request.headers) ?? newRequestId();
+      const exchange = new Exchange(request, response, requestId, now());
       latest.set(request.socket, response);
-      const reply = await answer(exchange).catch((error: unknown) =>
-        errors.ofFailure(error instanceof Failure ? error : internal(error), requestId),
-      );
-      const line = { requestId, method: request.method, ms: now() - started };
-      if (exchange.signal.aborted) {
-        log.info(line, 'caller gone');
-        return;
+      let reply: Reply | Promise<Reply>;
+      try {
+        reply = answer(exchange);
+      } catch (error) {
+        reply = failed(error, exchange);
       }
-      writeReply(response, reply, requestId);
-      if (reply.cause !== undefined) log.error({ requestId, err: reply.cause }, 'request failed');
-      log[reply.status < 400 ? 'debug' : 'info']({ ...line, status: reply.status }, 'request answered');
+      if (reply instanceof Promise) {
+        void reply
+          .catch((error: unknown) => failed(error, exchange))
+          .then((later) => {
+            finish(exchange, later);
+          });
+      } else {
+        finish(exchange, reply);
+      }
     };
 
   const router = express.Router({ caseSensitive: true, strict: true });
@@ -115,11 +131,11 @@ export function createGateway(options: GatewayOptions): Gateway {
       answering((exchange) => readOnly(exchange.verb, () => read(exchange))),
     );
   };
-  serve('/healthz', ({ request, requestId, signal }) =>
+  serve('/healthz', (exchange) =>
     healthReply(upstream, {
-      metadata: callMetadata(request.headersDistinct, requestId),
+      metadata: callMetadata(exchange.request.headersDistinct, exchange.requestId),
       deadline: now() + deadlineMs,
-      signal,
+      cancellation: exchange,
     }),
   );
   for (const page of pages) {
@@ -133,11 +149,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     onRequest: (request, response) => {
       // A router alone, without an Express application, leaves Node's request and response as they are.
       // What it cannot read as a URL it passes on.
-      router(
-        request as Request,
-        response as Response,
-        () => void transcode(request as Request, response as Response),
-      );
+      router(request as Request, response as Response, () => {
+        transcode(request as Request, response as Response);
+      });
     },
     onClientError: (error, socket) => {
       const requestId = newRequestId();

@@ -17,7 +17,7 @@ const WHOLE_SERVER = HealthCheckRequest.encode({ service: '' }).finish();
  */
 export async function healthReply(
   upstream: Upstream,
-  call: Pick<UnaryCall, 'metadata' | 'deadline' | 'signal'>,
+  call: Pick<UnaryCall, 'metadata' | 'deadline' | 'cancellation'>,
 ): Promise<Reply> {
   const reply = await upstream.unary({ ...call, path: CHECK, message: WHOLE_SERVER });
   const serving = reply.code === status.OK && isServing(reply.message);

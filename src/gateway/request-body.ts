@@ -13,7 +13,9 @@ const readRaw: RequestHandler = express.raw({ type: () => true, limit: MAX_BODY_
  * @throws Failure `REQUEST_TOO_LARGE`, `CONTENT_TYPE_UNSUPPORTED` for a `Content-Encoding` that is not
  * known, or `REQUEST_MALFORMED` for one that the bytes do not follow.
  */
-export function readBody(request: Request, response: Response): Promise<Uint8Array> {
+export function readBody(request: Request, response: Response): Uint8Array | Promise<Uint8Array> {
+  // RFC 9112 6.3: without either header there is no body.
+  if (!('content-length' in request.headers || 'transfer-encoding' in request.headers)) return NO_BYTES;
   return new Promise((resolve, reject) => {
     readRaw(request, response, (error?: unknown) => {
       if (error !== undefined) reject(bodyFailure(error));

@@ -16,7 +16,7 @@ import { RequestMessages } from './request-message.js';
 import { requestTarget } from './request-target.js';
 import { successRules } from './standard-method.js';
 import { SuccessReplies } from './success-reply.js';
-import type { Upstream } from './upstream.js';
+import type { UnaryReply, Upstream } from './upstream.js';
 
 /** What a transcoder works with. */
 export interface TranscoderOptions {
@@ -59,7 +59,7 @@ export class Transcoder {
   }
 
   /** @throws Failure where the gateway itself ends the request. */
-  async answer(exchange: Exchange): Promise<Reply> {
+  answer(exchange: Exchange): Reply | Promise<Reply> {
     const { path, query } = requestTarget(exchange.request.url);
     const found = this.#find(exchange.verb, path);
     if (found.outcome === 'found') return this.#call(exchange, found, query);
@@ -75,48 +75,70 @@ export class Transcoder {
     return this.#table.find(verb, path.slice(basePath.length));
   }
 
-  async #call(exchange: Exchange, found: FoundBinding, query: string): Promise<Reply> {
-    const { upstream, deadlineMs, now, errors } = this.#options;
-    const { request, requestId, signal } = exchange;
-    const { binding } = found;
-    const call = {
-      path: binding.callPath,
-      metadata: callMetadata(request.headersDistinct, requestId),
-      signal,
-    };
+  #call(exchange: Exchange, found: FoundBinding, query: string): Reply | Promise<Reply> {
+    const { request, response } = exchange;
+    let body: Uint8Array | Promise<Uint8Array>;
+    try {
+      requireFitHeaders(request.headers);
+      body = readBody(request, response);
+    } catch (failure) {
+      return this.#refuse(exchange, found, failure);
+    }
+    if (!(body instanceof Promise)) return this.#callWith(exchange, found, query, body);
+    return body.then(
+      (bytes) => this.#callWith(exchange, found, query, bytes),
+      (failure: unknown) => this.#refuse(exchange, found, failure),
+    );
+  }
+
+  #callWith(
+    exchange: Exchange,
+    found: FoundBinding,
+    query: string,
+    body: Uint8Array,
+  ): Reply | Promise<Reply> {
+    const { upstream, deadlineMs, now } = this.#options;
+    const { headers } = exchange.request;
+    const { binding, segments } = found;
     let message: Message;
     let timeoutMs: number;
     try {
-      requireFitHeaders(request.headers);
-      timeoutMs = requestTimeoutMs(request.headers, deadlineMs);
-      message = await this.#requestMessage(exchange, found, query);
+      timeoutMs = requestTimeoutMs(headers, deadlineMs);
+      const json = bodyJson(binding, headers['content-type'], body);
+      message = this.#requests.read(binding, { segments, query, body: json });
     } catch (failure) {
-      // A stranger learns nothing about the request: who may not call is told that and no more.
-      call.metadata.set(GUARD_ONLY, '1');
-      const verdict = await upstream.unary({ ...call, message: EMPTY_MESSAGE, deadline: now() + deadlineMs });
-      if (verdict.code !== status.OK) return errors.ofUpstream(verdict, requestId);
-      throw failure;
+      return this.#refuse(exchange, found, failure);
     }
-    const reply = await upstream.unary({
-      ...call,
+    const reply = upstream.unary({
+      path: binding.callPath,
       message: toBinary(binding.method.input, message),
+      metadata: callMetadata(exchange.request.headersDistinct, exchange.requestId),
       deadline: now() + timeoutMs,
+      cancellation: exchange,
     });
-    if (reply.code !== status.OK) return errors.ofUpstream(reply, requestId);
+    if (!(reply instanceof Promise)) return this.#reply(exchange, binding, message, reply);
+    return reply.then((later) => this.#reply(exchange, binding, message, later));
+  }
+
+  #reply({ request, requestId }: Exchange, binding: Binding, message: Message, reply: UnaryReply): Reply {
+    if (reply.code !== status.OK) return this.#options.errors.ofUpstream(reply, requestId);
     return this.#successes.reply(binding, message, reply.message, request.headers['if-none-match']);
   }
 
-  async #requestMessage(
-    exchange: Exchange,
-    { binding, segments }: FoundBinding,
-    query: string,
-  ): Promise<Message> {
-    const body = await readBody(exchange.request, exchange.response);
-    return this.#requests.read(binding, {
-      segments,
-      query,
-      body: bodyJson(binding, exchange.request.headers['content-type'], body),
+  /** A stranger learns nothing about the request: who may not call is told that and no more. */
+  async #refuse(exchange: Exchange, { binding }: FoundBinding, failure: unknown): Promise<Reply> {
+    const { upstream, deadlineMs, now, errors } = this.#options;
+    const metadata = callMetadata(exchange.request.headersDistinct, exchange.requestId);
+    metadata.set(GUARD_ONLY, '1');
+    const verdict = await upstream.unary({
+      path: binding.callPath,
+      message: EMPTY_MESSAGE,
+      metadata,
+      deadline: now() + deadlineMs,
+      cancellation: exchange,
     });
+    if (verdict.code !== status.OK) return errors.ofUpstream(verdict, exchange.requestId);
+    throw failure;
   }
 }
 

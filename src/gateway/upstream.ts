@@ -1,5 +1,12 @@
 import type { Metadata, status } from '@grpc/grpc-js';
 
+/** Whether the caller of a call has gone. */
+export interface Cancellation {
+  readonly cancelled: boolean;
+  /** Calls the listener when the caller goes. It may also be called when the call has been answered. */
+  onCancelled(listener: () => void): void;
+}
+
 /** One unary gRPC call as the gateway hands it over. */
 export interface UnaryCall {
   /** The method's path: `/package.Service/Method`. */
@@ -9,8 +16,7 @@ export interface UnaryCall {
   readonly metadata: Metadata;
   /** When the caller stops waiting, in milliseconds since the epoch. */
   readonly deadline: number;
-  /** Aborted when the caller has gone. */
-  readonly signal: AbortSignal;
+  readonly cancellation: Cancellation;
 }
 
 /** How a unary gRPC call ended. */
@@ -25,6 +31,6 @@ export interface UnaryReply {
 
 /** The gRPC server that the gateway speaks to: over a channel, or in the same process. */
 export interface Upstream {
-  /** Never rejects: every failure is a status of the reply. */
-  unary(call: UnaryCall): Promise<UnaryReply>;
+  /** Never throws or rejects: every failure is a status of the reply, which may be there at once. */
+  unary(call: UnaryCall): UnaryReply | Promise<UnaryReply>;
 }

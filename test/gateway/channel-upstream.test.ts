@@ -1,14 +1,19 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Metadata, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { channelUpstream, type ChannelUpstream } from '../../src/gateway/channel-upstream.js';
 import type { UnaryCall, UnaryReply } from '../../src/gateway/upstream.js';
+import { Deferred } from './deferred.js';
 import { listen } from './grpc-server.js';
+import { serveSockets } from './http2-server.js';
+import { Caller, PATH, unaryCall } from './unary-call.js';
 
-const PATH = '/library.v1.Probe/Echo';
 const opened: { close: () => unknown }[] = [];
-afterEach(() => {
-  for (const each of opened.splice(0).reverse()) each.close();
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close();
 });
 
 function opening<T extends { close: () => unknown }>(it: T): T {
@@ -16,24 +21,21 @@ function opening<T extends { close: () => unknown }>(it: T): T {
   return it;
 }
 
-async function upstreamTo(
-  unary: (call: Pick<UnaryCall, 'message' | 'metadata' | 'signal'>) => Promise<UnaryReply>,
-): Promise<ChannelUpstream> {
-  const server = opening(await listen({ unary }, [PATH]));
+type Answer = (call: UnaryCall) => UnaryReply | Promise<UnaryReply>;
+
+async function upstreamTo(unary: Answer, address?: string): Promise<ChannelUpstream> {
+  const server = opening(await listen({ unary }, [PATH], address));
   return opening(channelUpstream(server.address));
 }
 
-function call(more: Partial<UnaryCall> = {}): UnaryCall {
-  const never = new AbortController().signal;
-  return {
-    path: PATH,
-    message: Buffer.from('abc'),
-    metadata: new Metadata(),
-    deadline: Date.now() + 10_000,
-    signal: never,
-    ...more,
-  };
-}
+const echo: Answer = ({ message }) => ({
+  code: status.OK,
+  details: '',
+  message,
+  trailers: new Metadata(),
+});
+const hang: Answer = () => new Promise(() => undefined);
+const refuse: Answer = () => Promise.reject(new Error('called'));
 
 function trailersOf(name: string, value: string | Buffer): Metadata {
   const trailers = new Metadata();
@@ -43,113 +45,301 @@ function trailersOf(name: string, value: string | Buffer): Metadata {
 
 describe('an upstream over a channel', () => {
   it('carries message, metadata and trailers unchanged', async () => {
-    const upstream = await upstreamTo(({ message, metadata }) =>
-      Promise.resolve({
-        code: status.OK,
-        details: '',
-        message,
-        trailers: trailersOf('seen', String(metadata.get('sent'))),
-      }),
-    );
+    const upstream = await upstreamTo(({ message, metadata }) => ({
+      code: status.OK,
+      details: '',
+      message,
+      trailers: trailersOf('seen-bin', Buffer.from(String(metadata.get('sent')))),
+    }));
     const message = new Uint8Array([9, 0, 255, 9]).subarray(1, 3);
-    const reply = await upstream.unary(call({ message, metadata: trailersOf('sent', 'yes') }));
+    const reply = await upstream.unary(unaryCall({ message, metadata: trailersOf('sent', 'yes') }));
     expect(reply.code).toBe(status.OK);
     expect([...(reply.message ?? [])]).toEqual([0, 255]);
-    expect(reply.trailers.get('seen')).toEqual(['yes']);
+    expect(reply.trailers.get('seen-bin')).toEqual([Buffer.from('yes')]);
+  });
+
+  it.each([
+    ['none', 0],
+    ['more than one frame', 100_000],
+    ['as much as is allowed', 4 * 1024 * 1024],
+  ])('carries messages of %s', async (_, length) => {
+    const upstream = await upstreamTo(echo);
+    const message = Buffer.alloc(length, 'm');
+    const reply = await upstream.unary(unaryCall({ message }));
+    expect(reply.code).toBe(status.OK);
+    expect(message.equals(reply.message ?? Buffer.from('none'))).toBe(true);
+  });
+
+  it('carries binary metadata unchanged', async () => {
+    const bytes = Buffer.from([0, 1, 255]);
+    const upstream = await upstreamTo(({ message, metadata }) => ({
+      code: status.OK,
+      details: '',
+      message,
+      trailers: trailersOf('back-bin', metadata.get('sent-bin')[0] ?? ''),
+    }));
+    const reply = await upstream.unary(unaryCall({ metadata: trailersOf('sent-bin', bytes) }));
+    expect(reply.trailers.get('back-bin')).toEqual([bytes]);
   });
 
   it('carries status, details and their trailers unchanged', async () => {
     const details = 'not 100% "found"\n📚';
     const trailers = trailersOf('grpc-status-details-bin', Buffer.from([1, 2, 255]));
-    const upstream = await upstreamTo(() => Promise.resolve({ code: status.NOT_FOUND, details, trailers }));
-    const reply = await upstream.unary(call());
+    const upstream = await upstreamTo(() => ({ code: status.NOT_FOUND, details, trailers }));
+    const reply = await upstream.unary(unaryCall());
     expect(reply).toMatchObject({ code: status.NOT_FOUND, details });
     expect(reply.trailers.get('grpc-status-details-bin')).toEqual([Buffer.from([1, 2, 255])]);
     expect(reply.message).toBeUndefined();
   });
 
-  it('ends with the deadline', async () => {
-    const upstream = await upstreamTo(() => new Promise(() => undefined));
-    const reply = await upstream.unary(call({ deadline: Date.now() + 50 }));
-    expect(reply.code).toBe(status.DEADLINE_EXCEEDED);
+  it('carries many calls at once, each to its own reply', async () => {
+    const upstream = await upstreamTo(echo);
+    const messages = Array.from({ length: 300 }, (_, index) => `call ${index}`);
+    const replies = await Promise.all(
+      messages.map(async (message) => upstream.unary(unaryCall({ message: Buffer.from(message) }))),
+    );
+    expect(replies.map(({ message }) => Buffer.from(message ?? []).toString())).toEqual(messages);
   });
 
-  it('ends at once with a deadline that has passed', async () => {
-    const upstream = await upstreamTo(() => new Promise(() => undefined));
-    expect((await upstream.unary(call({ deadline: 1 }))).code).toBe(status.DEADLINE_EXCEEDED);
+  it('ends with the deadline, and tells the server', async () => {
+    const told = new Deferred<boolean>();
+    const upstream = await upstreamTo(({ cancellation }) => {
+      cancellation.onCancelled(() => {
+        told.resolve(cancellation.cancelled);
+      });
+      return new Promise(() => undefined);
+    });
+    const reply = await upstream.unary(unaryCall({ deadline: Date.now() + 50 }));
+    expect(reply.code).toBe(status.DEADLINE_EXCEEDED);
+    expect(await told.promise).toBe(true);
+  });
+
+  it('tells the server the deadline', async () => {
+    const deadline = Date.now() + 5_000;
+    const upstream = await upstreamTo((call) => ({
+      code: status.NOT_FOUND,
+      details: String(call.deadline),
+      trailers: new Metadata(),
+    }));
+    const { details } = await upstream.unary(unaryCall({ deadline }));
+    expect(Math.abs(Number(details) - deadline)).toBeLessThan(2_000);
+  });
+
+  it('takes a deadline that is farther than any timeout can say', async () => {
+    const upstream = await upstreamTo(echo);
+    expect((await upstream.unary(unaryCall({ deadline: Infinity }))).code).toBe(status.OK);
+  });
+
+  it('makes no call with a deadline that has passed', async () => {
+    const upstream = await upstreamTo(refuse);
+    expect((await upstream.unary(unaryCall({ deadline: 1 }))).code).toBe(status.DEADLINE_EXCEEDED);
   });
 
   it('ends with the caller, and tells the server', async () => {
-    const caller = new AbortController();
-    const told = new Promise<void>((resolve) => {
-      void upstreamTo(({ signal }) => {
-        signal.addEventListener('abort', () => {
-          resolve();
-        });
-        caller.abort();
-        return new Promise(() => undefined);
-      }).then(async (upstream) => {
-        const reply = await upstream.unary(call({ signal: caller.signal }));
-        expect(reply.code).toBe(status.CANCELLED);
+    const caller = new Caller();
+    const told = new Deferred<boolean>();
+    const upstream = await upstreamTo(({ cancellation }) => {
+      cancellation.onCancelled(() => {
+        told.resolve(cancellation.cancelled);
       });
+      caller.go();
+      return new Promise(() => undefined);
     });
-    await told;
+    const reply = await upstream.unary(unaryCall({ cancellation: caller }));
+    expect(reply.code).toBe(status.CANCELLED);
+    expect(await told.promise).toBe(true);
+  });
+
+  it('does not mind a caller who goes after the answer', async () => {
+    const upstream = await upstreamTo(echo);
+    const caller = new Caller();
+    expect((await upstream.unary(unaryCall({ cancellation: caller }))).code).toBe(status.OK);
+    caller.go();
+    expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
   });
 
   it('makes no call for a caller who has gone', async () => {
-    const upstream = await upstreamTo(() => Promise.reject(new Error('called')));
-    expect((await upstream.unary(call({ signal: AbortSignal.abort() }))).code).toBe(status.CANCELLED);
+    const upstream = await upstreamTo(refuse);
+    const cancellation = new Caller();
+    cancellation.go();
+    expect((await upstream.unary(unaryCall({ cancellation }))).code).toBe(status.CANCELLED);
   });
 
-  it('is UNAVAILABLE where no server is', async () => {
-    const server = await listen({ unary: () => new Promise(() => undefined) }, [PATH]);
-    server.close();
-    const upstream = opening(channelUpstream(server.address));
-    expect((await upstream.unary(call())).code).toBe(status.UNAVAILABLE);
-  });
-
-  it('is UNAVAILABLE where something else than gRPC answers', async () => {
-    const sockets: Socket[] = [];
-    const server: Server = createServer((socket) => {
-      sockets.push(socket);
-      socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    opening({ close: () => server.close() });
-    const { port } = server.address() as { port: number };
-    const upstream = opening(channelUpstream(`127.0.0.1:${port}`));
-    expect((await upstream.unary(call())).code).toBe(status.UNAVAILABLE);
-  });
-
-  it('reaches a server that came back', async () => {
-    const unary = ({ message }: Pick<UnaryCall, 'message'>): Promise<UnaryReply> =>
-      Promise.resolve({ code: status.OK, details: '', message, trailers: new Metadata() });
-    const first = await listen({ unary }, [PATH]);
-    const upstream = opening(channelUpstream(first.address));
-    expect((await upstream.unary(call())).code).toBe(status.OK);
-    first.close();
-    expect((await upstream.unary(call())).code).toBe(status.UNAVAILABLE);
-    opening(await listen({ unary }, [PATH], first.address));
-    await expect.poll(async () => (await upstream.unary(call())).code, { timeout: 10_000 }).toBe(status.OK);
+  it('is INTERNAL with metadata that HTTP/2 forbids, and the connection stays', async () => {
+    const upstream = await upstreamTo(echo);
+    const metadata = trailersOf('connection', 'close');
+    expect((await upstream.unary(unaryCall({ metadata }))).code).toBe(status.INTERNAL);
+    expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
   });
 
   it('is UNIMPLEMENTED for a method that the server does not know', async () => {
-    const upstream = await upstreamTo(() => Promise.reject(new Error('called')));
-    expect((await upstream.unary(call({ path: '/library.v1.Probe/Nothing' }))).code).toBe(
-      status.UNIMPLEMENTED,
-    );
+    const upstream = await upstreamTo(refuse);
+    const reply = await upstream.unary(unaryCall({ path: '/library.v1.Probe/Nothing' }));
+    expect(reply.code).toBe(status.UNIMPLEMENTED);
   });
 
   it('is INTERNAL where the server ends well without a message', async () => {
-    const upstream = await upstreamTo(() =>
-      Promise.resolve({ code: status.OK, details: '', trailers: new Metadata() }),
-    );
-    expect((await upstream.unary(call())).code).toBe(status.INTERNAL);
+    const upstream = await upstreamTo(() => ({ code: status.OK, details: '', trailers: new Metadata() }));
+    expect((await upstream.unary(unaryCall())).code).toBe(status.INTERNAL);
   });
 
-  it('is UNAVAILABLE once it is closed', async () => {
-    const upstream = await upstreamTo(() => Promise.reject(new Error('called')));
+  it('is UNAVAILABLE once it is closed, connected before or not', async () => {
+    const upstream = await upstreamTo(echo);
+    await upstream.unary(unaryCall());
     upstream.close();
-    expect((await upstream.unary(call())).code).toBe(status.UNAVAILABLE);
+    expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
+    const unused = await upstreamTo(refuse);
+    unused.close();
+    expect((await unused.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
+  });
+
+  it('brings calls that are under way to their end when it is closed', async () => {
+    const begun = new Deferred();
+    const answer = new Deferred<UnaryReply>();
+    const upstream = await upstreamTo(() => {
+      begun.resolve();
+      return answer.promise;
+    });
+    const reply = upstream.unary(unaryCall());
+    await begun.promise;
+    upstream.close();
+    answer.resolve({ code: status.OK, details: '', message: Buffer.from('late'), trailers: new Metadata() });
+    expect(await reply).toMatchObject({ code: status.OK, message: Buffer.from('late') });
+  });
+
+  it('ends calls that wait for a connection when it is closed', async () => {
+    const server = opening(await serveSockets(() => undefined));
+    const upstream = channelUpstream(server.address);
+    const reply = upstream.unary(unaryCall());
+    upstream.close();
+    expect((await reply).code).toBe(status.UNAVAILABLE);
+  });
+});
+
+describe('the address of an upstream', () => {
+  it('may be an IPv6 address in brackets', async () => {
+    const upstream = await upstreamTo(echo, '[::1]:0');
+    expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
+  });
+
+  it('may be a name', async () => {
+    const server = opening(await listen({ unary: echo }, [PATH]));
+    const upstream = opening(channelUpstream(server.address.replace('127.0.0.1', 'localhost')));
+    expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
+  });
+
+  it('may be a Unix socket', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'upstream-'));
+    opening({ close: () => rm(folder, { recursive: true }) });
+    const upstream = await upstreamTo(echo, `unix:${join(folder, 'socket')}`);
+    expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
+  });
+
+  it('is reached past a proxy of the environment', async () => {
+    const proxy = opening(await serveSockets((socket) => socket.destroy()));
+    process.env['http_proxy'] = `http://${proxy.address}`;
+    opening({ close: () => delete process.env['http_proxy'] });
+    const upstream = await upstreamTo(echo);
+    expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
+    expect(proxy.connections()).toBe(0);
+  });
+});
+
+describe('the connection of an upstream', () => {
+  it('is UNAVAILABLE where no server is', async () => {
+    const server = await listen({ unary: hang }, [PATH]);
+    server.close();
+    const upstream = opening(channelUpstream(server.address));
+    expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
+  });
+
+  it('is UNAVAILABLE for a name that is none', async () => {
+    const upstream = opening(channelUpstream('nobody.invalid:1'));
+    expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
+  });
+
+  it('is not tried again at once, and found again later', async () => {
+    let refused = true;
+    const server = opening(await serveSockets((socket) => refused && socket.destroy()));
+    const upstream = opening(channelUpstream(server.address));
+    const codes = await Promise.all([1, 2, 3].map(async () => upstream.unary(unaryCall())));
+    expect(codes.map(({ code }) => code)).toEqual(Array(3).fill(status.UNAVAILABLE));
+    expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
+    expect(server.connections()).toBe(1);
+    refused = false;
+    await expect
+      .poll(async () => (await upstream.unary(unaryCall({ deadline: Date.now() + 20 }))).code)
+      .toBe(status.DEADLINE_EXCEEDED);
+    expect(server.connections()).toBe(2);
+  });
+
+  it('is UNAVAILABLE where something else than gRPC answers', async () => {
+    const server = opening(await serveSockets((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')));
+    const upstream = opening(channelUpstream(server.address));
+    expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
+  });
+
+  it('lets each call wait to its own deadline, or until its caller goes, where nothing answers', async () => {
+    const server = opening(await serveSockets(() => undefined));
+    const upstream = opening(channelUpstream(server.address));
+    const caller = new Caller();
+    const [short, gone] = [
+      upstream.unary(unaryCall({ deadline: Date.now() + 20 })),
+      upstream.unary(unaryCall({ cancellation: caller })),
+    ];
+    expect((await short).code).toBe(status.DEADLINE_EXCEEDED);
+    caller.go();
+    expect((await gone).code).toBe(status.CANCELLED);
+    expect(server.connections()).toBe(1);
+  });
+
+  it('is made again when the server came back', async () => {
+    const first = await listen({ unary: echo }, [PATH]);
+    const upstream = opening(channelUpstream(first.address));
+    expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
+    first.close();
+    await expect.poll(async () => (await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
+    opening(await listen({ unary: echo }, [PATH], first.address));
+    await expect
+      .poll(async () => (await upstream.unary(unaryCall())).code, { timeout: 10_000 })
+      .toBe(status.OK);
+  });
+
+  it('ends the calls under way as UNAVAILABLE when it breaks', async () => {
+    const begun = new Deferred();
+    const server = opening(
+      await listen(
+        {
+          unary: () => {
+            begun.resolve();
+            return new Promise(() => undefined);
+          },
+        },
+        [PATH],
+      ),
+    );
+    const upstream = opening(channelUpstream(server.address));
+    const reply = upstream.unary(unaryCall());
+    await begun.promise;
+    server.close();
+    expect((await reply).code).toBe(status.UNAVAILABLE);
+  });
+
+  it('leaves no socket behind once it is closed', async () => {
+    const closed = new Deferred();
+    const server = opening(
+      await serveSockets((socket) => {
+        void once(socket, 'close').then(() => {
+          closed.resolve();
+        });
+        // The preface of HTTP/2: the server's SETTINGS.
+        socket.resume().write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
+      }),
+    );
+    const upstream = channelUpstream(server.address);
+    const reply = await upstream.unary(unaryCall({ deadline: Date.now() + 50 }));
+    expect(reply.code).toBe(status.DEADLINE_EXCEEDED);
+    upstream.close();
+    await closed.promise;
   });
 });

@@ -6,9 +6,9 @@ import {
   type ServiceDefinition,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
-import type { Upstream } from '../../src/gateway/upstream.js';
+import type { Cancellation, Upstream } from '../../src/gateway/upstream.js';
 
-/** A gRPC server on a loopback port. */
+/** A gRPC server on a loopback port or a Unix socket. */
 export interface ListeningServer {
   readonly address: string;
   /** Ends all connections at once. */
@@ -18,7 +18,7 @@ export interface ListeningServer {
 /**
  * Serves an upstream over a socket: each method takes and gives bytes.
  *
- * @param address default: any loopback port.
+ * @param address `host:port` or `unix:/path`; default: any loopback port.
  */
 export async function listen(
   upstream: Upstream,
@@ -37,7 +37,7 @@ export async function listen(
     });
   });
   return {
-    address: `127.0.0.1:${port}`,
+    address: address.replace(/:0$/, `:${port}`),
     close: () => {
       server.forceShutdown();
     },
@@ -56,16 +56,23 @@ const UNARY_BYTES = {
 
 function handler(upstream: Upstream, path: string): UntypedHandleCall {
   return (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>): void => {
-    const gone = new AbortController();
-    call.on('cancelled', () => {
-      gone.abort();
-    });
     const { request: message, metadata } = call;
     const deadline = Number(call.getDeadline());
-    void upstream.unary({ path, message, metadata, deadline, signal: gone.signal }).then((reply) => {
-      const { code, details, trailers } = reply;
-      if (reply.message === undefined) callback({ code, details, metadata: trailers });
-      else callback(null, Buffer.from(reply.message), trailers);
+    const reply = upstream.unary({ path, message, metadata, deadline, cancellation: cancellationOf(call) });
+    void Promise.resolve(reply).then(({ code, details, message, trailers }) => {
+      if (message === undefined) callback({ code, details, metadata: trailers });
+      else callback(null, Buffer.from(message), trailers);
     });
+  };
+}
+
+function cancellationOf(call: ServerUnaryCall<Buffer, Buffer>): Cancellation {
+  return {
+    get cancelled() {
+      return call.cancelled;
+    },
+    onCancelled: (listener) => {
+      call.on('cancelled', listener);
+    },
   };
 }

@@ -55,13 +55,13 @@ export class LibraryServer implements Upstream {
   }
 
   /** Ends with the deadline or with the caller. */
-  #hang({ deadline, signal }: UnaryCall): Promise<UnaryReply> {
+  #hang({ deadline, cancellation }: UnaryCall): Promise<UnaryReply> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         resolve(failed(status.DEADLINE_EXCEEDED, 'The deadline passed.', 'DEADLINE_EXCEEDED'));
       }, deadline - Date.now());
       const gone = new Promise<void>((settle) => {
-        signal.addEventListener('abort', () => {
+        cancellation.onCancelled(() => {
           clearTimeout(timer);
           settle();
           resolve(failed(status.CANCELLED, 'The caller cancelled the call.', 'CANCELLED'));
