@@ -1,11 +1,21 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SERVICE_SETTINGS } from '../test/support/service.js';
 import { Child } from './child.js';
 
-/** The service as `npm run build` makes it; npm runs every script in the folder of the project. */
-export const SERVICE = resolve('dist/main.js');
+/** The service as `npm start` starts it: the options for Node, and its program. */
+const SERVICE = startCommand();
+
+function startCommand(): string[] {
+  // npm runs every script in the folder of the project.
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { start: string } };
+  const [, command] = scripts.start.split(' && node ');
+  if (command === undefined)
+    throw new Error('The script start does not end with the command of the service.');
+  return command.split(' ');
+}
 
 /** The service without its caches of routes. */
 export const NO_CACHE: Readonly<Record<string, string>> = { ROUTE_CACHE_MIB: '0' };
@@ -44,7 +54,7 @@ export class Servers {
     settings: Readonly<Record<string, string>>,
     nodeOptions: readonly string[] = [],
   ): Promise<{ child: Child; grpc?: string; http?: string }> {
-    const child = this.#own(new Child([...nodeOptions, SERVICE], { ...SERVICE_SETTINGS, ...settings }));
+    const child = this.#own(new Child([...nodeOptions, ...SERVICE], { ...SERVICE_SETTINGS, ...settings }));
     return { child, ...addresses(await child.message('listening')) };
   }
 

@@ -14,7 +14,7 @@ export const SETTINGS = {
   DUPLICATE_ROUTES: 'allow',
   DOCS: 'on',
   REFLECTION: 'on',
-  ROUTE_CACHE_MIB: '64',
+  ROUTE_CACHE_MIB: '48',
   DEADLINE_MS: '5000',
   LOG_LEVEL: 'info',
 } as const satisfies Record<string, string | undefined>;

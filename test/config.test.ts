@@ -45,7 +45,7 @@ describe('without any setting', () => {
       },
       http: { host: '127.0.0.1', port: 8080, basePath: '', upstream: undefined, docs: true },
       deadlineMs: 5000,
-      routeCacheBytes: 67_108_864,
+      routeCacheBytes: 50_331_648,
       logLevel: 'info',
     });
   });

@@ -50,6 +50,14 @@ describe('README.md', () => {
   });
 });
 
+describe('Dockerfile', () => {
+  it('starts the service as npm start does', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } };
+    const command = JSON.parse(/^CMD (.*)$/m.exec(read('Dockerfile'))?.[1] ?? '[]') as string[];
+    expect(scripts.start.split(' && ').at(-1)).toBe(command.join(' '));
+  });
+});
+
 describe('docs/errors.md', () => {
   const documented = new Map(
     rowsOf(read('docs/errors.md'))

@@ -92,14 +92,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     errors.ofFailure(error instanceof Failure ? error : internal(error), requestId);
   const finish = (exchange: Exchange, reply: Reply): void => {
     const { requestId, verb, started, response } = exchange;
-    const line = { requestId, method: verb, ms: now() - started };
+    const ms = now() - started;
     if (exchange.cancelled) {
-      log.info(line, 'caller gone');
+      log.info({ requestId, method: verb, ms }, 'caller gone');
       return;
     }
     writeReply(response, reply, requestId);
     if (reply.cause !== undefined) log.error({ requestId, err: reply.cause }, 'request failed');
-    log[reply.status < 400 ? 'debug' : 'info']({ ...line, status: reply.status }, 'request answered');
+    const line = { requestId, method: verb, ms, status: reply.status };
+    log[reply.status < 400 ? 'debug' : 'info'](line, 'request answered');
   };
   const answering =
     (answer: (exchange: Exchange) => Reply | Promise<Reply>) =>
