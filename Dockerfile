@@ -24,5 +24,4 @@ EXPOSE 50051 8080
 
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "dist/health-probe.js"]
 
-# The same options as `npm start` has: without them, V8 lets garbage grow to several times of what is kept.
-CMD ["node", "--max-semi-space-size=4", "--heap-growing-percent=20", "dist/main.js"]
+CMD ["node", "dist/main.js"]

@@ -10,6 +10,7 @@ export class Exchange implements Cancellation {
   readonly started: number;
   /** The HTTP method. */
   readonly verb: string;
+
   constructor(request: Request, response: Response, requestId: string, started: number) {
     this.request = request;
     this.response = response;

@@ -68,7 +68,12 @@ type StreamEvent = [
  * everything that Node's own part of a stream leads to, which then lives on until a slow one.
  */
 function forgetListeners(this: ServerHttp2Stream): void {
-  this.removeAllListeners();
+  // Nothing fails after the close; if something did, nobody listening would end the process.
+  this.removeAllListeners().on('error', ignore);
+}
+
+function ignore(): void {
+  return undefined;
 }
 
 function correct(
