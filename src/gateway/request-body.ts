@@ -19,7 +19,7 @@ export function readBody(request: Request, response: Response): Uint8Array | Pro
   return new Promise((resolve, reject) => {
     readRaw(request, response, (error?: unknown) => {
       if (error !== undefined) reject(bodyFailure(error));
-      else resolve((request.body as Uint8Array | undefined) ?? NO_BYTES);
+      else resolve(request.body as Uint8Array);
     });
   });
 }
