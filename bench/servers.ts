@@ -11,7 +11,7 @@ const SERVICE = startCommand();
 function startCommand(): string[] {
   // npm runs every script in the folder of the project.
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { start: string } };
-  const [, command] = scripts.start.split(' && node ');
+  const [, command] = scripts.start.split(' && exec node ');
   if (command === undefined)
     throw new Error('The script start does not end with the command of the service.');
   return command.split(' ');

@@ -13,18 +13,18 @@ const ALLOWED: Readonly<
   store: { rooms: ['registry'], packages: ['knex', 'dataloader', 'lru-cache'] },
   auth: { rooms: [], packages: ['jsonwebtoken', 'jose', 'lru-cache'] },
   grpc: {
-    rooms: ['registry', 'auth', 'gen'],
+    rooms: ['registry', 'auth', 'cache', 'gen'],
     packages: [
       '@bufbuild/protobuf',
       '@grpc/grpc-js',
       '@grpc/proto-loader',
       '@grpc/reflection',
       'grpc-js-health-check',
-      'lru-cache',
       'pino',
     ],
   },
-  gateway: { rooms: ['gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'express', 'lru-cache'] },
+  gateway: { rooms: ['cache', 'gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'express'] },
+  cache: { rooms: [], packages: [] },
   openapi: {
     rooms: ['registry', 'gateway', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js'],

@@ -54,7 +54,7 @@ describe('Dockerfile', () => {
   it('starts the service as npm start does', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } };
     const command = JSON.parse(/^CMD (.*)$/m.exec(read('Dockerfile'))?.[1] ?? '[]') as string[];
-    expect(scripts.start.split(' && ').at(-1)).toBe(command.join(' '));
+    expect(scripts.start.split(' && ').at(-1)).toBe(['exec', ...command].join(' '));
   });
 });
 

@@ -3,7 +3,7 @@ import type { Binding } from './binding.js';
 import { entityTag, matchesEntityTag } from './entity-tag.js';
 import { memberOf } from './json-object.js';
 import type { JsonOutput } from './json-output.js';
-import { type Render, type Rendered, rememberRendered } from './remember-rendered.js';
+import { type Render, rememberRendered } from './remember-rendered.js';
 import type { Reply } from './reply.js';
 import { isDryRun, pathOfResource, type SuccessRule } from './standard-method.js';
 
@@ -29,7 +29,7 @@ export class SuccessReplies {
     const share = Math.floor(cacheBytes / Math.max(1, immutable));
     this.#renders = new Map(
       [...rules].map(([binding, { caching }]) => {
-        const render: Render = (message) => this.#render(binding, message);
+        const render: Render = (message) => this.#body(binding, fromBinary(binding.method.output, message));
         return [binding, share > 0 && caching === 'immutable' ? rememberRendered(render, share) : render];
       }),
     );
@@ -60,11 +60,6 @@ export class SuccessReplies {
     return { status: 201, headers: path === undefined ? {} : { Location: this.#basePath + path }, body };
   }
 
-  #render(binding: Binding, message: Uint8Array): Rendered {
-    const body = this.#body(binding, fromBinary(binding.method.output, message));
-    return { body, tag: entityTag(body) };
-  }
-
   #body({ method, responseBody }: Binding, response: Message): string {
     const json = this.#output.json(method.output, response);
     if (responseBody === undefined) return JSON.stringify(json);
@@ -77,7 +72,8 @@ const cacheControl = {
   immutable: 'private, max-age=31536000, immutable',
 } as const satisfies Record<NonNullable<SuccessRule['caching']>, string>;
 
-function cacheable({ body, tag }: Rendered, control: string, ifNoneMatch: string | undefined): Reply {
+function cacheable(body: string, control: string, ifNoneMatch: string | undefined): Reply {
+  const tag = entityTag(body);
   const headers = { ETag: tag, 'Cache-Control': control, Vary: 'Authorization' };
   return matchesEntityTag(ifNoneMatch, tag) ? { status: 304, headers } : { status: 200, headers, body };
 }

@@ -1,0 +1,138 @@
+/** How many entries a bucket of the index can tell of. */
+const WAYS = 8;
+/** Bytes of the cache for each place in the index, at least: what a small entry takes. */
+const BYTES_PER_PLACE = 128;
+/** Before the key and the value of an entry: its hash and the lengths of the two. */
+const HEAD_WORDS = 3;
+const WORD_BYTES = 4;
+
+/**
+ * Byte strings by byte strings, at most as many bytes as it is given, the index included. They lie outside of V8's
+ * heap, so the garbage collector has nothing to walk through however many there are, and the system hands the memory
+ * out as it fills.
+ *
+ * The entries lie in a ring, one after the other, and a new one is written over the oldest; one that is asked for
+ * when its turn is near moves to the front. The index knows where an entry begins and in which round of the writer it
+ * was written, which tells by itself whether it was written over since: nothing is ever removed.
+ */
+export class ByteCache {
+  readonly #bytes: Buffer;
+  /** The same bytes, for the heads. */
+  readonly #words: Int32Array;
+  /** Buckets of places: for each the word at which an entry begins, … */
+  readonly #starts: Int32Array;
+  /** … and its round; 0 for a place never used. */
+  readonly #rounds: Int32Array;
+  readonly #bucketMask: number;
+  /** The word at which the next entry begins, if it fits in before the end of the ring. */
+  #head = 0;
+  #round = 2;
+
+  /** @param maxBytes most bytes of all together; at least 64. */
+  constructor(maxBytes: number) {
+    const buckets = 2 ** Math.floor(Math.log2(Math.max(1, maxBytes / BYTES_PER_PLACE / WAYS)));
+    this.#bucketMask = buckets - 1;
+    this.#starts = new Int32Array(buckets * WAYS);
+    this.#rounds = new Int32Array(buckets * WAYS);
+    const indexBytes = this.#starts.byteLength + this.#rounds.byteLength;
+    this.#words = new Int32Array(Math.floor((maxBytes - indexBytes) / WORD_BYTES));
+    this.#bytes = Buffer.from(this.#words.buffer);
+  }
+
+  /** A copy of what is kept under the key. */
+  get(key: Uint8Array): Buffer | undefined {
+    const hash = hashOf(key);
+    const place = this.#find(hash, key);
+    if (place === -1) return undefined;
+    const start = this.#starts[place] ?? 0;
+    const value = this.#valueAt(start);
+    // What is asked for again and again is not written over, and moves once in three quarters of a round at most.
+    if (this.#wordsUntil(start) < this.#words.length / 4) this.#write(place, hash, key, value);
+    return value;
+  }
+
+  /** Keeps the value under the key, if there is room for it at all. */
+  set(key: Uint8Array, value: Uint8Array): void {
+    const hash = hashOf(key);
+    const known = this.#find(hash, key);
+    this.#write(known === -1 ? this.#leastPlace(hash) : known, hash, key, value);
+  }
+
+  /** The place in the index of the entry with this key, or -1. */
+  #find(hash: number, key: Uint8Array): number {
+    const first = (hash & this.#bucketMask) * WAYS;
+    for (let place = first; place < first + WAYS; place++) {
+      if (this.#isKept(place) && this.#hasKey(this.#starts[place] ?? 0, hash, key)) return place;
+    }
+    return -1;
+  }
+
+  /** Whether the entry of the place was not written over since. */
+  #isKept(place: number): boolean {
+    const age = this.#round - (this.#rounds[place] ?? 0);
+    return age === 0 || (age === 1 && (this.#starts[place] ?? 0) >= this.#head);
+  }
+
+  #hasKey(start: number, hash: number, key: Uint8Array): boolean {
+    if (this.#words[start] !== hash || this.#words[start + 1] !== key.length) return false;
+    const from = (start + HEAD_WORDS) * WORD_BYTES;
+    for (let i = 0; i < key.length; i++) if (this.#bytes[from + i] !== key[i]) return false;
+    return true;
+  }
+
+  #valueAt(start: number): Buffer {
+    const from = (start + HEAD_WORDS) * WORD_BYTES + (this.#words[start + 1] ?? 0);
+    const value = Buffer.allocUnsafe(this.#words[start + 2] ?? 0);
+    this.#bytes.copy(value, 0, from);
+    return value;
+  }
+
+  /** How many words are written before this one is written over. */
+  #wordsUntil(start: number): number {
+    return start >= this.#head ? start - this.#head : start - this.#head + this.#words.length;
+  }
+
+  /** The place of the bucket that was never used, or whose entry is the oldest. */
+  #leastPlace(hash: number): number {
+    const first = (hash & this.#bucketMask) * WAYS;
+    let least = first;
+    for (let place = first + 1; place < first + WAYS; place++) {
+      if (this.#isOlder(place, least)) least = place;
+    }
+    return least;
+  }
+
+  #isOlder(place: number, other: number): boolean {
+    const rounds = (this.#rounds[place] ?? 0) - (this.#rounds[other] ?? 0);
+    return rounds < 0 || (rounds === 0 && (this.#starts[place] ?? 0) < (this.#starts[other] ?? 0));
+  }
+
+  #write(place: number, hash: number, key: Uint8Array, value: Uint8Array): void {
+    const size = HEAD_WORDS + Math.ceil((key.length + value.length) / WORD_BYTES);
+    if (size > this.#words.length) return;
+    // An entry lies in one piece.
+    if (this.#head + size > this.#words.length) {
+      this.#head = 0;
+      this.#round++;
+    }
+    const start = this.#head;
+    this.#words[start] = hash;
+    this.#words[start + 1] = key.length;
+    this.#words[start + 2] = value.length;
+    const from = (start + HEAD_WORDS) * WORD_BYTES;
+    this.#bytes.set(key, from);
+    this.#bytes.set(value, from + key.length);
+    this.#starts[place] = start;
+    this.#rounds[place] = this.#round;
+    this.#head += size;
+  }
+}
+
+/** FNV-1a, its bits mixed once more so that the lowest ones depend on all. */
+function hashOf(bytes: Uint8Array): number {
+  let hash = 0x811c9dc5;
+  // eslint-disable-next-line @typescript-eslint/prefer-for-of -- which takes three times as long here
+  for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ (bytes[i] ?? 0), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
+  return hash ^ (hash >>> 13);
+}
