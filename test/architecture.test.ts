@@ -13,7 +13,7 @@ const ALLOWED: Readonly<
   store: { rooms: ['registry'], packages: ['knex', 'dataloader', 'lru-cache'] },
   auth: { rooms: [], packages: ['jsonwebtoken', 'jose', 'lru-cache'] },
   grpc: {
-    rooms: ['registry', 'auth', 'cache', 'gen'],
+    rooms: ['registry', 'auth', 'runtime', 'gen'],
     packages: [
       '@bufbuild/protobuf',
       '@grpc/grpc-js',
@@ -23,8 +23,8 @@ const ALLOWED: Readonly<
       'pino',
     ],
   },
-  gateway: { rooms: ['cache', 'gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'express'] },
-  cache: { rooms: [], packages: [] },
+  gateway: { rooms: ['runtime', 'gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'express'] },
+  runtime: { rooms: [], packages: [] },
   openapi: {
     rooms: ['registry', 'gateway', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js'],

@@ -13,6 +13,7 @@ import { writeReply, type Reply } from './reply.js';
 import { callMetadata, chosenRequestId } from './request-headers.js';
 import { Transcoder } from './transcoder.js';
 import type { Upstream } from './upstream.js';
+import { EndOfTurn } from '../runtime/end-of-turn.js';
 
 /** Where a gateway writes what no answer tells; a pino logger is one. */
 export interface GatewayLog {
@@ -90,18 +91,20 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   const failed = (error: unknown, { requestId }: Exchange): Reply =>
     errors.ofFailure(error instanceof Failure ? error : internal(error), requestId);
-  const finish = (exchange: Exchange, reply: Reply): void => {
-    const { requestId, verb, started, response } = exchange;
-    const ms = now() - started;
-    if (exchange.cancelled) {
-      log.info({ requestId, method: verb, ms }, 'caller gone');
-      return;
-    }
-    writeReply(response, reply, requestId);
-    if (reply.cause !== undefined) log.error({ requestId, err: reply.cause }, 'request failed');
-    const line = { requestId, method: verb, ms, status: reply.status };
-    log[reply.status < 400 ? 'debug' : 'info'](line, 'request answered');
-  };
+  const finishing = new EndOfTurn<{ readonly exchange: Exchange; readonly reply: Reply }>(
+    ({ exchange, reply }) => {
+      const { requestId, verb, started, response } = exchange;
+      const ms = now() - started;
+      if (exchange.cancelled) {
+        log.info({ requestId, method: verb, ms }, 'caller gone');
+        return;
+      }
+      writeReply(response, reply, requestId);
+      if (reply.cause !== undefined) log.error({ requestId, err: reply.cause }, 'request failed');
+      const line = { requestId, method: verb, ms, status: reply.status };
+      log[reply.status < 400 ? 'debug' : 'info'](line, 'request answered');
+    },
+  );
   const answering =
     (answer: (exchange: Exchange) => Reply | Promise<Reply>) =>
     (request: Request, response: Response): void => {
@@ -118,10 +121,10 @@ export function createGateway(options: GatewayOptions): Gateway {
         void reply
           .catch((error: unknown) => failed(error, exchange))
           .then((later) => {
-            finish(exchange, later);
+            finishing.add({ exchange, reply: later });
           });
       } else {
-        finish(exchange, reply);
+        finishing.add({ exchange, reply });
       }
     };
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { ByteCache } from '../cache/byte-cache.js';
+import { ByteCache } from '../runtime/byte-cache.js';
 
 /** The JSON of a response message in binary form, as one binding shows it. */
 export type Render = (message: Uint8Array) => string;

@@ -1,4 +1,4 @@
-import { ByteCache } from '../cache/byte-cache.js';
+import { ByteCache } from '../runtime/byte-cache.js';
 import type { Method } from './method.js';
 
 /**

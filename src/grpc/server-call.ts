@@ -7,6 +7,7 @@ import {
 } from '@grpc/grpc-js';
 import type { Cancellation, Reply } from './call.js';
 import { completeReply, completeStatuses } from './framework-status.js';
+import { EndOfTurn } from '../runtime/end-of-turn.js';
 import type { Pipeline } from './pipeline.js';
 import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
 
@@ -45,6 +46,10 @@ export function answerCalls(answered: AnsweredCalls): ServerInterceptor {
 type SentStatus = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
 const NO_BYTES = Buffer.alloc(0);
+
+const sending = new EndOfTurn<{ readonly call: ServerCall; readonly reply: Reply }>(({ call, reply }) => {
+  call.send(reply);
+});
 
 /** The one place where a call of grpc-js becomes ours and its reply grpc-js's. */
 class ServerCall implements Cancellation {
@@ -124,15 +129,15 @@ class ServerCall implements Cancellation {
   }
 
   #end(reply: Reply | Promise<Reply>): void {
-    if (!(reply instanceof Promise)) this.#send(reply);
+    if (!(reply instanceof Promise)) sending.add({ call: this, reply });
     else {
       void reply.then((later) => {
-        this.#send(later);
+        sending.add({ call: this, reply: later });
       });
     }
   }
 
-  #send({ code, details, message, trailers }: Reply): void {
+  send({ code, details, message, trailers }: Reply): void {
     if (this.#ended) return;
     this.#ended = true;
     // Not waiting for the message to be written lets the trailers leave with it.

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { ByteCache } from '../../src/cache/byte-cache.js';
+import { ByteCache } from '../../src/runtime/byte-cache.js';
 
 const KIB = 1_024;
 

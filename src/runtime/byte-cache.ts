@@ -28,14 +28,14 @@ export class ByteCache {
   #head = 0;
   #round = 2;
 
-  /** @param maxBytes most bytes of all together; at least 64. */
+  /** @param maxBytes most bytes of all together; nothing is kept in less than about 100. */
   constructor(maxBytes: number) {
     const buckets = 2 ** Math.floor(Math.log2(Math.max(1, maxBytes / BYTES_PER_PLACE / WAYS)));
     this.#bucketMask = buckets - 1;
     this.#starts = new Int32Array(buckets * WAYS);
     this.#rounds = new Int32Array(buckets * WAYS);
     const indexBytes = this.#starts.byteLength + this.#rounds.byteLength;
-    this.#words = new Int32Array(Math.floor((maxBytes - indexBytes) / WORD_BYTES));
+    this.#words = new Int32Array(Math.max(0, Math.floor((maxBytes - indexBytes) / WORD_BYTES)));
     this.#bytes = Buffer.from(this.#words.buffer);
   }
 
