@@ -20,7 +20,7 @@ import { localSecret } from './local-secret.js';
 import { createDocuments } from './openapi/documents.js';
 import { Registry } from './registry/registry.js';
 import { newRouteId } from './route-id.js';
-import { openDatabase } from './store/database.js';
+import { closeDatabase, openDatabase } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/schema.js';
 
@@ -78,14 +78,14 @@ async function startGrpc(
   const authenticator = rememberTokens(verify, now);
 
   const knex = openDatabase(database, deadlineMs);
-  closing.resource(() => knex.destroy());
+  closing.resource(() => closeDatabase(knex, database));
   await ensureSchema(knex, database);
   const store = new KnexRouteStore(knex);
   const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
 
   const health = new Health([ROUTE_SERVICE]);
   const stopFollowing = await followStore(health, () => store.ping(), logger);
-  closing.resource(stopFollowing);
+  closing.server(stopFollowing);
 
   const methods = [...routeService(registry, routeCacheBytes), ...health.methods()];
   const pipeline = createPipeline(methods, createInterceptors({ authenticator, deadlineMs, now, logger }));

@@ -9,11 +9,11 @@ const LIMIT_MS = 8_000;
 
 /** What was opened and has to be closed: first the servers, all at once, then the rest in reverse order. */
 export class Closing {
-  readonly #servers: (() => Promise<void>)[] = [];
+  readonly #servers: Close[] = [];
   readonly #resources: Close[] = [];
 
-  /** A server that takes calls in, and ends those under way by itself within `GRACE_MS`. */
-  server(close: () => Promise<void>): void {
+  /** A server that takes calls in, and ends those under way by itself within `GRACE_MS`, or what speaks for one. */
+  server(close: Close): void {
     this.#servers.push(close);
   }
 

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { readDatabase } from './config.js';
-import { openDatabase } from './store/database.js';
+import { closeDatabase, openDatabase } from './store/database.js';
 import { migrateDown, migrateUp, migrationStatus } from './store/migrations.js';
 
 const USAGE = 'Usage: npm run migrate [-- --down | --status]';
@@ -9,7 +9,8 @@ const USAGE = 'Usage: npm run migrate [-- --down | --status]';
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { down: { type: 'boolean' }, status: { type: 'boolean' } } });
   if (values.down === true && values.status === true) throw new Error(USAGE);
-  const knex = openDatabase(readDatabase(process.env));
+  const database = readDatabase(process.env);
+  const knex = openDatabase(database);
   try {
     if (values.status === true) {
       for (const { name, applied } of await migrationStatus(knex))
@@ -20,7 +21,7 @@ async function main(): Promise<void> {
       if (names.length === 0) say('nothing to do');
     }
   } finally {
-    await knex.destroy();
+    await closeDatabase(knex, database);
   }
 }
 

@@ -18,15 +18,14 @@ export async function followStore(
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
   const observe = async (): Promise<void> => {
-    const serving = await ping().then(
-      () => true,
-      (err: unknown) => {
-        if (health.serving) logger.warn({ err }, 'the store does not answer: not serving');
-        return false;
-      },
+    const failure = await ping().then(
+      () => undefined,
+      (err: unknown) => ({ err }),
     );
     if (stopped) return;
+    const serving = failure === undefined;
     if (serving && !health.serving) logger.info('the store answers: serving');
+    if (!serving && health.serving) logger.warn(failure, 'the store does not answer: not serving');
     health.setServing(serving);
     timer = setTimeout(() => void observe(), intervalMs);
   };

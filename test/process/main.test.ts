@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, type IncomingMessage, request as send } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -146,6 +146,17 @@ describe('without settings', () => {
     const settings = { ROLE: 'grpc', GRPC_ADDRESS: `unix:${folder}/s` };
     await run('main', settings).line('listening');
     await expect(run('main', settings).ended).resolves.toMatchObject({ exitCode: 1 });
+  });
+
+  it('its routes are whole in their one file once it has ended', async () => {
+    const first = run('main');
+    const firstUrl = await httpUrlOf(first);
+    const token = (await localToken()).stdout.trim();
+    const created = await createOver(firstUrl, token);
+    await first.stop();
+    copyFileSync(join(folder, 'data/routes.db'), join(folder, 'copy.db'));
+    const url = await httpUrlOf(run('main', { DATABASE_URL: 'sqlite:copy.db' }));
+    await expect(getOver(url, created.id, token)).resolves.toEqual(created);
   });
 
   it('a secret stays the same over a restart', async () => {
