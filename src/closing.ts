@@ -34,7 +34,11 @@ export class Closing {
   }
 
   async #closeAll(): Promise<void> {
-    await Promise.all(this.#servers.map((close) => close()));
+    await Promise.all(
+      this.#servers.map(async (close) => {
+        await close();
+      }),
+    );
     for (const close of this.#resources.reverse()) await close();
   }
 }

@@ -18,19 +18,21 @@ export function clientFailure(error: Error): Failure {
 /**
  * Writes a reply for a request that Node did not make out, and ends the connection.
  *
- * @param last the latest response of the connection. One that is half written must not be written into, and one
- * whose request is complete must not be overtaken: its caller would take this answer for its own.
+ * @param underWay the response of the connection that is not written yet. One that is half written must not be
+ * written into, and one whose request is complete must not be overtaken: its caller would take this answer for
+ * its own.
+ * @returns `destroyed` where only an end of the connection was possible, `closed` where it had ended before.
  */
 export function writeClientError(
   socket: Duplex,
-  last: ServerResponse | undefined,
+  underWay: ServerResponse | undefined,
   { status, body }: ErrorReply,
   requestId: string,
-): void {
-  const pending = last !== undefined && !last.writableFinished && (last.headersSent || last.req.complete);
-  if (!socket.writable || pending) {
+): 'answered' | 'destroyed' | 'closed' {
+  const writable = socket.writable;
+  if (!writable || underWay?.headersSent === true || underWay?.req.complete === true) {
     socket.destroy();
-    return;
+    return writable ? 'destroyed' : 'closed';
   }
   const { [status]: phrase = '' } = STATUS_CODES;
   socket.end(
@@ -45,4 +47,5 @@ export function writeClientError(
       body,
     ].join('\r\n'),
   );
+  return 'answered';
 }

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import express, { type Request, type Response } from 'express';
+import { EndOfTurn } from '../runtime/end-of-turn.js';
 import { clientFailure, writeClientError } from './client-error.js';
 import { readContract } from './contract.js';
 import { ErrorReplies } from './error-reply.js';
@@ -13,7 +14,6 @@ import { writeReply, type Reply } from './reply.js';
 import { callMetadata, chosenRequestId } from './request-headers.js';
 import { Transcoder } from './transcoder.js';
 import type { Upstream } from './upstream.js';
-import { EndOfTurn } from '../runtime/end-of-turn.js';
 
 /** Where a gateway writes what no answer tells; a pino logger is one. */
 export interface GatewayLog {
@@ -57,6 +57,12 @@ export interface Gateway {
   readonly onClientError: (error: Error, socket: Duplex) => void;
 }
 
+/** An exchange whose reply is known. */
+interface Answered {
+  readonly exchange: Exchange;
+  readonly reply: Reply;
+}
+
 // Segments of unreserved characters: nothing that Express reads as a pattern.
 const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
 
@@ -87,30 +93,34 @@ export function createGateway(options: GatewayOptions): Gateway {
   const contract = readContract(options.descriptorSet);
   const errors = new ErrorReplies({ registry: contract.registry, domain: contract.domain, realm });
   const transcoder = new Transcoder({ contract, upstream, errors, basePath, deadlineMs, cacheBytes, now });
-  const latest = new WeakMap<Duplex, Response>();
+  const latest = new WeakMap<Duplex, Exchange>();
+  /** What ended on its connection, by `onClientError`, which has told the log. */
+  const cutShort = new WeakSet<Exchange>();
 
   const failed = (error: unknown, { requestId }: Exchange): Reply =>
     errors.ofFailure(error instanceof Failure ? error : internal(error), requestId);
-  const finishing = new EndOfTurn<{ readonly exchange: Exchange; readonly reply: Reply }>(
-    ({ exchange, reply }) => {
-      const { requestId, verb, started, response } = exchange;
-      const ms = now() - started;
-      if (exchange.cancelled) {
-        log.info({ requestId, method: verb, ms }, 'caller gone');
-        return;
-      }
-      writeReply(response, reply, requestId);
-      if (reply.cause !== undefined) log.error({ requestId, err: reply.cause }, 'request failed');
-      const line = { requestId, method: verb, ms, status: reply.status };
-      log[reply.status < 400 ? 'debug' : 'info'](line, 'request answered');
-    },
-  );
+  const lineOf = ({ requestId, verb, started }: Exchange): object => {
+    return { requestId, method: verb, ms: now() - started };
+  };
+  const finish = ({ exchange, reply }: Answered): void => {
+    if (cutShort.has(exchange)) return;
+    const { requestId, response } = exchange;
+    const line = lineOf(exchange);
+    if (exchange.cancelled) {
+      log.info(line, 'caller gone');
+      return;
+    }
+    writeReply(response, reply, requestId);
+    if (reply.cause !== undefined) log.error({ requestId, err: reply.cause }, 'request failed');
+    log[reply.status < 400 ? 'debug' : 'info']({ ...line, status: reply.status }, 'request answered');
+  };
+  const finishing = new EndOfTurn(finish);
   const answering =
     (answer: (exchange: Exchange) => Reply | Promise<Reply>) =>
     (request: Request, response: Response): void => {
       const requestId = chosenRequestId(request.headers) ?? newRequestId();
       const exchange = new Exchange(request, response, requestId, now());
-      latest.set(request.socket, response);
+      latest.set(request.socket, exchange);
       let reply: Reply | Promise<Reply>;
       try {
         reply = answer(exchange);
@@ -158,13 +168,16 @@ export function createGateway(options: GatewayOptions): Gateway {
       });
     },
     onClientError: (error, socket) => {
-      const requestId = newRequestId();
-      writeClientError(
-        socket,
-        latest.get(socket),
-        errors.ofFailure(clientFailure(error), requestId),
-        requestId,
-      );
+      const last = latest.get(socket);
+      const underWay = last?.response.writableFinished === false ? last : undefined;
+      const requestId = underWay?.requestId ?? newRequestId();
+      const reply = errors.ofFailure(clientFailure(error), requestId);
+      const outcome = writeClientError(socket, underWay?.response, reply, requestId);
+      if (outcome === 'closed') return;
+      const line = underWay === undefined ? { requestId } : lineOf(underWay);
+      if (underWay !== undefined) cutShort.add(underWay);
+      if (outcome === 'destroyed') log.info(line, 'connection destroyed');
+      else log.info({ ...line, status: reply.status }, 'request answered');
     },
   };
 }

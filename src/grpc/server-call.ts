@@ -5,9 +5,9 @@ import {
   type ServerInterceptor,
   status,
 } from '@grpc/grpc-js';
+import { EndOfTurn } from '../runtime/end-of-turn.js';
 import type { Cancellation, Reply } from './call.js';
 import { completeReply, completeStatuses } from './framework-status.js';
-import { EndOfTurn } from '../runtime/end-of-turn.js';
 import type { Pipeline } from './pipeline.js';
 import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
 

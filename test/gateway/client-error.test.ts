@@ -22,7 +22,7 @@ describe('an error of the HTTP parser', () => {
 
   it('is answered on a connection that nothing was written to', () => {
     const socket = new PassThrough();
-    writeClientError(socket, undefined, reply, 'id');
+    expect(writeClientError(socket, undefined, reply, 'id')).toBe('answered');
     expect(written(socket)).toMatch(/^HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n[^]*\r\n\r\n\{\}$/);
     expect(socket.writableEnded).toBe(true);
   });
@@ -37,14 +37,14 @@ describe('an error of the HTTP parser', () => {
     const socket = new PassThrough();
     const response = new ServerResponse(new IncomingMessage(new Socket()));
     response.writeHead(200).flushHeaders();
-    writeClientError(socket, response, reply, 'id');
+    expect(writeClientError(socket, response, reply, 'id')).toBe('destroyed');
     expect(written(socket)).toBe('');
     expect(socket.destroyed).toBe(true);
   });
 
   it('is not written to a connection that is closed', () => {
     const socket = new PassThrough().end();
-    writeClientError(socket, undefined, reply, 'id');
+    expect(writeClientError(socket, undefined, reply, 'id')).toBe('closed');
     expect(written(socket)).toBe('');
     expect(socket.destroyed).toBe(true);
   });

@@ -1,5 +1,6 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type ServerOptions } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
 import { Metadata, status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createGateway, type GatewayOptions } from '../../src/gateway/gateway.js';
@@ -13,8 +14,12 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((gateway) => gateway.close()));
 });
 
-async function start(options: Partial<GatewayOptions>, way: Way = 'in memory'): Promise<RunningGateway> {
-  const gateway = await startGateway(way, options);
+async function start(
+  options: Partial<GatewayOptions>,
+  way: Way = 'in memory',
+  limits: ServerOptions = {},
+): Promise<RunningGateway> {
+  const gateway = await startGateway(way, options, limits);
   running.push(gateway);
   return gateway;
 }
@@ -195,13 +200,65 @@ describe('what is not HTTP', () => {
       why: 'the headers are too large',
     },
   ])('is $http in the shape of all errors: $why', async ({ bytes, http, reason }) => {
-    const { origin } = await start({});
-    const text = await rawExchange(origin, bytes);
+    const gateway = await start({});
+    const text = await rawExchange(gateway.origin, bytes);
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${http} `));
     const [head = '', body = ''] = text.split('\r\n\r\n');
     expect(errorOf({ text: body }).code).toBe(http);
     expect(reasonOf({ text: body })).toBe(reason);
-    expect(head).toContain('X-Request-Id: made-');
+    expect(head).toContain('X-Request-Id: made-1\r\n');
     expect(head).toContain(`Content-Length: ${Buffer.byteLength(body)}`);
+    await gateway.close();
+    expect(gateway.log).toMatchObject([
+      { level: 'info', message: 'request answered', fields: { requestId: 'made-1', status: http } },
+    ]);
+  });
+
+  it('ends the connection on which a good request still waits, which the log tells with its id', async () => {
+    const gateway = await start({});
+    const good = `GET /v1/hang HTTP/1.1\r\nHost: x\r\nAuthorization: ${MEMBER}\r\nX-Request-Id: good\r\n\r\n`;
+    await expect(rawExchange(gateway.origin, `${good}nonsense\r\n\r\n`)).resolves.toBe('');
+    await gateway.close();
+    expect(gateway.log).toEqual([
+      {
+        level: 'info',
+        message: 'connection destroyed',
+        fields: { requestId: 'good', method: 'GET', ms: expect.any(Number) as number },
+      },
+    ]);
+  });
+});
+
+describe('a body that does not come to its end', () => {
+  const beginning =
+    'POST /v1/shelves HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nContent-Length: 9\r\n\r\n{';
+
+  it('is 408 under the id of its request, in answer and log', async () => {
+    const gateway = await start({}, 'in memory', {
+      requestTimeout: 50,
+      headersTimeout: 50,
+      connectionsCheckingInterval: 10,
+    });
+    const text = await rawExchange(gateway.origin, beginning);
+    expect(text).toMatch(/^HTTP\/1\.1 408 /);
+    expect(text).toContain('\r\nX-Request-Id: mine\r\n');
+    expect(reasonOf({ text: text.split('\r\n\r\n')[1] ?? '' })).toBe('REQUEST_TIMED_OUT');
+    await gateway.close();
+    expect(gateway.log).toMatchObject([
+      { message: 'request answered', fields: { requestId: 'mine', method: 'POST', status: 408 } },
+    ]);
+  });
+
+  it('is a caller gone where the connection broke', async () => {
+    const gateway = await start({});
+    const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
+    socket.write(beginning.replace('Host: x', 'Host: x\r\nExpect: 100-continue'));
+    await once(socket, 'data');
+    socket.resetAndDestroy();
+    await expect
+      .poll(() => gateway.log)
+      .toMatchObject([
+        { level: 'info', message: 'caller gone', fields: { requestId: 'mine', method: 'POST' } },
+      ]);
   });
 });

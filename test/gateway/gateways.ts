@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerOptions } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { channelUpstream } from '../../src/gateway/channel-upstream.js';
 import { createGateway, type GatewayLog, type GatewayOptions } from '../../src/gateway/gateway.js';
@@ -26,7 +26,11 @@ export interface LogLine {
 export type Way = 'in memory' | 'over a channel';
 
 /** Starts a library, a gateway to it, and an HTTP server for that. */
-export async function startGateway(way: Way, options: Partial<GatewayOptions> = {}): Promise<RunningGateway> {
+export async function startGateway(
+  way: Way,
+  options: Partial<GatewayOptions> = {},
+  limits: ServerOptions = {},
+): Promise<RunningGateway> {
   const library = new LibraryServer();
   const reached =
     way === 'in memory' ? { upstream: library, close: () => undefined } : await overChannel(library);
@@ -42,7 +46,7 @@ export async function startGateway(way: Way, options: Partial<GatewayOptions> = 
     log: collectingLog(log),
     ...options,
   });
-  const server = createServer(gateway.onRequest).on('clientError', gateway.onClientError);
+  const server = createServer(limits, gateway.onRequest).on('clientError', gateway.onClientError);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
