@@ -5,6 +5,8 @@ const TOKEN_MAX_BYTES = 8192;
 
 /** The scheme Bearer in any case (RFC 9110, section 11.1), with whatever follows its blanks. */
 const BEARER = /^bearer(?: +(?<token>.*))?$/is;
+/** A bearer credential has no comma: with one, several came, joined to a list (RFC 9110, section 5.3). */
+const LIST = /^bearer .*,|, *bearer(?: |$)/is;
 /** RFC 6750, section 2.1. */
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
@@ -13,9 +15,9 @@ const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
  * A value of another scheme counts as no token: it was not meant for this service.
  */
 export function readBearerToken(authorization: readonly string[]): string | Refusal {
-  const [value, ...more] = authorization;
-  if (more.length > 0) return tokenInvalid('The authorization was given more than once.');
-  const bearer = BEARER.exec(value ?? '');
+  const [value = '', ...more] = authorization;
+  if (more.length > 0 || LIST.test(value)) return tokenInvalid('The authorization was given more than once.');
+  const bearer = BEARER.exec(value);
   if (bearer === null) return { ok: false, reason: 'TOKEN_MISSING', message: 'No bearer token was given.' };
   const token = bearer.groups?.['token'] ?? '';
   if (token.length > TOKEN_MAX_BYTES)

@@ -34,8 +34,9 @@ export class ErrorReplies {
   /** The response for a failure that the gateway found itself. */
   ofFailure(failure: Failure, requestId: string): ErrorReply {
     const { code, httpStatus, reason, message, headers, cause } = failure;
-    const details = this.#ownDetails(reason, requestId, failure.violations());
-    return { ...errorReply(code, httpStatus, message, details, headers), cause };
+    const violations = failure.violations();
+    const details = this.#ownDetails(reason, requestId, violations);
+    return { ...errorReply(code, httpStatus, naming(message, violations), details, headers), cause };
   }
 
   /** The response for a reply other than `OK`. What no server described is said in fixed words. */
@@ -88,6 +89,14 @@ export class ErrorReplies {
       return [];
     }
   }
+}
+
+/** The message with the names of the wrong fields: `The request does not fit the method: book.title.` */
+function naming(message: string, violations: readonly Violation[]): string {
+  const fields = new Set(violations.map(({ field }) => field));
+  // A parameter may have come without a name.
+  fields.delete('');
+  return fields.size === 0 ? message : `${message.slice(0, -1)}: ${[...fields].join(', ')}.`;
 }
 
 function retryHeaders(code: status): Record<string, string> {

@@ -26,13 +26,25 @@ export function readBody(request: Request, response: Response): Uint8Array | Pro
 
 const NO_BYTES = new Uint8Array();
 
+/** The content codings that are taken: for answers that refuse another, and no others (RFC 9110 12.5.3). */
+const ACCEPT_ENCODING = { 'Accept-Encoding': 'gzip, deflate, br' };
+/** The codes of Node's `zlib`. */
+const ZLIB_ERROR = /^(?:Z_|ERR__ERROR_|ERR_BROTLI_|ERR_ZSTD_|ZSTD_)/;
+
 function bodyFailure(error: unknown): Failure {
-  const { type } = error as { type?: string };
+  const { type, code = '' } = error as { readonly type?: string; readonly code?: string };
   if (type === 'entity.too.large') {
     return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${MAX_BODY_BYTES} bytes.`);
   }
-  if (type === 'encoding.unsupported') return unsupported('The content encoding is not supported.');
-  return malformed('The body is not what its headers say.');
+  if (type === 'encoding.unsupported') {
+    return unsupported('The content encoding is not supported; gzip, deflate and br are.', ACCEPT_ENCODING);
+  }
+  if (ZLIB_ERROR.test(code)) {
+    return malformed('The body is not what its headers say.', [
+      { field: 'content-encoding', description: 'Names an encoding that the body does not follow.' },
+    ]);
+  }
+  return malformed('The body did not arrive whole.');
 }
 
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*)?$/i;
@@ -49,6 +61,8 @@ export function requireJsonType(contentType: string | undefined): void {
   }
 }
 
-function unsupported(message: string): Failure {
-  return new Failure('CONTENT_TYPE_UNSUPPORTED', message, { headers: { 'Accept-Post': 'application/json' } });
+function unsupported(message: string, headers: Readonly<Record<string, string>> = {}): Failure {
+  return new Failure('CONTENT_TYPE_UNSUPPORTED', message, {
+    headers: { 'Accept-Post': 'application/json', ...headers },
+  });
 }

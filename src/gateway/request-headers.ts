@@ -15,6 +15,8 @@ const forwarded: ReadonlyMap<string, Unfit> = new Map([
   ['tracestate', 'drop'],
 ]);
 
+const MALFORMED = 'The request has a malformed header.';
+
 const UNFIT = /[^\x20-\x7e]/g;
 
 /**
@@ -44,14 +46,14 @@ export function requireFitHeaders(headers: IncomingHttpHeaders): void {
   for (const [name, unfit] of forwarded) {
     const value = headers[name];
     if (unfit === 'refuse' && typeof value === 'string' && value.search(UNFIT) >= 0) {
-      throw malformed(`The header ${name} is malformed.`, [
+      throw malformed(MALFORMED, [
         { field: name, description: 'Holds other characters than visible ASCII; only these are allowed.' },
       ]);
     }
   }
 }
 
-const SECONDS = /^[0-9]{1,9}(?:\.[0-9]{1,9})?$/;
+const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
 
 /**
  * How long a caller waits at most, in milliseconds, by the header `Request-Timeout: <seconds>`.
@@ -62,16 +64,15 @@ const SECONDS = /^[0-9]{1,9}(?:\.[0-9]{1,9})?$/;
 export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number): number {
   const text = headers['request-timeout'];
   if (text === undefined) return limitMs;
-  const seconds = typeof text === 'string' && SECONDS.test(text) ? Number(text) : 0;
-  if (seconds === 0) {
-    throw malformed('The header request-timeout is malformed.', [
+  if (typeof text !== 'string' || !SECONDS_ABOVE_ZERO.test(text)) {
+    throw malformed(MALFORMED, [
       {
         field: 'request-timeout',
         description: 'Is not a number of seconds; a decimal above zero is allowed.',
       },
     ]);
   }
-  return Math.min(seconds * 1000, limitMs);
+  return Math.min(Number(text) * 1000, limitMs);
 }
 
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;

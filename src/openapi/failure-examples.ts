@@ -26,8 +26,8 @@ const examples = {
   REQUEST_TIMED_OUT: { message: 'The request did not arrive in time.' },
   HEADERS_TOO_LARGE: { message: 'The headers are larger than the server takes.' },
   CONTENT_TYPE_UNSUPPORTED: {
-    message: 'The content type is not supported; application/json in UTF-8 is.',
-    headers: { 'Accept-Post': 'application/json' },
+    message: 'The content encoding is not supported; gzip, deflate and br are.',
+    headers: { 'Accept-Post': 'application/json', 'Accept-Encoding': 'gzip, deflate, br' },
   },
   PATH_UNKNOWN: { message: 'No resource has this path.' },
   METHOD_NOT_ALLOWED: {

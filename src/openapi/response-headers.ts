@@ -6,6 +6,8 @@ interface HeaderDescription {
   readonly description: string;
   /** The schema of its values; one that is always the same is the given one. */
   readonly schema: (value: string) => Schema;
+  /** Whether a reply may come without it, though the example of its reason has it; default false. */
+  readonly optional?: boolean;
 }
 
 const anyText = (): Schema => ({ type: 'string' });
@@ -34,6 +36,11 @@ const descriptions: Readonly<Record<string, HeaderDescription>> = {
   },
   Allow: { description: 'The HTTP methods that the path answers to.', schema: anyText },
   'Accept-Post': { description: 'The media type that is taken.', schema: exactly },
+  'Accept-Encoding': {
+    description: 'The content codings that are taken, where it was the content coding that was refused.',
+    schema: exactly,
+    optional: true,
+  },
 };
 
 /** A reply, and what it is an example of. */
@@ -79,7 +86,7 @@ function headerOf(
   ]);
   return {
     description: described.description,
-    required: examples.length === sent.length,
+    required: examples.length === sent.length && described.optional !== true,
     schema,
     examples: Object.fromEntries(shown),
   };

@@ -93,6 +93,7 @@ const REFUSALS: readonly Refusal[] = [
     body: ROUTE,
     headers: { 'content-encoding': 'gzip' },
     ...malformed,
+    field: 'content-encoding',
   },
   { title: 'an unknown encoding', body: ROUTE, headers: { 'content-encoding': 'zip' }, ...unsupported },
   {

@@ -262,6 +262,8 @@ describe.each(ways)('a gateway to a server %s', (way) => {
       http: number;
       reason: string;
       fields: string[];
+      /** The codings that `Accept-Encoding` names. */
+      accepted?: string;
     }[] = [
       {
         why: 'a parameter is unknown',
@@ -367,7 +369,7 @@ describe.each(ways)('a gateway to a server %s', (way) => {
         body: '{}',
         http: 400,
         reason: 'REQUEST_MALFORMED',
-        fields: [],
+        fields: ['content-encoding'],
       },
       {
         why: 'the body is cut gzip',
@@ -377,7 +379,7 @@ describe.each(ways)('a gateway to a server %s', (way) => {
         body: gzipSync('{}').subarray(0, 12),
         http: 400,
         reason: 'REQUEST_MALFORMED',
-        fields: [],
+        fields: ['content-encoding'],
       },
       {
         why: 'the body is too large',
@@ -417,6 +419,7 @@ describe.each(ways)('a gateway to a server %s', (way) => {
         http: 415,
         reason: 'CONTENT_TYPE_UNSUPPORTED',
         fields: [],
+        accepted: 'gzip, deflate, br',
       },
       {
         why: 'the type is another',
@@ -485,6 +488,7 @@ describe.each(ways)('a gateway to a server %s', (way) => {
       expect(response.status).toBe(request.http);
       expect(response.headers['cache-control']).toBe('no-store');
       expect(response.headers['accept-post']).toBe(request.http === 415 ? JSON_TYPE : undefined);
+      expect(response.headers['accept-encoding']).toBe(request.accepted);
       expect(errorOf(response)).toMatchObject({
         code: request.http,
         details: expect.arrayContaining([
@@ -496,6 +500,13 @@ describe.each(ways)('a gateway to a server %s', (way) => {
       });
       expect(reasonOf(response)).toBe(request.reason);
       expect(fieldsOf(response)).toEqual(request.fields);
+      expect(errorOf(response).message).toContain([...new Set(request.fields)].join(', '));
+    });
+
+    it('names no field that has no name', async () => {
+      const response = await send({ path: '/v1/shelves/1?=1', headers: { authorization: MEMBER } });
+      expect(fieldsOf(response)).toEqual(['']);
+      expect(errorOf(response).message).toBe('The request does not fit the method.');
     });
 
     it.each(wrong)('tells a stranger nothing where $why', async (request) => {

@@ -83,7 +83,9 @@ describe('Request-Timeout', () => {
     { header: '1', ms: 1000, why: 'it is in seconds' },
     { header: '0.25', ms: 250, why: 'it may be a fraction' },
     { header: '0.000000001', ms: 0.000001, why: 'it may be short' },
-    { header: '999999999', ms: 5000, why: 'it does not exceed the limit' },
+    { header: '9999999999', ms: 5000, why: 'it does not exceed the limit' },
+    { header: '9'.repeat(400), ms: 5000, why: 'it does not exceed the limit, however large' },
+    { header: `0.${'0'.repeat(400)}1`, ms: 0, why: 'it is above zero, however small' },
   ])('$header is $ms milliseconds: $why', ({ header, ms }) => {
     expect(requestTimeoutMs(header === undefined ? {} : { 'request-timeout': header }, 5000)).toBeCloseTo(
       ms,
@@ -91,27 +93,14 @@ describe('Request-Timeout', () => {
     );
   });
 
-  it.each([
-    '',
-    '0',
-    '0.0',
-    '-1',
-    '+1',
-    '1e3',
-    '1s',
-    '.5',
-    '5.',
-    'NaN',
-    'Infinity',
-    '1, 2',
-    '0x1',
-    '1234567890',
-    ['1'],
-  ])('%j is refused', (header) => {
-    expect(() => requestTimeoutMs({ 'request-timeout': header }, 5000)).toThrow(
-      expect.objectContaining({ reason: 'REQUEST_MALFORMED' }) as Error,
-    );
-  });
+  it.each(['', '0', '0.0', '-1', '+1', '1e3', '1s', '.5', '5.', 'NaN', 'Infinity', '1, 2', '0x1', ['1']])(
+    '%j is refused',
+    (header) => {
+      expect(() => requestTimeoutMs({ 'request-timeout': header }, 5000)).toThrow(
+        expect.objectContaining({ reason: 'REQUEST_MALFORMED' }) as Error,
+      );
+    },
+  );
 });
 
 describe('X-Request-Id', () => {

@@ -137,7 +137,7 @@ describe('an operation', () => {
     ['createRoute', 201, 'Route', ['Cache-Control', 'Location', 'X-Request-Id']],
     ['createRoute', 401, 'Error', ['Cache-Control', 'WWW-Authenticate', 'X-Request-Id']],
     ['createRoute', 403, 'Error', ['Cache-Control', 'WWW-Authenticate', 'X-Request-Id']],
-    ['createRoute', 415, 'Error', ['Accept-Post', 'Cache-Control', 'X-Request-Id']],
+    ['createRoute', 415, 'Error', ['Accept-Encoding', 'Accept-Post', 'Cache-Control', 'X-Request-Id']],
     ['createRoute', 429, 'Error', ['Cache-Control', 'Retry-After', 'X-Request-Id']],
     ['createRoute', 503, 'Error', ['Cache-Control', 'Retry-After', 'X-Request-Id']],
     ['getRoute', 200, 'Route', ['Cache-Control', 'ETag', 'Vary', 'X-Request-Id']],
@@ -146,7 +146,10 @@ describe('an operation', () => {
   ])('%s answers with %d, the schema %s and the headers %j', (operationId, status, schema, headers) => {
     const response = responseOf(operationId, status);
     expect(Object.keys(response.headers).sort()).toEqual(headers);
-    expect(Object.values(response.headers).every(({ required }) => required)).toBe(true);
+    const optional = Object.keys(response.headers).filter(
+      (name) => response.headers[name]?.required === false,
+    );
+    expect(optional).toEqual(headers.filter((name) => name === 'Accept-Encoding'));
     expect(response.content?.['application/json']?.schema).toEqual(
       schema === undefined ? undefined : { $ref: `#/components/schemas/${schema}` },
     );
