@@ -18,9 +18,10 @@ import { ROUTE_SERVICE, startGrpcServer } from './grpc/server.js';
 import { closeHttpServer, startHttpServer } from './http-server.js';
 import { localSecret } from './local-secret.js';
 import { createDocuments } from './openapi/documents.js';
+import { opening } from './opening.js';
 import { Registry } from './registry/registry.js';
 import { newRouteId } from './route-id.js';
-import { closeDatabase, openDatabase } from './store/database.js';
+import { closeDatabase, openDatabase, reachDatabase } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/schema.js';
 
@@ -79,6 +80,7 @@ async function startGrpc(
 
   const knex = openDatabase(database, deadlineMs);
   closing.resource(() => closeDatabase(knex, database));
+  await opening('The database of DATABASE_URL can not be reached', () => reachDatabase(knex));
   await ensureSchema(knex, database);
   const store = new KnexRouteStore(knex);
   const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
@@ -89,7 +91,9 @@ async function startGrpc(
 
   const methods = [...routeService(registry, routeCacheBytes), ...health.methods()];
   const pipeline = createPipeline(methods, createInterceptors({ authenticator, deadlineMs, now, logger }));
-  const server = await startGrpcServer({ address, methods, pipeline, health, reflection, deadlineMs });
+  const server = await opening(`GRPC_ADDRESS=${address} can not be listened on`, () =>
+    startGrpcServer({ address, methods, pipeline, health, reflection, deadlineMs }),
+  );
   closing.server(() => server.close(GRACE_MS));
   return { address: server.address, pipeline };
 }
@@ -112,9 +116,13 @@ async function startHttp(
     pages: docs ? createDocuments({ descriptorSet, comments, codes: CODES, basePath, realm: REALM }) : [],
     log: logger,
   });
-  const { server, port: realPort } = await startHttpServer(gateway, host, port);
+  const writtenHost = host.includes(':') ? `[${host}]` : host;
+  const { server, port: realPort } = await opening(
+    `HTTP_ADDRESS=${writtenHost}:${port} can not be listened on`,
+    () => startHttpServer(gateway, host, port),
+  );
   closing.server(() => closeHttpServer(server, GRACE_MS));
-  return `http://${host.includes(':') ? `[${host}]` : host}:${realPort}${basePath}`;
+  return `http://${writtenHost}:${realPort}${basePath}`;
 }
 
 /** The gRPC server that the settings name, else the one of this process, called without a socket. */

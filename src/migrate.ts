@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { readDatabase } from './config.js';
-import { closeDatabase, openDatabase } from './store/database.js';
+import { opening } from './opening.js';
+import { closeDatabase, openDatabase, reachDatabase } from './store/database.js';
 import { migrateDown, migrateUp, migrationStatus } from './store/migrations.js';
 
 const USAGE = 'Usage: npm run migrate [-- --down | --status]';
@@ -12,6 +13,7 @@ async function main(): Promise<void> {
   const database = readDatabase(process.env);
   const knex = openDatabase(database);
   try {
+    await opening('The database of DATABASE_URL can not be reached', () => reachDatabase(knex));
     if (values.status === true) {
       for (const { name, applied } of await migrationStatus(knex))
         say(`${applied ? 'applied' : 'pending'} ${name}`);

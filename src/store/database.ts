@@ -42,6 +42,11 @@ export function openDatabase(location: DatabaseLocation, silenceMs = 0): Knex {
   return createKnex(location.engine === 'mysql' ? mysql(location, silenceMs) : sqlite(location));
 }
 
+/** Asks the database for an answer. @throws Error of the driver when there is none */
+export async function reachDatabase(knex: Knex): Promise<void> {
+  await knex.raw('SELECT 1');
+}
+
 /** Ends all connections. The embedded database is then whole in its one file, with nothing left in its log. */
 export async function closeDatabase(knex: Knex, { engine }: DatabaseLocation): Promise<void> {
   // Where that fails, as on a full disk, nothing is lost: the log stays beside the file.

@@ -195,6 +195,21 @@ describe('with wrong settings', () => {
       expect(exitCode).toBe(1);
       expect(stderr.trimEnd().split('\n')).toHaveLength(1);
       expect(stderr).toMatch(/^The service can not run: .*EADDRINUSE/);
+      expect(stderr).toContain(`${name}=${taken} can not be listened on`);
+    },
+  );
+
+  it.each(['main', 'migrate'])(
+    'a database that is away is named by its setting, without its password: %s',
+    async (program) => {
+      const { exitCode, stderr } = await run(program, {
+        ...SERVICE_SETTINGS,
+        DATABASE_URL: `mysql://me:password@127.0.0.1:${await freePort()}/routes`,
+      }).ended;
+      expect(exitCode).toBe(1);
+      expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+      expect(stderr).toMatch(/The database of DATABASE_URL can not be reached: .*ECONNREFUSED/);
+      expect(stderr).not.toContain('password');
     },
   );
 
