@@ -14,13 +14,25 @@ const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, 
 /** Prints a token for the configured secret, or the one of the local mode, and nothing else. */
 function main(): void {
   const { values } = parseArgs({
-    options: { scope: { type: 'string' }, sub: { type: 'string' }, ttl: { type: 'string', default: '1h' } },
+    options: {
+      scope: { type: 'string' },
+      sub: { type: 'string' },
+      ttl: { type: 'string', default: '1h' },
+      help: { type: 'boolean', short: 'h' },
+    },
   });
+  if (values.help === true) {
+    process.stdout.write(`${USAGE}\n`);
+    return;
+  }
   const { scope, sub, ttl } = values;
+  if (scope === undefined) throw misused('--scope is missing.');
+  if (sub === undefined) throw misused('--sub is missing.');
+  if (!SUBJECT.test(sub)) throw misused('--sub must have 1 to 255 characters, and no control characters.');
   const [, count, unit = ''] = TTL.exec(ttl) ?? [];
   const unitSeconds = UNIT_SECONDS[unit];
-  if (scope === undefined || sub === undefined || !SUBJECT.test(sub) || unitSeconds === undefined)
-    throw new Error(USAGE);
+  if (unitSeconds === undefined)
+    throw misused('--ttl must be a whole number from 1 to 999999 and s, m, h or d, such as 1h.');
   const { key, issuer, audience } = readTokens(process.env);
   const token = jwt.sign({ scope }, createSecretKey(Buffer.from(secretOf(key))), {
     algorithm: 'HS256',
@@ -30,6 +42,10 @@ function main(): void {
     expiresIn: Number(count) * unitSeconds,
   });
   process.stdout.write(`${token}\n`);
+}
+
+function misused(cause: string): Error {
+  return new Error(`${cause}\n${USAGE}`);
 }
 
 function secretOf(key: TokenKey): string {

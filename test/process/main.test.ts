@@ -229,12 +229,28 @@ describe('with wrong settings', () => {
   it('a token can not be made without a scope', async () => {
     const { exitCode, stdout, stderr } = await run('token', {}, ['--sub', 'me']).ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toContain('Usage: npm run --silent token');
+    expect(stderr).toMatch(/^--scope is missing\.\nUsage: npm run --silent token .*\n$/);
   });
 
-  it.each(['1', '0h', '1w', '-1h', '1 h'])('a token can not be made for a ttl of %s', async (ttl) => {
-    const { exitCode, stdout } = await localToken('--ttl', ttl);
+  it('a token can not be made without a subject', async () => {
+    const { exitCode, stdout, stderr } = await run('token', {}, ['--scope', 'x']).ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(/^--sub is missing\.\nUsage: /);
+  });
+
+  it.each(['1', '0', 'zz', '0h', '1w', '-1h', '1 h'])(
+    'a token can not be made for a ttl of %s',
+    async (ttl) => {
+      const { exitCode, stdout, stderr } = await localToken(`--ttl=${ttl}`);
+      expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+      expect(stderr).toMatch(/^--ttl must be a whole number from 1 to 999999 and s, m, h or d, .*\nUsage: /);
+    },
+  );
+
+  it.each(['--help', '-h'])('%s tells how a token is made', async (option) => {
+    const { exitCode, stdout, stderr } = await run('token', {}, [option]).ended;
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toMatch(/^Usage: npm run --silent token .*\n$/);
   });
 
   it('a secret file that holds no secret is named', async () => {
@@ -246,8 +262,9 @@ describe('with wrong settings', () => {
   });
 
   it('a token can not be made for a subject with a line break', async () => {
-    const { exitCode, stdout } = await run('token', {}, ['--scope', 'x', '--sub', 'a\nb']).ended;
+    const { exitCode, stdout, stderr } = await run('token', {}, ['--scope', 'x', '--sub', 'a\nb']).ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(/^--sub must have 1 to 255 characters/);
   });
 
   it('a token can not be made where only others hold the key', async () => {
