@@ -13,7 +13,10 @@ export class EndOfTurn<Item> {
   }
 
   add(item: Item): void {
-    if (this.#due.push(item) === 1) setImmediate(() => this.#actOnAll());
+    if (this.#due.push(item) > 1) return;
+    setImmediate(() => {
+      this.#actOnAll();
+    });
   }
 
   #actOnAll(): void {
