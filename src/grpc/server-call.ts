@@ -60,7 +60,7 @@ class ServerCall implements Cancellation {
   readonly #pipeline: Pipeline;
   readonly #limit: number;
   /** Ends a call whose message never comes to its end, which the pipeline does not see. */
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
   #metadata = new Metadata();
   #message: Buffer | undefined;
   #failed = false;
@@ -77,9 +77,6 @@ class ServerCall implements Cancellation {
     this.#sendStatus = innermost.sendStatus.bind(innermost);
     this.#pipeline = pipeline;
     this.#limit = Date.now() + deadlineMs;
-    this.#timer = setTimeout(() => {
-      this.endBy(status.DEADLINE_EXCEEDED);
-    }, deadlineMs);
   }
 
   onCancelled(listener: () => void): void {
@@ -88,9 +85,14 @@ class ServerCall implements Cancellation {
 
   onReceiveMetadata(metadata: Metadata): void {
     this.#metadata = metadata;
-    // Whatever kind of method the caller meant, it is told at once that there is none.
-    if (this.#path === UNKNOWN_METHOD) this.#run(String(metadata.get(UNKNOWN_PATH_KEY)[0]), NO_BYTES);
-    else this.#innermost.startRead();
+    if (this.#path === UNKNOWN_METHOD) {
+      // Whatever kind of method the caller meant, it is told at once that there is none.
+      this.#run(String(metadata.get(UNKNOWN_PATH_KEY)[0]), NO_BYTES);
+      return;
+    }
+    // Not earlier: of a call that does not come this far grpc-js tells no end.
+    this.#timer = setTimeout(expire, this.#limit - Date.now(), this);
+    this.#innermost.startRead();
   }
 
   onReceiveMessage(message: Buffer): void {
@@ -104,20 +106,21 @@ class ServerCall implements Cancellation {
 
   onReceiveHalfClose(): void {
     if (this.#message === undefined) this.endBy(status.UNIMPLEMENTED);
-    else this.#run(this.#path, this.#message);
+    else if (!this.#failed) this.#run(this.#path, this.#message);
   }
 
-  /** grpc-js says so at the end of every call. */
+  /** grpc-js says so at the end of every call whose metadata it has handed over, whoever ended it. */
   onCancel(): void {
     clearTimeout(this.#timer);
+    if (this.#ended) return;
     this.cancelled = true;
     this.#tell?.();
   }
 
   /** Ends the call as grpc-js would, with the reply that the pipeline has for the same failure. */
   endBy(code: status): void {
-    // Every further piece of an unreadable message fails again.
-    if (this.#failed) return;
+    // grpc-js also fails what it has failed before, and what was answered.
+    if (this.#failed || this.#ended) return;
     this.#failed = true;
     this.#end(completeReply(code, this.#path, this.#metadata, this.#pipeline));
   }
@@ -144,6 +147,10 @@ class ServerCall implements Cancellation {
     if (message !== undefined) this.#innermost.sendMessage(message, ignore);
     this.#sendStatus({ code, details, metadata: trailers });
   }
+}
+
+function expire(call: ServerCall): void {
+  call.endBy(status.DEADLINE_EXCEEDED);
 }
 
 function ignore(): void {

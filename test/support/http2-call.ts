@@ -1,5 +1,10 @@
 import { once } from 'node:events';
-import { connect, type IncomingHttpHeaders } from 'node:http2';
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  type IncomingHttpHeaders,
+} from 'node:http2';
 import { Metadata } from '@grpc/grpc-js';
 
 /** How a call ended that was written frame by frame, as no gRPC library would. */
@@ -26,26 +31,39 @@ export async function callRaw(
 ): Promise<RawOutcome> {
   const session = connect(`http://${address}`);
   try {
-    const stream = session.request({
-      ':method': 'POST',
-      ':path': path,
-      te: 'trailers',
-      'content-type': 'application/grpc',
-      ...headers,
-    });
-    let last: IncomingHttpHeaders = {};
-    const remember = (received: IncomingHttpHeaders): void => {
-      last = received;
-    };
-    stream.on('response', remember).on('trailers', remember).resume().end(body);
-    await once(stream, 'close');
-    const trailers = Metadata.fromHttp2Headers(last);
-    return {
-      code: Number(last['grpc-status']),
-      details: decodeURIComponent(String(last['grpc-message'])),
-      trailers,
-    };
+    return await outcomeOf(requestOn(session, path, headers).end(body));
   } finally {
     session.close();
   }
+}
+
+/** Begins a gRPC call with exactly these headers; its body is still to come. */
+export function requestOn(
+  session: ClientHttp2Session,
+  path: string,
+  headers: Readonly<Record<string, string | string[]>> = {},
+): ClientHttp2Stream {
+  return session.request({
+    ':method': 'POST',
+    ':path': path,
+    te: 'trailers',
+    'content-type': 'application/grpc',
+    ...headers,
+  });
+}
+
+/** How a call ends. */
+export async function outcomeOf(stream: ClientHttp2Stream): Promise<RawOutcome> {
+  let last: IncomingHttpHeaders = {};
+  const remember = (received: IncomingHttpHeaders): void => {
+    last = received;
+  };
+  stream.on('response', remember).on('trailers', remember).resume();
+  await once(stream, 'close');
+  const trailers = Metadata.fromHttp2Headers(last);
+  return {
+    code: Number(last['grpc-status']),
+    details: decodeURIComponent(String(last['grpc-message'])),
+    trailers,
+  };
 }

@@ -1,0 +1,145 @@
+import { connect, type ClientHttp2Session } from 'node:http2';
+import { status } from '@grpc/grpc-js';
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Authenticator } from '../../src/auth/authenticator.js';
+import { Health } from '../../src/grpc/health.js';
+import { createInterceptors } from '../../src/grpc/interceptors.js';
+import type { Method } from '../../src/grpc/method.js';
+import { createPipeline } from '../../src/grpc/pipeline.js';
+import { startGrpcServer } from '../../src/grpc/server.js';
+import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+
+const ECHO = '/test.Service/Echo';
+const GUARDED = '/test.Service/Guarded';
+const SLOW = '/test.Service/Slow';
+const UNKNOWN = '/test.Service/Unknown';
+const MESSAGE = framed(Buffer.from('m'));
+
+/** What a test may change. */
+interface Options {
+  readonly authenticator?: Authenticator;
+  /** Runs the method `GUARDED`. */
+  readonly run?: Method['run'];
+  readonly now?: () => number;
+}
+
+interface Server {
+  readonly address: string;
+  /** What was logged of calls: their paths and codes. */
+  readonly log: string[];
+}
+
+async function start({
+  authenticator = REFUSING,
+  run = echo,
+  now = Date.now,
+}: Options = {}): Promise<Server> {
+  const log: string[] = [];
+  const logger = pino(
+    { level: 'debug' },
+    {
+      write: (line) => {
+        const { method, code } = JSON.parse(line) as { method: string; code: string };
+        log.push(`${method} ${code}`);
+      },
+    },
+  );
+  const methods: Method[] = [
+    { path: ECHO, access: 'public', run: echo },
+    { path: GUARDED, access: { scope: 's' }, run },
+    { path: SLOW, access: 'public', run: () => new Promise(() => undefined) },
+  ];
+  const deadlineMs = 60_000;
+  const interceptors = createInterceptors({ authenticator, deadlineMs, now, logger });
+  const server = await startGrpcServer({
+    address: '127.0.0.1:0',
+    methods,
+    pipeline: createPipeline(methods, interceptors),
+    health: new Health([]),
+    reflection: false,
+    deadlineMs,
+  });
+  onTestFinished(() => server.close(1_000));
+  return { address: server.address, log };
+}
+
+const echo: Method['run'] = (message) => message;
+const REFUSING: Authenticator = {
+  authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }),
+};
+
+function connectTo({ address }: Server): ClientHttp2Session {
+  const session = connect(`http://${address}`);
+  onTestFinished(() => {
+    session.destroy();
+  });
+  return session;
+}
+
+/** Resolves when the server has taken in all that was sent before on the connection. */
+async function roundTrip(session: ClientHttp2Session): Promise<void> {
+  const { code } = await outcomeOf(requestOn(session, ECHO).end(MESSAGE));
+  expect(code).toBe(status.OK);
+}
+
+describe('a call that is refused', () => {
+  it.each([
+    ['for its timeout', { 'grpc-timeout': 'soon' }, [MESSAGE], status.INVALID_ARGUMENT],
+    [
+      'for a second message, which is too large',
+      {},
+      [MESSAGE, Buffer.from([0, 0xff, 0xff, 0xff, 0xff])],
+      status.RESOURCE_EXHAUSTED,
+    ],
+  ])('%s does not run, however long the guard takes', async (_, headers, pieces, code) => {
+    let admit: () => void = () => undefined;
+    const admitted = new Promise<void>((resolve) => (admit = resolve));
+    const ran: Uint8Array[] = [];
+    const server = await start({
+      authenticator: {
+        authenticate: () =>
+          admitted.then(() => ({
+            ok: true,
+            caller: { subject: 'me', scopes: new Set(['s']) },
+            expiresAtMs: 0,
+          })),
+      },
+      run: (message) => {
+        ran.push(message);
+        return message;
+      },
+    });
+    const session = connectTo(server);
+    const stream = requestOn(session, GUARDED, headers);
+    const outcome = outcomeOf(stream);
+    for (const piece of pieces) {
+      await new Promise((sent) => stream.write(piece, sent));
+      await roundTrip(session);
+    }
+    await new Promise<void>((sent) => stream.end(sent));
+    await roundTrip(session);
+    admit();
+    expect((await outcome).code).toBe(code);
+    expect(ran).toEqual([]);
+  });
+});
+
+describe('a call that was answered', () => {
+  it('is not refused as well', async () => {
+    const server = await start();
+    const session = connectTo(server);
+    const { code } = await outcomeOf(requestOn(session, UNKNOWN, { 'grpc-timeout': 'soon' }).end());
+    await roundTrip(session);
+    expect(code).toBe(status.UNIMPLEMENTED);
+    expect(server.log).toEqual([`${UNKNOWN} UNIMPLEMENTED`, `${ECHO} OK`]);
+  });
+
+  it('by its deadline is logged as that', async () => {
+    // A clock that is late lets grpc-js see the deadline first.
+    const server = await start({ now: () => Date.now() - 100 });
+    const stream = requestOn(connectTo(server), SLOW, { 'grpc-timeout': '10m' }).end(MESSAGE);
+    expect((await outcomeOf(stream)).code).toBe(status.DEADLINE_EXCEEDED);
+    await expect.poll(() => server.log).toEqual([`${SLOW} DEADLINE_EXCEEDED`]);
+  });
+});
