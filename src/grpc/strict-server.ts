@@ -82,7 +82,8 @@ function correct(
   methods: ReadonlyMap<string, unknown>,
 ): void {
   const path = String(headers[':path']);
-  if (!methods.has(path)) {
+  // A caller that names the place of unknown methods is as unknown: what it says of its path is not believed.
+  if (path === UNKNOWN_METHOD || !methods.has(path)) {
     headers[':path'] = UNKNOWN_METHOD;
     headers[UNKNOWN_PATH_KEY] = path;
   }

@@ -108,6 +108,13 @@ describe.each(engines.slice(0, 1))('the gRPC face', (engine) => {
     { title: 'two messages', body: Buffer.concat([framed(VALID), framed(VALID)]), ...malformed },
     { title: 'an unknown method', path: '/routing.v1.RouteService/DeleteRoute', ...unknown },
     { title: 'an unknown service', path: '/other.v1.Service/Method', ...unknown },
+    {
+      title: 'an unknown method in the words of the server itself',
+      path: '/unknown.Service/Method',
+      headers: { 'x-unknown-path': '/grpc.health.v1.Health/Check' },
+      body: framed(new Uint8Array()),
+      ...unknown,
+    },
     { title: 'a path of odd characters', path: '/%ff%00//?x=1#', ...unknown },
     { title: 'a timeout that has passed', headers: { 'grpc-timeout': '0n' }, ...late },
     { title: 'a timeout without unit', headers: { 'grpc-timeout': '5' }, ...malformed },
