@@ -58,9 +58,8 @@ const codes: ReadonlyMap<unknown, status> = new Map(
     .map((code) => [String(code), code]),
 );
 
-/** A status message is UTF-8, percent-encoded; what is no escape stands for itself. */
+/** A status message is UTF-8, percent-encoded; what is no escape stands for itself, a byte each. */
 function percentDecoded(text: string): string {
-  if (!text.includes('%')) return text;
   const bytes = text.replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );

@@ -3,6 +3,9 @@ import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { httpStatusReply, resetReply, statusReply } from '../../src/gateway/grpc-status.js';
 
+/** UTF-8 that nobody encoded, as Node hands over the bytes of a header. */
+const UNENCODED = Buffer.from('📚').toString('latin1');
+
 describe('the status of a call in the trailers', () => {
   it.each([
     ['0', status.OK],
@@ -26,6 +29,8 @@ describe('the status of a call in the trailers', () => {
     ['%F0%9F%93%9A %f0%9f%93%9a', '📚 📚'],
     ['100% %zz %4', '100% %zz %4'],
     ['%FF', '�'],
+    [UNENCODED, '📚'],
+    [`${UNENCODED} %25`, '📚 %'],
   ])('grpc-message "%s" reads "%s"', (given, details) => {
     expect(statusReply({ 'grpc-status': '5', 'grpc-message': given }, 200).details).toBe(details);
   });
