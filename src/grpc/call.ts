@@ -3,7 +3,10 @@ import type { Metadata, status } from '@grpc/grpc-js';
 /** Whether the caller of a call has gone: given up, or lost its connection. */
 export interface Cancellation {
   readonly cancelled: boolean;
-  /** Calls the listener when the caller goes. It may also be called when the call has been answered. */
+  /**
+   * Calls the listener when the caller goes; a later listener may take its place. It may also be called when
+   * the call has been answered.
+   */
   onCancelled(listener: () => void): void;
 }
 

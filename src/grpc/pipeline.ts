@@ -47,7 +47,7 @@ export function createPipeline(methods: readonly Method[], interceptors: readonl
     });
 }
 
-/** An answer without failure; without a message it is the empty one. */
+/** An answer without failure. */
 export function okReply(requestId: string, message: Uint8Array): Reply {
   const trailers = new Metadata();
   trailers.set(REQUEST_ID_KEY, requestId);

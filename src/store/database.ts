@@ -84,7 +84,6 @@ function mysql({ host, port, user, password, database }: MysqlLocation, silenceM
     pool: {
       min: 0,
       max: POOL_MAX,
-      // Whatever the server's defaults are: text as sent, and too long or wrong values refused, not cut.
       afterCreate: (connection: MysqlConnection, done: (error: Error | null) => void) => {
         // mysql2 would wait for ever on a connection that the network has lost.
         connection.stream.setTimeout(silenceMs, () => {
@@ -92,6 +91,7 @@ function mysql({ host, port, user, password, database }: MysqlLocation, silenceM
             Object.assign(new Error('The database is silent.'), { code: 'ETIMEDOUT' }),
           );
         });
+        // Whatever the server's defaults are: text as sent, and too long or wrong values refused, not cut.
         connection.query(
           "SET NAMES utf8mb4, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
           done,

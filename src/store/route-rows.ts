@@ -5,7 +5,7 @@ import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow } from './route-row.js';
 /** How often an insert is tried while the database picks it as the victim of a deadlock. */
 const INSERT_ATTEMPTS = 5;
 
-// The statements that every call needs are written here: to have Knex build one costs more than to send it.
+// The statements that every call needs are written here: to have Knex's builder make one costs more than to send it.
 const SELECT = `select ${ROUTE_COLUMNS.join(', ')} from routes where id in `;
 const INSERT = `insert into routes (${ROUTE_COLUMNS.join(', ')}, caller, request_id, shape) values `;
 
