@@ -101,10 +101,10 @@ export class ChannelCall implements Passenger {
     this.#leaveUnread();
   }
 
-  /** The end of what the server says, which is also told when the stream is reset. */
+  /** The end of what the server says. It is also told of a stream that is reset or lost; then the close decides. */
   onEnd(): void {
-    if (this.#ended || this.#stream?.rstCode !== constants.NGHTTP2_NO_ERROR) return;
-    this.#end(this.#unstatedReply());
+    if (this.#ended || this.#stream?.destroyed !== false) return;
+    this.#end(httpStatusReply(this.#httpStatus));
     this.#leaveUnread();
   }
 
@@ -121,12 +121,6 @@ export class ChannelCall implements Passenger {
     if (this.#stream?.writableFinished === false) this.#stream.close(constants.NGHTTP2_CANCEL);
   }
 
-  #unstatedReply(): UnaryReply {
-    return this.#httpStatus === 200
-      ? failedReply(status.INTERNAL, 'The response ended without a gRPC status.')
-      : httpStatusReply(this.#httpStatus);
-  }
-
   #withMessage({ trailers }: UnaryReply): UnaryReply {
     const [first] = this.#body;
     const body = first !== undefined && this.#body.length === 1 ? first : Buffer.concat(this.#body);
@@ -136,6 +130,7 @@ export class ChannelCall implements Passenger {
   }
 
   #end(reply: UnaryReply): void {
+    if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#timer);
     this.#resolve(reply);

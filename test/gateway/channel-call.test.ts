@@ -5,26 +5,23 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import { Metadata, status } from '@grpc/grpc-js';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { ChannelCall } from '../../src/gateway/channel-call.js';
+import { Channel } from '../../src/gateway/channel.js';
 import { channelUpstream, type ChannelUpstream } from '../../src/gateway/channel-upstream.js';
 import { framed } from '../../src/gateway/grpc-framing.js';
 import type { UnaryReply } from '../../src/gateway/upstream.js';
+import { Caller } from '../support/caller.js';
 import { Deferred } from './deferred.js';
-import { type Answer, respond, serveStreams } from './http2-server.js';
+import { type Answer, respond, serveSockets, serveStreams } from './http2-server.js';
+import { opening } from './opening.js';
 import { unaryCall } from './unary-call.js';
-
-const opened: { close: () => unknown }[] = [];
-afterEach(() => {
-  for (const each of opened.splice(0).reverse()) each.close();
-});
 
 async function upstreamTo(
   answer: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
 ): Promise<ChannelUpstream> {
-  const server = await serveStreams(answer);
-  const upstream = channelUpstream(server.address);
-  opened.push(server, upstream);
-  return upstream;
+  const server = opening(await serveStreams(answer));
+  return opening(channelUpstream(server.address));
 }
 
 async function replyTo(answer: (stream: ServerHttp2Stream) => void): Promise<UnaryReply> {
@@ -139,6 +136,21 @@ describe('a call of an upstream', () => {
   });
 });
 
+describe('a call that has ended', () => {
+  it('does not mind a connection that is lost later', async () => {
+    const server = opening(await serveSockets(() => undefined));
+    const channel = opening(new Channel(server.address));
+    const caller = new Caller();
+    const codes: status[] = [];
+    const call = new ChannelCall(unaryCall({ cancellation: caller }), channel, ({ code }) =>
+      codes.push(code),
+    );
+    caller.go();
+    call.leave('The connection was lost.');
+    expect(codes).toEqual([status.CANCELLED]);
+  });
+});
+
 describe('an answer that is none of gRPC', () => {
   it.each<[string, Answer, status]>([
     ['OK without a message', { trailers: OK }, status.INTERNAL],
@@ -150,7 +162,7 @@ describe('an answer that is none of gRPC', () => {
       { body: framed(Buffer.alloc(LARGE)), trailers: OK },
       status.RESOURCE_EXHAUSTED,
     ],
-    ['the end without a status', { body: framed(Buffer.from('m')) }, status.INTERNAL],
+    ['the end without a status', { body: framed(Buffer.from('m')) }, status.UNKNOWN],
     ['trailers without a status', { trailers: { 'x-more': 'm' } }, status.UNKNOWN],
     ['a status that is none', { trailers: { 'grpc-status': 'ok' } }, status.UNKNOWN],
     ['a page of a proxy', { status: 502, body: Buffer.from('<html>') }, status.UNAVAILABLE],
@@ -184,7 +196,8 @@ describe('an answer that is none of gRPC', () => {
     const reply = await replyTo((stream) => {
       stream.respond({ ':status': 200 });
       stream.write(Buffer.from([0, 0, 0]), () => {
-        stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+        // A close would end the message before the reset.
+        stream.destroy(new Error('broken'));
       });
     });
     expect(reply.code).toBe(status.INTERNAL);

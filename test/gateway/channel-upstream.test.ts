@@ -3,23 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Metadata, status } from '@grpc/grpc-js';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { channelUpstream, type ChannelUpstream } from '../../src/gateway/channel-upstream.js';
 import type { UnaryCall, UnaryReply } from '../../src/gateway/upstream.js';
+import { Caller } from '../support/caller.js';
 import { Deferred } from './deferred.js';
 import { listen } from './grpc-server.js';
 import { serveSockets } from './http2-server.js';
-import { Caller, PATH, unaryCall } from './unary-call.js';
-
-const opened: { close: () => unknown }[] = [];
-afterEach(async () => {
-  for (const each of opened.splice(0).reverse()) await each.close();
-});
-
-function opening<T extends { close: () => unknown }>(it: T): T {
-  opened.push(it);
-  return it;
-}
+import { opening } from './opening.js';
+import { PATH, unaryCall } from './unary-call.js';
 
 type Answer = (call: UnaryCall) => UnaryReply | Promise<UnaryReply>;
 

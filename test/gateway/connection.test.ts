@@ -1,25 +1,43 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { status } from '@grpc/grpc-js';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { channelUpstream } from '../../src/gateway/channel-upstream.js';
 import { Connection } from '../../src/gateway/connection.js';
 import { framed } from '../../src/gateway/grpc-framing.js';
+import type { UnaryReply } from '../../src/gateway/upstream.js';
 import { Deferred } from './deferred.js';
-import { respond, serveSockets, serveStreams } from './http2-server.js';
+import { type BareServer, respond, serveSockets, serveStreams } from './http2-server.js';
+import { opening } from './opening.js';
 import { unaryCall } from './unary-call.js';
-
-const opened: { close: () => unknown }[] = [];
-afterEach(() => {
-  for (const each of opened.splice(0).reverse()) each.close();
-});
-
-function opening<T extends { close: () => unknown }>(it: T): T {
-  opened.push(it);
-  return it;
-}
 
 function answer(stream: ServerHttp2Stream): void {
   respond(stream, { body: framed(Buffer.from('m')), trailers: { 'grpc-status': '0' } });
+}
+
+/** A call on a connection that another one has replaced since the server's GOAWAY. */
+async function leftBehind(): Promise<{
+  early: Promise<UnaryReply>;
+  stream: ServerHttp2Stream;
+  server: BareServer;
+}> {
+  const held = new Deferred<ServerHttp2Stream>();
+  const answers = [
+    (stream: ServerHttp2Stream): void => {
+      stream.session?.close();
+      held.resolve(stream);
+    },
+  ];
+  const server = opening(
+    await serveStreams((stream) => {
+      (answers.shift() ?? answer)(stream);
+    }),
+  );
+  const upstream = opening(channelUpstream(server.address));
+  const early = Promise.resolve(upstream.unary(unaryCall()));
+  const stream = await held.promise;
+  await expect.poll(async () => (await upstream.unary(unaryCall())).code).toBe(status.OK);
+  expect(server.sessions).toHaveLength(2);
+  return { early, stream, server };
 }
 
 /** Whether a connection comes to stand. */
@@ -73,25 +91,15 @@ describe('a connection', () => {
   });
 
   it('is replaced after a GOAWAY, and the calls under way on it go on to their end', async () => {
-    const held = new Deferred<ServerHttp2Stream>();
-    const answers = [
-      (stream: ServerHttp2Stream): void => {
-        stream.session?.close();
-        held.resolve(stream);
-      },
-    ];
-    const server = opening(
-      await serveStreams((stream) => {
-        (answers.shift() ?? answer)(stream);
-      }),
-    );
-    const upstream = opening(channelUpstream(server.address));
-    const early = upstream.unary(unaryCall());
-    const stream = await held.promise;
-    await expect.poll(async () => (await upstream.unary(unaryCall())).code).toBe(status.OK);
-    expect(server.sessions).toHaveLength(2);
+    const { early, stream } = await leftBehind();
     answer(stream);
     expect((await early).code).toBe(status.OK);
+  });
+
+  it('ends its calls as UNAVAILABLE where it is lost after a GOAWAY', async () => {
+    const { early, server } = await leftBehind();
+    server.reset();
+    expect((await early).code).toBe(status.UNAVAILABLE);
   });
 
   it('ends its calls as UNAVAILABLE after a GOAWAY with an error', async () => {

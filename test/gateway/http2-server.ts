@@ -12,6 +12,8 @@ export interface BareServer {
   readonly address: string;
   /** How many connections it has had. */
   readonly connections: () => number;
+  /** Ends all connections at once, in the middle of whatever they carry (RST of TCP). */
+  reset(): void;
   /** Ends all connections at once. */
   close(): void;
 }
@@ -71,6 +73,9 @@ async function listening(server: Server): Promise<BareServer> {
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     connections: () => sockets.length,
+    reset: () => {
+      for (const socket of sockets) socket.resetAndDestroy();
+    },
     close: () => {
       server.close();
       for (const socket of sockets) socket.destroy();
