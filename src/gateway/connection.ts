@@ -33,10 +33,12 @@ const LIMITS: ConnectionLimits = {
 export class Connection {
   /** The pseudo-header `:authority` of calls. */
   readonly authority: string;
+  /** For ending an attempt to connect: Node's session would first wait for it to succeed. */
+  readonly #socket: Socket;
   readonly #session: ClientHttp2Session;
   readonly #waiting = new Set<Passenger>();
   #stands = false;
-  #lost = 'The connection was closed.';
+  #lost = CLOSED;
   #callsLeft: number;
   #callsUnderWay = 0;
   #retired = false;
@@ -48,10 +50,12 @@ export class Connection {
   constructor(address: string, onStands: () => void, limits = LIMITS) {
     this.authority = address.startsWith(UNIX) ? 'localhost' : address;
     this.#callsLeft = limits.calls;
-    const session = openSession(address);
+    const socket = openSocket(address);
+    this.#socket = socket;
+    const session = openSession(socket);
     this.#session = session;
     const timer = setTimeout(() => {
-      session.destroy(new Error('The server sent no SETTINGS.'));
+      socket.destroy(new Error('The server sent no SETTINGS.'));
     }, limits.connectMs);
     session.once('remoteSettings', () => {
       clearTimeout(timer);
@@ -115,7 +119,7 @@ export class Connection {
   close(): void {
     this.#retired = true;
     if (this.#stands) this.#closeWhenIdle();
-    else this.#session.destroy();
+    else this.#socket.destroy(new Error(CLOSED));
   }
 
   // Not earlier: the GOAWAY overtakes requests that are on their way, and the server would refuse them.
@@ -131,10 +135,11 @@ export class Connection {
 }
 
 const UNIX = 'unix:';
+const CLOSED = 'The connection was closed.';
 
-function openSession(address: string): ClientHttp2Session {
+function openSession(socket: Socket): ClientHttp2Session {
   return connectHttp2('http://localhost', {
-    createConnection: () => openSocket(address),
+    createConnection: () => socket,
     settings: { enablePush: false },
     // Node refuses streams beyond its limit, which a few large answers reach; each call has a limit of its own.
     maxSessionMemory: Number.MAX_SAFE_INTEGER,

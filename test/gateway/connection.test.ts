@@ -6,6 +6,7 @@ import { Connection } from '../../src/gateway/connection.js';
 import { framed } from '../../src/gateway/grpc-framing.js';
 import type { UnaryReply } from '../../src/gateway/upstream.js';
 import { Deferred } from './deferred.js';
+import { listenFull } from './full-listener.js';
 import { type BareServer, respond, serveSockets, serveStreams } from './http2-server.js';
 import { opening } from './opening.js';
 import { unaryCall } from './unary-call.js';
@@ -61,6 +62,20 @@ describe('a connection', () => {
     const connection = opening(new Connection(server.address, ignore, { ...LIMITS, connectMs: 20 }));
     expect(await outcome(connection)).toBe('The server sent no SETTINGS.');
     expect(connection.takesCalls).toBe(false);
+  });
+
+  it('is given up in time where nobody so much as accepts it', async () => {
+    const { address } = opening(await listenFull());
+    const connection = opening(new Connection(address, ignore, { ...LIMITS, connectMs: 20 }));
+    expect(await outcome(connection)).toBe('The server sent no SETTINGS.');
+  });
+
+  it('is closed at once where nobody accepts it', async () => {
+    const { address } = opening(await listenFull());
+    const connection = new Connection(address, ignore, LIMITS);
+    const told = outcome(connection);
+    connection.close();
+    expect(await told).toBe('The connection was closed.');
   });
 
   it('is UNAVAILABLE when a GOAWAY comes with the SETTINGS', async () => {
