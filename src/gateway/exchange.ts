@@ -1,4 +1,6 @@
+import type { Metadata } from '@grpc/grpc-js';
 import type { Request, Response } from 'express';
+import { callMetadata } from './request-headers.js';
 import type { Cancellation } from './upstream.js';
 
 /** A request that is being answered. */
@@ -17,6 +19,11 @@ export class Exchange implements Cancellation {
     this.requestId = requestId;
     this.started = started;
     this.verb = request.method;
+  }
+
+  /** The metadata of the call that the request becomes, made anew each time. */
+  metadata(): Metadata {
+    return callMetadata(this.request.headersDistinct, this.requestId);
   }
 
   /** Whether the caller has gone before the answer was written. */

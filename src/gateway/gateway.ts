@@ -11,7 +11,7 @@ import { Failure, internal } from './failure.js';
 import { healthReply } from './healthz.js';
 import { pageReply, readOnly, type Page } from './page.js';
 import { writeReply, type Reply } from './reply.js';
-import { callMetadata, chosenRequestId } from './request-headers.js';
+import { chosenRequestId } from './request-headers.js';
 import { Transcoder } from './transcoder.js';
 import type { Upstream } from './upstream.js';
 
@@ -147,7 +147,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
   serve('/healthz', (exchange) =>
     healthReply(upstream, {
-      metadata: callMetadata(exchange.request.headersDistinct, exchange.requestId),
+      metadata: exchange.metadata(),
       deadline: now() + deadlineMs,
       cancellation: exchange,
     }),

@@ -1,5 +1,5 @@
 import { toBinary, type JsonValue, type Message } from '@bufbuild/protobuf';
-import { status } from '@grpc/grpc-js';
+import { type Metadata, status } from '@grpc/grpc-js';
 import type { Binding } from './binding.js';
 import { BindingTable, type FoundBinding, type Lookup } from './binding-table.js';
 import type { Contract } from './contract.js';
@@ -11,7 +11,7 @@ import { parseJsonText } from './json-text.js';
 import { placeOf } from './message-fields.js';
 import type { Reply } from './reply.js';
 import { readBody, requireJsonType } from './request-body.js';
-import { callMetadata, requestTimeoutMs, requireFitHeaders } from './request-headers.js';
+import { requestTimeoutMs, requireFitHeaders } from './request-headers.js';
 import { RequestMessages } from './request-message.js';
 import { requestTarget } from './request-target.js';
 import { successRules } from './standard-method.js';
@@ -97,27 +97,33 @@ export class Transcoder {
     query: string,
     body: Uint8Array,
   ): Reply | Promise<Reply> {
-    const { upstream, deadlineMs, now } = this.#options;
     const { headers } = exchange.request;
     const { binding, segments } = found;
     let message: Message;
     let timeoutMs: number;
     try {
-      timeoutMs = requestTimeoutMs(headers, deadlineMs);
+      timeoutMs = requestTimeoutMs(headers, this.#options.deadlineMs);
       const json = bodyJson(binding, headers['content-type'], body);
       message = this.#requests.read(binding, { segments, query, body: json });
     } catch (failure) {
       return this.#refuse(exchange, found, failure);
     }
-    const reply = upstream.unary({
-      path: binding.callPath,
-      message: toBinary(binding.method.input, message),
-      metadata: callMetadata(exchange.request.headersDistinct, exchange.requestId),
-      deadline: now() + timeoutMs,
-      cancellation: exchange,
-    });
+    const bytes = toBinary(binding.method.input, message);
+    const reply = this.#unary(exchange, binding, bytes, timeoutMs);
     if (!(reply instanceof Promise)) return this.#reply(exchange, binding, message, reply);
     return reply.then((later) => this.#reply(exchange, binding, message, later));
+  }
+
+  #unary(
+    exchange: Exchange,
+    { callPath }: Binding,
+    message: Uint8Array,
+    timeoutMs: number,
+    metadata: Metadata = exchange.metadata(),
+  ): UnaryReply | Promise<UnaryReply> {
+    const { upstream, now } = this.#options;
+    const deadline = now() + timeoutMs;
+    return upstream.unary({ path: callPath, message, metadata, deadline, cancellation: exchange });
   }
 
   #reply({ request, requestId }: Exchange, binding: Binding, message: Message, reply: UnaryReply): Reply {
@@ -127,16 +133,10 @@ export class Transcoder {
 
   /** A stranger learns nothing about the request: who may not call is told that and no more. */
   async #refuse(exchange: Exchange, { binding }: FoundBinding, failure: unknown): Promise<Reply> {
-    const { upstream, deadlineMs, now, errors } = this.#options;
-    const metadata = callMetadata(exchange.request.headersDistinct, exchange.requestId);
+    const { deadlineMs, errors } = this.#options;
+    const metadata = exchange.metadata();
     metadata.set(GUARD_ONLY, '1');
-    const verdict = await upstream.unary({
-      path: binding.callPath,
-      message: EMPTY_MESSAGE,
-      metadata,
-      deadline: now() + deadlineMs,
-      cancellation: exchange,
-    });
+    const verdict = await this.#unary(exchange, binding, EMPTY_MESSAGE, deadlineMs, metadata);
     if (verdict.code !== status.OK) return errors.ofUpstream(verdict, exchange.requestId);
     throw failure;
   }
