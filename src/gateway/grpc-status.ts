@@ -12,11 +12,8 @@ export function failedReply(code: status, details: string, trailers = new Metada
  * answer of a gRPC server, and the HTTP status counts.
  */
 export function statusReply(trailers: IncomingHttpHeaders, httpStatus: number | undefined): UnaryReply {
-  const given = trailers['grpc-status'];
-  const text = trailers['grpc-message'];
-  const metadata = Metadata.fromHttp2Headers(trailers);
-  metadata.remove('grpc-status');
-  metadata.remove('grpc-message');
+  const { 'grpc-status': given, 'grpc-message': text, ...others } = trailers;
+  const metadata = Metadata.fromHttp2Headers(others);
   if (given === undefined) return { ...httpStatusReply(httpStatus), trailers: metadata };
   const details = typeof text === 'string' ? percentDecoded(text) : '';
   return { code: codes.get(given) ?? status.UNKNOWN, details, trailers: metadata };
