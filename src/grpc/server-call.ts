@@ -132,17 +132,22 @@ class ServerCall implements Cancellation {
   }
 
   #end(reply: Reply | Promise<Reply>): void {
-    if (!(reply instanceof Promise)) sending.add({ call: this, reply });
+    if (!(reply instanceof Promise)) this.#answer(reply);
     else {
       void reply.then((later) => {
-        sending.add({ call: this, reply: later });
+        this.#answer(later);
       });
     }
   }
 
-  send({ code, details, message, trailers }: Reply): void {
+  #answer(reply: Reply): void {
     if (this.#ended) return;
     this.#ended = true;
+    sending.add({ call: this, reply });
+  }
+
+  /** Hands the reply to grpc-js. */
+  send({ code, details, message, trailers }: Reply): void {
     // Not waiting for the message to be written lets the trailers leave with it.
     if (message !== undefined) this.#innermost.sendMessage(message, ignore);
     this.#sendStatus({ code, details, metadata: trailers });
