@@ -26,6 +26,7 @@ export class ByteCache {
   readonly #bucketMask: number;
   /** The word at which the next entry begins, if it fits in before the end of the ring. */
   #head = 0;
+  /** How often the writer has begun anew; so high at first that a place never used is too old. */
   #round = 2;
 
   /** @param maxBytes most bytes of all together; nothing is kept in less than about 100. */
