@@ -129,11 +129,10 @@ export class ByteCache {
   }
 }
 
-/** FNV-1a, its bits mixed once more so that the lowest ones depend on all. */
+/** FNV-1a from the end on, its bits mixed once more so that the lowest ones depend on all. */
 function hashOf(bytes: Uint8Array): number {
   let hash = 0x811c9dc5;
-  // eslint-disable-next-line @typescript-eslint/prefer-for-of -- which takes three times as long here
-  for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ (bytes[i] ?? 0), 0x01000193);
+  for (let i = bytes.length - 1; i >= 0; i--) hash = Math.imul(hash ^ (bytes[i] ?? 0), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
   return hash ^ (hash >>> 13);
 }
