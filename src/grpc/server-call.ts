@@ -50,6 +50,9 @@ const NO_BYTES = Buffer.alloc(0);
 const sending = new EndOfTurn<{ readonly call: ServerCall; readonly reply: Reply }>(({ call, reply }) => {
   call.send(reply);
 });
+const arming = new EndOfTurn<ServerCall>((call) => {
+  call.arm();
+});
 
 /** The one place where a call of grpc-js becomes ours and its reply grpc-js's. */
 class ServerCall implements Cancellation {
@@ -59,6 +62,8 @@ class ServerCall implements Cancellation {
   readonly #sendStatus: (status: SentStatus) => void;
   readonly #pipeline: Pipeline;
   readonly #limit: number;
+  /** Whether the message, or what ends the call before it, is still to come. */
+  #waits = true;
   /** Ends a call whose message never comes to its end, which the pipeline does not see. */
   #timer: NodeJS.Timeout | undefined;
   #metadata = new Metadata();
@@ -90,8 +95,9 @@ class ServerCall implements Cancellation {
       this.#run(String(metadata.get(UNKNOWN_PATH_KEY)[0]), NO_BYTES);
       return;
     }
-    // Not earlier: of a call that does not come this far grpc-js tells no end.
-    this.#timer = setTimeout(expire, this.#limit - Date.now(), this);
+    // A timer costs more than all that is left to do for most calls. Not earlier than here: of a call that does
+    // not come this far grpc-js tells no end.
+    arming.add(this);
     this.#innermost.startRead();
   }
 
@@ -111,7 +117,7 @@ class ServerCall implements Cancellation {
 
   /** grpc-js says so at the end of every call whose metadata it has handed over, whoever ended it. */
   onCancel(): void {
-    clearTimeout(this.#timer);
+    this.#waitNoLonger();
     if (this.#ended) return;
     this.cancelled = true;
     this.#tell?.();
@@ -125,8 +131,18 @@ class ServerCall implements Cancellation {
     this.#end(completeReply(code, this.#path, this.#metadata, this.#pipeline));
   }
 
-  #run(path: string, message: Buffer): void {
+  /** Limits the time of a message that did not come with the headers, as nearly all do. */
+  arm(): void {
+    if (this.#waits) this.#timer = setTimeout(expire, this.#limit - Date.now(), this);
+  }
+
+  #waitNoLonger(): void {
+    this.#waits = false;
     clearTimeout(this.#timer);
+  }
+
+  #run(path: string, message: Buffer): void {
+    this.#waitNoLonger();
     const deadline = Math.min(Number(this.#innermost.getDeadline()), this.#limit);
     this.#end(this.#pipeline({ path, message, metadata: this.#metadata, deadline, cancellation: this }));
   }
