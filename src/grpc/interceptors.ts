@@ -108,15 +108,13 @@ function limitingTime({ deadlineMs, now }: InterceptorOptions): Interceptor {
 /** The reply, unless its time passes or its caller goes before it is there. */
 function within(leftMs: number, cancellation: Cancellation, reply: Promise<Reply>): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    let pending = true;
     const timer = setTimeout(() => {
       reject(deadlineExceeded());
     }, leftMs);
     cancellation.onCancelled(() => {
-      if (pending) reject(cancelled());
+      reject(cancelled());
     });
-    reply.then(resolve, reject).finally(() => {
-      pending = false;
+    void reply.then(resolve, reject).then(() => {
       clearTimeout(timer);
     });
   });
