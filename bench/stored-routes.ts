@@ -3,21 +3,24 @@ import { type RouteDefinition, shapeOf } from '../src/registry/route.js';
 
 /** Time of creation of the first stored route, in milliseconds: 2025-01-01T00:00:00Z. */
 const FIRST_MS = Date.UTC(2025, 0, 1);
+/** How many routes an application has, whose paths begin alike; the applications lie scattered. */
+const ROUTES_PER_APPLICATION = 50;
 /** Spreads consecutive numbers over the random bits of their ids (Knuth's multiplicative hash). */
 const SCATTER = 2_654_435_761;
 
 /** The id of the n-th stored route: a UUIDv7, a millisecond after the one before, the same in every run. */
 export function idOf(n: number): string {
   const time = (FIRST_MS + n).toString(16).padStart(12, '0');
-  const scattered = (Math.imul(n, SCATTER) >>> 0).toString(16).padStart(8, '0');
+  const scattered = scatter(n);
   return `${time.slice(0, 8)}-${time.slice(8)}-7${scattered.slice(0, 3)}-8${scattered.slice(3, 6)}-${scattered.slice(6)}0123456789`;
 }
 
 /** The n-th route as a client would create it. No two have the same shape. */
 export function draftOf(n: number): RouteDefinition & { middleware: string[] } {
+  const application = scatter(Math.floor(n / ROUTES_PER_APPLICATION));
   return {
     method: 'GET',
-    path: `/tenants/:tenantId/collection-${n}/items/:itemId`,
+    path: `/${application}/tenants/:tenantId/collection-${n}/:itemId`,
     middleware: ['authenticate', 'authorize', 'audit'],
     handler: `collection${n}.showItem`,
   };
@@ -32,4 +35,8 @@ export function routeOf(n: number): RouteDefinition & { id: string; middleware: 
 export function storedRoute(n: number): NewRoute {
   const route = routeOf(n);
   return { route, caller: 'bench', requestId: undefined, shape: shapeOf(route) };
+}
+
+function scatter(n: number): string {
+  return (Math.imul(n, SCATTER) >>> 0).toString(16).padStart(8, '0');
 }

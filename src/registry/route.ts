@@ -66,8 +66,8 @@ export function sameDefinition(one: RouteDefinition, other: RouteDefinition): bo
 }
 
 /** What two duplicates have in common: the method, and the path once parameter names are erased. */
-export function shapeOf(definition: RouteDefinition): string {
-  return `${definition.method} ${erasePathParameters(definition.path)}`;
+export function shapeOf({ method, path }: Pick<RouteDefinition, 'method' | 'path'>): string {
+  return `${method} ${erasePathParameters(path)}`;
 }
 
 // Each check first asks in one go whether the value is valid, as most are: a text has no more code points than

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { InsertOutcome, NewRoute, RouteStore } from '../registry/route-store.js';
 import type { Route } from '../registry/route.js';
 import { batched } from './batch.js';
-import { decodeId, encodeId, hashShape, type NewRouteRow, toRoute, toRow } from './route-row.js';
+import { decodeId, encodeId, type NewRouteRow, toRoute, toRow } from './route-row.js';
 import { RouteRows } from './route-rows.js';
 
 /** Most shapes that are known to have a first route, so that a duplicate need not try to be it. */
@@ -49,7 +49,7 @@ export class KnexRouteStore implements RouteStore {
   }
 
   async findByShape(shape: string): Promise<string | undefined> {
-    const row = await this.#rows.first({ shape: hashShape(shape) });
+    const row = await this.#rows.first({ shape: Buffer.from(shape) });
     return row === undefined ? undefined : decodeId(row.id);
   }
 

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
 import { createRoutes } from './migrations/0001-routes.js';
+import { shapesAsText } from './migrations/0002-shapes-as-text.js';
 
-const MIGRATIONS: readonly (Knex.Migration & { readonly name: string })[] = [createRoutes];
+const MIGRATIONS: readonly (Knex.Migration & { readonly name: string })[] = [createRoutes, shapesAsText];
 
 type Migration = (typeof MIGRATIONS)[number];
 

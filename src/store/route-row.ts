@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { NewRoute } from '../registry/route-store.js';
 import type { Route } from '../registry/route.js';
 
@@ -40,11 +39,6 @@ export function decodeId(bytes: Buffer | ArrayBuffer): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** The 32 bytes by which an index knows a shape of any length. */
-export function hashShape(shape: string): Buffer {
-  return Buffer.from(hash('sha256', shape), 'hex');
-}
-
 /** @throws Error when the id is no UUID in canonical lower case */
 export function toRow({ route, caller, requestId, shape }: NewRoute): NewRouteRow {
   const id = encodeId(route.id);
@@ -58,7 +52,7 @@ export function toRow({ route, caller, requestId, shape }: NewRoute): NewRouteRo
     created_at_ms: route.createdAt.getTime(),
     caller: Buffer.from(caller),
     request_id: requestId === undefined ? null : Buffer.from(requestId),
-    shape: hashShape(shape),
+    shape: Buffer.from(shape),
   };
 }
 

@@ -295,12 +295,13 @@ describe.each(engines)('on $name', (engine) => {
       expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
       return stdout;
     };
-    await expect(migrate('--status')).resolves.toBe('pending 0001-routes\n');
-    await expect(migrate()).resolves.toBe('applied 0001-routes\n');
+    const each = (word: string): string => `${word} 0001-routes\n${word} 0002-shapes-as-text\n`;
+    await expect(migrate('--status')).resolves.toBe(each('pending'));
+    await expect(migrate()).resolves.toBe(each('applied'));
     await expect(migrate()).resolves.toBe('nothing to do\n');
-    await expect(migrate('--status')).resolves.toBe('applied 0001-routes\n');
-    await expect(migrate('--down')).resolves.toBe('taken back 0001-routes\n');
-    await expect(migrate('--status')).resolves.toBe('pending 0001-routes\n');
+    await expect(migrate('--status')).resolves.toBe(each('applied'));
+    await expect(migrate('--down')).resolves.toBe('taken back 0002-shapes-as-text\ntaken back 0001-routes\n');
+    await expect(migrate('--status')).resolves.toBe(each('pending'));
   });
 
   it('an acknowledged create survives SIGKILL', async () => {

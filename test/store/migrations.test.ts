@@ -1,12 +1,26 @@
+import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readDatabase } from '../../src/config.js';
+import type { NewRoute } from '../../src/registry/route-store.js';
+import { shapeOf } from '../../src/registry/route.js';
 import { openDatabase } from '../../src/store/database.js';
+import { KnexRouteStore } from '../../src/store/knex-route-store.js';
+import { shapesAsText } from '../../src/store/migrations/0002-shapes-as-text.js';
 import { migrateDown, migrateUp, migrationStatus } from '../../src/store/migrations.js';
 import { ensureSchema } from '../../src/store/schema.js';
 import { type Database, engines } from '../support/engines.js';
+import { uuidAt } from '../support/ids.js';
 
-const NAMES = ['0001-routes'];
+const NAMES = ['0001-routes', '0002-shapes-as-text'];
+
+const CREATED_AT = new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
+
+function entryOf(path: string): NewRoute {
+  const definition = { method: 'GET', path, middleware: [], handler: 'h' };
+  const route = { ...definition, id: uuidAt(CREATED_AT.getTime()), createdAt: CREATED_AT };
+  return { route, caller: 'me', requestId: undefined, shape: shapeOf(definition) };
+}
 
 describe.each(engines)('the migrations on $name', (engine) => {
   let database: Database;
@@ -24,7 +38,7 @@ describe.each(engines)('the migrations on $name', (engine) => {
 
   it('run up, down and up again', async () => {
     await expect(migrateUp(knex)).resolves.toEqual(NAMES);
-    await expect(migrateDown(knex)).resolves.toEqual(NAMES);
+    await expect(migrateDown(knex)).resolves.toEqual([...NAMES].reverse());
     await expect(knex.schema.hasTable('routes')).resolves.toBe(false);
     await expect(migrateUp(knex)).resolves.toEqual(NAMES);
     await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
@@ -36,10 +50,35 @@ describe.each(engines)('the migrations on $name', (engine) => {
   });
 
   it('tell what the database has, and change nothing by it', async () => {
-    await expect(migrationStatus(knex)).resolves.toEqual([{ name: '0001-routes', applied: false }]);
+    await expect(migrationStatus(knex)).resolves.toEqual(NAMES.map((name) => ({ name, applied: false })));
     await expect(knex.schema.hasTable('knex_migrations')).resolves.toBe(false);
     await migrateUp(knex);
-    await expect(migrationStatus(knex)).resolves.toEqual([{ name: '0001-routes', applied: true }]);
+    await expect(migrationStatus(knex)).resolves.toEqual(NAMES.map((name) => ({ name, applied: true })));
+  });
+
+  it('turn the shapes of stored routes into text and back', async () => {
+    await migrateUp(knex);
+    const store = new KnexRouteStore(knex);
+    // More than are changed at a time, and a second route of the first one's shape, which holds none.
+    const entries = [...Array.from({ length: 1_100 }, (_, i) => entryOf(`/r${i}/:id`)), entryOf('/r0/:key')];
+    await Promise.all(entries.map((entry) => store.insert(entry, 'allow')));
+    const stored = async (): Promise<string[]> => {
+      const rows = await knex<{ shape: Buffer | null }>('routes').whereNotNull('shape').select('shape');
+      return rows.map(({ shape }) => Buffer.from(shape ?? '').toString('hex')).sort();
+    };
+    const shapes = entries.slice(0, -1).map(({ shape }) => shape);
+    const asText = shapes.map((shape) => Buffer.from(shape).toString('hex')).sort();
+
+    await expect(stored()).resolves.toEqual(asText);
+    await shapesAsText.down(knex);
+    await expect(stored()).resolves.toEqual(shapes.map((shape) => hash('sha256', shape)).sort());
+    await shapesAsText.up(knex);
+    await expect(stored()).resolves.toEqual(asText);
+    await shapesAsText.up(knex);
+    await expect(stored()).resolves.toEqual(asText);
+    await expect(store.insert(entryOf('/r1099/:other'), 'reject')).resolves.toMatchObject({
+      outcome: 'duplicate',
+    });
   });
 });
 

@@ -1,0 +1,66 @@
+import { hash } from 'node:crypto';
+import type { Knex } from 'knex';
+import { type RouteDefinition, shapeOf } from '../../registry/route.js';
+
+/** Rows of one statement: some 100 KB of it, and as short a lock. */
+const BATCH = 500;
+const BEFORE_ALL = Buffer.alloc(0);
+
+/** A route that holds its shape. */
+interface Holder extends Pick<RouteDefinition, 'method' | 'path'> {
+  readonly id: Buffer | ArrayBuffer;
+}
+
+/**
+ * Shapes as text in place of their SHA-256, so that neighbours in path are neighbours in the index. What was
+ * interrupted can be run again. An instance of an earlier version that still runs would go on storing hashes:
+ * end them first.
+ */
+export const shapesAsText = {
+  name: '0002-shapes-as-text',
+  // Each batch in a commit of its own: one for all of a large table would be as large.
+  config: { transaction: false },
+
+  async up(knex: Knex): Promise<void> {
+    // The longest method, a blank and the longest path, all of them ASCII.
+    await changeType(knex, 'varbinary(2081)');
+    await changeShapes(knex, (holder) => Buffer.from(shapeOf(holder)));
+  },
+
+  async down(knex: Knex): Promise<void> {
+    await changeShapes(knex, (holder) => Buffer.from(hash('sha256', shapeOf(holder)), 'hex'));
+    await changeType(knex, 'binary(32)');
+  },
+};
+
+/** SQLite keeps any bytes in the column, whatever its type. */
+async function changeType(knex: Knex, type: string): Promise<void> {
+  if ((knex.client as Knex.Client).config.client !== 'mysql2') return;
+  await knex.schema.alterTable('routes', (table) => {
+    table.specificType('shape', type).nullable().alter();
+  });
+}
+
+async function changeShapes(knex: Knex, shapeFor: (holder: Holder) => Buffer): Promise<void> {
+  let last: Buffer | undefined = BEFORE_ALL;
+  while (last !== undefined) {
+    const holders = await holdersAfter(knex, last);
+    const ids = holders.map(({ id }) => Buffer.from(id as ArrayBuffer));
+    const shapes = holders.map(shapeFor);
+    const cases = ids.flatMap((id, i) => [id, shapes[i] ?? null]);
+    if (ids.length > 0) {
+      const shape = knex.raw(`case id ${'when ? then ? '.repeat(ids.length)}end`, cases);
+      await knex('routes').whereIn('id', ids).update({ shape });
+    }
+    last = ids.at(-1);
+  }
+}
+
+function holdersAfter(knex: Knex, id: Buffer): Promise<Holder[]> {
+  return knex('routes')
+    .whereNotNull('shape')
+    .where('id', '>', id)
+    .orderBy('id')
+    .limit(BATCH)
+    .select('id', 'method', 'path');
+}
