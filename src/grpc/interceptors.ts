@@ -112,7 +112,8 @@ function within(leftMs: number, cancellation: Cancellation, reply: Promise<Reply
       reject(deadlineExceeded());
     }, leftMs);
     cancellation.onCancelled(() => {
-      reject(cancelled());
+      // It is also told of calls that were answered, for which an error would be made in vain.
+      if (cancellation.cancelled) reject(cancelled());
     });
     void reply.then(resolve, reject).then(() => {
       clearTimeout(timer);
