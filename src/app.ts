@@ -101,7 +101,7 @@ async function startGrpc(
 async function startHttp(
   { host, port, basePath, upstream: target, docs }: HttpConfig,
   pipeline: Pipeline | undefined,
-  { deadlineMs, routeCacheBytes }: Config,
+  { deadlineMs }: Config,
   { logger }: Surroundings,
   closing: Closing,
 ): Promise<string> {
@@ -111,7 +111,6 @@ async function startHttp(
     upstream,
     basePath,
     deadlineMs,
-    cacheBytes: routeCacheBytes,
     realm: REALM,
     pages: docs ? createDocuments({ descriptorSet, comments, codes: CODES, basePath, realm: REALM }) : [],
     log: logger,

@@ -35,8 +35,6 @@ export interface GatewayOptions {
   readonly basePath?: string;
   /** The longest time of one call, in milliseconds. */
   readonly deadlineMs: number;
-  /** Most bytes of the answers that never change and are kept in memory; default 0. */
-  readonly cacheBytes?: number;
   /** The realm that challenges name (RFC 6750 3). */
   readonly realm: string;
   /** Fixed documents to serve beside the contract's paths; default none. */
@@ -80,7 +78,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     upstream,
     basePath = '',
     deadlineMs,
-    cacheBytes = 0,
     realm,
     pages = [],
     log = SILENT,
@@ -92,7 +89,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
   const contract = readContract(options.descriptorSet);
   const errors = new ErrorReplies({ registry: contract.registry, domain: contract.domain, realm });
-  const transcoder = new Transcoder({ contract, upstream, errors, basePath, deadlineMs, cacheBytes, now });
+  const transcoder = new Transcoder({ contract, upstream, errors, basePath, deadlineMs, now });
   const latest = new WeakMap<Duplex, Exchange>();
   /** What ended on its connection, by `onClientError`, which has told the log. */
   const cutShort = new WeakSet<Exchange>();

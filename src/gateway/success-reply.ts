@@ -3,7 +3,6 @@ import type { Binding } from './binding.js';
 import { entityTag, matchesEntityTag } from './entity-tag.js';
 import { memberOf } from './json-object.js';
 import type { JsonOutput } from './json-output.js';
-import { type Render, rememberRendered } from './remember-rendered.js';
 import type { Reply } from './reply.js';
 import { isDryRun, pathOfResource, type SuccessRule } from './standard-method.js';
 
@@ -12,27 +11,11 @@ export class SuccessReplies {
   readonly #rules: ReadonlyMap<Binding, SuccessRule>;
   readonly #output: JsonOutput;
   readonly #basePath: string;
-  /** For each binding whose answers may be kept. */
-  readonly #renders: ReadonlyMap<Binding, Render>;
 
-  /** @param cacheBytes most bytes of the answers that are kept, of those that never change; default 0. */
-  constructor(
-    rules: ReadonlyMap<Binding, SuccessRule>,
-    output: JsonOutput,
-    basePath: string,
-    cacheBytes = 0,
-  ) {
+  constructor(rules: ReadonlyMap<Binding, SuccessRule>, output: JsonOutput, basePath: string) {
     this.#rules = rules;
     this.#output = output;
     this.#basePath = basePath;
-    const immutable = [...rules.values()].filter(({ caching }) => caching === 'immutable').length;
-    const share = Math.floor(cacheBytes / Math.max(1, immutable));
-    this.#renders = new Map(
-      [...rules].map(([binding, { caching }]) => {
-        const render: Render = (message) => this.#body(binding, fromBinary(binding.method.output, message));
-        return [binding, share > 0 && caching === 'immutable' ? rememberRendered(render, share) : render];
-      }),
-    );
   }
 
   /**
@@ -49,12 +32,9 @@ export class SuccessReplies {
   ): Reply {
     if (message === undefined) throw new Error('The reply is OK and has no message.');
     const rule = this.#rules.get(binding);
-    const render = this.#renders.get(binding);
-    if (rule?.caching !== undefined && render !== undefined) {
-      return cacheable(render(message), cacheControl[rule.caching], ifNoneMatch);
-    }
     const response = fromBinary(binding.method.output, message);
     const body = this.#body(binding, response);
+    if (rule?.caching !== undefined) return cacheable(body, cacheControl[rule.caching], ifNoneMatch);
     if (rule?.creates !== true || isDryRun(rule, request)) return { status: 200, headers: {}, body };
     const path = rule.location && pathOfResource(rule.location, response);
     return { status: 201, headers: path === undefined ? {} : { Location: this.#basePath + path }, body };

@@ -27,8 +27,6 @@ export interface TranscoderOptions {
   readonly basePath: string;
   /** The longest time of one call, in milliseconds. */
   readonly deadlineMs: number;
-  /** Most bytes of the answers that are kept. */
-  readonly cacheBytes: number;
   /** The clock, in milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -54,7 +52,6 @@ export class Transcoder {
       successRules(contract.bindings, contract.options),
       new JsonOutput(contract.registry, contract.options),
       basePath,
-      options.cacheBytes,
     );
   }
 

@@ -40,7 +40,6 @@ export async function startGateway(
     descriptorSet: libraryDescriptorSet,
     upstream: reached.upstream,
     deadlineMs: 5_000,
-    cacheBytes: 100_000,
     realm: 'library',
     newRequestId: () => `made-${ids.next().value}`,
     log: collectingLog(log),
