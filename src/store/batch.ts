@@ -8,34 +8,42 @@ const MAX_UNDER_WAY = 2;
 /**
  * Joins calls that come while the database is busy into one. A call that comes alone goes out at once.
  *
+ * @param second when a second statement goes out beside the first: as soon as there is a call for it, or, where
+ *   each costs the database more than its entries do, when it is full
  * @param run answers a batch: an outcome, or an `Error`, for each entry in its order
  */
 export function batched<Entry, Outcome>(
+  second: 'at once' | 'when full',
   run: (entries: readonly Entry[]) => Promise<readonly (Outcome | Error)[]>,
 ): (entry: Entry) => Promise<Outcome> {
   let underWay = 0;
   const waiting: (() => void)[] = [];
 
-  function goOut(dispatch: () => void): void {
-    if (underWay < MAX_UNDER_WAY) {
-      underWay++;
-      dispatch();
-    } else {
-      waiting.push(dispatch);
-    }
+  function goOut(): void {
+    // All that wait but the last are full.
+    const mayBeSecond = second === 'at once' || waiting.length > 1;
+    if (underWay >= (mayBeSecond ? MAX_UNDER_WAY : 1)) return;
+    const dispatch = waiting.shift();
+    if (dispatch === undefined) return;
+    underWay++;
+    dispatch();
+  }
+
+  function queue(dispatch: () => void): void {
+    waiting.push(dispatch);
+    goOut();
   }
 
   function next(): void {
     underWay--;
-    const dispatch = waiting.shift();
-    if (dispatch !== undefined) goOut(dispatch);
+    goOut();
   }
 
   const loader = new DataLoader<Entry, Outcome>((entries) => run(entries).finally(next), {
     cache: false,
     maxBatchSize: MAX_BATCH,
     // Calls that Node takes in together find each other in one batch.
-    batchScheduleFn: (dispatch) => setImmediate(goOut, dispatch),
+    batchScheduleFn: (dispatch) => setImmediate(queue, dispatch),
   });
   return (entry) => loader.load(entry);
 }

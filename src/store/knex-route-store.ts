@@ -27,8 +27,8 @@ interface Wanted {
 export class KnexRouteStore implements RouteStore {
   readonly #rows: RouteRows;
   readonly #knownShapes = new LRUCache<string, true>({ max: MAX_KNOWN_SHAPES });
-  readonly #insertJoined = batched((inserts: readonly Insert[]) => this.#insertAll(inserts));
-  readonly #findJoined = batched((wanted: readonly Wanted[]) => this.#findAll(wanted));
+  readonly #insertJoined = batched('when full', (inserts: readonly Insert[]) => this.#insertAll(inserts));
+  readonly #findJoined = batched('at once', (wanted: readonly Wanted[]) => this.#findAll(wanted));
 
   constructor(knex: Knex) {
     this.#rows = new RouteRows(knex);

@@ -27,7 +27,7 @@ function database(): {
 describe('calls to a busy database', () => {
   it('go out alone when they come alone', async () => {
     const { asked, answer, run } = database();
-    const load = batched(run);
+    const load = batched('at once', run);
     const one = load(1);
     await setImmediate();
     const two = load(2);
@@ -40,7 +40,7 @@ describe('calls to a busy database', () => {
 
   it('that come together go out together', async () => {
     const { asked, answer, run } = database();
-    const load = batched(run);
+    const load = batched('at once', run);
     const all = Promise.all([load(1), load(2), load(3)]);
     await setImmediate();
     expect(asked).toEqual([[1, 2, 3]]);
@@ -50,7 +50,7 @@ describe('calls to a busy database', () => {
 
   it('that come while two are under way go out together when one of them is answered', async () => {
     const { asked, answer, run } = database();
-    const load = batched(run);
+    const load = batched('at once', run);
     for (const entry of [1, 2, 3, 4, 5]) {
       void load(entry);
       await setImmediate();
@@ -61,9 +61,28 @@ describe('calls to a busy database', () => {
     expect(asked).toEqual([[1], [2], [3, 4, 5]]);
   });
 
+  it('wait beside one that is under way until they fill a statement, where that is asked for', async () => {
+    const { asked, answer, run } = database();
+    const load = batched('when full', run);
+    for (const entry of [1, 2, 3]) {
+      void load(entry);
+      await setImmediate();
+    }
+    expect(asked).toEqual([[1]]);
+    for (let entry = 4; entry <= 66; entry++) void load(entry);
+    await setImmediate();
+    expect(asked.map(({ length }) => length)).toEqual([1, 64]);
+    answer();
+    await setImmediate();
+    expect(asked.map(({ length }) => length)).toEqual([1, 64]);
+    answer();
+    await setImmediate();
+    expect(asked.map(({ length }) => length)).toEqual([1, 64, 1]);
+  });
+
   it('are 64 at most in one', async () => {
     const { asked, run } = database();
-    const load = batched(run);
+    const load = batched('at once', run);
     for (let entry = 0; entry < 65; entry++) void load(entry);
     await setImmediate();
     expect(asked.map(({ length }) => length)).toEqual([64, 1]);
@@ -71,7 +90,7 @@ describe('calls to a busy database', () => {
 
   it('fail each by itself', async () => {
     const { answer, run } = database();
-    const load = batched(run);
+    const load = batched('at once', run);
     const settled = Promise.allSettled([load(1), load(-1), load(3)]);
     await setImmediate();
     answer();
@@ -80,7 +99,7 @@ describe('calls to a busy database', () => {
 
   it('fail together when the database does, and later ones go on', async () => {
     let away = true;
-    const load = batched((entries: readonly number[]) =>
+    const load = batched('at once', (entries: readonly number[]) =>
       away ? Promise.reject(new Error('away')) : Promise.resolve(entries),
     );
     const settled = await Promise.allSettled([load(1), load(2)]);
