@@ -64,8 +64,9 @@ type StreamEvent = [
 ];
 
 /**
- * Frees what the listeners of a closed stream hold, the whole call. V8's quick collections can not: they keep
- * everything that Node's own part of a stream leads to, which then lives on until a slow one.
+ * Frees what the listeners of a closed stream hold, the whole call. V8's quick collections can not: Node's session
+ * has its open streams in a Map, whose outgrown tables lead from one to the next, so that an old one keeps all streams
+ * of the later ones, closed or not, until a slow collection.
  */
 function forgetListeners(this: ServerHttp2Stream): void {
   // Nothing fails after the close; if something did, nobody listening would end the process.

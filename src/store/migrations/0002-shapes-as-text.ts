@@ -12,14 +12,12 @@ interface Holder extends Pick<RouteDefinition, 'method' | 'path'> {
 }
 
 /**
- * Shapes as text in place of their SHA-256, so that neighbours in path are neighbours in the index. What was
- * interrupted can be run again. An instance of an earlier version that still runs would go on storing hashes:
- * end them first.
+ * Shapes as text in place of their SHA-256, so that neighbours in path are neighbours in the index. It may be run
+ * again over what it has changed. An instance of an earlier version that still runs would go on storing hashes: end
+ * them first.
  */
 export const shapesAsText = {
   name: '0002-shapes-as-text',
-  // Each batch in a commit of its own: one for all of a large table would be as large.
-  config: { transaction: false },
 
   async up(knex: Knex): Promise<void> {
     // The longest method, a blank and the longest path, all of them ASCII.
