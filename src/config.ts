@@ -56,7 +56,7 @@ export interface Config {
   readonly http: HttpConfig | undefined;
   /** Longest time of one call, in milliseconds. */
   readonly deadlineMs: number;
-  /** Most bytes of the routes that each half keeps in memory. */
+  /** Most bytes of the routes that the gRPC server keeps in memory. */
   readonly routeCacheBytes: number;
   readonly logLevel: string;
 }

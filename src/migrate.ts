@@ -2,14 +2,19 @@ import { parseArgs } from 'node:util';
 import { readDatabase } from './config.js';
 import { opening } from './opening.js';
 import { closeDatabase, openDatabase, reachDatabase } from './store/database.js';
-import { migrateDown, migrateUp, migrationStatus } from './store/migrations.js';
+import { migrateDown, migrateUp, migrationStatus, unlockMigrations } from './store/migrations.js';
 
-const USAGE = 'Usage: npm run migrate [-- --down | --status]';
+const USAGE = 'Usage: npm run migrate [-- --down | --status | --unlock]';
 
-/** Brings the schema up to date; `--down` takes the newest batch back, `--status` only tells. */
+/**
+ * Brings the schema up to date; `--down` takes the newest migration back, `--status` only tells, `--unlock` frees
+ * the lock of a migration that was ended before it was done.
+ */
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { down: { type: 'boolean' }, status: { type: 'boolean' } } });
-  if (values.down === true && values.status === true) throw new Error(USAGE);
+  const { values } = parseArgs({
+    options: { down: { type: 'boolean' }, status: { type: 'boolean' }, unlock: { type: 'boolean' } },
+  });
+  if (Object.keys(values).length > 1) throw new Error(USAGE);
   const database = readDatabase(process.env);
   const knex = openDatabase(database);
   try {
@@ -17,6 +22,9 @@ async function main(): Promise<void> {
     if (values.status === true) {
       for (const { name, applied } of await migrationStatus(knex))
         say(`${applied ? 'applied' : 'pending'} ${name}`);
+    } else if (values.unlock === true) {
+      await unlockMigrations(knex);
+      say('unlocked');
     } else {
       const names = await (values.down === true ? migrateDown(knex) : migrateUp(knex));
       for (const name of names) say(`${values.down === true ? 'taken back' : 'applied'} ${name}`);

@@ -128,10 +128,11 @@ class ServerCall implements Cancellation {
     // grpc-js also fails what it has failed before, and what was answered.
     if (this.#failed || this.#ended) return;
     this.#failed = true;
+    this.#waitNoLonger();
     this.#end(completeReply(code, this.#path, this.#metadata, this.#pipeline));
   }
 
-  /** Limits the time of a message that did not come with the headers, as nearly all do. */
+  /** Limits the time of a message that is still to come; nearly all come with the headers. */
   arm(): void {
     if (this.#waits) this.#timer = setTimeout(expire, this.#limit - Date.now(), this);
   }

@@ -9,7 +9,7 @@ const MAX_UNDER_WAY = 2;
  * Joins calls that come while the database is busy into one. A call that comes alone goes out at once.
  *
  * @param second when a second statement goes out beside the first: as soon as there is a call for it, or, where
- *   each costs the database more than its entries do, when it is full
+ *   each costs the database more than its entries do, when more calls wait than fit into it
  * @param run answers a batch: an outcome, or an `Error`, for each entry in its order
  */
 export function batched<Entry, Outcome>(

@@ -14,22 +14,46 @@ const SOURCE: Knex.MigrationSource<Migration> = {
 
 const HISTORY = 'knex_migrations';
 
-/** Brings the schema up to date and returns the names of the migrations that ran. */
+const CONFIG: Knex.MigratorConfig = { migrationSource: SOURCE, tableName: HISTORY };
+
+/**
+ * Brings the schema up to date and returns the names of the migrations that ran.
+ *
+ * @throws Error where another process migrates, or did until it was ended
+ */
 export async function migrateUp(knex: Knex): Promise<string[]> {
-  const [, names] = (await knex.migrate.latest({ migrationSource: SOURCE, tableName: HISTORY })) as [
-    number,
-    string[],
-  ];
+  return namesOf(await unlessLocked(knex.migrate.latest(CONFIG)));
+}
+
+/**
+ * Takes the newest migration back, and its data with it, and returns its name; none where there is none.
+ *
+ * @throws Error as `migrateUp`
+ */
+export async function migrateDown(knex: Knex): Promise<string[]> {
+  return namesOf(await unlessLocked(knex.migrate.down(CONFIG)));
+}
+
+/** Frees the lock of a migration that was ended before it was done. Nobody may be migrating. */
+export async function unlockMigrations(knex: Knex): Promise<void> {
+  await knex.migrate.forceFreeMigrationsLock(CONFIG);
+}
+
+/** Knex tells the number of the batch, and what ran. */
+function namesOf([, names]: [number, string[]]): string[] {
   return names;
 }
 
-/** Takes the newest batch of migrations back, and its data with it, and returns their names. */
-export async function migrateDown(knex: Knex): Promise<string[]> {
-  const [, names] = (await knex.migrate.rollback({ migrationSource: SOURCE, tableName: HISTORY })) as [
-    number,
-    string[],
-  ];
-  return names;
+async function unlessLocked(migration: Promise<unknown>): Promise<[number, string[]]> {
+  try {
+    return (await migration) as [number, string[]];
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'MigrationLocked') throw error;
+    throw new Error(
+      'Another process migrates the database. If none does, one was ended before it was done: npm run migrate -- --unlock',
+      { cause: error },
+    );
+  }
 }
 
 /** Every migration of this version and whether the database has it. Changes nothing. */

@@ -7,7 +7,7 @@ import { shapeOf } from '../../src/registry/route.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { shapesAsText } from '../../src/store/migrations/0002-shapes-as-text.js';
-import { migrateDown, migrateUp, migrationStatus } from '../../src/store/migrations.js';
+import { migrateDown, migrateUp, migrationStatus, unlockMigrations } from '../../src/store/migrations.js';
 import { ensureSchema } from '../../src/store/schema.js';
 import { type Database, engines } from '../support/engines.js';
 import { uuidAt } from '../support/ids.js';
@@ -36,12 +36,25 @@ describe.each(engines)('the migrations on $name', (engine) => {
     await database.drop();
   });
 
-  it('run up, down and up again', async () => {
+  it('run up, down one by one, and up again', async () => {
     await expect(migrateUp(knex)).resolves.toEqual(NAMES);
-    await expect(migrateDown(knex)).resolves.toEqual([...NAMES].reverse());
+    for (const name of [...NAMES].reverse()) await expect(migrateDown(knex)).resolves.toEqual([name]);
+    await expect(migrateDown(knex)).resolves.toEqual([]);
     await expect(knex.schema.hasTable('routes')).resolves.toBe(false);
     await expect(migrateUp(knex)).resolves.toEqual(NAMES);
     await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
+  });
+
+  it('do not run while another process migrates, or did when it was ended', async () => {
+    await migrateUp(knex);
+    await migrateDown(knex);
+    await knex('knex_migrations_lock').update({ is_locked: 1 });
+    const refusal =
+      'Another process migrates the database. If none does, one was ended before it was done: npm run migrate -- --unlock';
+    await expect(migrateUp(knex)).rejects.toThrow(refusal);
+    await expect(migrateDown(knex)).rejects.toThrow(refusal);
+    await unlockMigrations(knex);
+    await expect(migrateUp(knex)).resolves.toEqual(NAMES.slice(-1));
   });
 
   it('run once', async () => {

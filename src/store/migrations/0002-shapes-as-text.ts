@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { type RouteDefinition, shapeOf } from '../../registry/route.js';
 
-/** Rows of one statement: some 100 KB of it, and as short a lock. */
+/** Rows of one statement, some 100 KB of it where paths are of usual length. */
 const BATCH = 500;
 const BEFORE_ALL = Buffer.alloc(0);
 
