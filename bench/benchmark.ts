@@ -22,7 +22,7 @@ const START_GOAL: Goal = { kind: 'time', atMostMs: 1_000 };
 /** Scenarios that are also offered more and more load, and that are looked into; by name. */
 const OFFERED = ['grpc-js echo', 'Express app', 'gRPC GetRoute, uniform', 'REST GetRoute, uniform'];
 /** Scenarios that ask servers for what they keep in memory. */
-const CACHED = ['gRPC GetRoute, uniform', 'REST GetRoute, uniform', 'REST GetRoute, gateway apart'];
+const CACHED = ['gRPC GetRoute, uniform', 'REST GetRoute, gateway apart'];
 const DISSECTED = [
   'gRPC GetRoute, hot',
   'gRPC GetRoute, not cached',

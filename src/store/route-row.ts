@@ -35,8 +35,13 @@ export function encodeId(id: string): Buffer | undefined {
 
 /** The canonical form of the 16 bytes of a UUID. */
 export function decodeId(bytes: Buffer | ArrayBuffer): string {
-  const hex = (bytes instanceof ArrayBuffer ? Buffer.from(bytes) : bytes).toString('hex');
+  const hex = bufferOf(bytes).toString('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** The same bytes, whichever driver gave them. */
+export function bufferOf(bytes: Buffer | ArrayBuffer): Buffer {
+  return bytes instanceof ArrayBuffer ? Buffer.from(bytes) : bytes;
 }
 
 /** @throws Error when the id is no UUID in canonical lower case */

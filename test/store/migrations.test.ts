@@ -2,25 +2,15 @@ import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readDatabase } from '../../src/config.js';
-import type { NewRoute } from '../../src/registry/route-store.js';
-import { shapeOf } from '../../src/registry/route.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { shapesAsText } from '../../src/store/migrations/0002-shapes-as-text.js';
 import { migrateDown, migrateUp, migrationStatus, unlockMigrations } from '../../src/store/migrations.js';
 import { ensureSchema } from '../../src/store/schema.js';
 import { type Database, engines } from '../support/engines.js';
-import { uuidAt } from '../support/ids.js';
+import { entryOf } from '../support/store-entries.js';
 
 const NAMES = ['0001-routes', '0002-shapes-as-text'];
-
-const CREATED_AT = new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
-
-function entryOf(path: string): NewRoute {
-  const definition = { method: 'GET', path, middleware: [], handler: 'h' };
-  const route = { ...definition, id: uuidAt(CREATED_AT.getTime()), createdAt: CREATED_AT };
-  return { route, caller: 'me', requestId: undefined, shape: shapeOf(definition) };
-}
 
 describe.each(engines)('the migrations on $name', (engine) => {
   let database: Database;
@@ -73,7 +63,10 @@ describe.each(engines)('the migrations on $name', (engine) => {
     await migrateUp(knex);
     const store = new KnexRouteStore(knex);
     // More than are changed at a time, and a second route of the first one's shape, which holds none.
-    const entries = [...Array.from({ length: 1_100 }, (_, i) => entryOf(`/r${i}/:id`)), entryOf('/r0/:key')];
+    const entries = [
+      ...Array.from({ length: 1_100 }, (_, i) => entryOf({ path: `/r${i}/:id` })),
+      entryOf({ path: '/r0/:key' }),
+    ];
     await Promise.all(entries.map((entry) => store.insert(entry, 'allow')));
     const stored = async (): Promise<string[]> => {
       const rows = await knex<{ shape: Buffer | null }>('routes').whereNotNull('shape').select('shape');
@@ -89,7 +82,7 @@ describe.each(engines)('the migrations on $name', (engine) => {
     await expect(stored()).resolves.toEqual(asText);
     await shapesAsText.up(knex);
     await expect(stored()).resolves.toEqual(asText);
-    await expect(store.insert(entryOf('/r1099/:other'), 'reject')).resolves.toMatchObject({
+    await expect(store.insert(entryOf({ path: '/r1099/:other' }), 'reject')).resolves.toMatchObject({
       outcome: 'duplicate',
     });
   });

@@ -2,33 +2,13 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readDatabase } from '../../src/config.js';
-import type { NewRoute } from '../../src/registry/route-store.js';
 import type { Route } from '../../src/registry/route.js';
-import { shapeOf } from '../../src/registry/route.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
 import { type Database, engines } from '../support/engines.js';
 import { uuidAt } from '../support/ids.js';
-
-const CREATED_AT = new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
-
-function routeOf(change: Partial<Route> = {}): Route {
-  return {
-    id: uuidAt(CREATED_AT.getTime()),
-    method: 'GET',
-    path: `/${randomBytes(8).toString('hex')}`,
-    middleware: [],
-    handler: 'h',
-    createdAt: CREATED_AT,
-    ...change,
-  };
-}
-
-function entryOf(change: Partial<Route> = {}, rest: Partial<NewRoute> = {}): NewRoute {
-  const route = routeOf(change);
-  return { route, caller: 'me', requestId: undefined, shape: shapeOf(route), ...rest };
-}
+import { entryOf } from '../support/store-entries.js';
 
 describe.each(engines)('the store on $name', (engine) => {
   let database: Database;

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { isMysql } from './is-mysql.js';
 
 /** The table of routes, with all that safe retries and the duplicate check need. */
 export const createRoutes = {
@@ -34,7 +35,3 @@ export const createRoutes = {
     await knex.schema.dropTable('routes');
   },
 };
-
-function isMysql(knex: Knex): boolean {
-  return (knex.client as Knex.Client).config.client === 'mysql2';
-}

@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { type RouteDefinition, shapeOf } from '../../registry/route.js';
+import { shapeOf } from '../../registry/route.js';
+import { bufferOf, type RouteRow } from '../route-row.js';
+import { isMysql } from './is-mysql.js';
 
 /** Rows of one statement, some 100 KB of it where paths are of usual length. */
 const BATCH = 500;
 const BEFORE_ALL = Buffer.alloc(0);
 
 /** A route that holds its shape. */
-interface Holder extends Pick<RouteDefinition, 'method' | 'path'> {
-  readonly id: Buffer | ArrayBuffer;
-}
+type Holder = Pick<RouteRow, 'id' | 'method' | 'path'>;
 
 /**
  * Shapes as text in place of their SHA-256, so that neighbours in path are neighbours in the index. It may be run
@@ -33,7 +33,7 @@ export const shapesAsText = {
 
 /** SQLite keeps any bytes in the column, whatever its type. */
 async function changeType(knex: Knex, type: string): Promise<void> {
-  if ((knex.client as Knex.Client).config.client !== 'mysql2') return;
+  if (!isMysql(knex)) return;
   await knex.schema.alterTable('routes', (table) => {
     table.specificType('shape', type).nullable().alter();
   });
@@ -43,10 +43,9 @@ async function changeShapes(knex: Knex, shapeFor: (holder: Holder) => Buffer): P
   let last: Buffer | undefined = BEFORE_ALL;
   while (last !== undefined) {
     const holders = await holdersAfter(knex, last);
-    const ids = holders.map(({ id }) => Buffer.from(id as ArrayBuffer));
-    const shapes = holders.map(shapeFor);
-    const cases = ids.flatMap((id, i) => [id, shapes[i] ?? null]);
+    const ids = holders.map(({ id }) => bufferOf(id));
     if (ids.length > 0) {
+      const cases = holders.flatMap((holder) => [bufferOf(holder.id), shapeFor(holder)]);
       const shape = knex.raw(`case id ${'when ? then ? '.repeat(ids.length)}end`, cases);
       await knex('routes').whereIn('id', ids).update({ shape });
     }

@@ -1,0 +1,24 @@
+import { randomBytes } from 'node:crypto';
+import type { NewRoute } from '../../src/registry/route-store.js';
+import { type Route, shapeOf } from '../../src/registry/route.js';
+import { uuidAt } from './ids.js';
+
+const CREATED_AT = new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
+
+function routeOf(change: Partial<Route> = {}): Route {
+  return {
+    id: uuidAt(CREATED_AT.getTime()),
+    method: 'GET',
+    path: `/${randomBytes(8).toString('hex')}`,
+    middleware: [],
+    handler: 'h',
+    createdAt: CREATED_AT,
+    ...change,
+  };
+}
+
+/** A new route with a path of its own, as a store takes it. */
+export function entryOf(change: Partial<Route> = {}, rest: Partial<NewRoute> = {}): NewRoute {
+  const route = routeOf(change);
+  return { route, caller: 'me', requestId: undefined, shape: shapeOf(route), ...rest };
+}
