@@ -54,9 +54,7 @@ function commentsOf(file) {
 }
 
 const request = fromBinary(CodeGeneratorRequestSchema, readFileSync(0));
-const comments = request.protoFile
-  .filter(({ name, package: scope }) => request.fileToGenerate.includes(name) && !scope.startsWith('google.'))
-  .flatMap(commentsOf);
+const comments = request.protoFile.filter(({ name }) => name.startsWith('routing/')).flatMap(commentsOf);
 for (const file of request.protoFile) clearField(file, FileDescriptorProtoSchema.field.sourceCodeInfo);
 const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: request.protoFile }));
 const lines =

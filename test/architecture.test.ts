@@ -13,7 +13,7 @@ const ALLOWED: Readonly<
   store: { rooms: ['registry'], packages: ['knex', 'dataloader', 'lru-cache'] },
   auth: { rooms: [], packages: ['jsonwebtoken', 'jose', 'lru-cache'] },
   grpc: {
-    rooms: ['registry', 'auth', 'runtime', 'gen'],
+    rooms: ['registry', 'auth', 'tunnel', 'runtime', 'gen'],
     packages: [
       '@bufbuild/protobuf',
       '@grpc/grpc-js',
@@ -23,7 +23,11 @@ const ALLOWED: Readonly<
       'pino',
     ],
   },
-  gateway: { rooms: ['runtime', 'gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'express'] },
+  gateway: {
+    rooms: ['tunnel', 'runtime', 'gen'],
+    packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'express'],
+  },
+  tunnel: { rooms: ['gen'], packages: ['@grpc/grpc-js'] },
   runtime: { rooms: [], packages: [] },
   openapi: {
     rooms: ['registry', 'gateway', 'gen'],

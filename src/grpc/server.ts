@@ -6,6 +6,7 @@ import type { Pipeline } from './pipeline.js';
 import { addReflectionTo } from './reflection.js';
 import { answerCalls } from './server-call.js';
 import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';
+import { Tunnels } from './tunnels.js';
 
 /** The services that health and reflection tell of. */
 export const HEALTH_SERVICE = 'grpc.health.v1.Health';
@@ -39,6 +40,8 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const server = new StrictServer({ 'grpc.enable_channelz': 0, interceptors });
   for (const path of paths) server.register(path, unreachable, sent, received, 'unary');
   server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');
+  const tunnels = new Tunnels(pipeline);
+  tunnels.addTo(server);
   health.addWatchTo(server);
   if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);
   const port = await server.listen(address);
@@ -46,6 +49,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     address: address.startsWith('unix:') ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
       health.close();
+      tunnels.drain();
       await shutDown(server, graceMs);
     },
   };

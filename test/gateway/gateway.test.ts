@@ -3,7 +3,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { HealthCheckResponse_ServingStatus } from '../../src/gen/healthcheck.js';
-import { rawExchange, startGateway, type RunningGateway, type Way } from './gateways.js';
+import { rawExchange, startGateway, type RunningGateway, WAYS } from './gateways.js';
 import {
   errorOf,
   fieldsOf,
@@ -14,10 +14,9 @@ import {
 } from '../support/http-request.js';
 import { CREATED_AT, MEMBER, VISITOR } from './library-server.js';
 
-const ways: Way[] = ['in memory', 'over a channel'];
 const JSON_TYPE = 'application/json';
 
-describe.each(ways)('a gateway to a server %s', (way) => {
+describe.each(WAYS)('a gateway to a server %s', (way) => {
   let gateway: RunningGateway;
   beforeAll(async () => {
     gateway = await startGateway(way);

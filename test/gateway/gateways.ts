@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerOptions } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { channelUpstream } from '../../src/gateway/channel-upstream.js';
 import { createGateway, type GatewayLog, type GatewayOptions } from '../../src/gateway/gateway.js';
-import { listen } from './grpc-server.js';
+import { listen, listenForTunnels, type ListeningServer, openTunnel } from './grpc-server.js';
 import { libraryDescriptorSet, registry } from './library-contract.js';
 import { LibraryServer } from './library-server.js';
 
@@ -22,8 +22,9 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** How a gateway reaches the library: in the same process or over a socket. */
-export type Way = 'in memory' | 'over a channel';
+/** How a gateway reaches the library: in the same process, or over a socket, each call by itself or by a tunnel. */
+export const WAYS = ['in memory', 'over a channel', 'by a tunnel'] as const;
+export type Way = (typeof WAYS)[number];
 
 /** Starts a library, a gateway to it, and an HTTP server for that. */
 export async function startGateway(
@@ -32,8 +33,7 @@ export async function startGateway(
   limits: ServerOptions = {},
 ): Promise<RunningGateway> {
   const library = new LibraryServer();
-  const reached =
-    way === 'in memory' ? { upstream: library, close: () => undefined } : await overChannel(library);
+  const reached = await reach[way](library);
   const log: LogLine[] = [];
   const ids = requestIds();
   const gateway = createGateway({
@@ -59,12 +59,25 @@ export async function startGateway(
   };
 }
 
-async function overChannel(library: LibraryServer) {
-  const services = [...registry].filter((type) => type.kind === 'service');
-  const paths = services.flatMap(({ typeName, methods }) =>
-    methods.map(({ name }) => `/${typeName}/${name}`),
-  );
-  const server = await listen(library, [...paths, '/grpc.health.v1.Health/Check']);
+const HEALTH_CHECK = '/grpc.health.v1.Health/Check';
+
+const reach = {
+  'in memory': (library: LibraryServer) => ({ upstream: library, close: () => undefined }),
+  'over a channel': async (library: LibraryServer) => {
+    const services = [...registry].filter((type) => type.kind === 'service');
+    const paths = services.flatMap(({ typeName, methods }) =>
+      methods.map(({ name }) => `/${typeName}/${name}`),
+    );
+    return channelTo(await listen(library, [...paths, HEALTH_CHECK]));
+  },
+  'by a tunnel': async (library: LibraryServer) => {
+    const channel = channelTo(await listenForTunnels(library));
+    await openTunnel(channel.upstream, HEALTH_CHECK);
+    return channel;
+  },
+} satisfies Record<Way, unknown>;
+
+function channelTo(server: ListeningServer) {
   const upstream = channelUpstream(server.address);
   return {
     upstream,

@@ -1,0 +1,31 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** A server on a loopback port that answers as no gRPC library would. */
+export interface BareServer {
+  readonly address: string;
+  /** How many connections it has had. */
+  readonly connections: () => number;
+  /** Ends all connections at once. */
+  close(): void;
+}
+
+/** Serves bare sockets. */
+export async function serveSockets(answer: (socket: Socket) => void): Promise<BareServer> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    sockets.push(socket);
+    answer(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    connections: () => sockets.length,
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
