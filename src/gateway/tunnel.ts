@@ -110,6 +110,8 @@ export class Tunnel {
     if (call === undefined) return;
     this.#underWay[callId] = undefined;
     this.#freeIds.push(callId);
+    // The next call with this id is not to be cancelled in place of this one.
+    this.#cancelledCallIds = this.#cancelledCallIds.filter((id) => id !== callId);
     call.end(unaryReply(reply));
   }
 

@@ -1,3 +1,5 @@
+import { EventEmitter } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import {
   Metadata,
   type sendUnaryData,
@@ -14,11 +16,13 @@ import {
   type OpenTunnelRequest,
   type OpenTunnelResponse,
   type Reply,
+  type TunnelServiceClient,
   TunnelServiceService,
 } from '../../src/gen/tunnel/v1/tunnel_service.js';
 import { Caller } from '../support/caller.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { opening } from './opening.js';
+import { Tunnel } from '../../src/gateway/tunnel.js';
 import type { UnaryCall } from '../../src/gateway/upstream.js';
 import { PATH, unaryCall } from './unary-call.js';
 
@@ -191,6 +195,33 @@ describe('a tunnel', () => {
     void upstream.unary(messageCall('d'));
     await callOf(tunnel, 3);
     expect(tunnel.calls.slice(2).map(({ id }) => id)).toEqual([nextCall.id, call.id]);
+  });
+
+  it('cancels no call in place of an answered one whose id it has', async () => {
+    const sent: OpenTunnelRequest[] = [];
+    // A socket can not be brought to do both in one turn.
+    const stream = Object.assign(new EventEmitter(), {
+      write: (request: OpenTunnelRequest) => sent.push(request),
+    });
+    const tunnel = new Tunnel(
+      { openTunnel: () => stream } as unknown as TunnelServiceClient,
+      () => undefined,
+    );
+    stream.emit('data', { replies: [], draining: false });
+    const caller = new Caller();
+    const gone = tunnel.carry(messageCall('a', { cancellation: caller }));
+    await setImmediate();
+    caller.go();
+    const reply = { callId: 0, code: status.OK, details: '', message: Buffer.alloc(0), trailers: [] };
+    stream.emit('data', { replies: [reply], draining: false });
+    void tunnel.carry(messageCall('b'));
+    await setImmediate();
+    expect((await gone).code).toBe(status.CANCELLED);
+    expect(sent.map(({ calls, cancelledCallIds }) => [calls.map(({ id }) => id), cancelledCallIds])).toEqual([
+      [[0], []],
+      [[0], []],
+    ]);
+    stream.emit('status');
   });
 
   it('does not mind replies to calls that it does not know', async () => {
