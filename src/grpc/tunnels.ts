@@ -73,6 +73,9 @@ class Tunnel {
     stream.on('data', (request: OpenTunnelRequest) => {
       this.#receive(request);
     });
+    stream.on('drain', () => {
+      stream.resume();
+    });
     stream.on('end', () => {
       if (this.#state === 'open') this.#state = 'ending';
       this.#endWhenIdle();
@@ -100,7 +103,8 @@ class Tunnel {
   }
 
   #write(replies: ReplyMessage[]): void {
-    this.#stream.write({ replies, draining: false });
+    // Who does not take replies is not asked for further calls.
+    if (!this.#stream.write({ replies, draining: false })) this.#stream.pause();
   }
 
   #receive({ calls, cancelledCallIds }: OpenTunnelRequest): void {

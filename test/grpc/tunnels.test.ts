@@ -91,6 +91,14 @@ class ClientEnd {
     this.#stream.write({ calls: calls.map((call) => ({ ...defaults, ...call })), cancelledCallIds });
   }
 
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#stream.resume();
+  }
+
   end(): void {
     this.#stream.end();
   }
@@ -187,6 +195,21 @@ describe('a tunnel', () => {
     tunnel.cancel();
     await vi.waitUntil(() => server.log.length === 3);
     expect(server.log).toEqual([`${ECHO} OK`, `${SLOW} CANCELLED`, `${SLOW} CANCELLED`]);
+  });
+
+  it('takes no calls from a client that takes no replies, until it does', async () => {
+    const server = await start();
+    const tunnel = new ClientEnd(server);
+    await vi.waitUntil(() => tunnel.responses.length > 0);
+    tunnel.pause();
+    const sent = 300;
+    for (let id = 0; id < sent; id++) tunnel.send([{ id, message: Buffer.alloc(60_000) }]);
+    let handled = -1;
+    await vi.waitUntil(() => handled === (handled = server.log.length) && handled > 0, { interval: 100 });
+    expect(handled).toBeLessThan(sent / 2);
+    tunnel.resume();
+    await tunnel.reply(sent - 1);
+    expect(tunnel.replies.map(({ callId }) => callId)).toEqual(Array.from({ length: sent }, (_, id) => id));
   });
 
   it('may have the id of a call again after the reply', async () => {
