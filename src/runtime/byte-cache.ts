@@ -2,8 +2,16 @@
 const WAYS = 8;
 /** Bytes of the cache for each place in the index, at least: what a small entry takes. */
 const BYTES_PER_PLACE = 128;
-/** Before the key and the value of an entry: its hash and the lengths of the two. */
-const HEAD_WORDS = 3;
+/** What a place of the index tells of its entry: … */
+const PLACE_WORDS = 3;
+/** … the hash of its key, … */
+const HASH = 0;
+/** … the word at which it begins, … */
+const START = 1;
+/** … and the round in which it was written; 0 for a place never used. */
+const ROUND = 2;
+/** Before the key and the value of an entry: the lengths of the two. */
+const HEAD_WORDS = 2;
 const WORD_BYTES = 4;
 
 /**
@@ -13,30 +21,27 @@ const WORD_BYTES = 4;
  *
  * The entries lie in a ring, one after the other, and a new one is written over the oldest; one that is asked for
  * when its turn is near moves to the front. The index knows where an entry begins and in which round of the writer it
- * was written, which tells by itself whether it was written over since: nothing is ever removed.
+ * was written, which tells by itself whether it was written over since: nothing is ever removed. It also knows the
+ * hash, so that no entry but the right one is looked at: most lie in no cache of the processor.
  */
 export class ByteCache {
   readonly #bytes: Buffer;
   /** The same bytes, for the heads. */
   readonly #words: Int32Array;
-  /** Buckets of places: for each the word at which an entry begins, … */
-  readonly #starts: Int32Array;
-  /** … and its round; 0 for a place never used. */
-  readonly #rounds: Int32Array;
+  /** Buckets of places. */
+  readonly #index: Int32Array;
   readonly #bucketMask: number;
   /** The word at which the next entry begins, if it fits in before the end of the ring. */
   #head = 0;
   /** How often the writer has begun anew; so high at first that a place never used is too old. */
   #round = 2;
 
-  /** @param maxBytes most bytes of all together; nothing is kept in less than about 100. */
+  /** @param maxBytes most bytes of all together; nothing is kept in less than about 110. */
   constructor(maxBytes: number) {
     const buckets = 2 ** Math.floor(Math.log2(Math.max(1, maxBytes / BYTES_PER_PLACE / WAYS)));
     this.#bucketMask = buckets - 1;
-    this.#starts = new Int32Array(buckets * WAYS);
-    this.#rounds = new Int32Array(buckets * WAYS);
-    const indexBytes = this.#starts.byteLength + this.#rounds.byteLength;
-    this.#words = new Int32Array(Math.max(0, Math.floor((maxBytes - indexBytes) / WORD_BYTES)));
+    this.#index = new Int32Array(buckets * WAYS * PLACE_WORDS);
+    this.#words = new Int32Array(Math.max(0, Math.floor((maxBytes - this.#index.byteLength) / WORD_BYTES)));
     this.#bytes = Buffer.from(this.#words.buffer);
   }
 
@@ -45,7 +50,7 @@ export class ByteCache {
     const hash = hashOf(key);
     const place = this.#find(hash, key);
     if (place === -1) return undefined;
-    const start = this.#starts[place] ?? 0;
+    const start = this.#startOf(place);
     const value = this.#valueAt(start);
     // What is asked for again and again is not written over, and moves once in three quarters of a round at most.
     if (this.#wordsUntil(start) < this.#words.length / 4) this.#write(place, hash, key, value);
@@ -61,29 +66,42 @@ export class ByteCache {
 
   /** The place in the index of the entry with this key, or -1. */
   #find(hash: number, key: Uint8Array): number {
-    const first = (hash & this.#bucketMask) * WAYS;
-    for (let place = first; place < first + WAYS; place++) {
-      if (this.#isKept(place) && this.#hasKey(this.#starts[place] ?? 0, hash, key)) return place;
+    const first = this.#firstPlace(hash);
+    for (let place = first; place < first + WAYS * PLACE_WORDS; place += PLACE_WORDS) {
+      if (this.#index[place + HASH] === hash && this.#isKept(place) && this.#hasKey(place, key)) return place;
     }
     return -1;
   }
 
-  /** Whether the entry of the place was not written over since. */
-  #isKept(place: number): boolean {
-    const age = this.#round - (this.#rounds[place] ?? 0);
-    return age === 0 || (age === 1 && (this.#starts[place] ?? 0) >= this.#head);
+  #firstPlace(hash: number): number {
+    return (hash & this.#bucketMask) * WAYS * PLACE_WORDS;
   }
 
-  #hasKey(start: number, hash: number, key: Uint8Array): boolean {
-    if (this.#words[start] !== hash || this.#words[start + 1] !== key.length) return false;
+  #startOf(place: number): number {
+    return this.#index[place + START] ?? 0;
+  }
+
+  #roundOf(place: number): number {
+    return this.#index[place + ROUND] ?? 0;
+  }
+
+  /** Whether the entry of the place was not written over since. */
+  #isKept(place: number): boolean {
+    const age = this.#round - this.#roundOf(place);
+    return age === 0 || (age === 1 && this.#startOf(place) >= this.#head);
+  }
+
+  #hasKey(place: number, key: Uint8Array): boolean {
+    const start = this.#startOf(place);
+    if (this.#words[start] !== key.length) return false;
     const from = (start + HEAD_WORDS) * WORD_BYTES;
     for (let i = 0; i < key.length; i++) if (this.#bytes[from + i] !== key[i]) return false;
     return true;
   }
 
   #valueAt(start: number): Buffer {
-    const from = (start + HEAD_WORDS) * WORD_BYTES + (this.#words[start + 1] ?? 0);
-    const value = Buffer.allocUnsafe(this.#words[start + 2] ?? 0);
+    const from = (start + HEAD_WORDS) * WORD_BYTES + (this.#words[start] ?? 0);
+    const value = Buffer.allocUnsafe(this.#words[start + 1] ?? 0);
     this.#bytes.copy(value, 0, from);
     return value;
   }
@@ -95,17 +113,17 @@ export class ByteCache {
 
   /** The place of the bucket that was never used, or whose entry is the oldest. */
   #leastPlace(hash: number): number {
-    const first = (hash & this.#bucketMask) * WAYS;
+    const first = this.#firstPlace(hash);
     let least = first;
-    for (let place = first + 1; place < first + WAYS; place++) {
+    for (let place = first; place < first + WAYS * PLACE_WORDS; place += PLACE_WORDS) {
       if (this.#isOlder(place, least)) least = place;
     }
     return least;
   }
 
   #isOlder(place: number, other: number): boolean {
-    const rounds = (this.#rounds[place] ?? 0) - (this.#rounds[other] ?? 0);
-    return rounds < 0 || (rounds === 0 && (this.#starts[place] ?? 0) < (this.#starts[other] ?? 0));
+    const rounds = this.#roundOf(place) - this.#roundOf(other);
+    return rounds < 0 || (rounds === 0 && this.#startOf(place) < this.#startOf(other));
   }
 
   #write(place: number, hash: number, key: Uint8Array, value: Uint8Array): void {
@@ -117,14 +135,14 @@ export class ByteCache {
       this.#round++;
     }
     const start = this.#head;
-    this.#words[start] = hash;
-    this.#words[start + 1] = key.length;
-    this.#words[start + 2] = value.length;
+    this.#words[start] = key.length;
+    this.#words[start + 1] = value.length;
     const from = (start + HEAD_WORDS) * WORD_BYTES;
     this.#bytes.set(key, from);
     this.#bytes.set(value, from + key.length);
-    this.#starts[place] = start;
-    this.#rounds[place] = this.#round;
+    this.#index[place + HASH] = hash;
+    this.#index[place + START] = start;
+    this.#index[place + ROUND] = this.#round;
     this.#head += size;
   }
 }
