@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { renewStreams } from './session-streams.js';
 
 /** A call of a method that nobody registered goes here, … */
 export const UNKNOWN_METHOD = '/unknown.Service/Method';
@@ -45,8 +46,8 @@ export class StrictServer extends Server {
     const methods = Reflect.get(this, 'handlers') as ReadonlyMap<string, unknown>;
     const listeners = Reflect.get(this, 'http2Servers') as ReadonlyMap<Http2Server, unknown>;
     for (const listener of listeners.keys()) {
-      listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
-        stream.once('close', forgetListeners);
+      listener.on('session', renewStreams);
+      listener.prependListener('stream', (...[, headers, , rawHeaders]: StreamEvent) => {
         correct(headers, rawHeaders, methods);
         correctTimeout(headers);
       });
@@ -62,20 +63,6 @@ type StreamEvent = [
   flags: number,
   rawHeaders: string[],
 ];
-
-/**
- * Frees what the listeners of a closed stream hold, the whole call. V8's quick collections can not: Node's session
- * has its open streams in a Map, whose outgrown tables lead from one to the next, so that an old one keeps all streams
- * of the later ones, closed or not, until a slow collection.
- */
-function forgetListeners(this: ServerHttp2Stream): void {
-  // Nothing fails after the close; if something did, nobody listening would end the process.
-  this.removeAllListeners().on('error', ignore);
-}
-
-function ignore(): void {
-  return undefined;
-}
 
 function correct(
   headers: IncomingHttpHeaders,
