@@ -21,6 +21,8 @@ export interface GatewayLog {
   debug(fields: object, message: string): void;
   /** One line for each request that did not. */
   info(fields: object, message: string): void;
+  /** What the upstream could not do just then, with its cause as `err`. */
+  warn(fields: object, message: string): void;
   /** What was not foreseen, with its cause as `err`. */
   error(fields: object, message: string): void;
 }
@@ -60,6 +62,13 @@ interface Answered {
   readonly exchange: Exchange;
   readonly reply: Reply;
 }
+
+/** How loud the cause of a failure is in the log; that of a caller's own haste helps only who debugs. */
+const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = {
+  429: 'warn',
+  500: 'error',
+  503: 'warn',
+};
 
 // Segments of unreserved characters: nothing that Express reads as a pattern.
 const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
@@ -108,7 +117,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       return;
     }
     writeReply(response, reply, requestId);
-    if (reply.cause !== undefined) log.error({ requestId, err: reply.cause }, 'request failed');
+    if (reply.cause !== undefined) {
+      log[LEVELS[reply.status] ?? 'debug']({ requestId, err: reply.cause }, 'request failed');
+    }
     log[reply.status < 400 ? 'debug' : 'info']({ ...line, status: reply.status }, 'request answered');
   };
   const finishing = new EndOfTurn(finish);
@@ -180,4 +191,4 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 const ignore = (): void => undefined;
-const SILENT: GatewayLog = { debug: ignore, info: ignore, error: ignore };
+const SILENT: GatewayLog = { debug: ignore, info: ignore, warn: ignore, error: ignore };

@@ -631,6 +631,7 @@ describe.each(WAYS)('a gateway to a server %s', (way) => {
         details: 'none',
         code: status.UNAVAILABLE,
         http: 503,
+        level: 'warn',
         name: 'UNAVAILABLE',
         reason: 'UPSTREAM_UNAVAILABLE',
       },
@@ -638,28 +639,52 @@ describe.each(WAYS)('a gateway to a server %s', (way) => {
         details: 'none',
         code: status.DEADLINE_EXCEEDED,
         http: 504,
+        level: 'debug',
         name: 'DEADLINE_EXCEEDED',
         reason: 'DEADLINE_EXCEEDED',
       },
-      { details: 'none', code: status.CANCELLED, http: 499, name: 'CANCELLED', reason: 'CANCELLED' },
+      {
+        details: 'none',
+        code: status.CANCELLED,
+        http: 499,
+        level: 'debug',
+        name: 'CANCELLED',
+        reason: 'CANCELLED',
+      },
       {
         details: 'none',
         code: status.RESOURCE_EXHAUSTED,
         http: 429,
+        level: 'warn',
         name: 'RESOURCE_EXHAUSTED',
         reason: 'OVERLOADED',
       },
-      { details: 'none', code: status.NOT_FOUND, http: 500, name: 'INTERNAL', reason: 'INTERNAL' },
-      { details: 'broken', code: status.ABORTED, http: 500, name: 'INTERNAL', reason: 'INTERNAL' },
+      {
+        details: 'none',
+        code: status.NOT_FOUND,
+        http: 500,
+        level: 'error',
+        name: 'INTERNAL',
+        reason: 'INTERNAL',
+      },
+      {
+        details: 'broken',
+        code: status.ABORTED,
+        http: 500,
+        level: 'error',
+        name: 'INTERNAL',
+        reason: 'INTERNAL',
+      },
     ])(
       'with $details details and code $code is said in words of the gateway',
-      async ({ details, code, http, name, reason }) => {
+      async ({ details, code, http, level, name, reason }) => {
         const response = await call('POST', '/v1/fail', { code, message: 'secret host', details });
         expect(response.status).toBe(http);
         expect(errorOf(response).status).toBe(name);
         expect(reasonOf(response)).toBe(reason);
         expect(response.text).not.toContain('secret');
-        expect(gateway.log.filter(({ level }) => level === 'error').at(-1)).toMatchObject({
+        expect(gateway.log.filter(({ message }) => message === 'request failed').at(-1)).toMatchObject({
+          level,
           fields: {
             requestId: response.headers['x-request-id'],
             err: { message: expect.stringContaining('secret host') as string },

@@ -17,7 +17,7 @@ export interface RunningGateway {
 
 /** A line of the log. */
 export interface LogLine {
-  readonly level: 'debug' | 'info' | 'error';
+  readonly level: keyof GatewayLog;
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
@@ -96,7 +96,7 @@ function collectingLog(lines: LogLine[]): GatewayLog {
   const add = (level: LogLine['level']) => (fields: object, message: string) => {
     lines.push({ level, message, fields: { ...fields } });
   };
-  return { debug: add('debug'), info: add('info'), error: add('error') };
+  return { debug: add('debug'), info: add('info'), warn: add('warn'), error: add('error') };
 }
 
 function closed(server: Server): Promise<void> {
