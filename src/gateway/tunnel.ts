@@ -28,7 +28,7 @@ export class Tunnel {
   readonly #underWay: (TunnelCall | undefined)[] = [];
   readonly #freeIds: number[] = [];
   #calls: Call[] = [];
-  #cancelledCallIds: number[] = [];
+  readonly #cancelledCallIds = new Set<number>();
 
   /** @param onRefused called when the tunnel ends before it took a call. */
   constructor(client: TunnelServiceClient, onRefused: () => void) {
@@ -38,11 +38,11 @@ export class Tunnel {
     });
     // The status says it, too.
     this.#stream.on('error', ignore);
-    this.#stream.on('status', () => {
+    this.#stream.on('status', ({ code, details }) => {
       if (this.#state === 'opening') onRefused();
       this.#end();
-      for (const call of this.#underWay)
-        call?.end(failedReply(status.UNAVAILABLE, 'The connection was lost.'));
+      const lost = failedReply(status.UNAVAILABLE, `The tunnel ended: ${status[code]}: ${details}`);
+      for (const call of this.#underWay) call?.end(lost);
     });
   }
 
@@ -70,7 +70,7 @@ export class Tunnel {
     this.#sendLater();
     return new Promise((resolve) => {
       this.#underWay[id] = new TunnelCall(resolve, timeoutMs, cancellation, () => {
-        this.#cancelledCallIds.push(id);
+        this.#cancelledCallIds.add(id);
         this.#sendLater();
       });
     });
@@ -86,15 +86,15 @@ export class Tunnel {
   /** Sends what has come up in this turn of the event loop. */
   send(): void {
     const calls = this.#calls;
-    const cancelledCallIds = this.#cancelledCallIds;
+    const cancelledCallIds = [...this.#cancelledCallIds];
     this.#calls = [];
-    this.#cancelledCallIds = [];
+    this.#cancelledCallIds.clear();
     for (const batch of batches(calls)) this.#stream.write({ calls: batch, cancelledCallIds: [] });
     if (cancelledCallIds.length > 0) this.#stream.write({ calls: [], cancelledCallIds });
   }
 
   #sendLater(): void {
-    if (this.#calls.length + this.#cancelledCallIds.length === 1) sending.add(this);
+    if (this.#calls.length + this.#cancelledCallIds.size === 1) sending.add(this);
   }
 
   #receive({ replies, draining }: OpenTunnelResponse): void {
@@ -111,7 +111,7 @@ export class Tunnel {
     this.#underWay[callId] = undefined;
     this.#freeIds.push(callId);
     // The next call with this id is not to be cancelled in place of this one.
-    this.#cancelledCallIds = this.#cancelledCallIds.filter((id) => id !== callId);
+    this.#cancelledCallIds.delete(callId);
     call.end(unaryReply(reply));
   }
 
@@ -124,7 +124,7 @@ export class Tunnel {
   #end(): void {
     this.#state = 'ended';
     this.#calls = [];
-    this.#cancelledCallIds = [];
+    this.#cancelledCallIds.clear();
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Server } from '@grpc/grpc-js';
+import type { Logger } from 'pino';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
 import type { Health } from './health.js';
 import type { Method } from './method.js';
@@ -22,6 +23,7 @@ export interface GrpcServerOptions {
   readonly reflection: boolean;
   /** Longest time of one call, in milliseconds, from its first byte on. */
   readonly deadlineMs: number;
+  readonly logger: Logger;
 }
 
 /** A gRPC server that listens. */
@@ -34,13 +36,13 @@ export interface GrpcServer {
 
 /** Starts the server. @throws Error when the address can not be had */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
-  const { address, methods, pipeline, health, reflection, deadlineMs } = options;
+  const { address, methods, pipeline, health, reflection, deadlineMs, logger } = options;
   const paths = new Set(methods.map(({ path }) => path));
   const interceptors = [answerCalls({ pipeline, paths, deadlineMs })];
   const server = new StrictServer({ 'grpc.enable_channelz': 0, interceptors });
   for (const path of paths) server.register(path, unreachable, sent, received, 'unary');
   server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');
-  const tunnels = new Tunnels(pipeline);
+  const tunnels = new Tunnels({ pipeline, deadlineMs, logger });
   tunnels.addTo(server);
   health.addWatchTo(server);
   if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);

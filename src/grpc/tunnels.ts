@@ -1,4 +1,5 @@
-import type { Server, ServerDuplexStream } from '@grpc/grpc-js';
+import { type Server, type ServerDuplexStream, status } from '@grpc/grpc-js';
+import type { Logger } from 'pino';
 import {
   type Call as CallMessage,
   type OpenTunnelRequest,
@@ -12,21 +13,31 @@ import { toHeaders, toMetadata } from '../tunnel/headers.js';
 import { MOST_AT_A_TIME, MOST_UNDER_WAY } from '../tunnel/limits.js';
 import type { Cancellation, Reply } from './call.js';
 import { failureReply } from './failure-reply.js';
-import { CallError, toFailure } from './failures.js';
+import { CallError, deadlineExceeded, toFailure } from './failures.js';
 import type { Pipeline } from './pipeline.js';
 import { requestIdOf } from './request-id.js';
 
 type Stream = ServerDuplexStream<OpenTunnelRequest, OpenTunnelResponse>;
 
 const NO_BYTES = Buffer.alloc(0);
+const PATH = TunnelServiceService.openTunnel.path;
+
+/** What the server's ends of tunnels stand on. */
+export interface TunnelOptions {
+  /** Answers the calls. */
+  readonly pipeline: Pipeline;
+  /** How long a client may leave replies untaken, in milliseconds. */
+  readonly deadlineMs: number;
+  readonly logger: Logger;
+}
 
 /** The tunnels that clients have opened (`tunnel.v1.TunnelService`): their calls go the way of every call. */
 export class Tunnels {
-  readonly #pipeline: Pipeline;
+  readonly #options: TunnelOptions;
   readonly #open = new Set<Tunnel>();
 
-  constructor(pipeline: Pipeline) {
-    this.#pipeline = pipeline;
+  constructor(options: TunnelOptions) {
+    this.#options = options;
   }
 
   /** Lets clients of the server open tunnels. */
@@ -44,7 +55,7 @@ export class Tunnels {
   }
 
   #add(stream: Stream): void {
-    const tunnel = new Tunnel(stream, this.#pipeline);
+    const tunnel = new Tunnel(stream, this.#options);
     this.#open.add(tunnel);
     // grpc-js says so at the end of every call, whoever ended it.
     stream.on('cancelled', () => {
@@ -61,19 +72,23 @@ const replying = new EndOfTurn<Tunnel>((tunnel) => {
 /** The server's end of a tunnel. */
 class Tunnel {
   readonly #stream: Stream;
-  readonly #pipeline: Pipeline;
+  readonly #options: TunnelOptions;
   /** The calls that wait for something, by their ids. */
   readonly #underWay = new Map<number, TunnelCall>();
   #replies: ReplyMessage[] = [];
   #state: 'open' | 'ending' | 'ended' = 'open';
+  /** Runs while there are more replies than the client takes. */
+  #untaken: NodeJS.Timeout | undefined;
 
-  constructor(stream: Stream, pipeline: Pipeline) {
+  constructor(stream: Stream, options: TunnelOptions) {
     this.#stream = stream;
-    this.#pipeline = pipeline;
+    this.#options = options;
     stream.on('data', (request: OpenTunnelRequest) => {
       this.#receive(request);
     });
     stream.on('drain', () => {
+      clearTimeout(this.#untaken);
+      this.#untaken = undefined;
       stream.resume();
     });
     stream.on('end', () => {
@@ -90,6 +105,7 @@ class Tunnel {
   /** The client has gone, and all its callers with it. */
   cancel(): void {
     this.#state = 'ended';
+    clearTimeout(this.#untaken);
     for (const call of this.#underWay.values()) call.cancel();
   }
 
@@ -103,8 +119,12 @@ class Tunnel {
   }
 
   #write(replies: ReplyMessage[]): void {
-    // Who does not take replies is not asked for further calls.
-    if (!this.#stream.write({ replies, draining: false })) this.#stream.pause();
+    if (this.#stream.write({ replies, draining: false })) return;
+    // Who does not take replies is not asked for further calls. What came before that lies in memory.
+    this.#stream.pause();
+    this.#untaken ??= setTimeout(() => {
+      this.#fail(deadlineExceeded());
+    }, this.#options.deadlineMs);
   }
 
   #receive({ calls, cancelledCallIds }: OpenTunnelRequest): void {
@@ -113,7 +133,7 @@ class Tunnel {
       if (calls.length > MOST_AT_A_TIME) throw new Error(`${calls.length} calls came at a time.`);
       for (const call of calls) this.#run(call);
     } catch (cause) {
-      this.#fail(cause);
+      this.#fail(new CallError('REQUEST_MALFORMED', 'A call in the tunnel can not be read.', { cause }));
     }
     for (const id of cancelledCallIds) this.#underWay.get(id)?.cancel();
   }
@@ -124,7 +144,7 @@ class Tunnel {
     const metadata = toMetadata(headers);
     const deadline = timeoutMs === 0 ? Infinity : Date.now() + timeoutMs;
     const call = new TunnelCall();
-    const reply = this.#pipeline({ path, message, metadata, deadline, cancellation: call });
+    const reply = this.#options.pipeline({ path, message, metadata, deadline, cancellation: call });
     if (!(reply instanceof Promise)) {
       this.#reply(id, reply);
       return;
@@ -143,12 +163,19 @@ class Tunnel {
   }
 
   /** The client does not keep to the contract: nothing more that it says is believed. */
-  #fail(cause: unknown): void {
+  #fail(error: CallError): void {
     this.cancel();
-    const error = new CallError('REQUEST_MALFORMED', 'A call in the tunnel can not be read.', { cause });
-    const { code, details, trailers } = failureReply(toFailure(error), requestIdOf(this.#stream.metadata));
+    const requestId = requestIdOf(this.#stream.metadata);
+    const failure = toFailure(error);
+    const { code, details, trailers } = failureReply(failure, requestId);
+    this.#options.logger.info(
+      { requestId, method: PATH, code: status[code], reason: failure.reason, err: failure.cause },
+      'tunnel ended',
+    );
     // grpc-js ends the stream with it.
     this.#stream.emit('error', { code, details, metadata: trailers });
+    // Lets go of what was not read yet.
+    this.#stream.resume();
   }
 
   #endWhenIdle(): void {

@@ -8,7 +8,9 @@ import {
   status,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
+import { pino } from 'pino';
 import type { Cancellation, Upstream } from '../../src/gateway/upstream.js';
+import type { Pipeline } from '../../src/grpc/pipeline.js';
 import { Tunnels } from '../../src/grpc/tunnels.js';
 import { Caller } from '../support/caller.js';
 
@@ -43,7 +45,8 @@ export async function listenForTunnels(
   address = '127.0.0.1:0',
 ): Promise<ListeningServer> {
   const server = new Server();
-  new Tunnels((call) => upstream.unary(call)).addTo(server);
+  const pipeline: Pipeline = (call) => upstream.unary(call);
+  new Tunnels({ pipeline, deadlineMs: 60_000, logger: pino({ level: 'silent' }) }).addTo(server);
   return listening(server, address);
 }
 

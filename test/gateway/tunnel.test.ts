@@ -221,7 +221,7 @@ describe('a tunnel', () => {
       [[0], []],
       [[0], []],
     ]);
-    stream.emit('status');
+    stream.emit('status', { code: status.OK, details: '' });
   });
 
   it('does not mind replies to calls that it does not know', async () => {
@@ -256,7 +256,8 @@ describe('a tunnel', () => {
     const replies = ['a', 'b'].map(async (text) => upstream.unary(messageCall(text)));
     await callOf(tunnel, 1);
     tunnel.fail(status.INTERNAL);
-    expect((await Promise.all(replies)).map(({ code }) => code)).toEqual(Array(2).fill(status.UNAVAILABLE));
+    const lost = { code: status.UNAVAILABLE, details: 'The tunnel ended: INTERNAL: so' };
+    expect(await Promise.all(replies)).toMatchObject([lost, lost]);
     await upstream.unary(messageCall('c'));
     expect(server.alone.at(-1)).toBe('c');
     expect(server.tunnels.length).toBe(2);

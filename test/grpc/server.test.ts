@@ -66,6 +66,7 @@ async function start(address = '127.0.0.1:0', reflection = true, deadlineMs = 60
     health,
     reflection,
     deadlineMs,
+    logger: silent,
   });
 }
 

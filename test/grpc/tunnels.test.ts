@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientDuplexStream, credentials, type ServiceError, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -20,6 +21,7 @@ const ECHO = '/test.Service/Echo';
 const LATE = '/test.Service/Late';
 const SLOW = '/test.Service/Slow';
 const GUARDED = '/test.Service/Guarded';
+const OPEN_TUNNEL = TunnelServiceService.openTunnel.path;
 
 interface RunningServer extends GrpcServer {
   /** How calls ended, as the log has it. */
@@ -28,7 +30,7 @@ interface RunningServer extends GrpcServer {
   release: () => void;
 }
 
-async function start(): Promise<RunningServer> {
+async function start(deadlineMs = 60_000): Promise<RunningServer> {
   const log: string[] = [];
   const logger = pino(
     { level: 'debug' },
@@ -51,7 +53,6 @@ async function start(): Promise<RunningServer> {
     authenticate: ([given]: readonly string[]) =>
       ({ ok: false, reason: 'TOKEN_INVALID', message: `The token is ${given}.` }) as const,
   };
-  const deadlineMs = 60_000;
   const server = await startGrpcServer({
     address: '127.0.0.1:0',
     methods,
@@ -62,6 +63,7 @@ async function start(): Promise<RunningServer> {
     health: new Health([]),
     reflection: false,
     deadlineMs,
+    logger,
   });
   onTestFinished(() => server.close(0));
   return { ...server, log, release };
@@ -212,6 +214,30 @@ describe('a tunnel', () => {
     expect(tunnel.replies.map(({ callId }) => callId)).toEqual(Array.from({ length: sent }, (_, id) => id));
   });
 
+  it('is ended when its replies are not taken for longer than a call may take', async () => {
+    const server = await start(300);
+    const tunnel = new ClientEnd(server);
+    await vi.waitUntil(() => tunnel.responses.length > 0);
+    tunnel.pause();
+    for (let id = 0; id < 300; id++) tunnel.send([{ id, message: Buffer.alloc(60_000) }]);
+    await vi.waitUntil(() => server.log.at(-1) === `${OPEN_TUNNEL} DEADLINE_EXCEEDED`);
+    tunnel.resume();
+    await vi.waitUntil(() => tunnel.ended !== undefined);
+    expect(tunnel.ended).toBe(status.DEADLINE_EXCEEDED);
+    expect(tunnel.replies.length).toBeLessThan(150);
+  });
+
+  it('is not ended when its replies were not taken for a while', async () => {
+    const tunnel = new ClientEnd(await start(1_500));
+    tunnel.pause();
+    for (let id = 0; id < 100; id++) tunnel.send([{ id, message: Buffer.alloc(60_000) }]);
+    await sleep(100);
+    tunnel.resume();
+    await tunnel.reply(99);
+    await sleep(1_600);
+    expect(tunnel.ended).toBeUndefined();
+  });
+
   it('may have the id of a call again after the reply', async () => {
     const tunnel = new ClientEnd(await start());
     for (const index of [0, 1, 2]) {
@@ -228,6 +254,14 @@ describe('a tunnel', () => {
     await vi.waitUntil(() => tunnel.responses.length > 0);
     expect(tunnel.ended).toBeUndefined();
     server.release();
+    await vi.waitUntil(() => tunnel.ended !== undefined);
+    expect([tunnel.replies.length, tunnel.ended]).toEqual([1, status.OK]);
+  });
+
+  it('ends when the client ends it together with a call that waits for nothing, after its reply', async () => {
+    const tunnel = new ClientEnd(await start());
+    tunnel.send([{ path: ECHO }]);
+    tunnel.end();
     await vi.waitUntil(() => tunnel.ended !== undefined);
     expect([tunnel.replies.length, tunnel.ended]).toEqual([1, status.OK]);
   });
@@ -250,6 +284,7 @@ describe('a tunnel', () => {
     ]);
     const rich = richErrorOfReply({ code: error.code, details: error.details, trailers: error.metadata });
     expect(errorInfoOf(rich).reason).toBe('REQUEST_MALFORMED');
+    expect(server.log).toContain(`${OPEN_TUNNEL} INVALID_ARGUMENT`);
     expect(server.log).toContain(`${SLOW} CANCELLED`);
     expect(server.log).not.toContain(`${ECHO} OK`);
   });

@@ -24,7 +24,7 @@ export const protobufFileName = "tunnel/v1/tunnel_service.proto";
 
 /** What the client sends, at most 4 MiB at a time. */
 export interface OpenTunnelRequest {
-  /** Calls that begin. */
+  /** Calls that begin, at most 64 at a time. */
   calls: Call[];
   /** Ids of calls under way whose callers have gone. They are answered all the same. */
   cancelledCallIds: number[];
@@ -456,7 +456,10 @@ export const TunnelServiceDefinition = {
      * when it needs it no longer and has all its replies, and so ends one that drains. A tunnel that ends
      * otherwise has lost the calls that were under way.
      *
-     * Error: `INVALID_ARGUMENT` when a call can not be read, or has the id of one that is under way.
+     * Errors:
+     * - `INVALID_ARGUMENT`: a call can not be read or has the id of one that is under way, or too many came at
+     *   a time.
+     * - `DEADLINE_EXCEEDED`: the client left replies untaken for longer than the server waits.
      */
     openTunnel: {
       name: "OpenTunnel",
@@ -483,7 +486,10 @@ export const TunnelServiceService = {
    * when it needs it no longer and has all its replies, and so ends one that drains. A tunnel that ends
    * otherwise has lost the calls that were under way.
    *
-   * Error: `INVALID_ARGUMENT` when a call can not be read, or has the id of one that is under way.
+   * Errors:
+   * - `INVALID_ARGUMENT`: a call can not be read or has the id of one that is under way, or too many came at
+   *   a time.
+   * - `DEADLINE_EXCEEDED`: the client left replies untaken for longer than the server waits.
    */
   openTunnel: {
     path: "/tunnel.v1.TunnelService/OpenTunnel" as const,
@@ -504,7 +510,10 @@ export interface TunnelServiceServer extends UntypedServiceImplementation {
    * when it needs it no longer and has all its replies, and so ends one that drains. A tunnel that ends
    * otherwise has lost the calls that were under way.
    *
-   * Error: `INVALID_ARGUMENT` when a call can not be read, or has the id of one that is under way.
+   * Errors:
+   * - `INVALID_ARGUMENT`: a call can not be read or has the id of one that is under way, or too many came at
+   *   a time.
+   * - `DEADLINE_EXCEEDED`: the client left replies untaken for longer than the server waits.
    */
   openTunnel: handleBidiStreamingCall<OpenTunnelRequest, OpenTunnelResponse>;
 }
@@ -517,7 +526,10 @@ export interface TunnelServiceClient extends Client {
    * when it needs it no longer and has all its replies, and so ends one that drains. A tunnel that ends
    * otherwise has lost the calls that were under way.
    *
-   * Error: `INVALID_ARGUMENT` when a call can not be read, or has the id of one that is under way.
+   * Errors:
+   * - `INVALID_ARGUMENT`: a call can not be read or has the id of one that is under way, or too many came at
+   *   a time.
+   * - `DEADLINE_EXCEEDED`: the client left replies untaken for longer than the server waits.
    */
   openTunnel(): ClientDuplexStream<OpenTunnelRequest, OpenTunnelResponse>;
   openTunnel(options: Partial<CallOptions>): ClientDuplexStream<OpenTunnelRequest, OpenTunnelResponse>;
