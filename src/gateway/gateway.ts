@@ -17,7 +17,7 @@ import type { Upstream } from './upstream.js';
 
 /** Where a gateway writes what no answer tells; a pino logger is one. */
 export interface GatewayLog {
-  /** One line for each request that succeeded: never a URL or a payload. */
+  /** One line for each request that succeeded, never a URL or a payload; the cause of what a caller brought about. */
   debug(fields: object, message: string): void;
   /** One line for each request that did not. */
   info(fields: object, message: string): void;

@@ -41,7 +41,8 @@ export function completeStatuses(
   let metadata = new Metadata();
   let failed = false;
   const send = innermost.sendStatus.bind(innermost);
-  innermost.sendStatus = (sent) => {
+  // Assigned by name, as in `answerCalls`.
+  const complete: typeof innermost.sendStatus = (sent) => {
     if (sent.code === status.OK || (sent.metadata !== null && sent.metadata !== undefined)) {
       send(sent);
     } else if (!failed) {
@@ -54,6 +55,7 @@ export function completeStatuses(
       );
     }
   };
+  innermost.sendStatus = complete;
   return new ServerInterceptingCall(innermost, {
     start(next) {
       next({

@@ -1,7 +1,7 @@
 import type { ServerHttp2Session } from 'node:http2';
 import { types } from 'node:util';
 
-/** How many streams a session opens until it is given a new Map: few stay behind, and a copy costs each hardly anything. */
+/** How many streams a session opens until it is given a new Map: few stay behind, and the copy is shared by many. */
 const STREAMS_PER_MAP = 256;
 
 /** What Node keeps of a session under a symbol of its own. */
@@ -21,8 +21,8 @@ export function renewStreams(session: ServerHttp2Session): void {
   session.on('stream', () => {
     opened++;
     if (opened % STREAMS_PER_MAP !== 0) return;
-    const streams = openStreams(session);
-    if (streams !== undefined) stateOf(session).streams = new Map(streams);
+    const state = stateOf(session);
+    if (types.isMap(state.streams)) state.streams = new Map(state.streams);
   });
 }
 
