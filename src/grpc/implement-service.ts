@@ -1,4 +1,4 @@
-import { BinaryReader, type BinaryWriter } from '@bufbuild/protobuf/wire';
+import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { CallError } from './failures.js';
 import type { Access, HandlerContext, Method } from './method.js';
 import { rememberAnswers } from './remember-answers.js';
@@ -6,7 +6,7 @@ import { rememberAnswers } from './remember-answers.js';
 /** A message type as ts-proto generates it. */
 interface MessageType<T> {
   decode(input: BinaryReader): T;
-  encode(message: T): BinaryWriter;
+  encode(message: T, writer: BinaryWriter): BinaryWriter;
 }
 
 /** One method of a service definition as ts-proto generates it. */
@@ -52,7 +52,7 @@ export function implement<Service extends ServiceDefinition>(
       access,
       async run(message, context) {
         const response = await handle(decode(requestType, message), context);
-        return responseType.encode(response).finish();
+        return encode(responseType, response);
       },
     };
     return rememberedBytes === 0 ? method : rememberAnswers(method, rememberedBytes);
@@ -66,5 +66,18 @@ function decode<T>(type: MessageType<T>, message: Uint8Array): T {
     return type.decode(new BinaryReader(message, (bytes) => UTF8.decode(bytes)));
   } catch (cause) {
     throw new CallError('REQUEST_MALFORMED', 'The request message can not be decoded.', { cause });
+  }
+}
+
+/** Writes all messages: to make the buffer of a new writer costs more than to fill it. */
+let writer = new BinaryWriter();
+
+function encode<T>(type: MessageType<T>, message: T): Uint8Array {
+  try {
+    return type.encode(message, writer).finish();
+  } catch (error) {
+    // What it has of this message must not get into the next one.
+    writer = new BinaryWriter();
+    throw error;
   }
 }
