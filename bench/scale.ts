@@ -16,9 +16,9 @@ export interface Scale {
 /** What the figures in the documents come from. */
 export const FULL: Scale = {
   name: 'full',
-  rounds: 5,
-  warmUpMs: 1_000,
-  durationMs: 4_000,
+  rounds: 9,
+  warmUpMs: 500,
+  durationMs: 2_000,
   routes: 100_000,
   growth: [1_000, 100_000, 10_000_000],
   offered: [500, 1_000, 2_000, 4_000, 6_000, 8_000, 10_000, 12_000, 16_000, 20_000],
