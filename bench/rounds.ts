@@ -31,11 +31,16 @@ export class Rounds {
     this.#databasePid = databasePid;
   }
 
-  /** Every scenario once a round, so that what disturbs the machine for a while disturbs all alike. */
+  /**
+   * Every scenario once a round, so that what disturbs the machine for a while disturbs all alike; every other round
+   * backwards, so that what a scenario leaves for the next one to bear, such as pages to be written, is borne by both.
+   */
   async run(scenarios: readonly Scenario[], progress: (line: string) => void): Promise<Measured[]> {
     const measured = scenarios.map(({ name }) => ({ name, samples: [] as Sample[] }));
+    const forwards = [...scenarios.entries()];
+    const backwards = forwards.toReversed();
     for (let round = 1; round <= this.#scale.rounds; round++) {
-      for (const [i, scenario] of scenarios.entries()) {
+      for (const [i, scenario] of round % 2 === 1 ? forwards : backwards) {
         progress(`round ${round} of ${this.#scale.rounds}: ${scenario.name}`);
         measured[i]?.samples.push(await this.#sample(scenario));
         await sleep(SETTLE_MS);
