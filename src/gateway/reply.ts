@@ -22,13 +22,11 @@ export interface ErrorReply extends Reply {
 export function writeReply(response: ServerResponse, reply: Reply, requestId: string): void {
   const headers: Record<string, string | number> = { 'X-Request-Id': requestId, ...reply.headers };
   headers['Cache-Control'] ??= 'no-store';
-  if (reply.body === undefined) {
-    response.writeHead(reply.status, headers).end();
-    return;
-  }
   // Node writes bytes as they are, but copies text together with the headers, into three times the room.
-  const body = Buffer.from(reply.body);
-  headers['Content-Type'] = reply.contentType ?? 'application/json';
-  headers['Content-Length'] = body.length;
+  const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
+  if (body !== undefined) {
+    headers['Content-Type'] = reply.contentType ?? 'application/json';
+    headers['Content-Length'] = body.length;
+  }
   response.writeHead(reply.status, headers).end(body);
 }

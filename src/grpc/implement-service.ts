@@ -69,7 +69,7 @@ function decode<T>(type: MessageType<T>, message: Uint8Array): T {
   }
 }
 
-/** Writes all messages: to make the buffer of a new writer costs more than to fill it. */
+/** Writes the answers of all methods: to make the buffer of a new writer costs more than to fill it. */
 let writer = new BinaryWriter();
 
 function encode<T>(type: MessageType<T>, message: T): Uint8Array {
