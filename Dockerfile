@@ -24,4 +24,4 @@ EXPOSE 50051 8080
 
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "dist/health-probe.js"]
 
-CMD ["node", "--heap-growing-percent=65", "dist/main.js"]
+CMD ["node", "dist/main.js"]

@@ -92,7 +92,7 @@ async function startGrpc(
   const methods = [...routeService(registry, routeCacheBytes), ...health.methods()];
   const pipeline = createPipeline(methods, createInterceptors({ authenticator, deadlineMs, now, logger }));
   const server = await opening(`GRPC_ADDRESS=${address} can not be listened on`, () =>
-    startGrpcServer({ address, methods, pipeline, health, reflection, deadlineMs, logger }),
+    startGrpcServer({ address, methods, pipeline, health, reflection, deadlineMs }),
   );
   closing.server(() => server.close(GRACE_MS));
   return { address: server.address, pipeline };

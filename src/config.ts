@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Database, parseDatabaseUrl } from './database-url.js';
-import { type SettingName, SettingsReader } from './settings.js';
+import { SettingsReader } from './settings.js';
 
 /** Where the secret of the local mode is kept, and what its tokens name as issuer and audience. */
 export const LOCAL_SECRET_FILE = 'data/jwt-secret';
@@ -11,6 +11,7 @@ const BYTES_PER_MIB = 1_048_576;
 const ROUTE_CACHE_MAX_MIB = 1_024;
 /** Shortest HMAC secret, in bytes: as long as the hash of HS256 (RFC 7518, section 3.2). */
 const SECRET_MIN_BYTES = 32;
+const UNIX_SOCKET = /^unix:./;
 /** Longest time that one call may be given, in milliseconds. */
 const DEADLINE_MAX_MS = 600_000;
 
@@ -44,7 +45,7 @@ export interface HttpConfig {
   readonly port: number;
   /** Empty, or segments that each begin with a slash. */
   readonly basePath: string;
-  /** The gRPC server to call; absent for the one in this process. */
+  /** The gRPC server to call, as grpc-js takes it (`host:port`, `dns:///…`); absent for the one in this process. */
   readonly upstream: string | undefined;
   /** Whether the OpenAPI document and the page to try it out are served. */
   readonly docs: boolean;
@@ -100,7 +101,7 @@ function read<T extends object>(env: NodeJS.ProcessEnv, build: (settings: Settin
 function readGrpc(settings: SettingsReader): GrpcConfig {
   const database = databaseOf(settings);
   return {
-    address: checkedTarget(settings, 'GRPC_ADDRESS', settings.text('GRPC_ADDRESS')),
+    address: grpcAddressOf(settings),
     database,
     tokens: tokensOf(settings, database),
     duplicateRoutes: settings.oneOf('DUPLICATE_ROUTES', ['allow', 'reject']),
@@ -110,7 +111,7 @@ function readGrpc(settings: SettingsReader): GrpcConfig {
 
 function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
   const upstream = settings.given('GRPC_UPSTREAM');
-  if (upstream !== undefined) checkedTarget(settings, 'GRPC_UPSTREAM', upstream);
+  if (upstream !== undefined) checkTarget(settings, upstream);
   else if (alone) settings.refuse('GRPC_UPSTREAM', 'is missing; ROLE=gateway needs the gRPC server to call.');
   const address = splitAddress(settings.text('HTTP_ADDRESS'));
   if (address === undefined) settings.refuse('HTTP_ADDRESS', 'must be host:port.');
@@ -188,11 +189,23 @@ function jwksOf(settings: SettingsReader): TokenKey | undefined {
   return { kind: 'jwks', url };
 }
 
-function checkedTarget(settings: SettingsReader, name: SettingName, target: string): string {
-  if (!/^unix:./.test(target) && splitAddress(target) === undefined) {
-    settings.refuse(name, 'must be host:port or unix:/path.');
-  }
-  return target;
+function grpcAddressOf(settings: SettingsReader): string {
+  const address = settings.text('GRPC_ADDRESS');
+  if (!UNIX_SOCKET.test(address) && splitAddress(address) === undefined)
+    settings.refuse('GRPC_ADDRESS', 'must be host:port or unix:/path.');
+  return address;
+}
+
+/** The targets that grpc-js can resolve (doc/naming.md of gRPC), each with its ports. */
+function checkTarget(settings: SettingsReader, target: string): void {
+  const [, name] = /^dns:(?:\/\/[^/]*\/)?(.*)$/.exec(target) ?? [];
+  const [, list] = /^ipv[46]:(.*)$/.exec(target) ?? [];
+  const addresses = list?.split(',') ?? [name ?? target];
+  if (UNIX_SOCKET.test(target) || addresses.every((each) => splitAddress(each) !== undefined)) return;
+  settings.refuse(
+    'GRPC_UPSTREAM',
+    'must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+  );
 }
 
 /** The parts of `host:port`, where the host may be an IPv6 address in brackets. */

@@ -13,7 +13,7 @@ const ALLOWED: Readonly<
   store: { rooms: ['registry'], packages: ['knex', 'dataloader', 'lru-cache'] },
   auth: { rooms: [], packages: ['jsonwebtoken', 'jose', 'lru-cache'] },
   grpc: {
-    rooms: ['registry', 'auth', 'tunnel', 'runtime', 'gen'],
+    rooms: ['registry', 'auth', 'runtime', 'gen'],
     packages: [
       '@bufbuild/protobuf',
       '@grpc/grpc-js',
@@ -24,10 +24,9 @@ const ALLOWED: Readonly<
     ],
   },
   gateway: {
-    rooms: ['tunnel', 'runtime', 'gen'],
+    rooms: ['runtime', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'express'],
   },
-  tunnel: { rooms: ['gen'], packages: ['@grpc/grpc-js'] },
   runtime: { rooms: [], packages: [] },
   openapi: {
     rooms: ['registry', 'gateway', 'gen'],

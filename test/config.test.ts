@@ -65,6 +65,16 @@ describe('a setting', () => {
     ],
     ['GRPC_UPSTREAM is used in ROLE=all too', { GRPC_UPSTREAM: 'a:1' }, { http: { upstream: 'a:1' } }],
     [
+      'GRPC_UPSTREAM may be a DNS name',
+      { GRPC_UPSTREAM: 'dns:///routes.internal:50051' },
+      { http: { upstream: 'dns:///routes.internal:50051' } },
+    ],
+    [
+      'GRPC_UPSTREAM may be several addresses',
+      { GRPC_UPSTREAM: 'ipv6:[::1]:1,[::1]:2' },
+      { http: { upstream: 'ipv6:[::1]:1,[::1]:2' } },
+    ],
+    [
       'GRPC_ADDRESS may be a unix socket',
       { GRPC_ADDRESS: 'unix:/run/rr.sock' },
       { grpc: { address: 'unix:/run/rr.sock' } },
@@ -128,7 +138,16 @@ describe('wrong settings', () => {
     [
       'an upstream without port',
       { ROLE: 'gateway', GRPC_UPSTREAM: 'host' },
-      ['GRPC_UPSTREAM must be host:port or unix:/path.'],
+      [
+        'GRPC_UPSTREAM must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+      ],
+    ],
+    [
+      'an upstream one of whose addresses has no port',
+      { ROLE: 'gateway', GRPC_UPSTREAM: 'ipv4:10.0.0.1:50051,10.0.0.2' },
+      [
+        'GRPC_UPSTREAM must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+      ],
     ],
     [
       'a gRPC address without port',

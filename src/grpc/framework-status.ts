@@ -1,9 +1,4 @@
-import {
-  Metadata,
-  ServerInterceptingCall,
-  type ServerInterceptingCallInterface,
-  status,
-} from '@grpc/grpc-js';
+import { type Metadata, status } from '@grpc/grpc-js';
 import type { Cancellation, Reply } from './call.js';
 import { failureReply } from './failure-reply.js';
 import { CallError, deadlineExceeded, requestTooLarge, toFailure } from './failures.js';
@@ -27,45 +22,6 @@ export function completeReply(
   const choose = (verdict: Reply): Reply => (passes(verdict) ? failure : verdict);
   const verdict = askGuard(path, metadata, pipeline);
   return verdict instanceof Promise ? verdict.then(choose) : choose(verdict);
-}
-
-/**
- * Completes the statuses of a call that a handler of grpc-js answers. grpc-js sends its own straight from its
- * innermost call, below every interceptor, so that call's method is wrapped; they are the ones without metadata.
- */
-export function completeStatuses(
-  path: string,
-  innermost: ServerInterceptingCallInterface,
-  pipeline: Pipeline,
-): ServerInterceptingCall {
-  let metadata = new Metadata();
-  let failed = false;
-  const send = innermost.sendStatus.bind(innermost);
-  // Assigned by name, as in `answerCalls`.
-  const complete: typeof innermost.sendStatus = (sent) => {
-    if (sent.code === status.OK || (sent.metadata !== null && sent.metadata !== undefined)) {
-      send(sent);
-    } else if (!failed) {
-      // Every further piece of an unreadable message would fail again.
-      failed = true;
-      void Promise.resolve(completeReply(sent.code, path, metadata, pipeline)).then(
-        ({ code, details, trailers }) => {
-          send({ code, details, metadata: trailers });
-        },
-      );
-    }
-  };
-  innermost.sendStatus = complete;
-  return new ServerInterceptingCall(innermost, {
-    start(next) {
-      next({
-        onReceiveMetadata(received, proceed) {
-          metadata = received;
-          proceed(received);
-        },
-      });
-    },
-  });
 }
 
 const STAYS: Cancellation = { cancelled: false, onCancelled: () => undefined };

@@ -1,7 +1,7 @@
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
+import { ByteCache } from '../runtime/byte-cache.js';
 import { CallError } from './failures.js';
 import type { Access, HandlerContext, Method } from './method.js';
-import { rememberAnswers } from './remember-answers.js';
 
 /** A message type as ts-proto generates it. */
 interface MessageType<T> {
@@ -36,8 +36,16 @@ export type ServiceImplementation<Service extends ServiceDefinition> = {
 export interface MethodImplementation<Request, Response> {
   readonly access: Access;
   readonly handle: (request: Request, context: HandlerContext) => Promise<Response>;
-  /** Its answers never change: the latest ones are kept in this many bytes. Default: 0. */
-  readonly rememberedBytes?: number;
+  /** Where its answers never change: how the latest ones are kept in their encoded form. Default: they are not. */
+  readonly remembered?: RememberedAnswers<Request>;
+}
+
+/** Answers that stay right for good. Failures are not kept: what is not there now may be there later. */
+export interface RememberedAnswers<Request> {
+  /** Most bytes that all of it takes; 0 keeps nothing. */
+  readonly maxBytes: number;
+  /** What the answer depends on, and nothing else that a caller may write into a request. */
+  readonly keyOf: (request: Request) => string;
 }
 
 /** The methods of a service, for the pipeline. */
@@ -46,17 +54,34 @@ export function implement<Service extends ServiceDefinition>(
   implementation: ServiceImplementation<Service>,
 ): Method[] {
   return Object.entries(service.methods).map(([key, { name, requestType, responseType }]) => {
-    const { access, handle, rememberedBytes = 0 } = implementation[key as keyof Service['methods']];
-    const method: Method = {
+    const { access, handle, remembered } = implementation[key as keyof Service['methods']];
+    const answer = async (request: unknown, context: HandlerContext): Promise<Uint8Array> =>
+      encode(responseType, await handle(request, context));
+    const run = remembered === undefined ? answer : remembering(answer, remembered);
+    return {
       path: `/${service.fullName}/${name}`,
       access,
-      async run(message, context) {
-        const response = await handle(decode(requestType, message), context);
-        return encode(responseType, response);
-      },
+      run: (message, context) => run(decode(requestType, message), context),
     };
-    return rememberedBytes === 0 ? method : rememberAnswers(method, rememberedBytes);
   });
+}
+
+/** Answers at once from memory where it can. */
+function remembering<Request>(
+  run: (request: Request, context: HandlerContext) => Promise<Uint8Array>,
+  { maxBytes, keyOf }: RememberedAnswers<Request>,
+): (request: Request, context: HandlerContext) => Uint8Array | Promise<Uint8Array> {
+  const answers = new ByteCache(maxBytes);
+  return (request, context) => {
+    const key = Buffer.from(keyOf(request));
+    return (
+      answers.get(key) ??
+      run(request, context).then((answer) => {
+        answers.set(key, answer);
+        return answer;
+      })
+    );
+  };
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

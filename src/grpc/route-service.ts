@@ -29,7 +29,8 @@ export function routeService(registry: Registry, cacheBytes: number): Method[] {
     getRoute: {
       access: { scope: 'routes:read' },
       handle: async (request) => toMessage(await registry.get(request.routeId)),
-      rememberedBytes: cacheBytes,
+      // Only ids that were found become keys, and those the service made itself.
+      remembered: { maxBytes: cacheBytes, keyOf: ({ routeId }) => routeId },
     },
   });
 }

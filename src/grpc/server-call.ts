@@ -1,13 +1,13 @@
 import {
   Metadata,
-  type ServerInterceptingCall,
+  ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
   status,
 } from '@grpc/grpc-js';
 import { EndOfTurn } from '../runtime/end-of-turn.js';
 import type { Cancellation, Reply } from './call.js';
-import { completeReply, completeStatuses } from './framework-status.js';
+import { completeReply } from './framework-status.js';
 import type { Pipeline } from './pipeline.js';
 import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
 
@@ -27,7 +27,7 @@ export interface AnsweredCalls {
 export function answerCalls(answered: AnsweredCalls): ServerInterceptor {
   return ({ path }, innermost) => {
     if (path !== UNKNOWN_METHOD && !answered.paths.has(path)) {
-      return completeStatuses(path, innermost, answered.pipeline);
+      return new ServerInterceptingCall(innermost);
     }
     const call = new ServerCall(path, innermost, answered);
     const start = innermost.start.bind(innermost);

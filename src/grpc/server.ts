@@ -1,5 +1,4 @@
 import type { Server } from '@grpc/grpc-js';
-import type { Logger } from 'pino';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
 import type { Health } from './health.js';
 import type { Method } from './method.js';
@@ -7,7 +6,6 @@ import type { Pipeline } from './pipeline.js';
 import { addReflectionTo } from './reflection.js';
 import { answerCalls } from './server-call.js';
 import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';
-import { Tunnels } from './tunnels.js';
 
 /** The services that health and reflection tell of. */
 export const HEALTH_SERVICE = 'grpc.health.v1.Health';
@@ -23,7 +21,6 @@ export interface GrpcServerOptions {
   readonly reflection: boolean;
   /** Longest time of one call, in milliseconds, from its first byte on. */
   readonly deadlineMs: number;
-  readonly logger: Logger;
 }
 
 /** A gRPC server that listens. */
@@ -36,14 +33,12 @@ export interface GrpcServer {
 
 /** Starts the server. @throws Error when the address can not be had */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
-  const { address, methods, pipeline, health, reflection, deadlineMs, logger } = options;
+  const { address, methods, pipeline, health, reflection, deadlineMs } = options;
   const paths = new Set(methods.map(({ path }) => path));
   const interceptors = [answerCalls({ pipeline, paths, deadlineMs })];
   const server = new StrictServer({ 'grpc.enable_channelz': 0, interceptors });
   for (const path of paths) server.register(path, unreachable, sent, received, 'unary');
   server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');
-  const tunnels = new Tunnels({ pipeline, deadlineMs, logger });
-  tunnels.addTo(server);
   health.addWatchTo(server);
   if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);
   const port = await server.listen(address);
@@ -51,7 +46,6 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     address: address.startsWith('unix:') ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
       health.close();
-      tunnels.drain();
       await shutDown(server, graceMs);
     },
   };

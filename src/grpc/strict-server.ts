@@ -1,9 +1,8 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { renewStreams } from './session-streams.js';
 
 /** A call of a method that nobody registered goes here, … */
 export const UNKNOWN_METHOD = '/unknown.Service/Method';
@@ -24,15 +23,27 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 const LONGEST_MS = 99_999_999;
 
 /**
- * The server of grpc-js, which reads three things of a call's headers wrongly or not at all: a second
- * `authorization`, which Node drops without a word; a `grpc-timeout` that is none, or days long; and the path of
- * a method that is not here, which grpc-js answers below all code of ours. They are set right before it reads them.
+ * The server of grpc-js, which misreads three parts of a call's headers: a second `authorization`, which Node drops
+ * without a word; a `grpc-timeout` that is malformed or days long; and the path of an unknown method, which grpc-js
+ * answers below all interceptors. They are set right before it reads them.
+ *
+ * This is the one place that reaches into grpc-js (decision 18): nothing public shows the raw headers of a call.
  */
 export class StrictServer extends Server {
+  readonly #paths = new Set<string>();
+
+  override register<Request, Response>(
+    ...definition: Parameters<typeof Server.prototype.register<Request, Response>>
+  ): boolean {
+    const [path] = definition;
+    this.#paths.add(path);
+    return super.register(...definition);
+  }
+
   /**
    * Listens without TLS and returns the port.
    *
-   * @throws Error when the address can not be had
+   * @throws Error when the address cannot be had, or when the installed grpc-js is built differently
    */
   async listen(address: string): Promise<number> {
     if (address.startsWith('unix:')) await removeDeadSocket(address.slice('unix:'.length));
@@ -42,18 +53,28 @@ export class StrictServer extends Server {
         else reject(error);
       });
     });
-    // grpc-js shows these two to nobody; a test of each header tells when that changes.
-    const methods = Reflect.get(this, 'handlers') as ReadonlyMap<string, unknown>;
-    const listeners = Reflect.get(this, 'http2Servers') as ReadonlyMap<Http2Server, unknown>;
-    for (const listener of listeners.keys()) {
-      listener.on('session', renewStreams);
+    for (const listener of listenersIn(this['http2Servers'])) {
       listener.prependListener('stream', (...[, headers, , rawHeaders]: StreamEvent) => {
-        correct(headers, rawHeaders, methods);
+        correct(headers, rawHeaders, this.#paths);
         correctTimeout(headers);
       });
     }
     return port;
   }
+}
+
+/** @throws Error where grpc-js no longer keeps its HTTP/2 servers as the keys of a Map */
+export function listenersIn(http2Servers: unknown): Http2Server[] {
+  const keys: unknown[] = http2Servers instanceof Map ? [...http2Servers.keys()] : [];
+  const listeners = keys.filter(isListener);
+  if (listeners.length > 0 && listeners.length === keys.length) return listeners;
+  throw new Error(
+    'The installed version of @grpc/grpc-js differs from the one that this service is built for: its HTTP/2 servers are not where they were. Install the version in package-lock.json.',
+  );
+}
+
+function isListener(value: unknown): value is Http2Server {
+  return value instanceof EventEmitter && value.listenerCount('session') > 0;
 }
 
 /** What Node tells with a stream; `rawHeaders` alternates names and values. */
@@ -67,11 +88,11 @@ type StreamEvent = [
 function correct(
   headers: IncomingHttpHeaders,
   rawHeaders: readonly string[],
-  methods: ReadonlyMap<string, unknown>,
+  paths: ReadonlySet<string>,
 ): void {
   const path = String(headers[':path']);
   // A caller that names the place of unknown methods is as unknown: what it says of its path is not believed.
-  if (path === UNKNOWN_METHOD || !methods.has(path)) {
+  if (path === UNKNOWN_METHOD || !paths.has(path)) {
     headers[':path'] = UNKNOWN_METHOD;
     headers[UNKNOWN_PATH_KEY] = path;
   }

@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto';
+
 /** How many entries a bucket of the index can tell of. */
 const WAYS = 8;
 /** Bytes of the cache for each place in the index, at least: what a small entry takes. */
@@ -36,6 +38,9 @@ export class ByteCache {
   /** How often the writer has begun anew; so high at first that a place never used is too old. */
   #round = 2;
 
+  /** Makes the hash one that nobody outside can know, so that nobody can choose keys that share a bucket. */
+  readonly #seed = randomInt(2 ** 32);
+
   /** @param maxBytes most bytes of all together; nothing is kept in less than about 110. */
   constructor(maxBytes: number) {
     const buckets = 2 ** Math.floor(Math.log2(Math.max(1, maxBytes / BYTES_PER_PLACE / WAYS)));
@@ -47,7 +52,7 @@ export class ByteCache {
 
   /** A copy of what is kept under the key. */
   get(key: Uint8Array): Buffer | undefined {
-    const hash = hashOf(key);
+    const hash = hashOf(key, this.#seed);
     const place = this.#find(hash, key);
     if (place === -1) return undefined;
     const start = this.#startOf(place);
@@ -59,7 +64,7 @@ export class ByteCache {
 
   /** Keeps the value under the key, if there is room for it at all. */
   set(key: Uint8Array, value: Uint8Array): void {
-    const hash = hashOf(key);
+    const hash = hashOf(key, this.#seed);
     const known = this.#find(hash, key);
     this.#write(known === -1 ? this.#leastPlace(hash) : known, hash, key, value);
   }
@@ -147,9 +152,9 @@ export class ByteCache {
   }
 }
 
-/** FNV-1a from the end on, its bits mixed once more so that the lowest ones depend on all. */
-function hashOf(bytes: Uint8Array): number {
-  let hash = 0x811c9dc5;
+/** FNV-1a from a secret start and from the end on, its bits mixed once more so that the lowest ones depend on all. */
+function hashOf(bytes: Uint8Array, seed: number): number {
+  let hash = seed;
   for (let i = bytes.length - 1; i >= 0; i--) hash = Math.imul(hash ^ (bytes[i] ?? 0), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
   return hash ^ (hash >>> 13);

@@ -9,7 +9,7 @@ import type { UnaryCall, UnaryReply } from '../../src/gateway/upstream.js';
 import { Caller } from '../support/caller.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { Deferred } from './deferred.js';
-import { listen, listenForTunnels, openTunnel } from './grpc-server.js';
+import { listen } from './grpc-server.js';
 import { serveSockets } from './socket-server.js';
 import { opening } from './opening.js';
 import { PATH, unaryCall } from './unary-call.js';
@@ -22,17 +22,6 @@ async function upstreamTo(unary: Answer, address?: string): Promise<ChannelUpstr
   return opening(channelUpstream(server.address));
 }
 
-/** An upstream to a server that takes calls in tunnels only. */
-async function tunnelTo(answer: Answer): Promise<ChannelUpstream> {
-  const known: Readonly<Record<string, Answer>> = { [PATH]: answer, [READY]: echo };
-  const unary: Answer = (call) => (known[call.path] ?? unknown)(call);
-  const upstream = opening(channelUpstream(opening(await listenForTunnels({ unary })).address));
-  await openTunnel(upstream, READY);
-  return upstream;
-}
-
-const READY = '/library.v1.Probe/Ready';
-
 const echo: Answer = ({ message }) => ({
   code: status.OK,
   details: '',
@@ -41,18 +30,13 @@ const echo: Answer = ({ message }) => ({
 });
 const hang: Answer = () => new Promise(() => undefined);
 const refuse: Answer = () => Promise.reject(new Error('called'));
-const unknown: Answer = () => ({ code: status.UNIMPLEMENTED, details: '', trailers: new Metadata() });
-
 function trailersOf(name: string, value: string | Buffer): Metadata {
   const trailers = new Metadata();
   trailers.set(name, value);
   return trailers;
 }
 
-describe.each([
-  ['each call by itself', upstreamTo],
-  ['all calls by a tunnel', tunnelTo],
-])('an upstream over a channel, %s,', (_way, upstreamTo) => {
+describe('an upstream over a channel', () => {
   it('carries message, metadata and trailers unchanged', async () => {
     const upstream = await upstreamTo(({ message, metadata }) => ({
       code: status.OK,
@@ -70,7 +54,7 @@ describe.each([
   it.each([
     ['none', 0],
     ['more than one frame', 100_000],
-    ['as much as a tunnel takes', 1024 * 1024],
+    ['as much as is allowed', 4 * 1024 * 1024],
   ])('carries messages of %s', async (_, length) => {
     const upstream = await upstreamTo(echo);
     const message = Buffer.alloc(length, 'm');
@@ -202,14 +186,7 @@ describe.each([
   });
 });
 
-describe('a call by itself', () => {
-  it('may have a message of as much as is allowed', async () => {
-    const upstream = await upstreamTo(echo);
-    const message = Buffer.alloc(4 * 1024 * 1024, 'm');
-    const reply = await upstream.unary(unaryCall({ message }));
-    expect(message.equals(reply.message ?? Buffer.from('none'))).toBe(true);
-  });
-
+describe('a call over a channel', () => {
   it('is INTERNAL with metadata that HTTP/2 forbids, and the connection stays', async () => {
     const upstream = await upstreamTo(echo);
     const metadata = trailersOf('connection', 'close');
@@ -352,5 +329,40 @@ describe('the connection of an upstream', () => {
     expect(reply.code).toBe(status.DEADLINE_EXCEEDED);
     upstream.close();
     await closed.promise;
+  });
+});
+
+describe('several servers behind one target', () => {
+  /** Starts servers that count their calls, and an upstream to all of them that is connected to each. */
+  async function upstreamToBoth() {
+    const counts = [0, 0];
+    const servers = await Promise.all(
+      counts.map((_, index) =>
+        listen({ unary: (call) => ((counts[index] = (counts[index] ?? 0) + 1), echo(call)) }, [PATH]),
+      ),
+    );
+    for (const server of servers) opening(server);
+    const upstream = opening(channelUpstream(`ipv4:${servers.map(({ address }) => address).join(',')}`));
+    await expect
+      .poll(async () => (await upstream.unary(unaryCall())).code === status.OK && !counts.includes(0))
+      .toBe(true);
+    return { counts, servers, upstream };
+  }
+
+  it('share the calls evenly', async () => {
+    const { counts, upstream } = await upstreamToBoth();
+    counts.fill(0);
+    await Promise.all(Array.from({ length: 200 }, async () => upstream.unary(unaryCall())));
+    expect(counts).toEqual([100, 100]);
+  });
+
+  it('lose nothing but the calls under way when one goes', async () => {
+    const { counts, servers, upstream } = await upstreamToBoth();
+    servers[0]?.close();
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    counts.fill(0);
+    const replies = await Promise.all(Array.from({ length: 50 }, async () => upstream.unary(unaryCall())));
+    expect(replies.filter(({ code }) => code !== status.OK)).toEqual([]);
+    expect(counts).toEqual([0, 50]);
   });
 });

@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerOptions } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { channelUpstream } from '../../src/gateway/channel-upstream.js';
 import { createGateway, type GatewayLog, type GatewayOptions } from '../../src/gateway/gateway.js';
-import { listen, listenForTunnels, type ListeningServer, openTunnel } from './grpc-server.js';
+import { listen } from './grpc-server.js';
 import { libraryDescriptorSet, registry } from './library-contract.js';
 import { LibraryServer } from './library-server.js';
 
@@ -22,8 +22,8 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** How a gateway reaches the library: in the same process, or over a socket, each call by itself or by a tunnel. */
-export const WAYS = ['in memory', 'over a channel', 'by a tunnel'] as const;
+/** How a gateway reaches the library: in the same process, or over a socket. */
+export const WAYS = ['in memory', 'over a channel'] as const;
 export type Way = (typeof WAYS)[number];
 
 /** Starts a library, a gateway to it, and an HTTP server for that. */
@@ -68,25 +68,17 @@ const reach = {
     const paths = services.flatMap(({ typeName, methods }) =>
       methods.map(({ name }) => `/${typeName}/${name}`),
     );
-    return channelTo(await listen(library, [...paths, HEALTH_CHECK]));
-  },
-  'by a tunnel': async (library: LibraryServer) => {
-    const channel = channelTo(await listenForTunnels(library));
-    await openTunnel(channel.upstream, HEALTH_CHECK);
-    return channel;
+    const server = await listen(library, [...paths, HEALTH_CHECK]);
+    const upstream = channelUpstream(server.address);
+    return {
+      upstream,
+      close: () => {
+        upstream.close();
+        server.close();
+      },
+    };
   },
 } satisfies Record<Way, unknown>;
-
-function channelTo(server: ListeningServer) {
-  const upstream = channelUpstream(server.address);
-  return {
-    upstream,
-    close: () => {
-      upstream.close();
-      server.close();
-    },
-  };
-}
 
 function* requestIds(): Generator<number, never> {
   for (let id = 1; ; id += 1) yield id;

@@ -59,7 +59,6 @@ async function start({
     health: new Health([]),
     reflection: false,
     deadlineMs,
-    logger,
   });
   onTestFinished(() => server.close(1_000));
   return { address: server.address, log };

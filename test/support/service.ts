@@ -18,7 +18,7 @@ const ISSUER = 'https://issuer.test';
 const AUDIENCE = 'route-registry';
 const SCOPES = 'routes:read routes:write';
 
-/** How the gateway reaches the gRPC server: in its own process, or over a channel to another one, by a tunnel. */
+/** How the gateway reaches the gRPC server: in its own process, or over a channel to another one. */
 export const TOPOLOGIES = ['in process', 'over a channel'] as const;
 export type Topology = (typeof TOPOLOGIES)[number];
 
@@ -68,8 +68,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
   const grpcAddress = apps[0]?.grpcAddress ?? '';
   const httpUrl = apps.at(-1)?.httpUrl ?? '';
-  // The first call goes by itself, and opens the tunnel.
-  await fetch(`${httpUrl}/healthz`);
   const client = new RouteServiceClient(grpcAddress, credentials.createInsecure());
   return {
     grpcAddress,

@@ -1,0 +1,20 @@
+import { createServer } from 'node:http2';
+import { describe, expect, it } from 'vitest';
+import { listenersIn } from '../../src/grpc/strict-server.js';
+
+describe('the HTTP/2 servers of grpc-js', () => {
+  it('are the keys of a Map', () => {
+    const server = createServer().on('session', () => undefined);
+    expect(listenersIn(new Map([[server, {}]]))).toEqual([server]);
+  });
+
+  it.each([
+    ['nothing', undefined],
+    ['an array', [createServer()]],
+    ['an empty Map', new Map()],
+    ['a Map of something else', new Map([['a', {}]])],
+    ['a server that takes no sessions', new Map([[createServer(), {}]])],
+  ])('are missed at the start, in a sentence that says what to do: %s', (_, found) => {
+    expect(() => listenersIn(found)).toThrow(/@grpc\/grpc-js differs .* package-lock\.json\.$/);
+  });
+});
