@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { readDatabase } from '../src/config.js';
+import { readDatabase } from '../src/settings/config.js';
 import { openDatabase } from '../src/store/database.js';
 import { migrateUp } from '../src/store/migrations.js';
 import { toRow } from '../src/store/route-row.js';

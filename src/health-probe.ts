@@ -1,5 +1,5 @@
 import { credentials, Metadata } from '@grpc/grpc-js';
-import { readConfig, type HttpConfig } from './config.js';
+import { readConfig, type HttpConfig } from './settings/config.js';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthClient } from './gen/healthcheck.js';
 
 /** How long the service may take to answer, in milliseconds: less than a container's health check waits. */

@@ -1,8 +1,8 @@
 import { setLogger } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { startApp } from './app.js';
-import { ConfigError, readConfig } from './config.js';
-import { localModeHint } from './local-mode-hint.js';
+import { ConfigError, readConfig } from './settings/config.js';
+import { localModeHint } from './process/local-mode-hint.js';
 
 /** Runs the service until SIGTERM or SIGINT. Exit code 0 after an orderly end, 1 when it can not run. */
 async function main(): Promise<void> {

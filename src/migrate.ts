@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { readDatabase } from './config.js';
-import { opening } from './opening.js';
+import { readDatabase } from './settings/config.js';
+import { opening } from './process/opening.js';
 import { closeDatabase, openDatabase, reachDatabase } from './store/database.js';
 import { migrateDown, migrateUp, migrationStatus, unlockMigrations } from './store/migrations.js';
 

@@ -1,8 +1,8 @@
 import { createSecretKey } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import jwt from 'jsonwebtoken';
-import { readTokens, type TokenKey } from './config.js';
-import { localSecret } from './local-secret.js';
+import { readTokens, type TokenKey } from './settings/config.js';
+import { localSecret } from './settings/local-secret.js';
 
 const USAGE = 'Usage: npm run --silent token -- --scope "routes:read routes:write" --sub NAME [--ttl 1h]';
 /** A number and its unit: seconds, minutes, hours or days. */

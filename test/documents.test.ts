@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { failures } from '../src/gateway/failure.js';
-import { httpStatusOf } from '../src/gateway/http-status.js';
-import { upstreamFailure } from '../src/gateway/upstream-failure.js';
-import { CODES } from '../src/grpc/failures.js';
-import { SETTINGS } from '../src/settings.js';
+import { failures } from '../packages/transcoder/src/failures/failure.js';
+import { httpStatusOf } from '../packages/transcoder/src/failures/http-status.js';
+import { upstreamFailure } from '../packages/transcoder/src/failures/upstream-failure.js';
+import { CODES } from '../src/calls/failures.js';
+import { SETTINGS } from '../src/settings/settings.js';
 
 /** The codes of a channel that are not sealed. */
 const CHANNEL_CODES = [

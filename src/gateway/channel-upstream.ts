@@ -1,7 +1,7 @@
 import { type ChannelOptions, Client, credentials, status } from '@grpc/grpc-js';
 import { failedReply } from './unary-reply.js';
 import { unaryRequest } from './unary-request.js';
-import type { UnaryCall, UnaryReply, Upstream } from './upstream.js';
+import type { UnaryCall, UnaryReply, Upstream } from '../../packages/transcoder/src/upstream.js';
 
 const OPTIONS: ChannelOptions = {
   // A proxy that the environment names is for traffic to the outside.

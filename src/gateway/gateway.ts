@@ -2,18 +2,18 @@ import type { RequestListener } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { randomUUID } from 'node:crypto';
 import express, { type Request, type Response } from 'express';
-import { EndOfTurn } from '../runtime/end-of-turn.js';
-import { clientFailure, writeClientError } from './client-error.js';
-import { readContract } from './contract.js';
-import { ErrorReplies } from './error-reply.js';
-import { Exchange } from './exchange.js';
-import { Failure, internal } from './failure.js';
+import { EndOfTurn } from '../calls/end-of-turn.js';
+import { clientFailure, writeClientError } from '../../packages/transcoder/src/http/client-error.js';
+import { readContract } from '../../packages/transcoder/src/template/contract.js';
+import { ErrorReplies } from '../../packages/transcoder/src/failures/error-reply.js';
+import { Exchange } from '../../packages/transcoder/src/http/exchange.js';
+import { Failure, internal } from '../../packages/transcoder/src/failures/failure.js';
 import { healthReply } from './healthz.js';
 import { pageReply, readOnly, type Page } from './page.js';
-import { writeReply, type Reply } from './reply.js';
-import { chosenRequestId } from './request-headers.js';
-import { Transcoder } from './transcoder.js';
-import type { Upstream } from './upstream.js';
+import { writeReply, type Reply } from '../../packages/transcoder/src/http-reply.js';
+import { chosenRequestId } from '../../packages/transcoder/src/http/request-headers.js';
+import { Transcoder } from '../../packages/transcoder/src/transcoder.js';
+import type { Upstream } from '../../packages/transcoder/src/upstream.js';
 
 /** Where a gateway writes what no answer tells; a pino logger is one. */
 export interface GatewayLog {

@@ -5,8 +5,8 @@ import {
   HealthCheckResponse_ServingStatus,
   HealthDefinition,
 } from '../gen/healthcheck.js';
-import type { Reply } from './reply.js';
-import type { UnaryCall, Upstream } from './upstream.js';
+import type { Reply } from '../../packages/transcoder/src/http-reply.js';
+import type { UnaryCall, Upstream } from '../../packages/transcoder/src/upstream.js';
 
 const CHECK = `/${HealthDefinition.fullName}/${HealthDefinition.methods.check.name}`;
 const WHOLE_SERVER = HealthCheckRequest.encode({ service: '' }).finish();

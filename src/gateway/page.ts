@@ -1,6 +1,6 @@
-import { entityTag, matchesEntityTag } from './entity-tag.js';
-import { Failure } from './failure.js';
-import type { Reply } from './reply.js';
+import { entityTag, matchesEntityTag } from '../../packages/transcoder/src/http/entity-tag.js';
+import { Failure } from '../../packages/transcoder/src/failures/failure.js';
+import type { Reply } from '../../packages/transcoder/src/http-reply.js';
 
 /** A fixed document that the gateway serves beside the paths of the contract. */
 export interface Page {

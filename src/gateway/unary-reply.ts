@@ -1,5 +1,5 @@
 import { Metadata, status } from '@grpc/grpc-js';
-import type { UnaryReply } from './upstream.js';
+import type { UnaryReply } from '../../packages/transcoder/src/upstream.js';
 
 /** The reply of a call that failed. A code that gRPC does not have is `UNKNOWN`. */
 export function failedReply(code: number, details: string, trailers = new Metadata()): UnaryReply {

@@ -1,6 +1,6 @@
 import type { Client } from '@grpc/grpc-js';
 import { failedReply, okReply } from './unary-reply.js';
-import type { UnaryCall, UnaryReply } from './upstream.js';
+import type { UnaryCall, UnaryReply } from '../../packages/transcoder/src/upstream.js';
 
 /** Makes a call by itself, as every gRPC server takes it. */
 export function unaryRequest(client: Client, call: UnaryCall): Promise<UnaryReply> {

@@ -1,10 +1,10 @@
 import { type Metadata, status } from '@grpc/grpc-js';
-import type { Cancellation, Reply } from './call.js';
-import { failureReply } from './failure-reply.js';
-import { CallError, deadlineExceeded, requestTooLarge, toFailure } from './failures.js';
-import { GUARD_ONLY_KEY } from './interceptors.js';
-import type { Pipeline } from './pipeline.js';
-import { requestIdOf } from './request-id.js';
+import type { Cancellation, Reply } from '../calls/call.js';
+import { failureReply } from '../calls/failure-reply.js';
+import { CallError, deadlineExceeded, requestTooLarge, toFailure } from '../calls/failures.js';
+import { GUARD_ONLY_KEY } from '../calls/interceptors.js';
+import type { Pipeline } from '../calls/pipeline.js';
+import { requestIdOf } from '../calls/request-id.js';
 
 /**
  * The reply that stands for a status which grpc-js makes by itself (a passed deadline, a message that it can't

@@ -6,9 +6,9 @@ import {
   servingStatus,
 } from 'grpc-js-health-check';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthDefinition } from '../gen/healthcheck.js';
-import { CallError } from './failures.js';
-import { implement } from './implement-service.js';
-import type { Method } from './method.js';
+import { CallError } from '../calls/failures.js';
+import { implement } from '../calls/implement-service.js';
+import type { Method } from '../calls/method.js';
 
 type Watcher = ServerWritableStream<HealthCheckRequest, HealthCheckResponse>;
 

@@ -6,8 +6,8 @@ import {
 } from '../gen/routing/v1/route_service.js';
 import type { CreateCommand, Registry } from '../registry/registry.js';
 import type { Route, RouteDefinition } from '../registry/route.js';
-import { implement } from './implement-service.js';
-import type { HandlerContext, Method } from './method.js';
+import { implement } from '../calls/implement-service.js';
+import type { HandlerContext, Method } from '../calls/method.js';
 
 /** The header in which HTTP clients give the request id of a create. */
 const IDEMPOTENCY_KEY = 'idempotency-key';

@@ -5,10 +5,10 @@ import {
   type ServerInterceptor,
   status,
 } from '@grpc/grpc-js';
-import { EndOfTurn } from '../runtime/end-of-turn.js';
-import type { Cancellation, Reply } from './call.js';
+import { EndOfTurn } from '../calls/end-of-turn.js';
+import type { Cancellation, Reply } from '../calls/call.js';
 import { completeReply } from './framework-status.js';
-import type { Pipeline } from './pipeline.js';
+import type { Pipeline } from '../calls/pipeline.js';
 import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
 
 /** Which calls the pipeline answers, and how long they take at most. */

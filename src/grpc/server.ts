@@ -1,8 +1,8 @@
 import type { Server } from '@grpc/grpc-js';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
 import type { Health } from './health.js';
-import type { Method } from './method.js';
-import type { Pipeline } from './pipeline.js';
+import type { Method } from '../calls/method.js';
+import type { Pipeline } from '../calls/pipeline.js';
 import { addReflectionTo } from './reflection.js';
 import { answerCalls } from './server-call.js';
 import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';

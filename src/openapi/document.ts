@@ -1,6 +1,6 @@
 import type { status } from '@grpc/grpc-js';
-import { type Contract, readContract } from '../gateway/contract.js';
-import { successRules } from '../gateway/standard-method.js';
+import { type Contract, readContract } from '../../packages/transcoder/src/template/contract.js';
+import { successRules } from '../../packages/transcoder/src/template/standard-method.js';
 import { ContractComments } from './contract-comments.js';
 import { errorSchemas } from './error-schemas.js';
 import { FailureReplies } from './failure-replies.js';

@@ -1,4 +1,4 @@
-import type { FailureReason } from '../gateway/failure.js';
+import type { FailureReason } from '../../packages/transcoder/src/failures/failure.js';
 import type { RegistryReason, Violation } from '../registry/errors.js';
 import { checkDefinition } from '../registry/route.js';
 import { ROUTE_ID, WRONG_DEFINITION } from './field-facts.js';

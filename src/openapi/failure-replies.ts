@@ -1,10 +1,10 @@
 import { Metadata, status } from '@grpc/grpc-js';
-import type { Contract } from '../gateway/contract.js';
-import { ErrorReplies } from '../gateway/error-reply.js';
-import { Failure, type FailureReason } from '../gateway/failure.js';
-import type { ErrorReply } from '../gateway/reply.js';
-import { upstreamFailure } from '../gateway/upstream-failure.js';
-import type { UnaryReply } from '../gateway/upstream.js';
+import type { Contract } from '../../packages/transcoder/src/template/contract.js';
+import { ErrorReplies } from '../../packages/transcoder/src/failures/error-reply.js';
+import { Failure, type FailureReason } from '../../packages/transcoder/src/failures/failure.js';
+import type { ErrorReply } from '../../packages/transcoder/src/http-reply.js';
+import { upstreamFailure } from '../../packages/transcoder/src/failures/upstream-failure.js';
+import type { UnaryReply } from '../../packages/transcoder/src/upstream.js';
 import { BadRequest, ErrorInfo, RequestInfo } from '../gen/google/rpc/error_details.js';
 import { Status } from '../gen/google/rpc/status.js';
 import { failureExample } from './failure-examples.js';

@@ -6,7 +6,7 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence, isWrapperDesc } from '@bufbuild/protobuf/wkt';
-import type { ContractOptions } from '../gateway/contract-options.js';
+import type { ContractOptions } from '../../packages/transcoder/src/template/contract-options.js';
 import { FieldBehavior } from '../gen/google/api/field_behavior.js';
 import type { ContractComments } from './contract-comments.js';
 import { factsOf } from './field-facts.js';

@@ -1,7 +1,7 @@
 import type { DescField } from '@bufbuild/protobuf';
-import type { Binding } from '../gateway/binding.js';
-import type { SuccessRule } from '../gateway/standard-method.js';
-import { hasTextForm } from '../gateway/text-value.js';
+import type { Binding } from '../../packages/transcoder/src/template/binding.js';
+import type { SuccessRule } from '../../packages/transcoder/src/template/standard-method.js';
+import { hasTextForm } from '../../packages/transcoder/src/fields/text-value.js';
 import type { ContractComments } from './contract-comments.js';
 import { factsOf } from './field-facts.js';
 import type { MessageSchemas } from './message-schemas.js';

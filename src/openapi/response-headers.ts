@@ -1,4 +1,4 @@
-import type { Reply } from '../gateway/reply.js';
+import type { Reply } from '../../packages/transcoder/src/http-reply.js';
 import { REQUEST_ID } from './failure-replies.js';
 import type { Example, Header, Schema } from './open-api.js';
 

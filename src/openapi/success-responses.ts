@@ -1,11 +1,11 @@
 import { create, type DescMessage, fromJson, type Message, toBinary } from '@bufbuild/protobuf';
 import { reflect } from '@bufbuild/protobuf/reflect';
-import type { Binding } from '../gateway/binding.js';
-import type { Contract } from '../gateway/contract.js';
-import { JsonOutput } from '../gateway/json-output.js';
-import type { Reply } from '../gateway/reply.js';
-import type { SuccessRule } from '../gateway/standard-method.js';
-import { SuccessReplies } from '../gateway/success-reply.js';
+import type { Binding } from '../../packages/transcoder/src/template/binding.js';
+import type { Contract } from '../../packages/transcoder/src/template/contract.js';
+import { JsonOutput } from '../../packages/transcoder/src/json/json-output.js';
+import type { Reply } from '../../packages/transcoder/src/http-reply.js';
+import type { SuccessRule } from '../../packages/transcoder/src/template/standard-method.js';
+import { SuccessReplies } from '../../packages/transcoder/src/http/success-reply.js';
 import type { Form, MessageSchemas } from './message-schemas.js';
 import type { Response, Schema } from './open-api.js';
 import { responseOf } from './responses.js';

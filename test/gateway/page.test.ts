@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Page } from '../../src/gateway/page.js';
-import { startGateway, type RunningGateway } from './gateways.js';
+import { startGateway, type RunningGateway } from '../../packages/transcoder/test/support/library-gateway.js';
 import { httpRequest, reasonOf } from '../support/http-request.js';
 
 const PAGE: Page = {

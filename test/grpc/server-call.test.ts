@@ -4,9 +4,9 @@ import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
 import { Health } from '../../src/grpc/health.js';
-import { createInterceptors } from '../../src/grpc/interceptors.js';
-import type { Method } from '../../src/grpc/method.js';
-import { createPipeline } from '../../src/grpc/pipeline.js';
+import { createInterceptors } from '../../src/calls/interceptors.js';
+import type { Method } from '../../src/calls/method.js';
+import { createPipeline } from '../../src/calls/pipeline.js';
 import { startGrpcServer } from '../../src/grpc/server.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 

@@ -13,9 +13,9 @@ import {
 } from '../../src/gen/healthcheck.js';
 import { Health } from '../../src/grpc/health.js';
 import { followStore } from '../../src/grpc/health-monitor.js';
-import { createInterceptors } from '../../src/grpc/interceptors.js';
-import type { Method } from '../../src/grpc/method.js';
-import { createPipeline } from '../../src/grpc/pipeline.js';
+import { createInterceptors } from '../../src/calls/interceptors.js';
+import type { Method } from '../../src/calls/method.js';
+import { createPipeline } from '../../src/calls/pipeline.js';
 import { type GrpcServer, startGrpcServer } from '../../src/grpc/server.js';
 import { frameTypes, sendFields } from '../support/http2-frames.js';
 import { callRaw, framed } from '../support/http2-call.js';

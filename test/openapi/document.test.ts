@@ -1,7 +1,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
-import { failures } from '../../src/gateway/failure.js';
-import { CODES } from '../../src/grpc/failures.js';
+import { failures } from '../../packages/transcoder/src/failures/failure.js';
+import { CODES } from '../../src/calls/failures.js';
 import { routeService } from '../../src/grpc/route-service.js';
 import type { Operation, Reference, Response, Schema } from '../../src/openapi/open-api.js';
 import { Registry } from '../../src/registry/registry.js';

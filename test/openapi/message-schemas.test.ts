@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { contractOptions } from '../../src/gateway/contract-options.js';
-import { CODES } from '../../src/grpc/failures.js';
+import { contractOptions } from '../../packages/transcoder/src/template/contract-options.js';
+import { CODES } from '../../src/calls/failures.js';
 import { ContractComments } from '../../src/openapi/contract-comments.js';
 import { describeService } from '../../src/openapi/document.js';
 import { MessageSchemas } from '../../src/openapi/message-schemas.js';
-import { libraryDescriptorSet, messageType, registry } from '../gateway/library-contract.js';
+import { libraryDescriptorSet, messageType, registry } from '../../packages/transcoder/test/support/library-contract.js';
 import { validatorOf } from '../support/openapi.js';
 
 const everything = messageType('Everything');

@@ -1,4 +1,4 @@
-import type { Cancellation } from '../../src/grpc/call.js';
+import type { Cancellation } from '../../src/calls/call.js';
 
 /** Somebody who waits for an answer until told to go. */
 export class Caller implements Cancellation {

@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { comments } from '../../src/gen/comments.js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
-import { CODES } from '../../src/grpc/failures.js';
+import { CODES } from '../../src/calls/failures.js';
 import { describeService } from '../../src/openapi/document.js';
 import type { OpenApi, Reference, Response as Described } from '../../src/openapi/open-api.js';
 import type { HttpResponse } from './http-request.js';

@@ -4,7 +4,7 @@ import { credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import jwt from 'jsonwebtoken';
 import { pino } from 'pino';
 import { type App, startApp, type Surroundings } from '../../src/app.js';
-import { readConfig, readDatabase } from '../../src/config.js';
+import { readConfig, readDatabase } from '../../src/settings/config.js';
 import {
   type CreateRouteRequest,
   type Route,

@@ -1,0 +1,84 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { Metadata } from '@grpc/grpc-js';
+import { malformed } from '../failures/failure.js';
+
+/** What becomes of a forwarded header whose value gRPC metadata cannot carry. */
+type Unfit = 'mask' | 'refuse' | 'drop';
+
+/** The headers of a request that become metadata of the call; no other does. */
+const forwarded: ReadonlyMap<string, Unfit> = new Map([
+  // Masked, it is no token either: the server refuses it as a wrong one, not as a missing one.
+  ['authorization', 'mask'],
+  ['idempotency-key', 'refuse'],
+  // W3C Trace Context: a broken one is as good as none.
+  ['traceparent', 'drop'],
+  ['tracestate', 'drop'],
+]);
+
+const MALFORMED = 'The request has a malformed header.';
+
+const UNFIT = /[^\x20-\x7e]/g;
+
+/**
+ * The metadata that a request's headers make. A header that came several times becomes one value, joined
+ * as RFC 9110 5.2 has it: two credentials are then no credential, which the server refuses.
+ *
+ * @param headers all values of each header, as Node's `headersDistinct`.
+ */
+export function callMetadata(headers: NodeJS.Dict<string[]>, requestId: string): Metadata {
+  const metadata = new Metadata();
+  metadata.set('x-request-id', requestId);
+  for (const [name, unfit] of forwarded) {
+    const value = headers[name]?.join(', ');
+    if (value === undefined) continue;
+    const masked = value.replace(UNFIT, '?');
+    if (masked === value || unfit === 'mask') metadata.set(name, masked);
+  }
+  return metadata;
+}
+
+/**
+ * Refuses a header that the caller relies on and that metadata cannot carry.
+ *
+ * @throws Failure `REQUEST_MALFORMED`.
+ */
+export function requireFitHeaders(headers: IncomingHttpHeaders): void {
+  for (const [name, unfit] of forwarded) {
+    const value = headers[name];
+    if (unfit === 'refuse' && typeof value === 'string' && value.search(UNFIT) >= 0) {
+      throw malformed(MALFORMED, [
+        { field: name, description: 'Holds other characters than visible ASCII; only these are allowed.' },
+      ]);
+    }
+  }
+}
+
+const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
+
+/**
+ * How long a caller waits at most, in milliseconds, by the header `Request-Timeout: <seconds>`.
+ *
+ * @param limitMs what the caller cannot exceed, and the default.
+ * @throws Failure `REQUEST_MALFORMED`, where the header is no decimal above zero.
+ */
+export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number): number {
+  const text = headers['request-timeout'];
+  if (text === undefined) return limitMs;
+  if (typeof text !== 'string' || !SECONDS_ABOVE_ZERO.test(text)) {
+    throw malformed(MALFORMED, [
+      {
+        field: 'request-timeout',
+        description: 'Is not a number of seconds; a decimal above zero is allowed.',
+      },
+    ]);
+  }
+  return Math.min(Number(text) * 1000, limitMs);
+}
+
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+
+/** The request id that the caller chose, where it is 1 to 128 visible ASCII characters. */
+export function chosenRequestId(headers: IncomingHttpHeaders): string | undefined {
+  const id = headers['x-request-id'];
+  return typeof id === 'string' && REQUEST_ID.test(id) ? id : undefined;
+}

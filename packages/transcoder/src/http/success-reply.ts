@@ -1,0 +1,59 @@
+import { fromBinary, type JsonObject, type Message } from '@bufbuild/protobuf';
+import type { Binding } from '../template/binding.js';
+import { entityTag, matchesEntityTag } from './entity-tag.js';
+import { memberOf } from '../fields/json-object.js';
+import type { JsonOutput } from '../json/json-output.js';
+import type { Reply } from '../http-reply.js';
+import { isDryRun, pathOfResource, type SuccessRule } from '../template/standard-method.js';
+
+/** Makes the HTTP responses of calls that succeeded. */
+export class SuccessReplies {
+  readonly #rules: ReadonlyMap<Binding, SuccessRule>;
+  readonly #output: JsonOutput;
+  readonly #basePath: string;
+
+  constructor(rules: ReadonlyMap<Binding, SuccessRule>, output: JsonOutput, basePath: string) {
+    this.#rules = rules;
+    this.#output = output;
+    this.#basePath = basePath;
+  }
+
+  /**
+   * The response for a response message in binary form.
+   *
+   * @param ifNoneMatch the header `If-None-Match` of the request.
+   * @throws Error where the message does not decode or has no JSON form.
+   */
+  reply(
+    binding: Binding,
+    request: Message,
+    message: Uint8Array | undefined,
+    ifNoneMatch: string | undefined,
+  ): Reply {
+    if (message === undefined) throw new Error('The reply is OK and has no message.');
+    const rule = this.#rules.get(binding);
+    const response = fromBinary(binding.method.output, message);
+    const body = this.#body(binding, response);
+    if (rule?.caching !== undefined) return cacheable(body, cacheControl[rule.caching], ifNoneMatch);
+    if (rule?.creates !== true || isDryRun(rule, request)) return { status: 200, headers: {}, body };
+    const path = rule.location && pathOfResource(rule.location, response);
+    return { status: 201, headers: path === undefined ? {} : { Location: this.#basePath + path }, body };
+  }
+
+  #body({ method, responseBody }: Binding, response: Message): string {
+    const json = this.#output.json(method.output, response);
+    if (responseBody === undefined) return JSON.stringify(json);
+    return JSON.stringify(memberOf(json as JsonObject, responseBody.jsonName) ?? null);
+  }
+}
+
+const cacheControl = {
+  revalidate: 'private, no-cache',
+  immutable: 'private, max-age=31536000, immutable',
+} as const satisfies Record<NonNullable<SuccessRule['caching']>, string>;
+
+function cacheable(body: string, control: string, ifNoneMatch: string | undefined): Reply {
+  const tag = entityTag(body);
+  const headers = { ETag: tag, 'Cache-Control': control, Vary: 'Authorization' };
+  return matchesEntityTag(ifNoneMatch, tag) ? { status: 304, headers } : { status: 200, headers, body };
+}

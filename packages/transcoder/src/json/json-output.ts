@@ -1,0 +1,123 @@
+import {
+  ScalarType,
+  toJson,
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  type Registry,
+} from '@bufbuild/protobuf';
+import { FeatureSet_FieldPresence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
+import { FieldBehavior } from '../../../../src/gen/google/api/field_behavior.js';
+import type { ContractOptions } from '../template/contract-options.js';
+import { memberOf } from '../fields/json-object.js';
+
+/** Takes the JSON form of a value, which it may change in place, to the one that is written. */
+type Amendment = (json: JsonValue) => JsonValue;
+
+/** Changes what is to be changed about one field in the JSON form of its message. */
+type FieldAmendment = (json: JsonObject) => void;
+
+/**
+ * The JSON form of response messages: ProtoJSON with every field that has no presence, in order of
+ * their numbers. A `google.protobuf.Timestamp` has at least three decimals. An empty string in an
+ * output-only field (AIP-203) is left out: the service has not assigned it.
+ */
+export class JsonOutput {
+  readonly #registry: Registry;
+  readonly #options: ContractOptions;
+  readonly #amendments = new Map<DescMessage, Amendment>();
+
+  constructor(registry: Registry, options: ContractOptions) {
+    this.#registry = registry;
+    this.#options = options;
+  }
+
+  /** @throws Error where the message has no JSON form, for example a time after the year 9999. */
+  json(schema: DescMessage, message: Message): JsonValue {
+    return this.#amendment(schema)(
+      toJson(schema, message, { alwaysEmitImplicit: true, registry: this.#registry }),
+    );
+  }
+
+  #amendment(message: DescMessage): Amendment {
+    let amendment = this.#amendments.get(message);
+    if (amendment === undefined) {
+      amendment = this.#compile(message);
+      this.#amendments.set(message, amendment);
+    }
+    return amendment;
+  }
+
+  #compile(message: DescMessage): Amendment {
+    switch (message.typeName) {
+      case 'google.protobuf.Timestamp':
+        return withMilliseconds;
+      case 'google.protobuf.Any':
+        return (json) => this.#amendAny(json as JsonObject);
+      default:
+        if (hasCustomJsonRepresentation(message)) return unchanged;
+    }
+    const fields = message.fields
+      .map((field) => this.#fieldAmendment(field))
+      .filter((each) => each !== undefined);
+    if (fields.length === 0) return unchanged;
+    return (json) => {
+      for (const amend of fields) amend(json as JsonObject);
+      return json;
+    };
+  }
+
+  #fieldAmendment(field: DescField): FieldAmendment | undefined {
+    const { jsonName: key, message } = field;
+    if (message === undefined) {
+      if (!isPlainString(field) || !this.#options.hasBehavior(field, FieldBehavior.OUTPUT_ONLY))
+        return undefined;
+      return (json) => {
+        if (json[key] === '') Reflect.deleteProperty(json, key);
+      };
+    }
+    // Looked up at each use, since a message may contain itself.
+    const amend: Amendment = (json) => this.#amendment(message)(json);
+    return (json) => {
+      const value = memberOf(json, key);
+      if (value !== undefined) json[key] = amendValues(field, value, amend);
+    };
+  }
+
+  /** An Any holds the fields of its message, or the whole of a message whose JSON form is no object. */
+  #amendAny(json: JsonObject): JsonObject {
+    const { '@type': typeUrl, value } = json;
+    const type = typeof typeUrl === 'string' && this.#registry.getMessage(typeUrl.replace(/^.*\//, ''));
+    if (!type) return json;
+    const amend = this.#amendment(type);
+    if (value !== undefined && hasCustomJsonRepresentation(type)) json['value'] = amend(value);
+    else amend(json);
+    return json;
+  }
+}
+
+function isPlainString(field: DescField): boolean {
+  return (
+    field.fieldKind === 'scalar' &&
+    field.scalar === ScalarType.STRING &&
+    field.presence === FeatureSet_FieldPresence.IMPLICIT
+  );
+}
+
+function amendValues(field: DescField, json: JsonValue, amend: Amendment): JsonValue {
+  if (field.fieldKind === 'list') return (json as JsonValue[]).map(amend);
+  if (field.fieldKind !== 'map') return amend(json);
+  const entries = Object.entries(json as JsonObject);
+  return Object.fromEntries(entries.map(([key, value]) => [key, amend(value)]));
+}
+
+const unchanged: Amendment = (json) => json;
+
+const WHOLE_SECONDS = /:[0-9]{2}Z$/;
+
+function withMilliseconds(json: JsonValue): JsonValue {
+  const time = json as string;
+  return WHOLE_SECONDS.test(time) ? time.replace('Z', '.000Z') : time;
+}

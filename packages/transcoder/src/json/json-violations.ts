@@ -1,0 +1,113 @@
+import {
+  fromJson,
+  type DescField,
+  type DescMessage,
+  type DescOneof,
+  type JsonValue,
+  type Registry,
+} from '@bufbuild/protobuf';
+import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
+import { allowedMessage, allowedScalar, allowedValue } from '../fields/allowed-value.js';
+import type { Violation } from '../failures/failure.js';
+import { isObject } from '../fields/json-object.js';
+import { RECURSION_LIMIT } from './json-text.js';
+import { fieldsByName, shortened } from '../fields/message-fields.js';
+
+type MapField = Extract<DescField, { fieldKind: 'map' }>;
+
+/**
+ * Finds every place where a JSON value is not the ProtoJSON form of a message, after `fromJson` refused
+ * the whole: it stops at the first wrong place and says which in words of its own. Each part is put to
+ * `fromJson` again, so both are of one mind.
+ */
+export class JsonViolations {
+  readonly #registry: Registry;
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+  }
+
+  /**
+   * The violations of a value that was refused, at the given field path; none where no part of it is
+   * wrong by itself.
+   */
+  *find(message: DescMessage, json: JsonValue, path = ''): Generator<Violation> {
+    if (hasCustomJsonRepresentation(message) || !isObject(json)) {
+      yield violation(path, json, allowedMessage(message));
+      return;
+    }
+    const seen = new Map<DescField | DescOneof, string>();
+    for (const [key, value] of Object.entries(json)) {
+      const field = fieldsByName(message).get(key);
+      const place = path + (path && '.') + (field?.name ?? shortened(key));
+      if (field === undefined) {
+        yield { field: place, description: 'Is not a field of this message.' };
+        continue;
+      }
+      const oneof = value === null ? undefined : field.oneof;
+      const rival = seen.get(field) ?? (oneof && seen.get(oneof));
+      seen.set(field, key);
+      if (oneof !== undefined) seen.set(oneof, key);
+      if (rival !== undefined) {
+        yield { field: place, description: `Came beside "${rival}"; only one of the two is allowed.` };
+      } else {
+        yield* this.#inField(field, value, place);
+      }
+    }
+  }
+
+  *#inField(field: DescField, json: JsonValue, path: string): Generator<Violation> {
+    if (this.#accepts(field.parent, { [field.jsonName]: json })) return;
+    if (field.fieldKind === 'message') {
+      yield* this.find(field.message, json, path);
+    } else if (field.fieldKind === 'list') {
+      if (!Array.isArray(json)) yield violation(path, json, 'an array');
+      else for (const [index, item] of json.entries()) yield* this.#inItem(field, item, `${path}[${index}]`);
+    } else if (field.fieldKind === 'map') {
+      if (!isObject(json)) yield violation(path, json, 'an object');
+      else for (const entry of Object.entries(json)) yield* this.#inEntry(field, entry, path);
+    } else {
+      yield violation(path, json, allowedValue(field));
+    }
+  }
+
+  *#inItem(field: DescField, item: JsonValue, path: string): Generator<Violation> {
+    if (this.#accepts(field.parent, { [field.jsonName]: [item] })) return;
+    if (field.message !== undefined && item !== null) yield* this.find(field.message, item, path);
+    else yield violation(path, item, allowedValue(field));
+  }
+
+  *#inEntry(field: MapField, [key, value]: [string, JsonValue], mapPath: string): Generator<Violation> {
+    if (this.#accepts(field.parent, { [field.jsonName]: { [key]: value } })) return;
+    const path = `${mapPath}[${shortened(key)}]`;
+    if (field.message === undefined || value === null) {
+      yield violation(path, value, allowedValue(field));
+    } else if (!this.#accepts(field.message, value)) {
+      yield* this.find(field.message, value, path);
+    } else {
+      yield { field: path, description: `Has another key; ${allowedScalar(field.mapKey)} is allowed.` };
+    }
+  }
+
+  #accepts(message: DescMessage, json: JsonValue): boolean {
+    try {
+      fromJson(message, json, { registry: this.#registry, recursionLimit: RECURSION_LIMIT });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** The field path of a body that is the whole request message, named as in google/api/http.proto. */
+const WHOLE_BODY = '*';
+
+function violation(field: string, json: JsonValue, allowed: string): Violation {
+  return { field: field || WHOLE_BODY, description: `Got ${kindOf(json)}; ${allowed} is allowed.` };
+}
+
+function kindOf(json: JsonValue): string {
+  if (json === null) return 'null';
+  if (Array.isArray(json)) return 'an array';
+  return typeof json === 'object' ? 'an object' : `a ${typeof json}`;
+}

@@ -1,0 +1,96 @@
+import type { DescField, DescMessage, JsonValue } from '@bufbuild/protobuf';
+import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
+import { allowedValue } from '../fields/allowed-value.js';
+import type { Binding, Target } from '../template/binding.js';
+import type { Violation } from '../failures/failure.js';
+import { fieldsByName, shortened } from '../fields/message-fields.js';
+import { hasTextForm, textValue } from '../fields/text-value.js';
+
+/** A value from the query and the field that takes it. */
+export interface Parameter extends Target {
+  /** The JSON form of the value; of one item where the field is repeated. */
+  readonly value: JsonValue;
+}
+
+/** What a query holds for a binding. */
+export interface QueryParameters {
+  readonly parameters: readonly Parameter[];
+  /** Every parameter that cannot be taken, under the name it came with. */
+  readonly violations: readonly Violation[];
+}
+
+const NO_PARAMETERS: QueryParameters = { parameters: [], violations: [] };
+
+/**
+ * Reads the query of a request by the rules in google/api/http.proto: a parameter is named by the path
+ * of a request field that neither the path nor the body carries, in either of its names. Text is
+ * decoded as `application/x-www-form-urlencoded`, but broken escapes and what is not UTF-8 are refused.
+ */
+export function queryParameters(binding: Binding, query: string): QueryParameters {
+  if (query === '') return NO_PARAMETERS;
+  const parameters: Parameter[] = [];
+  const violations: Violation[] = [];
+  const taken = new Set<string>();
+  for (const part of query.split('&').filter((each) => each !== '')) {
+    const equals = part.indexOf('=');
+    const rawName = equals < 0 ? part : part.slice(0, equals);
+    const name = decoded(rawName);
+    const text = equals < 0 ? '' : decoded(part.slice(equals + 1));
+    const parameter = readParameter(binding, name, text, taken);
+    if (typeof parameter !== 'string') parameters.push(parameter);
+    else violations.push({ field: shortened(name ?? rawName), description: parameter });
+  }
+  return { parameters, violations };
+}
+
+/** A parameter, or the sentence that says why it cannot be taken. */
+function readParameter(
+  binding: Binding,
+  name: string | undefined,
+  text: string | undefined,
+  taken: Set<string>,
+): Parameter | string {
+  if (name === undefined || text === undefined) {
+    return 'Holds a broken escape; only percent-encoded UTF-8 is allowed.';
+  }
+  if (binding.body === '*') return 'Came in the query; this method takes its fields from the body.';
+  const target = parameterTarget(binding.method.input, name);
+  if (target === undefined) return 'Is not a parameter of this method.';
+  const { parents, field } = target;
+  if ((parents[0] ?? field) === binding.body) return 'Came in the query; it is allowed in the body only.';
+  const path = [...parents, field].map((each) => each.name).join('.');
+  if (binding.variables.some(({ fieldPath }) => fieldPath.join('.') === path)) {
+    return 'Came in the query; it is allowed in the path only.';
+  }
+  if (field.fieldKind !== 'list' && taken.has(path)) return 'Came more than once; once is allowed.';
+  taken.add(path);
+  const value = textValue(field, text);
+  return value === undefined ? `Got other text; ${allowedValue(field)} is allowed.` : { ...target, value };
+}
+
+function parameterTarget(message: DescMessage, name: string): Target | undefined {
+  const parents: DescField[] = [];
+  let container = message;
+  const steps = name.split('.');
+  for (const step of steps.slice(0, -1)) {
+    const parent = fieldsByName(container).get(step);
+    if (parent?.fieldKind !== 'message' || hasCustomJsonRepresentation(parent.message)) return undefined;
+    parents.push(parent);
+    container = parent.message;
+  }
+  const [last = ''] = steps.slice(-1);
+  const field = fieldsByName(container).get(last);
+  return field !== undefined && hasTextForm(field) ? { parents, field } : undefined;
+}
+
+function decoded(text: string): string | undefined {
+  if (NOT_ASCII.test(text)) return undefined;
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}
+
+// Node hands over bytes beyond ASCII as Latin-1: what the caller meant is lost.
+const NOT_ASCII = /[^\x21-\x7e]/;

@@ -1,0 +1,128 @@
+import {
+  fromJson,
+  type DescField,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  type Registry,
+} from '@bufbuild/protobuf';
+import { allowedValue } from '../fields/allowed-value.js';
+import type { Binding, BoundVariable, Target } from '../template/binding.js';
+import { malformed, type Violation } from '../failures/failure.js';
+import { isObject, memberOf } from '../fields/json-object.js';
+import { RECURSION_LIMIT } from '../json/json-text.js';
+import { JsonViolations } from '../json/json-violations.js';
+import { variableValue } from '../template/path-template.js';
+import { queryParameters, type Parameter } from './query-parameters.js';
+import { textValue } from '../fields/text-value.js';
+
+/** The parts of an HTTP request that make up a request message. */
+export interface RequestParts {
+  /** The segments of the path, as the look-up returned them. */
+  readonly segments: readonly string[];
+  readonly query: string;
+  /** The JSON value of the body; undefined for a binding without a body. */
+  readonly body: JsonValue | undefined;
+}
+
+/** Joins path, query and body to the JSON form of the request message, and parses that as one. */
+export class RequestMessages {
+  readonly #registry: Registry;
+  readonly #jsonViolations: JsonViolations;
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+    this.#jsonViolations = new JsonViolations(registry);
+  }
+
+  /**
+   * The request message of a call.
+   *
+   * @throws Failure `REQUEST_MALFORMED` that lists every violation.
+   */
+  read(binding: Binding, parts: RequestParts): Message {
+    const { input } = binding.method;
+    const json = startingJson(binding, parts.body);
+    const violations: Violation[] = [];
+    for (const variable of binding.variables) {
+      const found = bindVariable(json, variable, parts.segments);
+      if (found !== undefined) violations.push(found);
+    }
+    const query = queryParameters(binding, parts.query);
+    for (const parameter of query.parameters) bindParameter(json, parameter);
+    violations.push(...query.violations);
+    try {
+      const message = fromJson(input, json, { registry: this.#registry, recursionLimit: RECURSION_LIMIT });
+      if (violations.length === 0) return message;
+    } catch {
+      throw malformed(MISFIT, both(violations, this.#jsonViolations.find(input, json)));
+    }
+    throw malformed(MISFIT, violations);
+  }
+}
+
+const MISFIT = 'The request does not fit the method.';
+
+function* both(one: Iterable<Violation>, other: Iterable<Violation>): Generator<Violation> {
+  yield* one;
+  yield* other;
+}
+
+/** The JSON form of the request message as far as the body makes it. */
+function startingJson({ body }: Binding, json: JsonValue | undefined): JsonValue {
+  if (json === undefined || body === undefined) return {};
+  return body === '*' ? json : { [body.jsonName]: json };
+}
+
+/** Puts the value of a path variable into the JSON form; the body may repeat it, but not contradict it. */
+function bindVariable(
+  json: JsonValue,
+  variable: BoundVariable,
+  segments: readonly string[],
+): Violation | undefined {
+  const { field, fieldPath } = variable;
+  const refuse = (description: string): Violation => ({ field: fieldPath.join('.'), description });
+  const text = variableValue(variable, segments);
+  if (text === undefined) return refuse('Holds a broken escape; only percent-encoded UTF-8 is allowed.');
+  const value = textValue(field, text);
+  if (value === undefined) return refuse(`Got other text; ${allowedValue(field)} is allowed.`);
+  const holder = holderOf(json, variable);
+  const key = keyOf(holder, field);
+  const given = memberOf(holder, key) ?? null;
+  // What is no scalar stays, for the parser to refuse.
+  if (typeof given === 'object' && given !== null) return undefined;
+  if (given !== null && String(given) !== text) {
+    return refuse('Came in path and body with different values; the body may only repeat the path.');
+  }
+  holder[key] = value;
+  return undefined;
+}
+
+function bindParameter(json: JsonValue, parameter: Parameter): void {
+  const { field, value } = parameter;
+  const holder = holderOf(json, parameter);
+  const { jsonName: key } = field;
+  if (field.fieldKind === 'list') holder[key] = [...((memberOf(holder, key) ?? []) as JsonValue[]), value];
+  else holder[key] = value;
+}
+
+/**
+ * The object that holds a field, made where it is not there yet. Where the body has something else than
+ * objects on the way, it is one of no use, since the parser refuses the whole.
+ */
+function holderOf(json: JsonValue, { parents }: Target): JsonObject {
+  let holder = json;
+  for (const parent of parents) {
+    if (!isObject(holder)) return {};
+    const key = keyOf(holder, parent);
+    const next: JsonValue = memberOf(holder, key) ?? {};
+    holder[key] = next;
+    holder = next;
+  }
+  return isObject(holder) ? holder : {};
+}
+
+/** The name under which an object has a field, or gets it. */
+function keyOf(holder: JsonObject, { name, jsonName }: DescField): string {
+  return Object.hasOwn(holder, name) ? name : jsonName;
+}

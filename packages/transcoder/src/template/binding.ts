@@ -1,0 +1,113 @@
+import type { DescField, DescMessage, DescMethod } from '@bufbuild/protobuf';
+import type { HttpRule } from '../../../../src/gen/google/api/http.js';
+import { parsePathTemplate, type PathTemplate, type Variable } from './path-template.js';
+
+/** A field of the request message or of messages in it. */
+export interface Target {
+  /** The message fields that lead to it, from the request message on. */
+  readonly parents: readonly DescField[];
+  readonly field: DescField;
+}
+
+/** A variable of a path template and the field that takes its value. */
+export interface BoundVariable extends Variable, Target {}
+
+/** What the HTTP body carries: nothing, the whole request message, or one field of it. */
+export type BodyBinding = undefined | '*' | DescField;
+
+/** One way to call a method over HTTP: a `google.api.HttpRule` checked against the contract. */
+export interface Binding {
+  readonly method: DescMethod;
+  /** The path of the gRPC call: `/package.Service/Method`. */
+  readonly callPath: string;
+  /** The HTTP method, or `*` for any. */
+  readonly verb: string;
+  readonly template: PathTemplate;
+  readonly variables: readonly BoundVariable[];
+  readonly body: BodyBinding;
+  /** The response field that makes the body of the answer; undefined for the whole message. */
+  readonly responseBody: DescField | undefined;
+}
+
+/**
+ * The bindings of a method: its rule's own and the additional ones.
+ *
+ * @throws Error with one sentence that names the method, where the rule asks for what is not supported
+ * (streaming, `google.api.HttpBody`) or does not fit the method's messages.
+ */
+export function bindingsOf(method: DescMethod, rule: HttpRule): Binding[] {
+  try {
+    if (method.methodKind !== 'unary') throw new Error('streaming methods have no HTTP binding');
+    for (const message of [method.input, method.output]) refuseHttpBody(message);
+    if (rule.additionalBindings.some((additional) => additional.additionalBindings.length > 0)) {
+      throw new Error('an additional binding has additional bindings of its own');
+    }
+    return [rule, ...rule.additionalBindings].map((each) => bindingOf(method, each));
+  } catch (error) {
+    throw new Error(`${method.parent.typeName}.${method.name}: ${(error as Error).message}.`, {
+      cause: error,
+    });
+  }
+}
+
+function bindingOf(method: DescMethod, rule: HttpRule): Binding {
+  const [verb, path] = patternOf(rule);
+  const template = parsePathTemplate(path);
+  const variables = template.variables.map((variable) => ({
+    ...variable,
+    ...variableTarget(method.input, variable.fieldPath),
+  }));
+  const body =
+    rule.body === '*' || rule.body === '' ? rule.body || undefined : topField(method.input, rule.body);
+  if (body !== undefined && (verb === 'GET' || verb === 'HEAD')) throw new Error(`${verb} has a body`);
+  const inBody = variables.find(({ field }) => field === body);
+  if (inBody !== undefined) throw new Error(`the field "${rule.body}" is bound to both path and body`);
+  return {
+    method,
+    callPath: `/${method.parent.typeName}/${method.name}`,
+    verb,
+    template,
+    variables,
+    body,
+    responseBody: rule.responseBody === '' ? undefined : topField(method.output, rule.responseBody),
+  };
+}
+
+// RFC 9110 token.
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+function patternOf({ pattern }: HttpRule): [verb: string, path: string] {
+  if (pattern === undefined) throw new Error('the HTTP rule names no HTTP method');
+  if (pattern.$case !== 'custom') return [pattern.$case.toUpperCase(), pattern.value];
+  const { kind, path } = pattern.value;
+  if (!TOKEN.test(kind)) throw new Error(`"${kind}" is not an HTTP method`);
+  return [kind, path];
+}
+
+function topField(message: DescMessage, name: string): DescField {
+  const field = message.fields.find((each) => each.name === name);
+  if (field === undefined) throw new Error(`${message.typeName} has no field "${name}"`);
+  if (field.message !== undefined) refuseHttpBody(field.message);
+  return field;
+}
+
+function variableTarget(message: DescMessage, path: readonly string[]): Target {
+  const variable = `the path variable "${path.join('.')}"`;
+  const parents: DescField[] = [];
+  let container = message;
+  for (const name of path.slice(0, -1)) {
+    const parent = topField(container, name);
+    if (parent.fieldKind !== 'message')
+      throw new Error(`${variable} leads through a field that is no message`);
+    parents.push(parent);
+    container = parent.message;
+  }
+  const [name = ''] = path.slice(-1);
+  const field = topField(container, name);
+  if (field.fieldKind === 'scalar' || field.fieldKind === 'enum') return { parents, field };
+  throw new Error(`${variable} is ${field.fieldKind === 'message' ? 'a message' : 'a repeated field'}`);
+}
+
+function refuseHttpBody(message: DescMessage): void {
+  if (message.typeName === 'google.api.HttpBody') throw new Error('google.api.HttpBody is not supported');
+}

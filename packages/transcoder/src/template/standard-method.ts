@@ -1,0 +1,108 @@
+import { reflect, type ScalarValue } from '@bufbuild/protobuf/reflect';
+import { type DescField, type Message } from '@bufbuild/protobuf';
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
+import { FieldBehavior } from '../../../../src/gen/google/api/field_behavior.js';
+import type { Binding } from './binding.js';
+import type { ContractOptions } from './contract-options.js';
+import { expandPathTemplate, type PathTemplate } from './path-template.js';
+
+/** What a successful answer says besides its body, as the contract and the AIPs have it. */
+export interface SuccessRule {
+  /** Whether the method creates a resource (AIP-133), so that a success is 201. */
+  readonly creates: boolean;
+  /** The request field that asks for a dry run (AIP-163), whose success is 200. */
+  readonly validateOnly: DescField | undefined;
+  /** Where a created resource is found; undefined where the contract does not say. */
+  readonly location: ResourcePath | undefined;
+  /** How long a client may keep the answer; undefined where it must not (`no-store`). */
+  readonly caching: 'revalidate' | 'immutable' | undefined;
+}
+
+/** The path of a resource, made of fields of the resource itself. */
+export interface ResourcePath {
+  readonly template: PathTemplate;
+  /** The field for each variable of the template. */
+  readonly fields: readonly DescField[];
+}
+
+/**
+ * The rule for each binding.
+ *
+ * - A unary method `Create<Resource>` with POST that returns `<Resource>` creates (AIP-133). The
+ *   resource is found under the first GET binding of the method `Get<Resource>` (AIP-131) of the same
+ *   service whose variables can be filled from the resource: variable `x` from the field `x`, or
+ *   `<resource>_id` from the field `id`.
+ * - An answer to GET may be kept for good where the method has no side effects and every field of its
+ *   response is immutable (AIP-203); otherwise it may be kept and must be revalidated.
+ */
+export function successRules(
+  bindings: readonly Binding[],
+  options: ContractOptions,
+): Map<Binding, SuccessRule> {
+  return new Map(
+    bindings.map((binding) => {
+      const { method, verb } = binding;
+      const creates =
+        verb === 'POST' &&
+        binding.responseBody === undefined &&
+        method.name === `Create${method.output.name}`;
+      return [
+        binding,
+        {
+          creates,
+          validateOnly: method.input.fields.find((field) => field.name === 'validate_only'),
+          location: creates ? resourcePath(bindings, binding) : undefined,
+          caching: verb === 'GET' ? (isImmutable(binding, options) ? 'immutable' : 'revalidate') : undefined,
+        },
+      ];
+    }),
+  );
+}
+
+function resourcePath(bindings: readonly Binding[], { method }: Binding): ResourcePath | undefined {
+  const resource = method.output;
+  for (const { method: getter, verb, template } of bindings) {
+    const gets =
+      getter.parent === method.parent && getter.name === `Get${resource.name}` && getter.output === resource;
+    if (!gets || verb !== 'GET') continue;
+    const fields = template.variables.map(({ fieldPath }) =>
+      identifyingField(method.output.fields, fieldPath, resource.name),
+    );
+    const found = fields.filter((field) => field !== undefined);
+    if (found.length === fields.length) return { template, fields: found };
+  }
+  return undefined;
+}
+
+function identifyingField(
+  fields: readonly DescField[],
+  path: readonly string[],
+  resource: string,
+): DescField | undefined {
+  const name = path.join('.');
+  const idName = `${resource.replace(/(?<=[a-z0-9])(?=[A-Z])/g, '_').toLowerCase()}_id`;
+  return (
+    fields.find((field) => field.fieldKind === 'scalar' && field.name === name) ??
+    fields.find((field) => field.fieldKind === 'scalar' && field.name === 'id' && name === idName)
+  );
+}
+
+function isImmutable({ method }: Binding, options: ContractOptions): boolean {
+  const { fields } = method.output;
+  return (
+    method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS &&
+    fields.length > 0 &&
+    fields.every((field) => options.hasBehavior(field, FieldBehavior.IMMUTABLE))
+  );
+}
+
+/** Whether a request asks for a dry run. */
+export function isDryRun({ validateOnly }: SuccessRule, request: Message): boolean {
+  return validateOnly !== undefined && reflect(validateOnly.parent, request).get(validateOnly) === true;
+}
+
+/** The path of a resource; undefined where a field that identifies it is empty. */
+export function pathOfResource({ template, fields }: ResourcePath, resource: Message): string | undefined {
+  const values = fields.map((field) => String(reflect(field.parent, resource).get(field) as ScalarValue));
+  return values.includes('') ? undefined : expandPathTemplate(template, values);
+}

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { fieldsByName, placeOf, shortened, type JsonStep } from '../../src/fields/message-fields.js';
+import { messageType } from '../support/library-contract.js';
+
+describe('the fields of a message', () => {
+  it('are found by proto name and by JSON name', () => {
+    const fields = fieldsByName(messageType('Everything'));
+    expect(fields.get('int32_list')).toBe(fields.get('int32List'));
+    expect(fields.get('odd_name')).toBe(fields.get('Odd'));
+    expect(fields.get('oddName')).toBeUndefined();
+    expect(fields.get('hasOwnProperty')).toBeUndefined();
+  });
+});
+
+describe('a field path', () => {
+  it.each([
+    { steps: [], path: '' },
+    { steps: ['stringValue'], path: 'string_value' },
+    { steps: ['nested', 'nested', 'Odd'], path: 'nested.nested.odd_name' },
+    { steps: ['nestedList', 2, 'genreList', 0], path: 'nested_list[2].genre_list[0]' },
+    { steps: ['nestedMap', '7', 'boolValue'], path: 'nested_map[7].bool_value' },
+    { steps: ['stringMap', 'a.b'], path: 'string_map[a.b]' },
+    { steps: ['struct', 'anyKey', 3], path: 'struct.anyKey[3]' },
+    { steps: ['noField', 'noOther'], path: 'noField.noOther' },
+  ] satisfies { steps: JsonStep[]; path: string }[])('of $steps is $path', ({ steps, path }) => {
+    expect(placeOf(messageType('Everything'), steps).path).toBe(path);
+  });
+});
+
+describe('a name that is repeated to the caller', () => {
+  it.each([
+    { name: 'short', echo: 'short', why: 'it is short' },
+    { name: 'x'.repeat(64), echo: 'x'.repeat(64), why: 'it is not longer than 64 characters' },
+    { name: 'x'.repeat(65), echo: `${'x'.repeat(64)}…`, why: 'it is cut after 64 characters' },
+    { name: '📚'.repeat(65), echo: `${'📚'.repeat(64)}…`, why: 'no character is cut in two' },
+    { name: 'a\ud800b', echo: 'a\ufffdb', why: 'half a surrogate pair is no character' },
+  ])('is $echo: $why', ({ name, echo }) => {
+    expect(shortened(name)).toBe(echo);
+  });
+});

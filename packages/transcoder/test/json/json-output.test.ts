@@ -1,0 +1,123 @@
+import { fromJson, type JsonValue } from '@bufbuild/protobuf';
+import { describe, expect, it } from 'vitest';
+import { contractOptions } from '../../src/template/contract-options.js';
+import { JsonOutput } from '../../src/json/json-output.js';
+import { messageType, registry, typeOf } from '../support/library-contract.js';
+
+const output = new JsonOutput(registry, contractOptions(registry));
+
+/** The JSON form of the message of the given JSON form. */
+function written(json: JsonValue, type = 'library.v1.Everything'): JsonValue {
+  const schema = typeOf(type);
+  return output.json(schema, fromJson(schema, json, { registry }));
+}
+
+const WHOLE = '2026-01-02T03:04:05Z';
+const DECIMALS = '2026-01-02T03:04:05.000Z';
+
+describe('the JSON form of a message', () => {
+  it('has every field without presence, in the order of their numbers', () => {
+    const schema = messageType('Book');
+    const book = output.json(schema, fromJson(schema, { title: 'T' }));
+    expect(JSON.stringify(book)).toBe('{"name":"","title":"T","authors":[]}');
+  });
+
+  it('has no field with presence that is not set', () => {
+    expect(written({})).not.toHaveProperty('nested');
+    expect(written({})).not.toHaveProperty('optionalString');
+    expect(written({})).not.toHaveProperty('firstChoice');
+    expect(written({})).not.toHaveProperty('time');
+  });
+
+  it.each([
+    { json: { time: WHOLE }, form: { time: DECIMALS }, why: 'whole seconds' },
+    {
+      json: { time: '2026-01-02T03:04:05.120Z' },
+      form: { time: '2026-01-02T03:04:05.120Z' },
+      why: 'milliseconds',
+    },
+    {
+      json: { time: '2026-01-02T03:04:05.000001Z' },
+      form: { time: '2026-01-02T03:04:05.000001Z' },
+      why: 'microseconds',
+    },
+    {
+      json: { time: '0001-01-01T00:00:00Z' },
+      form: { time: '0001-01-01T00:00:00.000Z' },
+      why: 'the first second',
+    },
+    { json: { timeList: [WHOLE, WHOLE] }, form: { timeList: [DECIMALS, DECIMALS] }, why: 'in a list' },
+    {
+      json: { timeMap: { a: WHOLE, __proto__x: WHOLE } },
+      form: { timeMap: { a: DECIMALS, __proto__x: DECIMALS } },
+      why: 'in a map',
+    },
+    {
+      json: { nested: { nested: { time: WHOLE } } },
+      form: { nested: { nested: { time: DECIMALS } } },
+      why: 'in messages',
+    },
+    {
+      json: { nestedList: [{ time: WHOLE }] },
+      form: { nestedList: [{ time: DECIMALS }] },
+      why: 'in listed messages',
+    },
+    {
+      json: { nestedMap: { 1: { time: WHOLE } } },
+      form: { nestedMap: { 1: { time: DECIMALS } } },
+      why: 'in mapped messages',
+    },
+    {
+      json: { thirdChoice: { name: 'a', born: WHOLE } },
+      form: { thirdChoice: { name: 'a', born: DECIMALS } },
+      why: 'in a oneof',
+    },
+    {
+      json: { any: { '@type': 'type.googleapis.com/library.v1.Author', name: '', born: WHOLE } },
+      form: { any: { '@type': 'type.googleapis.com/library.v1.Author', name: '', born: DECIMALS } },
+      why: 'in an Any',
+    },
+    {
+      json: { any: { '@type': 'type.googleapis.com/google.protobuf.Timestamp', value: WHOLE } },
+      form: { any: { '@type': 'type.googleapis.com/google.protobuf.Timestamp', value: DECIMALS } },
+      why: 'as an Any',
+    },
+  ])('has times with at least three decimals: $why', ({ json, form }) => {
+    expect(written(json)).toMatchObject(form);
+  });
+
+  it.each([
+    {
+      json: {
+        duration: '1s',
+        fieldMask: 'a,b',
+        int64Wrapper: '7',
+        struct: { at: WHOLE },
+        value: null,
+        any: {},
+      },
+      why: 'well-known types',
+    },
+    { json: { stringValue: WHOLE, stringMap: { at: WHOLE } }, why: 'text that looks like a time' },
+  ])('leaves $why as they are', ({ json }) => {
+    expect(written(json)).toMatchObject(json);
+  });
+
+  it('may be the form of a well-known type itself', () => {
+    expect(written(WHOLE, 'google.protobuf.Timestamp')).toBe(DECIMALS);
+    expect(written('1s', 'google.protobuf.Duration')).toBe('1s');
+  });
+
+  it('has fields of any name', () => {
+    const named = { constructor: { time: WHOLE }, toString: ['a'], valueOf: 'b' };
+    expect(written(named)).toMatchObject({ ...named, constructor: { time: DECIMALS } });
+    expect(Object.keys(written({}) as object)).not.toContain('constructor');
+  });
+
+  it('leaves out what the service assigns and has not assigned', () => {
+    expect(written({})).not.toHaveProperty('assignedText');
+    expect(written({ nested: {} })).not.toHaveProperty('nested.assignedText');
+    expect(written({ assignedText: 'a' })).toMatchObject({ assignedText: 'a', assignedNumber: 0 });
+    expect(written({ assignedOptional: '' })).toMatchObject({ assignedOptional: '' });
+  });
+});

@@ -1,0 +1,142 @@
+import { fromJson, type JsonValue } from '@bufbuild/protobuf';
+import { describe, expect, it } from 'vitest';
+import { JsonViolations } from '../../src/json/json-violations.js';
+import { messageType, registry } from '../support/library-contract.js';
+
+const schema = messageType('Everything');
+const found = (json: JsonValue, path = ''): string[] =>
+  [...new JsonViolations(registry).find(schema, json, path)].map(({ field }) => field);
+
+describe('the wrong places of a JSON value', () => {
+  it.each<{ json: JsonValue; fields: string[]; why: string }>([
+    { json: { stringValue: 1 }, fields: ['string_value'], why: 'a scalar has another type' },
+    { json: { noField: 1, other: null }, fields: ['noField', 'other'], why: 'there are no such fields' },
+    { json: { hasOwnProperty: 1 }, fields: ['hasOwnProperty'], why: 'there is no such field' },
+    { json: { string_value: 'a', stringValue: 'a' }, fields: ['string_value'], why: 'both names came' },
+    {
+      json: { string_value: null, stringValue: null },
+      fields: ['string_value'],
+      why: 'both names came, if empty',
+    },
+    { json: { firstChoice: 'a', secondChoice: 1 }, fields: ['second_choice'], why: 'a oneof takes one' },
+    {
+      json: { genre: 'GENRE_NONE', genreList: ['GENRE_PROSE', true] },
+      fields: ['genre', 'genre_list[1]'],
+      why: 'an enum has other values',
+    },
+    {
+      json: { int32Value: 2147483648, uint32Value: -1, int64Value: 1.5 },
+      fields: ['int32_value', 'uint32_value', 'int64_value'],
+      why: 'integers are out of bounds',
+    },
+    { json: { bytesValue: '*' }, fields: ['bytes_value'], why: 'the text is not base64' },
+    { json: { stringList: 'a' }, fields: ['string_list'], why: 'a list is an array' },
+    {
+      json: { stringList: ['a', 1, null, []] },
+      fields: ['string_list[1]', 'string_list[2]', 'string_list[3]'],
+      why: 'items are wrong',
+    },
+    { json: { nested: [] }, fields: ['nested'], why: 'a message is an object' },
+    {
+      json: { nested: { nested: { boolValue: 'x', x: 1 } } },
+      fields: ['nested.nested.bool_value', 'nested.nested.x'],
+      why: 'they are further in',
+    },
+    {
+      json: { nestedList: [{}, { boolValue: 1 }, null, 7] },
+      fields: ['nested_list[1].bool_value', 'nested_list[2]', 'nested_list[3]'],
+      why: 'they are in items',
+    },
+    { json: { stringMap: [] }, fields: ['string_map'], why: 'a map is an object' },
+    {
+      json: { stringMap: { a: 'b', c: 1, d: null } },
+      fields: ['string_map[c]', 'string_map[d]'],
+      why: 'values are wrong',
+    },
+    { json: { genreMap: { a: 'x' } }, fields: ['genre_map[a]'], why: 'values are no enum values' },
+    {
+      json: { nestedMap: { 7: { genre: 'x' } } },
+      fields: ['nested_map[7].genre'],
+      why: 'they are in values',
+    },
+    { json: { nestedMap: { x: {} } }, fields: ['nested_map[x]'], why: 'a key has another type' },
+    {
+      json: { time: 'now', timeList: ['2026-01-02T03:04:05Z', '2026'] },
+      fields: ['time', 'time_list[1]'],
+      why: 'times are RFC 3339',
+    },
+    { json: { timeMap: { a: 1 } }, fields: ['time_map[a]'], why: 'times are text' },
+    {
+      json: { duration: '1', fieldMask: 'a_b', int64Wrapper: 'x' },
+      fields: ['duration', 'field_mask', 'int64_wrapper'],
+      why: 'well-known types have forms of their own',
+    },
+    {
+      json: { struct: [], listValue: {} },
+      fields: ['struct', 'list_value'],
+      why: 'JSON types are of another kind',
+    },
+    {
+      json: { any: { '@type': 'type.googleapis.com/nobody.Knows' } },
+      fields: ['any'],
+      why: 'the type is not known',
+    },
+    { json: [], fields: ['*'], why: 'the whole is no object' },
+    { json: null, fields: ['*'], why: 'the whole is null' },
+  ])('$json: $why', ({ json, fields }) => {
+    expect(() => fromJson(schema, json, { registry })).toThrow();
+    expect(found(json)).toEqual(fields);
+  });
+
+  it.each([
+    {},
+    { stringValue: null, stringList: null, stringMap: null, nested: null, time: null },
+    { firstChoice: null, secondChoice: 1 },
+    {
+      value: null,
+      struct: { a: null },
+      any: { '@type': 'type.googleapis.com/library.v1.Author', name: 'a' },
+    },
+  ])('are none in %j', (json) => {
+    expect(() => fromJson(schema, json, { registry })).not.toThrow();
+    expect(found(json)).toEqual([]);
+  });
+
+  it('are named from the given place on', () => {
+    expect(found({ nested: 1 }, 'book')).toEqual(['book.nested']);
+    expect(found(1, 'book')).toEqual(['book']);
+  });
+
+  it.each<{ json: JsonValue; description: string }>([
+    { json: { stringValue: 1 }, description: 'Got a number; a string is allowed.' },
+    {
+      json: { genre: true },
+      description: 'Got a boolean; one of GENRE_UNSPECIFIED, GENRE_POETRY, GENRE_PROSE is allowed.',
+    },
+    {
+      json: { int32Value: 'x' },
+      description: 'Got a string; a whole number from -2147483648 to 2147483647 is allowed.',
+    },
+    { json: { stringList: {} }, description: 'Got an object; an array is allowed.' },
+    { json: { stringMap: 'a' }, description: 'Got a string; an object is allowed.' },
+    { json: { nestedList: [null] }, description: 'Got null; an object is allowed.' },
+    { json: { time: [] }, description: 'Got an array; a time by RFC 3339 from year 1 to 9999 is allowed.' },
+    { json: { boolWrapper: 'true' }, description: 'Got a string; true or false is allowed.' },
+    {
+      json: { firstChoice: 'a', secondChoice: 1 },
+      description: 'Came beside "firstChoice"; only one of the two is allowed.',
+    },
+    { json: { x: 'a' }, description: 'Is not a field of this message.' },
+    {
+      json: { nestedMap: { x: {} } },
+      description: 'Has another key; a whole number from -2147483648 to 2147483647 is allowed.',
+    },
+    { json: { nestedMap: { 7: null } }, description: 'Got null; an object is allowed.' },
+    {
+      json: { timeByNumber: { x: '2026-01-02T03:04:05Z' } },
+      description: 'Has another key; a whole number from -2147483648 to 2147483647 is allowed.',
+    },
+  ])('say what came and what is allowed: $json', ({ json, description }) => {
+    expect([...new JsonViolations(registry).find(schema, json)]).toMatchObject([{ description }]);
+  });
+});

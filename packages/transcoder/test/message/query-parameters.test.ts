@@ -1,0 +1,188 @@
+import type { JsonValue } from '@bufbuild/protobuf';
+import { describe, expect, it } from 'vitest';
+import type { HttpRule } from '../../../../src/gen/google/api/http.js';
+import { bindingsOf } from '../../src/template/binding.js';
+import { queryParameters } from '../../src/message/query-parameters.js';
+import { firstOf, methodOf } from '../support/library-contract.js';
+
+function binding(path: string, body = ''): Parameters<typeof queryParameters>[0] {
+  const rule: HttpRule = {
+    selector: '',
+    pattern: { $case: 'post', value: path },
+    body,
+    responseBody: '',
+    additionalBindings: [],
+  };
+  return firstOf(bindingsOf(methodOf('Probe.Echo'), rule));
+}
+
+const read = (query: string, to = binding('/v1/echo')): [string, JsonValue][] =>
+  queryParameters(to, query).parameters.map(({ parents, field, value }) => [
+    [...parents, field].map(({ name }) => name).join('.'),
+    value,
+  ]);
+
+describe('a query', () => {
+  it.each([
+    { query: '', parameters: [], why: 'it may be empty' },
+    { query: '&&', parameters: [], why: 'nothing between ampersands is nothing' },
+    { query: 'string_value=a', parameters: [['string_value', 'a']], why: 'proto names are taken' },
+    { query: 'stringValue=a', parameters: [['string_value', 'a']], why: 'JSON names are taken' },
+    { query: 'Odd=a', parameters: [['odd_name', 'a']], why: 'the JSON name is the one of the contract' },
+    { query: 'string_value', parameters: [['string_value', '']], why: 'without = the text is empty' },
+    { query: 'string_value=a=b', parameters: [['string_value', 'a=b']], why: 'the first = separates' },
+    { query: 'string_value=a+b%2Bc', parameters: [['string_value', 'a b+c']], why: 'a plus is a blank' },
+    { query: 'string%5Fvalue=%F0%9F%93%9A', parameters: [['string_value', '📚']], why: 'escapes are UTF-8' },
+    {
+      query: 'nested.nested.bool_value=true',
+      parameters: [['nested.nested.bool_value', true]],
+      why: 'dots lead into messages',
+    },
+    {
+      query: 'thirdChoice.name=a',
+      parameters: [['third_choice.name', 'a']],
+      why: 'a message in a oneof is a message',
+    },
+    {
+      query: 'int32_list=1&int32List=2',
+      parameters: [
+        ['int32_list', '1'],
+        ['int32_list', '2'],
+      ],
+      why: 'a repeated field may come again',
+    },
+    { query: 'genre=GENRE_PROSE', parameters: [['genre', 'GENRE_PROSE']], why: 'enums have names' },
+    { query: 'genre=2', parameters: [['genre', 2]], why: 'enums have numbers' },
+    {
+      query: 'genre_list=1&genre_list=GENRE_PROSE',
+      parameters: [
+        ['genre_list', 1],
+        ['genre_list', 'GENRE_PROSE'],
+      ],
+      why: 'repeated enums are taken',
+    },
+    {
+      query: 'double_value=-1.5e3&float_value=NaN',
+      parameters: [
+        ['double_value', '-1.5e3'],
+        ['float_value', 'NaN'],
+      ],
+      why: 'floats may be no number',
+    },
+    {
+      query: 'int64_value=9007199254740993',
+      parameters: [['int64_value', '9007199254740993']],
+      why: 'no digit is lost',
+    },
+    { query: 'bytes_value=AQI%3D', parameters: [['bytes_value', 'AQI=']], why: 'bytes are base64' },
+    {
+      query: 'time=2026-01-02T03:04:05Z',
+      parameters: [['time', '2026-01-02T03:04:05Z']],
+      why: 'a time is text',
+    },
+    {
+      query: 'time_list=2026-01-02T03:04:05Z',
+      parameters: [['time_list', '2026-01-02T03:04:05Z']],
+      why: 'repeated times are taken',
+    },
+    {
+      query: 'duration=1.5s&field_mask=a,bC',
+      parameters: [
+        ['duration', '1.5s'],
+        ['field_mask', 'a,bC'],
+      ],
+      why: 'durations and masks are text',
+    },
+    {
+      query: 'string_wrapper=a&int64_wrapper=1&bool_wrapper=false',
+      parameters: [
+        ['string_wrapper', 'a'],
+        ['int64_wrapper', '1'],
+        ['bool_wrapper', false],
+      ],
+      why: 'wrappers are their value',
+    },
+    {
+      query: 'string_value=%00',
+      parameters: [['string_value', '\0']],
+      why: 'NUL is for the server to refuse',
+    },
+  ] satisfies { query: string; parameters: [string, JsonValue][]; why: string }[])(
+    '$query: $why',
+    ({ query, parameters }) => {
+      expect(read(query)).toEqual(parameters);
+      expect(queryParameters(binding('/v1/echo'), query).violations).toEqual([]);
+    },
+  );
+
+  it.each([
+    { query: 'nothing=1', field: 'nothing', why: 'there is no such field' },
+    { query: '=1', field: '', why: 'a parameter has a name' },
+    { query: 'access_token=secret', field: 'access_token', why: 'tokens do not come in the query' },
+    { query: 'STRING_VALUE=1', field: 'STRING_VALUE', why: 'names are case-sensitive' },
+    { query: 'nested.nothing=1', field: 'nested.nothing', why: 'there is no such field further in' },
+    { query: 'nested.=1', field: 'nested.', why: 'a name is missing' },
+    { query: 'string_value.x=1', field: 'string_value.x', why: 'a string has no fields' },
+    { query: 'nested=1', field: 'nested', why: 'a message has no text form' },
+    { query: 'nested_list=1', field: 'nested_list', why: 'repeated messages have no text form' },
+    {
+      query: 'nested_list.string_value=1',
+      field: 'nested_list.string_value',
+      why: 'nothing leads into repeated messages',
+    },
+    { query: 'string_map=1', field: 'string_map', why: 'a map has no text form' },
+    { query: 'string_map.a=1', field: 'string_map.a', why: 'nothing leads into maps' },
+    { query: 'struct=%7B%7D', field: 'struct', why: 'JSON is no text form' },
+    { query: 'time.seconds=1', field: 'time.seconds', why: 'a time is one text' },
+    { query: 'string_wrapper.value=1', field: 'string_wrapper.value', why: 'a wrapper is its value' },
+    { query: 'string_value=a&string_value=b', field: 'string_value', why: 'a field takes one value' },
+    { query: 'string_value=a&stringValue=a', field: 'stringValue', why: 'both names are the same field' },
+    { query: 'nested.genre=1&nested.genre=1', field: 'nested.genre', why: 'a nested field takes one value' },
+    { query: 'bool_value=TRUE', field: 'bool_value', why: 'booleans are true or false' },
+    { query: 'bool_value', field: 'bool_value', why: 'no text is no boolean' },
+    { query: 'bool_wrapper=1', field: 'bool_wrapper', why: 'wrapped booleans are true or false' },
+    { query: 'int32_value=0x10', field: 'int32_value', why: 'numbers are decimal' },
+    { query: 'int32_value=', field: 'int32_value', why: 'no text is no number' },
+    { query: 'int32_value=%201', field: 'int32_value', why: 'a blank is no digit' },
+    { query: 'uint64_value=NaN', field: 'uint64_value', why: 'integers are numbers' },
+    { query: 'double_value=Inf', field: 'double_value', why: 'ProtoJSON writes Infinity' },
+    { query: 'duration=1.5', field: 'duration', why: 'a duration has its unit' },
+    { query: 'duration=1s+', field: 'duration', why: 'a duration ends with its unit' },
+    { query: 'string_value=%zz', field: 'string_value', why: 'an escape is broken' },
+    { query: 'string_value=%ff', field: 'string_value', why: 'an escape is not UTF-8' },
+    { query: 'string_value=%ed%a0%80', field: 'string_value', why: 'a surrogate is not UTF-8' },
+    { query: 'string_value=\u00e9', field: 'string_value', why: 'bytes beyond ASCII must be escaped' },
+    { query: '%zz=1', field: '%zz', why: 'an escape in the name is broken' },
+    { query: `${'x'.repeat(100)}=1`, field: `${'x'.repeat(64)}…`, why: 'long names are cut' },
+  ])('$query is refused: $why', ({ query, field }) => {
+    expect(
+      queryParameters(binding('/v1/echo'), query).violations.map((violation) => violation.field),
+    ).toEqual([field]);
+  });
+
+  it.each([
+    { query: 'string_value=a', to: binding('/v1/echo', '*'), why: 'all fields come in the body' },
+    { query: 'nothing=a', to: binding('/v1/echo', '*'), why: 'all fields come in the body' },
+    { query: 'nested.genre=1', to: binding('/v1/echo', 'nested'), why: 'the field comes in the body' },
+    { query: 'stringValue=a', to: binding('/v1/{string_value}'), why: 'the field comes in the path' },
+    { query: 'nested.genre=1', to: binding('/v1/{nested.genre}'), why: 'the nested field comes in the path' },
+  ])('$query is refused, since $why', ({ query, to }) => {
+    expect(queryParameters(to, query)).toMatchObject({ parameters: [], violations: [{}] });
+  });
+
+  it('may fill the fields beside one that comes in the path', () => {
+    expect(read('nested.genre=1', binding('/v1/{nested.string_value}'))).toEqual([['nested.genre', 1]]);
+  });
+
+  it('reports every wrong parameter at once', () => {
+    const { parameters, violations } = queryParameters(
+      binding('/v1/echo'),
+      'a=1&string_value=x&bool_value=2',
+    );
+    expect(parameters).toHaveLength(1);
+    expect(violations).toEqual([
+      { field: 'a', description: 'Is not a parameter of this method.' },
+      { field: 'bool_value', description: 'Got other text; true or false is allowed.' },
+    ]);
+  });
+});

@@ -1,0 +1,275 @@
+import { toJson, type JsonValue } from '@bufbuild/protobuf';
+import { describe, expect, it } from 'vitest';
+import { bindingsOf, type Binding } from '../../src/template/binding.js';
+import { RequestMessages } from '../../src/message/request-message.js';
+import { firstOf, messageType, methodOf, registry } from '../support/library-contract.js';
+import { refusal, wrongFields } from '../support/refusal.js';
+
+const requests = new RequestMessages(registry);
+
+function binding(path: string, body = ''): Binding {
+  return firstOf(
+    bindingsOf(methodOf('Probe.Echo'), {
+      selector: '',
+      pattern: { $case: 'post', value: path },
+      body,
+      responseBody: '',
+      additionalBindings: [],
+    }),
+  );
+}
+
+interface Parts {
+  readonly template: string;
+  readonly body?: string;
+  readonly path: string;
+  readonly query?: string;
+  readonly json?: JsonValue;
+}
+
+const read = ({ template, body, path, query = '', json }: Parts): JsonValue =>
+  toJson(
+    messageType('Everything'),
+    requests.read(binding(template, body), { segments: path.split('/').slice(1), query, body: json }),
+    { registry },
+  );
+
+describe('a request message', () => {
+  it.each<Parts & { message: JsonValue; why: string }>([
+    {
+      template: '/{string_value}',
+      path: '/a%20b',
+      message: { stringValue: 'a b' },
+      why: 'a variable fills a field',
+    },
+    {
+      template: '/{int64_value}/{genre}/{bool_value}',
+      path: '/7/GENRE_PROSE/true',
+      message: { int64Value: '7', genre: 'GENRE_PROSE', boolValue: true },
+      why: 'a variable has the type of its field',
+    },
+    {
+      template: '/{string_value=a/*}',
+      path: '/a/b%2Fc',
+      message: { stringValue: 'a/b%2Fc' },
+      why: 'several segments keep an escaped slash',
+    },
+    {
+      template: '/{nested.nested.genre}',
+      path: '/2',
+      message: { nested: { nested: { genre: 'GENRE_PROSE' } } },
+      why: 'a variable leads into messages',
+    },
+    {
+      template: '/a',
+      path: '/a',
+      query: 'nested.genre=1&nested.time=2026-01-02T03:04:05Z',
+      message: { nested: { genre: 'GENRE_POETRY', time: '2026-01-02T03:04:05Z' } },
+      why: 'parameters share a message',
+    },
+    {
+      template: '/a',
+      path: '/a',
+      query: 'string_list=a&string_list=b',
+      message: { stringList: ['a', 'b'] },
+      why: 'repeated parameters make a list',
+    },
+    {
+      template: '/a',
+      body: '*',
+      path: '/a',
+      json: { genre: 1 },
+      message: { genre: 'GENRE_POETRY' },
+      why: 'the body may be the message',
+    },
+    {
+      template: '/a',
+      body: 'nested',
+      path: '/a',
+      json: { genre: 1 },
+      query: 'genre=2',
+      message: { genre: 'GENRE_PROSE', nested: { genre: 'GENRE_POETRY' } },
+      why: 'the body may be a field',
+    },
+    { template: '/a', body: 'nested', path: '/a', json: null, message: {}, why: 'null is no message' },
+    {
+      template: '/a',
+      body: 'string_list',
+      path: '/a',
+      json: ['a'],
+      message: { stringList: ['a'] },
+      why: 'the body may be a list',
+    },
+    {
+      template: '/a',
+      body: 'string_map',
+      path: '/a',
+      json: { b: 'c' },
+      message: { stringMap: { b: 'c' } },
+      why: 'the body may be a map',
+    },
+    {
+      template: '/a',
+      body: 'int64_value',
+      path: '/a',
+      json: 7,
+      message: { int64Value: '7' },
+      why: 'the body may be a scalar',
+    },
+    {
+      template: '/{nested.string_value}',
+      body: 'nested',
+      path: '/a',
+      json: { genre: 1 },
+      message: { nested: { stringValue: 'a', genre: 'GENRE_POETRY' } },
+      why: 'path and body share a message',
+    },
+    {
+      template: '/{nested.string_value}',
+      body: 'nested',
+      path: '/a',
+      json: { string_value: 'a' },
+      message: { nested: { stringValue: 'a' } },
+      why: 'the body may repeat the path',
+    },
+    {
+      template: '/{int32_value}',
+      body: '*',
+      path: '/7',
+      json: { int32Value: 7 },
+      message: { int32Value: 7 },
+      why: 'the body may repeat a number',
+    },
+    {
+      template: '/{string_value}',
+      body: '*',
+      path: '/a',
+      json: { stringValue: null },
+      message: { stringValue: 'a' },
+      why: 'null says nothing against the path',
+    },
+    {
+      template: '/{constructor.value_of}',
+      path: '/a',
+      query: 'constructor.toString=b&constructor.to_string=c',
+      message: { constructor: { valueOf: 'a', toString: ['b', 'c'] } },
+      why: 'any name may be a field',
+    },
+    {
+      template: '/{nested.string_value}',
+      body: '*',
+      path: '/a',
+      json: { nested: null },
+      message: { nested: { stringValue: 'a' } },
+      why: 'null says nothing against the path',
+    },
+  ])('from $template, $path, $query and $json: $why', ({ message, ...parts }) => {
+    expect(read(parts)).toEqual(message);
+  });
+
+  it.each<Parts & { fields: string[]; why: string }>([
+    { template: '/{string_value}', path: '/%zz', fields: ['string_value'], why: 'an escape is broken' },
+    { template: '/{int32_value}', path: '/x', fields: ['int32_value'], why: 'it is no number' },
+    { template: '/{int32_value}', path: '/2147483648', fields: ['int32_value'], why: 'it is out of bounds' },
+    { template: '/{genre}', path: '/GENRE_NONE', fields: ['genre'], why: 'it is no enum value' },
+    {
+      template: '/a',
+      path: '/a',
+      query: 'time=now',
+      fields: ['time'],
+      why: 'a parameter is out of its form',
+    },
+    {
+      template: '/a',
+      path: '/a',
+      query: 'first_choice=a&second_choice=1',
+      fields: ['second_choice'],
+      why: 'a oneof takes one',
+    },
+    {
+      template: '/{nested.string_value}',
+      body: 'nested',
+      path: '/a',
+      json: { stringValue: 'b' },
+      fields: ['nested.string_value'],
+      why: 'the body says otherwise',
+    },
+    {
+      template: '/{nested.string_value}',
+      body: 'nested',
+      path: '/a',
+      json: { stringValue: {} },
+      fields: ['nested.string_value'],
+      why: 'the body says otherwise',
+    },
+    {
+      template: '/{nested.string_value}',
+      body: 'nested',
+      path: '/a',
+      json: [],
+      fields: ['nested'],
+      why: 'the body is no object',
+    },
+    {
+      template: '/{nested.nested.genre}',
+      body: '*',
+      path: '/1',
+      json: { nested: 7 },
+      fields: ['nested'],
+      why: 'the body leads elsewhere',
+    },
+    {
+      template: '/{string_value}',
+      body: '*',
+      path: '/a',
+      json: [],
+      fields: ['*'],
+      why: 'the body is no object',
+    },
+    {
+      template: '/a',
+      body: 'nested',
+      path: '/a',
+      json: { x: 1 },
+      fields: ['nested.x'],
+      why: 'a field is unknown',
+    },
+    {
+      template: '/a',
+      body: 'string_list',
+      path: '/a',
+      json: ['a', 1],
+      fields: ['string_list[1]'],
+      why: 'an item is wrong',
+    },
+    {
+      template: '/{int32_value}',
+      body: 'nested',
+      path: '/x',
+      query: 'y=1&genre=z',
+      json: { genre: 'z' },
+      fields: ['int32_value', 'y', 'nested.genre', 'genre'],
+      why: 'all places are wrong',
+    },
+  ])('is refused from $template, $path, $query and $json: $why', ({ fields, ...parts }) => {
+    expect(wrongFields(() => read(parts))).toEqual(fields);
+  });
+
+  it('is refused where the body has both names of a field, even if they repeat the path', () => {
+    const json = { string_value: 'a', stringValue: 'a' };
+    expect(wrongFields(() => read({ template: '/{string_value}', body: '*', path: '/a', json }))).toEqual([
+      'string_value',
+    ]);
+  });
+
+  it('is refused with no more than 100 places', () => {
+    const json = { nested: Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`x${index}`, 1])) };
+    expect(wrongFields(() => read({ template: '/a', body: '*', path: '/a', json }))).toHaveLength(100);
+  });
+
+  it('is refused without a place where only the whole is wrong', () => {
+    const parts = { template: '/a', body: '*', path: '/a', json: { nestedMap: { '1': {}, '01': {} } } };
+    expect(refusal(() => read(parts)).reason).toBe('REQUEST_MALFORMED');
+    expect(wrongFields(() => read(parts))).toEqual([]);
+  });
+});

@@ -1,0 +1,208 @@
+import {
+  create,
+  fromBinary,
+  fromJson,
+  toBinary,
+  toJson,
+  type JsonObject,
+  type JsonValue,
+} from '@bufbuild/protobuf';
+import { anyPack, AnySchema, EmptySchema, StructSchema, type Any } from '@bufbuild/protobuf/wkt';
+import { Metadata, status } from '@grpc/grpc-js';
+import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../../../src/gen/healthcheck.js';
+import type { UnaryCall, UnaryReply, Upstream } from '../../src/upstream.js';
+import { messageType, registry, typeOf } from './library-contract.js';
+
+/** The credentials that may call everything. */
+export const MEMBER = 'Bearer member';
+/** The credentials that may create nothing. */
+export const VISITOR = 'Bearer visitor';
+
+/** The time at which everything is created. */
+export const CREATED_AT = '2026-01-02T03:04:05.000Z';
+
+/** A call that does not end by itself. */
+export interface HungCall {
+  /** Settled when the caller has gone. */
+  readonly gone: Promise<void>;
+}
+
+/** A server for library.v1: a guard that wants a token, and methods without state. */
+export class LibraryServer implements Upstream {
+  /** What the health service answers. */
+  health = HealthCheckResponse_ServingStatus.SERVING;
+  readonly #awaitHung: ((call: HungCall) => void)[] = [];
+
+  /** The next call to Hang. */
+  nextHang(): Promise<HungCall> {
+    return new Promise((resolve) => {
+      this.#awaitHung.push(resolve);
+    });
+  }
+
+  async unary(call: UnaryCall): Promise<UnaryReply> {
+    if (call.path === '/grpc.health.v1.Health/Check') {
+      return ok(HealthCheckResponse.encode({ status: this.health }).finish());
+    }
+    const refusal = guard(call);
+    if (refusal !== undefined) return refusal;
+    if (call.metadata.get('x-guard-only').length > 0) return ok(new Uint8Array());
+    if (call.path === '/library.v1.Probe/Hang') return this.#hang(call);
+    const method = methods[call.path];
+    return method === undefined
+      ? failed(status.UNIMPLEMENTED, 'No such method.', 'METHOD_UNKNOWN')
+      : method(call);
+  }
+
+  /** Ends with the deadline or with the caller. */
+  #hang({ deadline, cancellation }: UnaryCall): Promise<UnaryReply> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        resolve(failed(status.DEADLINE_EXCEEDED, 'The deadline passed.', 'DEADLINE_EXCEEDED'));
+      }, deadline - Date.now());
+      const gone = new Promise<void>((settle) => {
+        cancellation.onCancelled(() => {
+          clearTimeout(timer);
+          settle();
+          resolve(failed(status.CANCELLED, 'The caller cancelled the call.', 'CANCELLED'));
+        });
+      });
+      for (const settle of this.#awaitHung.splice(0)) settle({ gone });
+    });
+  }
+}
+
+type Method = (call: UnaryCall) => UnaryReply;
+
+const methods: Readonly<Record<string, Method>> = {
+  '/library.v1.Library/CreateShelf': answering(
+    ['CreateShelfRequest', 'Shelf'],
+    ({ shelf, validateOnly }: { shelf: JsonObject; validateOnly: boolean }) => ({
+      ...shelf,
+      ...(validateOnly ? {} : { id: 'poems & prose', createdAt: CREATED_AT }),
+    }),
+  ),
+  '/library.v1.Library/GetShelf': answering(
+    ['GetShelfRequest', 'Shelf'],
+    ({ shelfId }: { shelfId: string }) => ({
+      id: shelfId,
+      theme: 'all',
+      createdAt: CREATED_AT,
+    }),
+  ),
+  '/library.v1.Library/CreateBook': answering(
+    ['CreateBookRequest', 'Book'],
+    ({ parent, book, bookId }: { parent: string; book: JsonObject; bookId: string }) => ({
+      ...book,
+      name: bookId && `${parent}/books/${bookId}`,
+    }),
+  ),
+  '/library.v1.Library/GetBook': answering(['GetBookRequest', 'Book'], ({ name }: { name: string }) => ({
+    name,
+  })),
+  '/library.v1.Library/UpdateBook': answering(
+    ['UpdateBookRequest', 'Book'],
+    ({ book, updateMask }: { book: JsonObject; updateMask: string }) => ({
+      ...book,
+      authors: [{ name: updateMask }],
+    }),
+  ),
+  '/library.v1.Library/DeleteBook': () => ok(toBinary(EmptySchema, create(EmptySchema))),
+  '/library.v1.Library/ArchiveBook': answering(
+    ['ArchiveBookRequest', 'Book'],
+    ({ name, reason }: { name: string; reason: string }) => ({ name, title: reason }),
+  ),
+  '/library.v1.Library/CreateReview': answering(
+    ['CreateReviewRequest', 'Review'],
+    ({ review }: { review: JsonObject }) => review,
+  ),
+  '/library.v1.Library/CreateLoan': answering(
+    ['CreateLoanRequest', 'Loan'],
+    ({ loan }: { loan: JsonObject }) => loan,
+  ),
+  '/library.v1.Probe/Echo': ({ message }) => ok(message),
+  '/library.v1.Probe/Fail': ({ message }) => fail(read('FailRequest', message) as unknown as FailRequest),
+  '/library.v1.Probe/Metadata': ({ metadata }) =>
+    ok(toBinary(StructSchema, fromJson(StructSchema, metadataJson(metadata)))),
+  '/library.v1.Probe/Garble': ({ message }) => {
+    const { message: text } = read('GarbleRequest', message) as { message: string };
+    return ok(Buffer.from(text, 'base64'));
+  },
+};
+
+/** A method that answers JSON with JSON. */
+function answering(
+  [request, response]: [request: string, response: string],
+  answer: (request: never) => JsonValue,
+): Method {
+  return ({ message }) => {
+    const schema = messageType(response);
+    return ok(toBinary(schema, fromJson(schema, answer(read(request, message) as never))));
+  };
+}
+
+function read(type: string, message: Uint8Array): JsonValue {
+  const schema = messageType(type);
+  return toJson(schema, fromBinary(schema, message), { alwaysEmitImplicit: true, registry });
+}
+
+function metadataJson(metadata: Metadata): JsonObject {
+  const names = Object.keys(metadata.getMap()).filter((name) => name !== 'user-agent');
+  return Object.fromEntries(names.map((name) => [name, metadata.get(name).map(String)]));
+}
+
+function guard({ path, metadata }: UnaryCall): UnaryReply | undefined {
+  const [token] = metadata.get('authorization');
+  if (token === undefined) return failed(status.UNAUTHENTICATED, 'A token is needed.', 'TOKEN_MISSING');
+  if (token === MEMBER) return undefined;
+  if (token !== VISITOR) return failed(status.UNAUTHENTICATED, 'The token is wrong.', 'TOKEN_INVALID');
+  if (!path.includes('/Create')) return undefined;
+  const scope = { scope: 'books:write' };
+  return failed(status.PERMISSION_DENIED, 'The token does not allow it.', 'SCOPE_MISSING', scope);
+}
+
+interface FailRequest {
+  readonly code: status;
+  readonly message: string;
+  readonly reason: string;
+  readonly scope: string;
+  readonly details: string;
+}
+
+const DETAILS = 'grpc-status-details-bin';
+
+/** The failure that the request describes. */
+function fail({ code, message, reason, scope, details }: FailRequest): UnaryReply {
+  const reply = failed(code, message, reason, scope === '' ? {} : { scope });
+  const unknown = create(AnySchema, {
+    typeUrl: 'type.googleapis.com/nobody.Knows',
+    value: new Uint8Array([1]),
+  });
+  if (details === 'none') reply.trailers.remove(DETAILS);
+  if (details === 'broken') reply.trailers.set(DETAILS, Buffer.from([0xff]));
+  if (details === 'untyped') reply.trailers.set(DETAILS, statusBytes(code, message, create(AnySchema)));
+  if (details === 'unknown') reply.trailers.set(DETAILS, statusBytes(code, message, unknown));
+  return reply;
+}
+
+function ok(message: Uint8Array): UnaryReply {
+  return { code: status.OK, details: '', message, trailers: new Metadata() };
+}
+
+function failed(
+  code: status,
+  text: string,
+  reason: string,
+  metadata: Record<string, string> = {},
+): UnaryReply {
+  const schema = typeOf('google.rpc.ErrorInfo');
+  const info = anyPack(schema, fromJson(schema, { reason, domain: 'library.v1', metadata }));
+  const trailers = new Metadata();
+  trailers.set(DETAILS, statusBytes(code, text, info));
+  return { code, details: text, trailers };
+}
+
+function statusBytes(code: status, message: string, detail: Any): Buffer {
+  const schema = typeOf('google.rpc.Status');
+  return Buffer.from(toBinary(schema, create(schema, { code, message, details: [detail] })));
+}

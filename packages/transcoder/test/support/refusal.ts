@@ -1,0 +1,19 @@
+import { Failure } from '../../src/failures/failure.js';
+
+/** The failure that an action throws. */
+export function refusal(action: () => unknown): Failure {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+  throw new Error('Nothing was refused.');
+}
+
+/** The names of the wrong fields that an action is refused for. */
+export function wrongFields(action: () => unknown): string[] {
+  return refusal(action)
+    .violations()
+    .map(({ field }) => field);
+}

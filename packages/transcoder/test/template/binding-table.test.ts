@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest';
+import { bindingsOf, type Binding } from '../../src/template/binding.js';
+import { BindingTable } from '../../src/template/binding-table.js';
+import { methodOf } from '../support/library-contract.js';
+
+/** A binding of a method that answers `kind` at `path`. */
+function bound(kind: string, path: string, method = 'Probe.Echo'): Binding[] {
+  const pattern = { $case: 'custom' as const, value: { kind, path } };
+  return bindingsOf(methodOf(method), {
+    selector: '',
+    pattern,
+    body: '',
+    responseBody: '',
+    additionalBindings: [],
+  });
+}
+
+const table = new BindingTable(
+  [
+    bound('GET', '/v1/books'),
+    bound('POST', '/v1/books'),
+    bound('GET', '/v1/books/{string_value}'),
+    bound('DELETE', '/v1/books/{string_value}'),
+    bound('POST', '/v1/books/{string_value}:archive'),
+    bound('GET', '/v1/books/latest'),
+    bound('PUT', '/v1/{string_value}/latest'),
+    bound('GET', '/v1/files/{string_value=**}'),
+    bound('GET', '/v1/files/{string_value=**}:stat'),
+    bound('GET', '/v1/files/{string_value}/info'),
+    bound('*', '/v1/any'),
+    bound('POST', '/v1/any'),
+    bound('OPTIONS', '/v1/options'),
+    bound('HEAD', '/v1/head'),
+    bound('GET', '/v1/head'),
+    bound('GET', '/v1/r%20s'),
+  ].flat(),
+);
+
+describe('a look-up', () => {
+  it.each([
+    { verb: 'GET', path: '/v1/books', found: '/v1/books', why: 'literals match' },
+    { verb: 'HEAD', path: '/v1/books', found: '/v1/books', why: 'HEAD is answered as GET is' },
+    { verb: 'HEAD', path: '/v1/head', found: '/v1/head', why: 'HEAD may have a binding of its own' },
+    {
+      verb: 'OPTIONS',
+      path: '/v1/options',
+      found: '/v1/options',
+      why: 'OPTIONS may have a binding of its own',
+    },
+    { verb: 'BREW', path: '/v1/any', found: '/v1/any', why: '* is any HTTP method' },
+    { verb: 'GET', path: '/v1/books/7', found: '/v1/books/{string_value}', why: '* matches a segment' },
+    {
+      verb: 'GET',
+      path: '/v1/books/a%2Fb',
+      found: '/v1/books/{string_value}',
+      why: 'an escaped slash ends no segment',
+    },
+    { verb: 'GET', path: '/v1/books/latest', found: '/v1/books/latest', why: 'a literal goes before *' },
+    {
+      verb: 'DELETE',
+      path: '/v1/books/latest',
+      found: '/v1/books/{string_value}',
+      why: 'the HTTP method decides among those that match',
+    },
+    {
+      verb: 'PUT',
+      path: '/v1/books/latest',
+      found: '/v1/{string_value}/latest',
+      why: 'a literal that leads nowhere is left again',
+    },
+    {
+      verb: 'POST',
+      path: '/v1/books/7:archive',
+      found: '/v1/books/{string_value}:archive',
+      why: 'the custom verb goes first',
+    },
+    {
+      verb: 'GET',
+      path: '/v1/books/7:archive',
+      found: '/v1/books/{string_value}',
+      why: 'else a colon is part of the segment',
+    },
+    {
+      verb: 'GET',
+      path: '/v1/books/7:other',
+      found: '/v1/books/{string_value}',
+      why: 'an unknown verb is part of the segment',
+    },
+    {
+      verb: 'GET',
+      path: '/v1/books/:archive',
+      found: '/v1/books/{string_value}',
+      why: 'a verb alone is no segment',
+    },
+    {
+      verb: 'GET',
+      path: '/v1/files/a/b/c',
+      found: '/v1/files/{string_value=**}',
+      why: '** matches several segments',
+    },
+    { verb: 'GET', path: '/v1/files', found: '/v1/files/{string_value=**}', why: '** matches no segment' },
+    {
+      verb: 'GET',
+      path: '/v1/files/a/b:stat',
+      found: '/v1/files/{string_value=**}:stat',
+      why: '** leaves the custom verb',
+    },
+    {
+      verb: 'GET',
+      path: '/v1/files/a/info',
+      found: '/v1/files/{string_value}/info',
+      why: '* goes before **',
+    },
+    { verb: 'GET', path: '/v1/r%20s', found: '/v1/r%20s', why: 'a literal is compared as it is written' },
+  ])('of $verb $path finds $found: $why', ({ verb, path, found }) => {
+    const lookup = table.find(verb, path);
+    expect(lookup).toMatchObject({ outcome: 'found', binding: { template: { source: found } } });
+  });
+
+  it.each([
+    { verb: 'PATCH', path: '/v1/books', allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
+    { verb: 'OPTIONS', path: '/v1/books', allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
+    { verb: 'get', path: '/v1/books', allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
+    { verb: 'PATCH', path: '/v1/books/latest', allowed: ['GET', 'HEAD', 'DELETE', 'PUT', 'OPTIONS'] },
+    { verb: 'PATCH', path: '/v1/books/7:archive', allowed: ['POST', 'GET', 'HEAD', 'DELETE', 'OPTIONS'] },
+    {
+      verb: 'OPTIONS',
+      path: '/v1/any',
+      allowed: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
+    },
+    { verb: 'GET', path: '/v1/options', allowed: ['OPTIONS'] },
+  ])('of $verb $path names the HTTP methods that are allowed', ({ verb, path, allowed }) => {
+    expect(table.find(verb, path)).toEqual({ outcome: 'wrong verb', allowed });
+  });
+
+  it.each([
+    { path: '/', why: 'nothing is bound there' },
+    { path: '', why: 'it is no path' },
+    { path: '*', why: 'it is no path' },
+    { path: 'v1/books', why: 'it does not begin with a slash' },
+    { path: '/v1/Books', why: 'paths are case-sensitive' },
+    { path: '/v1/books/', why: 'a trailing slash counts' },
+    { path: '//v1/books', why: 'slashes are not merged' },
+    { path: '/v1//books', why: 'no segment is empty' },
+    { path: '/v1/books/7/', why: 'a trailing slash counts' },
+    { path: '/v1/x/../books', why: 'dot segments are not resolved' },
+    { path: '/v1/b%6Foks', why: 'literals are compared as they are written' },
+    { path: '/v1/files/', why: 'no segment of ** is empty' },
+    { path: '/v1/files/a//b', why: 'no segment of ** is empty' },
+    { path: '/v1/books/7:archive/x', why: 'a custom verb ends the path' },
+    { path: '/v1', why: 'a part of a template is not enough' },
+    { path: '/v1/books:archive', why: 'a custom verb belongs to its template' },
+  ])('of GET $path finds nothing: $why', ({ path }) => {
+    expect(table.find('GET', path)).toEqual({ outcome: 'unknown path' });
+  });
+});
+
+describe('a table of bindings', () => {
+  it.each([
+    ['/v1/books/{string_value}', '/v1/books/{name}'],
+    ['/v1/{string_value=books/*}', '/v1/books/{name}'],
+    ['/v1/{string_value=**}', '/v1/**'],
+    ['/v1/{string_value}:go', '/v1/*:go'],
+  ])('refuses %s beside %s, which answer to the same requests', (one, other) => {
+    const bindings = [...bound('GET', one), ...bound('GET', other, 'Library.GetBook')];
+    expect(() => new BindingTable(bindings)).toThrow(
+      /^library\.v1\.Library\.GetBook and library\.v1\.Probe\.Echo are bound to the same requests: GET .*\.$/,
+    );
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import { bindingsOf } from '../../src/template/binding.js';
+import type { HttpRule } from '../../../../src/gen/google/api/http.js';
+import { methodOf } from '../support/library-contract.js';
+
+const get = (value: string): HttpRule['pattern'] => ({ $case: 'get', value });
+const post = (value: string): HttpRule['pattern'] => ({ $case: 'post', value });
+
+function rule(pattern: HttpRule['pattern'], more: Partial<HttpRule> = {}): HttpRule {
+  return { selector: '', pattern, body: '', responseBody: '', additionalBindings: [], ...more };
+}
+
+describe('the bindings of a method', () => {
+  it.each([
+    { pattern: get('/a'), verb: 'GET' },
+    { pattern: post('/a'), verb: 'POST' },
+    { pattern: { $case: 'put', value: '/a' }, verb: 'PUT' },
+    { pattern: { $case: 'patch', value: '/a' }, verb: 'PATCH' },
+    { pattern: { $case: 'delete', value: '/a' }, verb: 'DELETE' },
+    { pattern: { $case: 'custom', value: { kind: 'LOCK', path: '/a' } }, verb: 'LOCK' },
+    { pattern: { $case: 'custom', value: { kind: '*', path: '/a' } }, verb: '*' },
+  ] satisfies { pattern: HttpRule['pattern']; verb: string }[])('answer to $verb', ({ pattern, verb }) => {
+    expect(bindingsOf(methodOf('Probe.Echo'), rule(pattern)).map((binding) => binding.verb)).toEqual([verb]);
+  });
+
+  it('are the rule itself and its additional bindings, in order', () => {
+    const bindings = bindingsOf(
+      methodOf('Probe.Echo'),
+      rule(get('/a'), { additionalBindings: [rule(post('/b'), { body: '*' }), rule(get('/c'))] }),
+    );
+    expect(bindings.map(({ callPath, template }) => [callPath, template.source])).toEqual([
+      ['/library.v1.Probe/Echo', '/a'],
+      ['/library.v1.Probe/Echo', '/b'],
+      ['/library.v1.Probe/Echo', '/c'],
+    ]);
+  });
+
+  it.each([
+    { why: 'no HTTP method is named', rule: rule(undefined) },
+    {
+      why: 'the custom HTTP method is empty',
+      rule: rule({ $case: 'custom', value: { kind: '', path: '/a' } }),
+    },
+    {
+      why: 'the custom HTTP method is no token',
+      rule: rule({ $case: 'custom', value: { kind: 'A B', path: '/a' } }),
+    },
+    { why: 'the template is broken', rule: rule(get('/a/')) },
+    { why: 'GET has no body', rule: rule(get('/a'), { body: '*' }) },
+    {
+      why: 'HEAD has no body',
+      rule: rule({ $case: 'custom', value: { kind: 'HEAD', path: '/a' } }, { body: '*' }),
+    },
+    { why: 'the body is an unknown field', rule: rule(post('/a'), { body: 'nothing' }) },
+    { why: 'the body is not at the top', rule: rule(post('/a'), { body: 'nested.nested' }) },
+    { why: 'the response body is an unknown field', rule: rule(get('/a'), { responseBody: 'nothing' }) },
+    { why: 'a variable is an unknown field', rule: rule(get('/{nothing}')) },
+    { why: 'a variable has a JSON name', rule: rule(get('/{stringValue}')) },
+    { why: 'a variable leads through an unknown field', rule: rule(get('/{nested.nothing}')) },
+    { why: 'a variable leads through a scalar', rule: rule(get('/{string_value.x}')) },
+    { why: 'a variable is a message', rule: rule(get('/{nested}')) },
+    { why: 'a variable is a well-known message', rule: rule(get('/{time}')) },
+    { why: 'a variable is repeated', rule: rule(get('/{string_list}')) },
+    { why: 'a variable is a map', rule: rule(get('/{string_map}')) },
+    { why: 'a variable leads through a repeated field', rule: rule(get('/{nested_list.string_value}')) },
+    { why: 'a field is in path and body', rule: rule(post('/{string_value}'), { body: 'string_value' }) },
+    {
+      why: 'additional bindings do not nest',
+      rule: rule(get('/a'), {
+        additionalBindings: [rule(get('/b'), { additionalBindings: [rule(get('/c'))] })],
+      }),
+    },
+    {
+      why: 'an additional binding is wrong',
+      rule: rule(get('/a'), { additionalBindings: [rule(get('b'))] }),
+    },
+  ])('are refused with the name of the method: $why', ({ rule: wrong }) => {
+    expect(() => bindingsOf(methodOf('Probe.Echo'), wrong)).toThrow(/^library\.v1\.Probe\.Echo: .*\.$/);
+  });
+
+  it.each(['Unsupported.Stream', 'Unsupported.Upload', 'Unsupported.TakeBody', 'Unsupported.GiveBody'])(
+    'are refused for %s, which has no JSON form over unary HTTP',
+    (name) => {
+      expect(() => bindingsOf(methodOf(name), rule(post('/a')))).toThrow(`library.v1.${name}: `);
+    },
+  );
+
+  it.each([
+    { why: 'as the body', rule: rule(post('/a'), { body: 'content' }) },
+    { why: 'as the response body', rule: rule(post('/a'), { responseBody: 'content' }) },
+  ])('are refused with google.api.HttpBody $why', ({ rule: wrong }) => {
+    expect(() => bindingsOf(methodOf('Unsupported.HoldBody'), wrong)).toThrow('google.api.HttpBody');
+  });
+});

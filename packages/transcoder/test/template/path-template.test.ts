@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { expandPathTemplate, parsePathTemplate, variableValue } from '../../src/template/path-template.js';
+import { firstOf } from '../support/library-contract.js';
+
+describe('a path template', () => {
+  it.each([
+    { source: '/v1/books', segments: ['v1', 'books'], verb: '' },
+    { source: '/v1/books:search', segments: ['v1', 'books'], verb: 'search' },
+    { source: '/v1/*/books/**', segments: ['v1', '*', 'books', '**'], verb: '' },
+    { source: '/a%2Fb/c+d', segments: ['a%2Fb', 'c+d'], verb: '' },
+    { source: '/**:all', segments: ['**'], verb: 'all' },
+  ])('reads literals, wildcards and the verb of $source', ({ source, segments, verb }) => {
+    expect(parsePathTemplate(source)).toEqual({ source, segments, verb, variables: [] });
+  });
+
+  it.each([
+    { source: '/{id}', fieldPath: ['id'], start: 0, end: 1, multiSegment: false },
+    { source: '/v1/{id=*}', fieldPath: ['id'], start: 1, end: 2, multiSegment: false },
+    { source: '/{a.b_c.d}:do', fieldPath: ['a', 'b_c', 'd'], start: 0, end: 1, multiSegment: false },
+    { source: '/{id=only}', fieldPath: ['id'], start: 0, end: 1, multiSegment: false },
+    { source: '/{name=shelves/*}', fieldPath: ['name'], start: 0, end: 2, multiSegment: true },
+    { source: '/v1/{path=**}', fieldPath: ['path'], start: 1, end: Infinity, multiSegment: true },
+    { source: '/{path=a/**}', fieldPath: ['path'], start: 0, end: Infinity, multiSegment: true },
+  ])('knows what the variable of $source spans', ({ source, ...variable }) => {
+    expect(parsePathTemplate(source).variables).toEqual([variable]);
+  });
+
+  it.each([
+    { source: '', reason: 'it is empty' },
+    { source: '/', reason: 'a segment is missing' },
+    { source: 'v1', reason: 'it does not begin with a slash' },
+    { source: '/v1/', reason: 'it ends with a slash' },
+    { source: '/v1//a', reason: 'a segment is empty' },
+    { source: '/v1/a b', reason: 'a blank must be escaped' },
+    { source: '/v1/a?b', reason: 'a query is no part of it' },
+    { source: '/v1/%zz', reason: 'the escape is broken' },
+    { source: '/v1/{id', reason: 'a brace is open' },
+    { source: '/v1/id}', reason: 'a brace was not opened' },
+    { source: '/v1/{}', reason: 'the variable has no name' },
+    { source: '/v1/{1d}', reason: 'the name is no identifier' },
+    { source: '/v1/{a.}', reason: 'a part of the name is missing' },
+    { source: '/v1/{a=}', reason: 'the pattern is empty' },
+    { source: '/v1/{a={b}}', reason: 'variables do not nest' },
+    { source: '/v1/x{a}', reason: 'a variable is a whole segment' },
+    { source: '/v1/{a}x', reason: 'a variable is a whole segment' },
+    { source: '/v1/a*', reason: 'a wildcard is a whole segment' },
+    { source: '/v1/a:', reason: 'the verb is missing' },
+    { source: '/v1/a:b:c', reason: 'there is one verb' },
+    { source: '/v1:a/b', reason: 'the verb comes last' },
+    { source: '/**/a', reason: '** comes last' },
+    { source: '/{a=**}/b', reason: '** comes last in a variable too' },
+    { source: '/{a}/{a}', reason: 'a variable comes once' },
+  ])('$source is refused: $reason', ({ source }) => {
+    expect(() => parsePathTemplate(source)).toThrow(`"${source}"`);
+  });
+});
+
+describe('the value of a path variable', () => {
+  it.each([
+    { segments: ['plain'], value: 'plain', why: 'nothing is escaped' },
+    { segments: ['a%2Fb%2fc'], value: 'a/b/c', why: 'one segment is decoded whole' },
+    { segments: ['%F0%9F%93%9A'], value: '📚', why: 'escapes are UTF-8' },
+    { segments: ['a+b'], value: 'a+b', why: 'a plus is a plus in a path' },
+    { segments: ['%00'], value: '\0', why: 'NUL is a character' },
+    { segments: ['a%zz'], value: undefined, why: 'an escape is broken' },
+    { segments: ['%'], value: undefined, why: 'an escape is cut' },
+    { segments: ['%C3%28'], value: undefined, why: 'escapes are not UTF-8' },
+    { segments: ['%ED%A0%80'], value: undefined, why: 'a surrogate is not UTF-8' },
+    { segments: ['a"b'], value: undefined, why: 'RFC 3986 has no such character in a path' },
+    { segments: ['é'], value: undefined, why: 'bytes beyond ASCII must be escaped' },
+    { segments: ['a#b'], value: undefined, why: 'a request has no fragment' },
+  ])('in one segment: $why', ({ segments, value }) => {
+    const variable = firstOf(parsePathTemplate('/{id}').variables);
+    expect(variableValue(variable, segments)).toBe(value);
+  });
+
+  it.each([
+    { path: 'v1/a/b%20c', value: 'a/b c', why: 'segments are joined and decoded' },
+    { path: 'v1/a%2Fb/c%2fd', value: 'a%2Fb/c%2fd', why: 'an escaped slash stays as it was sent' },
+    { path: 'v1', value: '', why: 'no segment is enough for **' },
+    { path: 'v1/%C3%2F%A9', value: undefined, why: 'a slash splits no character' },
+  ])('in several segments: $why', ({ path, value }) => {
+    const variable = firstOf(parsePathTemplate('/v1/{path=**}').variables);
+    expect(variableValue(variable, path.split('/'))).toBe(value);
+  });
+});
+
+describe('the path that a template makes', () => {
+  it.each([
+    { source: '/v1/shelves/{id}', values: ['a b/c'], path: '/v1/shelves/a%20b%2Fc' },
+    {
+      source: '/v1/{name=shelves/*/books/*}',
+      values: ['shelves/1/books/ä'],
+      path: '/v1/shelves/1/books/%C3%A4',
+    },
+    { source: '/v1/{a}/x/{b}:read', values: ['1', '2'], path: '/v1/1/x/2:read' },
+  ])('of $source is $path', ({ source, values, path }) => {
+    expect(expandPathTemplate(parsePathTemplate(source), values)).toBe(path);
+  });
+});

@@ -1,0 +1,765 @@
+import { request as httpCall } from 'node:http';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { status } from '@grpc/grpc-js';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { HealthCheckResponse_ServingStatus } from '../../../src/gen/healthcheck.js';
+import { rawExchange, startGateway, type RunningGateway, WAYS } from './support/library-gateway.js';
+import {
+  errorOf,
+  fieldsOf,
+  httpRequest,
+  reasonOf,
+  type HttpRequest,
+  type HttpResponse,
+} from '../../../test/support/http-request.js';
+import { CREATED_AT, MEMBER, VISITOR } from './support/library-server.js';
+
+const JSON_TYPE = 'application/json';
+
+describe.each(WAYS)('a gateway to a server %s', (way) => {
+  let gateway: RunningGateway;
+  beforeAll(async () => {
+    gateway = await startGateway(way);
+  });
+  afterAll(() => gateway.close());
+
+  const send = (request: HttpRequest): Promise<HttpResponse> => httpRequest(gateway.origin, request);
+  /** A request of a member, with JSON where there is a body. */
+  const call = (method: string, path: string, body?: unknown, headers = {}): Promise<HttpResponse> =>
+    send({
+      method,
+      path,
+      headers: {
+        authorization: MEMBER,
+        ...(body === undefined ? {} : { 'content-type': JSON_TYPE }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+
+  describe('a success', () => {
+    it('of a create is 201 with the resource and its place', async () => {
+      const response = await call('POST', '/v1/shelves', { theme: 'x' });
+      expect(response.status).toBe(201);
+      expect(response.headers.location).toBe('/v1/shelves/poems%20%26%20prose');
+      expect(response.headers['cache-control']).toBe('no-store');
+      expect(response.headers['content-type']).toBe(JSON_TYPE);
+      expect(response.headers.etag).toBeUndefined();
+      expect(response.text).toBe(`{"id":"poems & prose","theme":"x","createdAt":"${CREATED_AT}"}`);
+    });
+
+    it('of a create has the very bytes that its place answers', async () => {
+      const created = await call('POST', '/v1/shelves', { theme: 'all' });
+      expect((await call('GET', created.headers.location ?? '')).text).toBe(created.text);
+    });
+
+    it('of a create by resource name has the name as its place', async () => {
+      const response = await call('POST', '/v1/shelves/1/books?bookId=%C3%A4', { title: 'T' });
+      expect(response).toMatchObject({ status: 201, headers: { location: '/v1/shelves/1/books/%C3%A4' } });
+    });
+
+    it.each([
+      { path: '/v1/shelves/1/books', body: {}, why: 'the resource has no identifier' },
+      { path: '/v1/reviews', body: { text: 'x' }, why: 'nothing gets the resource' },
+      { path: '/v1/loans', body: { holder: 'x' }, why: 'the resource does not make up its path' },
+    ])('of a create names no place where $why', async ({ path, body }) => {
+      const response = await call('POST', path, body);
+      expect(response.status).toBe(201);
+      expect(response.headers.location).toBeUndefined();
+    });
+
+    it('of a dry run is 200 without place, id and time', async () => {
+      const response = await call('POST', '/v1/shelves?validateOnly=true', { theme: 'x' });
+      expect(response.status).toBe(200);
+      expect(response.headers.location).toBeUndefined();
+      expect(response.text).toBe('{"theme":"x"}');
+    });
+
+    it('of a create by PUT is 200', async () => {
+      expect(await call('PUT', '/v1/loans/x', {})).toMatchObject({ status: 200, text: '{"holder":"x"}' });
+    });
+
+    it('of a GET may be kept for good where nothing of it ever changes', async () => {
+      const { status: code, headers, text } = await call('GET', '/v1/shelves/a%2Fb');
+      expect(code).toBe(200);
+      expect(JSON.parse(text)).toMatchObject({ id: 'a/b' });
+      expect(headers).toMatchObject({
+        'cache-control': 'private, max-age=31536000, immutable',
+        vary: 'Authorization',
+        etag: expect.stringMatching(/^"[\w-]{27}"$/) as string,
+      });
+    });
+
+    it('of a GET that may be kept for good is the same each time it is asked for', async () => {
+      const first = await call('GET', '/v1/shelves/again');
+      const second = await call('GET', '/v1/shelves/again');
+      const other = await call('GET', '/v1/shelves/other');
+      expect(second.text).toBe(first.text);
+      expect(second.headers.etag).toBe(first.headers.etag);
+      expect(other.text).not.toBe(first.text);
+      expect(other.headers.etag).not.toBe(first.headers.etag);
+    });
+
+    it('of any other GET may be kept and must be revalidated', async () => {
+      const { headers } = await call('GET', '/v1/shelves/1/books/2');
+      expect(headers).toMatchObject({ 'cache-control': 'private, no-cache', vary: 'Authorization' });
+      expect(headers.etag).toBeDefined();
+    });
+
+    it('is 304 without a body where the caller has it', async () => {
+      const { headers } = await call('GET', '/v1/shelves/1');
+      const again = await call('GET', '/v1/shelves/1', undefined, {
+        'if-none-match': `"x", W/${headers.etag ?? ''}`,
+      });
+      expect(again).toMatchObject({
+        status: 304,
+        text: '',
+        headers: { etag: headers.etag, vary: 'Authorization' },
+      });
+      expect(again.headers['content-length']).toBeUndefined();
+    });
+
+    it('of HEAD has the headers of GET and no body', async () => {
+      const get = await call('GET', '/v1/shelves/1');
+      const head = await call('HEAD', '/v1/shelves/1');
+      expect(head).toMatchObject({ status: 200, text: '' });
+      const names = ['etag', 'content-length', 'content-type', 'cache-control', 'vary'];
+      expect(names.map((name) => head.headers[name])).toEqual(names.map((name) => get.headers[name]));
+    });
+
+    it.each([
+      {
+        method: 'PATCH',
+        path: '/v1/shelves/1/books/2?update_mask=title',
+        body: { title: 'T' },
+        answer: { name: 'shelves/1/books/2', title: 'T', authors: [{ name: 'title' }] },
+      },
+      { method: 'DELETE', path: '/v1/shelves/1/books/2', body: undefined, answer: {} },
+      {
+        method: 'POST',
+        path: '/v1/shelves/1/books/2:archive',
+        body: { reason: 'old' },
+        answer: { name: 'shelves/1/books/2', title: 'old', authors: [] },
+      },
+      { method: 'PUT', path: '/v1/echo/items', body: ['a', 'b'], answer: ['a', 'b'] },
+      { method: 'PUT', path: '/v1/echo/map', body: { a: 'b' }, answer: { a: 'b' } },
+      { method: 'PUT', path: '/v1/echo/text/7', body: '"a"', answer: 'a' },
+      { method: 'PUT', path: '/v1/echo/nested', body: 'null', answer: null },
+      { method: 'LOCK', path: '/v1/locks/a', body: undefined, answer: { stringValue: 'a' } },
+      { method: 'REPORT', path: '/v1/any/a', body: undefined, answer: { stringValue: 'a' } },
+      { method: 'OPTIONS', path: '/v1/options', body: undefined, answer: { stringValue: '' } },
+      { method: 'GET', path: '/v1/files/a/b%2Fc', body: undefined, answer: { stringValue: 'a/b%2Fc' } },
+      {
+        method: 'GET',
+        path: '/v1/echo/path/a/7/true/GENRE_PROSE',
+        body: undefined,
+        answer: { stringValue: 'a', int32Value: 7, boolValue: true, genre: 'GENRE_PROSE' },
+      },
+      {
+        method: 'GET',
+        path: '/v1/echo/deep/a?int32List=1&int32List=2',
+        body: undefined,
+        answer: { nested: { nested: { stringValue: 'a' } }, int32List: [1, 2] },
+      },
+      {
+        method: 'POST',
+        path: '/v1/echo/deep/a',
+        body: { nested: { genre: 2 } },
+        answer: { nested: { genre: 'GENRE_PROSE', nested: { stringValue: 'a' } } },
+      },
+    ])('of $method $path is 200', async ({ method, path, body, answer }) => {
+      const response = await call(method, path, body);
+      expect(response.status).toBe(200);
+      expect({ answer: JSON.parse(response.text) as unknown }).toMatchObject({ answer });
+    });
+
+    it.each([
+      { encoding: 'gzip', body: gzipSync('{"theme":"x"}') },
+      { encoding: 'deflate', body: deflateSync('{"theme":"x"}') },
+      { encoding: 'br', body: brotliCompressSync('{"theme":"x"}') },
+      { encoding: 'identity', body: Buffer.from('{"theme":"x"}') },
+    ])('is possible with a body in $encoding', async ({ encoding, body }) => {
+      const headers = { authorization: MEMBER, 'content-type': JSON_TYPE, 'content-encoding': encoding };
+      expect((await send({ method: 'POST', path: '/v1/shelves', headers, body })).status).toBe(201);
+    });
+
+    it.each([
+      'application/json',
+      'APPLICATION/JSON',
+      'application/json; charset=utf-8',
+      'application/json;charset="UTF-8"',
+    ])('is possible with the content type %s', async (type) => {
+      expect((await call('POST', '/v1/shelves', {}, { 'content-type': type })).status).toBe(201);
+    });
+
+    it('is possible with a body that comes in chunks, and one of the largest size', async () => {
+      const theme = 'x'.repeat(65_536 - '{"theme":""}'.length);
+      const headers = { 'transfer-encoding': 'chunked' };
+      expect((await call('POST', '/v1/shelves', { theme }, headers)).status).toBe(201);
+    });
+
+    it('is possible with an absolute request target', async () => {
+      expect((await call('GET', 'http://library.example/v1/shelves/1')).status).toBe(200);
+    });
+  });
+
+  describe('a path', () => {
+    it.each([
+      '/',
+      '/v1',
+      '/V1/shelves',
+      '/v1/shelves/',
+      '//v1/shelves',
+      '/v1//shelves',
+      '/v1/../v1/shelves',
+      '/v1/%73helves',
+      '*',
+      'http://',
+      'http://[',
+      '/healthz/',
+      '/Healthz',
+    ])('%s is unknown, with a token or without', async (path) => {
+      for (const headers of [{}, { authorization: MEMBER }]) {
+        const response = await send({ path, headers });
+        expect(response.status).toBe(404);
+        expect(response.headers['cache-control']).toBe('no-store');
+        expect(errorOf(response)).toMatchObject({ code: 404, status: 'NOT_FOUND' });
+        expect(reasonOf(response)).toBe('PATH_UNKNOWN');
+      }
+    });
+
+    it.each([
+      { method: 'PUT', path: '/v1/shelves', allow: 'POST, OPTIONS' },
+      { method: 'POST', path: '/v1/shelves/1', allow: 'GET, HEAD, OPTIONS' },
+      { method: 'PUT', path: '/v1/shelves/1/books/2', allow: 'GET, HEAD, PATCH, DELETE, OPTIONS' },
+      { method: 'POST', path: '/healthz', allow: 'GET, HEAD, OPTIONS' },
+    ])('$path refuses $method and says what it allows', async ({ method, path, allow }) => {
+      const response = await send({ method, path });
+      expect(response).toMatchObject({ status: 405, headers: { allow } });
+      expect(errorOf(response)).toMatchObject({ code: 405, status: 'UNIMPLEMENTED' });
+      expect(reasonOf(response)).toBe('METHOD_NOT_ALLOWED');
+      expect(await send({ method: 'OPTIONS', path })).toMatchObject({
+        status: 204,
+        headers: { allow },
+        text: '',
+      });
+    });
+
+    it('answers to no other HTTP method by a header or a parameter', async () => {
+      const headers = { authorization: MEMBER, 'x-http-method-override': 'DELETE' };
+      expect((await send({ method: 'PUT', path: '/v1/shelves/1/books/2', headers })).status).toBe(405);
+    });
+  });
+
+  describe('a request that does not fit', () => {
+    const wrong: {
+      why: string;
+      method: string;
+      path: string;
+      headers?: Record<string, string>;
+      body?: string | Uint8Array;
+      http: number;
+      reason: string;
+      fields: string[];
+      /** The codings that `Accept-Encoding` names. */
+      accepted?: string;
+    }[] = [
+      {
+        why: 'a parameter is unknown',
+        method: 'GET',
+        path: '/v1/shelves/1?a=1',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: ['a'],
+      },
+      {
+        why: 'the token is in the query',
+        method: 'GET',
+        path: '/v1/shelves/1?access_token=x',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: ['access_token'],
+      },
+      {
+        why: 'an escape is broken',
+        method: 'GET',
+        path: '/v1/shelves/%zz',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: ['shelf_id'],
+      },
+      {
+        why: 'the timeout is none',
+        method: 'GET',
+        path: '/v1/shelves/1',
+        headers: { 'request-timeout': 'x' },
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: ['request-timeout'],
+      },
+      {
+        why: 'the key is no ASCII',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'idempotency-key': '\u00ff' },
+        body: '{}',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: ['idempotency-key'],
+      },
+      {
+        why: 'a body is too many',
+        method: 'DELETE',
+        path: '/v1/shelves/1/books/2',
+        body: '{}',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: [],
+      },
+      {
+        why: 'the body is missing',
+        method: 'POST',
+        path: '/v1/shelves',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: [],
+      },
+      {
+        why: 'the body is empty',
+        method: 'POST',
+        path: '/v1/shelves',
+        body: '',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: [],
+      },
+      {
+        why: 'the body is no JSON',
+        method: 'POST',
+        path: '/v1/shelves',
+        body: '{',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: [],
+      },
+      {
+        why: 'a key is repeated',
+        method: 'POST',
+        path: '/v1/shelves',
+        body: '{"createdAt":null,"createdAt":null}',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: ['shelf.created_at'],
+      },
+      {
+        why: 'a field is wrong',
+        method: 'POST',
+        path: '/v1/shelves',
+        body: '{"theme":1}',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: ['shelf.theme'],
+      },
+      {
+        why: 'the body is not gzip',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-encoding': 'gzip' },
+        body: '{}',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: ['content-encoding'],
+      },
+      {
+        why: 'the body is cut gzip',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-encoding': 'gzip' },
+        body: gzipSync('{}').subarray(0, 12),
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: ['content-encoding'],
+      },
+      {
+        why: 'the body is too large',
+        method: 'POST',
+        path: '/v1/shelves',
+        body: ' '.repeat(65_537),
+        http: 413,
+        reason: 'REQUEST_TOO_LARGE',
+        fields: [],
+      },
+      {
+        why: 'the body is too large in chunks',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'transfer-encoding': 'chunked' },
+        body: ' '.repeat(65_537),
+        http: 413,
+        reason: 'REQUEST_TOO_LARGE',
+        fields: [],
+      },
+      {
+        why: 'the body inflates too far',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-encoding': 'gzip' },
+        body: gzipSync(' '.repeat(10_000_000)),
+        http: 413,
+        reason: 'REQUEST_TOO_LARGE',
+        fields: [],
+      },
+      {
+        why: 'the encoding is unknown',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-encoding': 'rot13' },
+        body: '{}',
+        http: 415,
+        reason: 'CONTENT_TYPE_UNSUPPORTED',
+        fields: [],
+        accepted: 'gzip, deflate, br',
+      },
+      {
+        why: 'the type is another',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-type': 'text/json' },
+        body: '{}',
+        http: 415,
+        reason: 'CONTENT_TYPE_UNSUPPORTED',
+        fields: [],
+      },
+      {
+        why: 'the type is missing',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-type': '' },
+        body: '{}',
+        http: 415,
+        reason: 'CONTENT_TYPE_UNSUPPORTED',
+        fields: [],
+      },
+      {
+        why: 'a form came',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: 'theme=x',
+        http: 415,
+        reason: 'CONTENT_TYPE_UNSUPPORTED',
+        fields: [],
+      },
+      {
+        why: 'the charset is another',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-type': 'application/json; charset=utf-16' },
+        body: '{}',
+        http: 415,
+        reason: 'CONTENT_TYPE_UNSUPPORTED',
+        fields: [],
+      },
+      {
+        why: 'the type has another parameter',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-type': 'application/json; v=1' },
+        body: '{}',
+        http: 415,
+        reason: 'CONTENT_TYPE_UNSUPPORTED',
+        fields: [],
+      },
+    ];
+    const sendWrong = (
+      { method, path, headers, body }: (typeof wrong)[number],
+      authorization: object,
+    ): Promise<HttpResponse> =>
+      send({
+        method,
+        path,
+        headers: { 'content-type': JSON_TYPE, ...headers, ...authorization },
+        ...(body === undefined ? {} : { body }),
+      });
+
+    it.each(wrong)('is $http $reason where $why', async (request) => {
+      const response = await sendWrong(request, { authorization: MEMBER });
+      expect(response.status).toBe(request.http);
+      expect(response.headers['cache-control']).toBe('no-store');
+      expect(response.headers['accept-post']).toBe(request.http === 415 ? JSON_TYPE : undefined);
+      expect(response.headers['accept-encoding']).toBe(request.accepted);
+      expect(errorOf(response)).toMatchObject({
+        code: request.http,
+        details: expect.arrayContaining([
+          {
+            '@type': 'type.googleapis.com/google.rpc.RequestInfo',
+            requestId: response.headers['x-request-id'],
+          },
+        ]) as unknown,
+      });
+      expect(reasonOf(response)).toBe(request.reason);
+      expect(fieldsOf(response)).toEqual(request.fields);
+      expect(errorOf(response).message).toContain([...new Set(request.fields)].join(', '));
+    });
+
+    it('names no field that has no name', async () => {
+      const response = await send({ path: '/v1/shelves/1?=1', headers: { authorization: MEMBER } });
+      expect(fieldsOf(response)).toEqual(['']);
+      expect(errorOf(response).message).toBe('The request does not fit the method.');
+    });
+
+    it.each(wrong)('tells a stranger nothing where $why', async (request) => {
+      const response = await sendWrong(request, {});
+      expect(response).toMatchObject({
+        status: 401,
+        headers: { 'www-authenticate': 'Bearer realm="library"' },
+      });
+      expect(reasonOf(response)).toBe('TOKEN_MISSING');
+    });
+
+    it('tells nothing to who may not call', async () => {
+      const headers = { authorization: VISITOR, 'content-type': JSON_TYPE };
+      const response = await send({ method: 'POST', path: '/v1/shelves', headers, body: '{"x":1}' });
+      expect(response).toMatchObject({
+        status: 403,
+        headers: {
+          'www-authenticate': 'Bearer realm="library", error="insufficient_scope", scope="books:write"',
+        },
+      });
+      expect(reasonOf(response)).toBe('SCOPE_MISSING');
+    });
+  });
+
+  describe('a token', () => {
+    it.each([
+      { headers: {}, challenge: 'Bearer realm="library"', reason: 'TOKEN_MISSING' },
+      {
+        headers: { authorization: 'Bearer x' },
+        challenge: 'Bearer realm="library", error="invalid_token"',
+        reason: 'TOKEN_INVALID',
+      },
+      {
+        headers: { authorization: `${MEMBER}\u00ff` },
+        challenge: 'Bearer realm="library", error="invalid_token"',
+        reason: 'TOKEN_INVALID',
+      },
+    ])('is wanted: $reason', async ({ headers, challenge, reason }) => {
+      const response = await send({ path: '/v1/shelves/1', headers });
+      expect(response).toMatchObject({ status: 401, headers: { 'www-authenticate': challenge } });
+      expect(reasonOf(response)).toBe(reason);
+    });
+
+    it('is not taken from one of two headers', async () => {
+      const text = await rawExchange(
+        gateway.origin,
+        `GET /v1/shelves/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${MEMBER}\r\nAuthorization: ${MEMBER}\r\n\r\n`,
+      );
+      expect(text).toMatch(/^HTTP\/1\.1 401 /);
+    });
+  });
+
+  describe('the metadata of a call', () => {
+    it('is made of the headers that are meant for the server, and of no other', async () => {
+      const headers = {
+        'x-request-id': 'mine',
+        traceparent: '00-1-2-01',
+        tracestate: 'a=b',
+        'idempotency-key': 'k',
+        'x-guard-only': '1',
+        'x-secret': 's',
+        cookie: 'c=d',
+      };
+      const { text } = await call('GET', '/v1/metadata', undefined, headers);
+      expect(JSON.parse(text)).toEqual({
+        authorization: [MEMBER],
+        'x-request-id': ['mine'],
+        traceparent: ['00-1-2-01'],
+        tracestate: ['a=b'],
+        'idempotency-key': ['k'],
+      });
+    });
+
+    it.each(['a b', '\u00e9', 'x'.repeat(129)])('has a request id of its own instead of %j', async (id) => {
+      const { headers } = await call('GET', '/v1/metadata', undefined, { 'x-request-id': id });
+      expect(headers['x-request-id']).toMatch(/^made-\d+$/);
+    });
+  });
+
+  describe('a failure of the server', () => {
+    const codes = Object.values(status).filter(
+      (code) => typeof code === 'number' && code !== status.OK,
+    ) as status[];
+
+    it.each(codes.map((code) => ({ code, name: status[code] })))(
+      'that is $name is shown with its details',
+      async ({ code, name }) => {
+        const message = 'no 100% "luck"\n📚';
+        const response = await call('POST', '/v1/fail', { code, message, reason: 'BAD_LUCK' });
+        expect(errorOf(response)).toEqual({
+          code: response.status,
+          status: name,
+          message,
+          details: [
+            { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'BAD_LUCK', domain: 'library.v1' },
+          ],
+        });
+        expect(response.headers['cache-control']).toBe('no-store');
+      },
+    );
+
+    it.each([
+      { code: status.UNAVAILABLE, http: 503, retry: '1', reason: 'X' },
+      { code: status.RESOURCE_EXHAUSTED, http: 429, retry: '1', reason: 'X' },
+      { code: status.RESOURCE_EXHAUSTED, http: 413, retry: undefined, reason: 'REQUEST_TOO_LARGE' },
+      { code: status.UNIMPLEMENTED, http: 501, retry: undefined, reason: 'X' },
+      { code: status.CANCELLED, http: 499, retry: undefined, reason: 'X' },
+    ])('with code $code and reason $reason is $http', async ({ code, http, retry, reason }) => {
+      const response = await call('POST', '/v1/fail', { code, reason });
+      expect(response.status).toBe(http);
+      expect(response.headers['retry-after']).toBe(retry);
+    });
+
+    it('never puts its text into a header', async () => {
+      const body = { code: status.PERMISSION_DENIED, message: 'x"\r\nA: b', scope: 'x"\r\nA: b' };
+      const response = await call('POST', '/v1/fail', body);
+      expect(response.status).toBe(403);
+      expect(response.headers['www-authenticate']).toBeUndefined();
+    });
+
+    it.each([
+      {
+        details: 'none',
+        code: status.UNAVAILABLE,
+        http: 503,
+        level: 'warn',
+        name: 'UNAVAILABLE',
+        reason: 'UPSTREAM_UNAVAILABLE',
+      },
+      {
+        details: 'none',
+        code: status.DEADLINE_EXCEEDED,
+        http: 504,
+        level: 'debug',
+        name: 'DEADLINE_EXCEEDED',
+        reason: 'DEADLINE_EXCEEDED',
+      },
+      {
+        details: 'none',
+        code: status.CANCELLED,
+        http: 499,
+        level: 'debug',
+        name: 'CANCELLED',
+        reason: 'CANCELLED',
+      },
+      {
+        details: 'none',
+        code: status.RESOURCE_EXHAUSTED,
+        http: 429,
+        level: 'warn',
+        name: 'RESOURCE_EXHAUSTED',
+        reason: 'OVERLOADED',
+      },
+      {
+        details: 'none',
+        code: status.NOT_FOUND,
+        http: 500,
+        level: 'error',
+        name: 'INTERNAL',
+        reason: 'INTERNAL',
+      },
+      {
+        details: 'broken',
+        code: status.ABORTED,
+        http: 500,
+        level: 'error',
+        name: 'INTERNAL',
+        reason: 'INTERNAL',
+      },
+    ])(
+      'with $details details and code $code is said in words of the gateway',
+      async ({ details, code, http, level, name, reason }) => {
+        const response = await call('POST', '/v1/fail', { code, message: 'secret host', details });
+        expect(response.status).toBe(http);
+        expect(errorOf(response).status).toBe(name);
+        expect(reasonOf(response)).toBe(reason);
+        expect(response.text).not.toContain('secret');
+        expect(gateway.log.filter(({ message }) => message === 'request failed').at(-1)).toMatchObject({
+          level,
+          fields: {
+            requestId: response.headers['x-request-id'],
+            err: { message: expect.stringContaining('secret host') as string },
+          },
+        });
+      },
+    );
+
+    it.each([
+      { details: 'unknown', why: 'of a type that the contract does not hold' },
+      { details: 'untyped', why: 'without a type' },
+    ])('is shown without details $why', async ({ details }) => {
+      const response = await call('POST', '/v1/fail', { code: status.ABORTED, message: 'm', details });
+      expect(errorOf(response)).toEqual({ code: 409, status: 'ABORTED', message: 'm', details: [] });
+    });
+
+    it.each([
+      { why: 'the answer does not decode', message: Buffer.from([0x0a, 0xff]) },
+      { why: 'the answer has no JSON form', message: Buffer.from('ea010b08ffffffffffffffff7f', 'hex') },
+    ])('is INTERNAL where $why', async ({ message }) => {
+      const response = await call(
+        'GET',
+        `/v1/garble?message=${encodeURIComponent(message.toString('base64'))}`,
+      );
+      expect(response.status).toBe(500);
+      expect(errorOf(response).message).toBe('An internal error occurred.');
+      expect(reasonOf(response)).toBe('INTERNAL');
+      expect(gateway.log.filter(({ level }) => level === 'error').at(-1)?.fields['requestId']).toBe(
+        response.headers['x-request-id'],
+      );
+    });
+  });
+
+  describe('a call', () => {
+    it('ends when the caller said it would', async () => {
+      const response = await call('GET', '/v1/hang', undefined, { 'request-timeout': '0.05' });
+      expect(response.status).toBe(504);
+      expect(reasonOf(response)).toBe('DEADLINE_EXCEEDED');
+    });
+
+    it('ends when the caller goes', async () => {
+      const { hostname, port } = new URL(gateway.origin);
+      const hanging = gateway.library.nextHang();
+      const request = httpCall({
+        hostname,
+        port,
+        path: '/v1/hang',
+        headers: { authorization: MEMBER },
+      }).end();
+      request.on('error', () => undefined);
+      const { gone } = await hanging;
+      request.destroy();
+      await gone;
+    });
+  });
+
+  describe('the health', () => {
+    afterEach(() => {
+      gateway.library.health = HealthCheckResponse_ServingStatus.SERVING;
+    });
+
+    it('is 200 without a token while the server serves', async () => {
+      const response = await send({ path: '/healthz' });
+      expect(response).toMatchObject({
+        status: 200,
+        text: '{"status":"SERVING"}',
+        headers: { 'cache-control': 'no-store' },
+      });
+      expect(await send({ method: 'HEAD', path: '/healthz' })).toMatchObject({ status: 200, text: '' });
+    });
+
+    it('is 503 while it does not', async () => {
+      gateway.library.health = HealthCheckResponse_ServingStatus.NOT_SERVING;
+      const response = await send({ path: '/healthz' });
+      expect(response).toMatchObject({ status: 503, text: '{"status":"NOT_SERVING"}' });
+    });
+  });
+});

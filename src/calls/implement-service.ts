@@ -1,0 +1,108 @@
+import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
+import { ByteCache } from './byte-cache.js';
+import { CallError } from './failures.js';
+import type { Access, HandlerContext, Method } from './method.js';
+
+/** A message type as ts-proto generates it. */
+interface MessageType<T> {
+  decode(input: BinaryReader): T;
+  encode(message: T, writer: BinaryWriter): BinaryWriter;
+}
+
+/** One method of a service definition as ts-proto generates it. */
+interface MethodDefinition<Request, Response> {
+  readonly name: string;
+  readonly requestType: MessageType<Request>;
+  readonly responseType: MessageType<Response>;
+}
+
+/** A service definition as ts-proto generates it. */
+interface ServiceDefinition {
+  readonly fullName: string;
+  readonly methods: Readonly<Record<string, MethodDefinition<unknown, unknown>>>;
+}
+
+/** What has to be said of each method of a service: who may call it, and what it does. */
+export type ServiceImplementation<Service extends ServiceDefinition> = {
+  readonly [Name in keyof Service['methods']]: Service['methods'][Name] extends MethodDefinition<
+    infer Request,
+    infer Response
+  >
+    ? MethodImplementation<Request, Response>
+    : never;
+};
+
+/** What has to be said of one method. */
+export interface MethodImplementation<Request, Response> {
+  readonly access: Access;
+  readonly handle: (request: Request, context: HandlerContext) => Promise<Response>;
+  /** Where its answers never change: how the latest ones are kept in their encoded form. Default: they are not. */
+  readonly remembered?: RememberedAnswers<Request>;
+}
+
+/** Answers that stay right for good. Failures are not kept: what is not there now may be there later. */
+export interface RememberedAnswers<Request> {
+  /** Most bytes that all of it takes; 0 keeps nothing. */
+  readonly maxBytes: number;
+  /** What the answer depends on, and nothing else that a caller may write into a request. */
+  readonly keyOf: (request: Request) => string;
+}
+
+/** The methods of a service, for the pipeline. */
+export function implement<Service extends ServiceDefinition>(
+  service: Service,
+  implementation: ServiceImplementation<Service>,
+): Method[] {
+  return Object.entries(service.methods).map(([key, { name, requestType, responseType }]) => {
+    const { access, handle, remembered } = implementation[key as keyof Service['methods']];
+    const answer = async (request: unknown, context: HandlerContext): Promise<Uint8Array> =>
+      encode(responseType, await handle(request, context));
+    const run = remembered === undefined ? answer : remembering(answer, remembered);
+    return {
+      path: `/${service.fullName}/${name}`,
+      access,
+      run: (message, context) => run(decode(requestType, message), context),
+    };
+  });
+}
+
+/** Answers at once from memory where it can. */
+function remembering<Request>(
+  run: (request: Request, context: HandlerContext) => Promise<Uint8Array>,
+  { maxBytes, keyOf }: RememberedAnswers<Request>,
+): (request: Request, context: HandlerContext) => Uint8Array | Promise<Uint8Array> {
+  const answers = new ByteCache(maxBytes);
+  return (request, context) => {
+    const key = Buffer.from(keyOf(request));
+    return (
+      answers.get(key) ??
+      run(request, context).then((answer) => {
+        answers.set(key, answer);
+        return answer;
+      })
+    );
+  };
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function decode<T>(type: MessageType<T>, message: Uint8Array): T {
+  try {
+    return type.decode(new BinaryReader(message, (bytes) => UTF8.decode(bytes)));
+  } catch (cause) {
+    throw new CallError('REQUEST_MALFORMED', 'The request message can not be decoded.', { cause });
+  }
+}
+
+/** Writes the answers of all methods: to make the buffer of a new writer costs more than to fill it. */
+let writer = new BinaryWriter();
+
+function encode<T>(type: MessageType<T>, message: T): Uint8Array {
+  try {
+    return type.encode(message, writer).finish();
+  } catch (error) {
+    // What it has of this message must not get into the next one.
+    writer = new BinaryWriter();
+    throw error;
+  }
+}

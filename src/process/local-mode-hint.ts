@@ -1,0 +1,39 @@
+import type { App } from '../app.js';
+
+/** What a person may paste into a second terminal to try the service in its local mode. */
+export function localModeHint({ grpcAddress, httpUrl }: App): string {
+  const rest = httpUrl === undefined ? [] : restCommands(httpUrl);
+  const grpc = grpcAddress === undefined ? [] : grpcCommands(grpcAddress);
+  return [
+    '',
+    'Try it from a second terminal, in this folder:',
+    '',
+    tokenCommand(),
+    ...rest,
+    ...grpc,
+    '',
+    '',
+  ].join('\n');
+}
+
+function tokenCommand(): string {
+  return 'TOKEN=$(npm run --silent token -- --scope "routes:read routes:write" --sub me --ttl 1h)';
+}
+
+function restCommands(url: string): string[] {
+  const authorization = '-H "Authorization: Bearer $TOKEN"';
+  const route = `{"method":"GET","path":"/users/:id","middleware":["authenticate"],"handler":"getUser"}`;
+  return [
+    `ID=$(curl -sS ${url}/v1/routing ${authorization} -H 'Content-Type: application/json' -d '${route}' | tee /dev/stderr | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
+    `curl -sS ${url}/v1/routing/$ID ${authorization}`,
+  ];
+}
+
+function grpcCommands(address: string): string[] {
+  const target = address.startsWith('unix:')
+    ? `--unix-socket ${address.slice('unix:'.length)} http://localhost`
+    : `http://${address}`;
+  return [
+    `npx buf curl --protocol grpc --http2-prior-knowledge -H "Authorization: Bearer $TOKEN" -d "{\\"routeId\\":\\"$ID\\"}" ${target}/routing.v1.RouteService/GetRoute`,
+  ];
+}

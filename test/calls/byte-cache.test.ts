@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { ByteCache } from '../../src/calls/byte-cache.js';
+
+const KIB = 1_024;
+
+/** A value that tells its key, of a length of its own. */
+function valueOf(key: number): Buffer {
+  return Buffer.from(`${key}:${'x'.repeat(120 + (key % 97))}`);
+}
+
+function keyOf(key: number): Buffer {
+  return Buffer.from(`key ${key}`);
+}
+
+function keptOf(cache: ByteCache, keys: readonly number[]): number[] {
+  return keys.filter((key) => cache.get(keyOf(key)) !== undefined);
+}
+
+/** Whether the key was kept; it is from now on. */
+function askFor(cache: ByteCache, key: number): boolean {
+  const kept = cache.get(keyOf(key)) !== undefined;
+  if (!kept) cache.set(keyOf(key), valueOf(key));
+  return kept;
+}
+
+function numbers(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i);
+}
+
+describe('a cache of bytes', () => {
+  it('has nothing at first, not even under the empty key', () => {
+    const cache = new ByteCache(2 * KIB);
+    expect(cache.get(Buffer.alloc(0))).toBeUndefined();
+    expect(cache.get(Buffer.from('key'))).toBeUndefined();
+  });
+
+  it.each([
+    ['empty', Buffer.alloc(0), Buffer.alloc(0)],
+    ['of every byte', Buffer.from(numbers(0, 256)), Buffer.from(numbers(0, 256).reverse())],
+    ['of a length that is no multiple of a word', Buffer.from('abc'), Buffer.from('defgh')],
+    ['as large as there is room', Buffer.from('k'), Buffer.alloc(1_840, 7)],
+  ])('gives back what was set: %s', (_, key, value) => {
+    const cache = new ByteCache(2 * KIB);
+    cache.set(key, value);
+    expect(cache.get(key)).toEqual(value);
+  });
+
+  it('tells keys apart that differ in one bit, or in length', () => {
+    const cache = new ByteCache(64 * KIB);
+    const keys = [[], [0], [0, 0], [1], [128], [1, 0], [0, 1]].map((bytes) => Buffer.from(bytes));
+    for (const [i, key] of keys.entries()) cache.set(key, Buffer.from([i]));
+    expect(keys.map((key) => cache.get(key)?.[0])).toEqual([0, 1, 2, 3, 4, 5, 6]);
+  });
+
+  it('gives the value that was set last', () => {
+    const cache = new ByteCache(2 * KIB);
+    for (const value of ['first', 'second']) cache.set(Buffer.from('key'), Buffer.from(value));
+    expect(cache.get(Buffer.from('key'))?.toString()).toBe('second');
+  });
+
+  it('gives a copy, which stays as it is when the entry is written over', () => {
+    const cache = new ByteCache(2 * KIB);
+    cache.set(keyOf(1), valueOf(1));
+    const value = cache.get(keyOf(1));
+    for (const key of numbers(2, 500)) cache.set(keyOf(key), valueOf(key));
+    expect(cache.get(keyOf(1))).toBeUndefined();
+    expect(value).toEqual(valueOf(1));
+  });
+
+  it('does not keep what is larger than itself, and loses nothing by it', () => {
+    const cache = new ByteCache(2 * KIB);
+    cache.set(keyOf(1), valueOf(1));
+    cache.set(keyOf(2), Buffer.alloc(2 * KIB));
+    expect(cache.get(keyOf(2))).toBeUndefined();
+    expect(cache.get(keyOf(1))).toEqual(valueOf(1));
+  });
+
+  it('keeps the latest and forgets the oldest when it is full', () => {
+    const cache = new ByteCache(64 * KIB);
+    for (const key of numbers(0, 5_000)) cache.set(keyOf(key), valueOf(key));
+    expect(keptOf(cache, numbers(0, 4_000))).toEqual([]);
+    expect(keptOf(cache, numbers(4_900, 5_000))).toEqual(numbers(4_900, 5_000));
+  });
+
+  it('keeps what is asked for again and again, however much else comes', () => {
+    const cache = new ByteCache(64 * KIB);
+    const missed = numbers(0, 50_000).filter((i) => {
+      cache.set(keyOf(10 + i), valueOf(10 + i));
+      return !askFor(cache, i % 10);
+    });
+    // The first time each, and now and then one whose bucket of the index has no place left.
+    expect(missed.length).toBeLessThan(500);
+  });
+
+  it('gives the value of the key that was asked for or none, whatever was written over it', () => {
+    const cache = new ByteCache(8 * KIB);
+    const asked = numbers(1, 20_000).map((key) => {
+      cache.set(keyOf(key), valueOf(key));
+      const earlier = Math.max(1, key - ((key * 7_919) % 61));
+      return { earlier, value: cache.get(keyOf(earlier)) };
+    });
+    const given = asked.filter(({ value }) => value !== undefined);
+    expect(given.filter(({ earlier, value }) => value?.equals(valueOf(earlier)) !== true)).toEqual([]);
+    expect(given.length).toBeGreaterThan(5_000);
+    expect(asked.length - given.length).toBeGreaterThan(5_000);
+  });
+
+  it('holds nearly as many bytes as it was given', () => {
+    const cache = new ByteCache(1_024 * KIB);
+    const keys = numbers(0, 900);
+    for (const key of keys) cache.set(keyOf(key), Buffer.alloc(1_000));
+    expect(keptOf(cache, keys)).toEqual(keys);
+  });
+});

@@ -1,0 +1,113 @@
+import { Metadata } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import {
+  GetRouteRequest,
+  Route,
+  type Route as RouteMessage,
+  RouteServiceDefinition,
+} from '../../src/gen/routing/v1/route_service.js';
+import { implement } from '../../src/calls/implement-service.js';
+
+const ROUTES: Readonly<Record<string, RouteMessage>> = {
+  long: route({ id: 'long', path: `/${'a'.repeat(2_000)}`, createdAt: new Date(1_700_000_000_123) }),
+  short: route({ id: 'short', path: '/' }),
+  timeless: route({ middleware: ['half-written'], createdAt: new Date(Number.NaN) }),
+};
+
+function route(given: Partial<RouteMessage>): RouteMessage {
+  return { id: '', method: 'GET', path: '', middleware: [], handler: 'h', createdAt: undefined, ...given };
+}
+
+/** The answer, decoded, to who asks for one of `ROUTES`. */
+async function answerFor(id: string): Promise<RouteMessage> {
+  const answer = await getRoute?.run(GetRouteRequest.encode({ routeId: id }).finish(), {
+    metadata: new Metadata(),
+    caller: undefined,
+  });
+  return Route.decode(answer ?? new Uint8Array());
+}
+
+const getRoute = implement(RouteServiceDefinition, {
+  createRoute: { access: 'public', handle: () => Promise.resolve(route({})) },
+  getRoute: { access: 'public', handle: ({ routeId }) => Promise.resolve(ROUTES[routeId] ?? route({})) },
+}).find(({ path }) => path === '/routing.v1.RouteService/GetRoute');
+
+describe('the answers of a service', () => {
+  it('are each their own, whatever was written before', async () => {
+    const answers = await Promise.all(['long', 'short', 'long'].map(answerFor));
+    expect(answers).toEqual([ROUTES['long'], ROUTES['short'], ROUTES['long']]);
+  });
+
+  it('have nothing of one that could not be written', async () => {
+    await expect(answerFor('timeless')).rejects.toThrow(RangeError);
+    await expect(answerFor('short')).resolves.toEqual(ROUTES['short']);
+  });
+});
+
+/** A GetRoute that keeps its answers, and tells which ids it ran for. */
+function remembering(maxBytes: number) {
+  const ran: string[] = [];
+  const [method] = implement(
+    { ...RouteServiceDefinition, methods: { getRoute: RouteServiceDefinition.methods.getRoute } },
+    {
+      getRoute: {
+        access: { scope: 'routes:read' },
+        handle: ({ routeId }) => {
+          ran.push(routeId);
+          if (routeId === 'none') return Promise.reject(new Error('not there'));
+          return Promise.resolve(route({ id: routeId, path: `/${'p'.repeat(100)}` }));
+        },
+        remembered: { maxBytes, keyOf: ({ routeId }) => routeId },
+      },
+    },
+  );
+  const run = (message: Uint8Array) =>
+    method?.run(message, { metadata: new Metadata(), caller: undefined }) ?? new Uint8Array();
+  return {
+    ran,
+    run,
+    get: async (id: string) => Route.decode(await run(GetRouteRequest.encode({ routeId: id }).finish())).id,
+  };
+}
+
+describe('a method whose answers never change', () => {
+  it('runs once for a request, and has the answer to a repeated one at once', async () => {
+    const { ran, run, get } = remembering(10_000);
+    await expect(get('a')).resolves.toBe('a');
+    expect(run(GetRouteRequest.encode({ routeId: 'a' }).finish())).toBeInstanceOf(Uint8Array);
+    await expect(get('b')).resolves.toBe('b');
+    await expect(get('a')).resolves.toBe('a');
+    expect(ran).toEqual(['a', 'b']);
+  });
+
+  it('runs no more often for requests that are padded with unknown fields', async () => {
+    const { ran, run, get } = remembering(10_000);
+    await get('a');
+    const request = GetRouteRequest.encode({ routeId: 'a' }).finish();
+    // Field 15, a varint.
+    for (let i = 0; i < 100; i++) await run(Buffer.concat([request, Buffer.from([0x78, i])]));
+    expect(ran).toEqual(['a']);
+  });
+
+  it('runs again after a failure', async () => {
+    const { ran, get } = remembering(10_000);
+    await expect(get('none')).rejects.toThrow('not there');
+    await expect(get('none')).rejects.toThrow('not there');
+    expect(ran).toHaveLength(2);
+  });
+
+  it('forgets the oldest answers when its bytes are used up', async () => {
+    const { ran, get } = remembering(2_048);
+    for (let i = 1; i <= 200; i++) await get(String(i));
+    await get('200');
+    await get('1');
+    expect(ran.slice(199)).toEqual(['200', '1']);
+  });
+
+  it('keeps nothing in no bytes', async () => {
+    const { ran, get } = remembering(0);
+    await get('a');
+    await get('a');
+    expect(ran).toEqual(['a', 'a']);
+  });
+});

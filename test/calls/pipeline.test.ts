@@ -1,0 +1,231 @@
+import { Metadata, status } from '@grpc/grpc-js';
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import type { Authenticator } from '../../src/auth/authenticator.js';
+import type { Call, Reply } from '../../src/calls/call.js';
+import { createInterceptors } from '../../src/calls/interceptors.js';
+import type { Method } from '../../src/calls/method.js';
+import { createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
+import { RegistryError } from '../../src/registry/errors.js';
+import { Caller } from '../support/caller.js';
+import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
+
+const PATH = '/test.Service/Method';
+const ANSWER = new Uint8Array([1, 2, 3]);
+
+const authenticator: Authenticator = {
+  authenticate: ([value]) =>
+    value === undefined
+      ? { ok: false, reason: 'TOKEN_MISSING', message: 'No bearer token was given.' }
+      : { ok: true, caller: { subject: value, scopes: new Set(['s']) }, expiresAtMs: 0 },
+};
+
+/** A pipeline whose replies can be awaited, whether they are there at once or not. */
+function pipelineOf(
+  method: Partial<Method>,
+  lines: string[] = [],
+  deadlineMs = 60_000,
+): (call: Call) => Promise<Reply> {
+  const pipeline = directly(method, lines, deadlineMs);
+  return async (call) => pipeline(call);
+}
+
+function directly(method: Partial<Method>, lines: string[] = [], deadlineMs = 60_000): Pipeline {
+  const logger = pino({ level: 'debug' }, { write: (line) => lines.push(line) });
+  const whole: Method = { path: PATH, access: { scope: 's' }, run: () => Promise.resolve(ANSWER), ...method };
+  return createPipeline([whole], createInterceptors({ authenticator, deadlineMs, now: Date.now, logger }));
+}
+
+function callOf(change: Partial<Call> & { readonly keys?: Readonly<Record<string, string>> } = {}): Call {
+  const metadata = new Metadata();
+  for (const [key, value] of Object.entries({ authorization: 'me', ...change.keys }))
+    metadata.set(key, value);
+  const cancellation = new Caller();
+  return { path: PATH, message: new Uint8Array(), metadata, deadline: Infinity, cancellation, ...change };
+}
+
+describe('a call', () => {
+  it('is answered by its method, and named in the trailers as its caller named it', async () => {
+    const reply = await pipelineOf({})(callOf({ keys: { 'x-request-id': 'my-name' } }));
+    expect(reply).toMatchObject({ code: status.OK, details: '', message: ANSWER });
+    expect(reply.trailers.get('x-request-id')).toEqual(['my-name']);
+  });
+
+  it('is answered at once by a method that need not wait', () => {
+    const run = (): Uint8Array => ANSWER;
+    expect(directly({ run })(callOf())).toMatchObject({ code: status.OK, message: ANSWER });
+  });
+
+  it('fails at once where nothing had to be waited for', () => {
+    const run = (): never => {
+      throw new RegistryError('ROUTE_NOT_FOUND', 'No.');
+    };
+    expect(directly({ run })(callOf())).toMatchObject({ code: status.NOT_FOUND, details: 'No.' });
+  });
+
+  it.each([
+    ['without a name', {}],
+    ['with an empty name', { 'x-request-id': '' }],
+    ['with a name of 129 characters', { 'x-request-id': 'n'.repeat(129) }],
+    ['with a blank in its name', { 'x-request-id': 'a b' }],
+  ])('%s gets one', async (_, keys) => {
+    const reply = await pipelineOf({})(callOf({ keys }));
+    expect(reply.trailers.get('x-request-id')).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+  });
+
+  it('tells the method who calls', async () => {
+    const pipeline = pipelineOf({
+      run: (_, { caller }) => Promise.resolve(Buffer.from(caller?.subject ?? '')),
+    });
+    await expect(pipeline(callOf({ keys: { authorization: 'somebody' } }))).resolves.toMatchObject({
+      message: Buffer.from('somebody'),
+    });
+  });
+
+  it('of an unknown method is UNIMPLEMENTED, also without a token', async () => {
+    const reply = await pipelineOf({})(callOf({ path: '/test.Service/Other', metadata: new Metadata() }));
+    expect(reply.code).toBe(status.UNIMPLEMENTED);
+    expect(errorInfoOf(richErrorOfReply(reply))).toMatchObject({
+      reason: 'PATH_UNKNOWN',
+      domain: 'routing.v1',
+    });
+  });
+});
+
+describe('the guard', () => {
+  it('refuses a method of which nobody said who may call it', async () => {
+    const reply = await pipelineOf({ access: undefined })(callOf());
+    expect(reply.code).toBe(status.PERMISSION_DENIED);
+    expect(errorInfoOf(richErrorOfReply(reply)).reason).toBe('SCOPE_MISSING');
+  });
+
+  it('lets a public method be called without a token', async () => {
+    const reply = await pipelineOf({ access: 'public' })(callOf({ metadata: new Metadata() }));
+    expect(reply.code).toBe(status.OK);
+  });
+
+  it('stands before the size and the decoding of the message', async () => {
+    const message = new Uint8Array(65_537);
+    const stranger = await pipelineOf({})(callOf({ message, metadata: new Metadata() }));
+    const known = await pipelineOf({})(callOf({ message }));
+    expect(stranger.code).toBe(status.UNAUTHENTICATED);
+    expect(errorInfoOf(richErrorOfReply(known)).reason).toBe('REQUEST_TOO_LARGE');
+  });
+
+  it('ends a call that only asks for it, without running the method', async () => {
+    const pipeline = pipelineOf({ run: () => Promise.reject(new Error('ran')) });
+    const reply = await pipeline(callOf({ keys: { 'x-guard-only': '1' } }));
+    expect(reply).toMatchObject({ code: status.OK, message: new Uint8Array() });
+  });
+
+  it('does not let a stranger pass who only asks for it', async () => {
+    const metadata = new Metadata();
+    metadata.set('x-guard-only', '1');
+    await expect(pipelineOf({})(callOf({ metadata }))).resolves.toMatchObject({
+      code: status.UNAUTHENTICATED,
+    });
+  });
+});
+
+describe('a failure', () => {
+  it('of ours says what it says', async () => {
+    const error = new RegistryError('ROUTE_EXISTS', 'It exists.', { metadata: { route_id: 'r' } });
+    const reply = await pipelineOf({ run: () => Promise.reject(error) })(callOf());
+    expect(reply).toMatchObject({ code: status.ALREADY_EXISTS, details: 'It exists.' });
+    expect(errorInfoOf(richErrorOfReply(reply)).metadata).toEqual({ route_id: 'r' });
+  });
+
+  it.each([
+    ['an error that nobody foresaw', () => Promise.reject(new Error('secret: mysql://u:p@h'))],
+    [
+      'a status of grpc-js that a driver let through',
+      () => Promise.reject(Object.assign(new Error('secret'), { code: status.NOT_FOUND, details: 'secret' })),
+    ],
+    [
+      'an error thrown before there was a promise',
+      (): never => {
+        throw new TypeError('secret');
+      },
+    ],
+  ])('%s is sealed, and logged once with its cause and the name of the call', async (_, run) => {
+    const lines: string[] = [];
+    const reply = await pipelineOf({ run }, lines)(callOf({ keys: { 'x-request-id': 'n' } }));
+    expect(reply).toMatchObject({ code: status.INTERNAL, details: 'An internal error occurred.' });
+    expect(JSON.stringify(richErrorOfReply(reply))).not.toContain('secret');
+    expect(lines.filter((line) => line.includes('secret'))).toEqual([
+      expect.stringContaining('"requestId":"n"'),
+    ]);
+  });
+
+  it('leaves violations out rather than outgrow the trailers, and says how many', async () => {
+    const violations = Array.from({ length: 200 }, (_, index) => ({
+      field: `f${index}`,
+      description: 'd'.repeat(100),
+    }));
+    const error = new RegistryError('ROUTE_INVALID', 'All is wrong.', { violations });
+    const reply = await pipelineOf({ run: () => Promise.reject(error) })(callOf());
+    const [bytes] = reply.trailers.get('grpc-status-details-bin');
+    expect(bytes?.length).toBeLessThanOrEqual(4096);
+    const rich = richErrorOfReply(reply);
+    const kept = (rich.details as { fieldViolations?: object[] }[]).flatMap(
+      ({ fieldViolations = [] }) => fieldViolations,
+    );
+    expect(kept.length).toBeGreaterThan(25);
+    expect(errorInfoOf(rich).metadata).toEqual({ violations_omitted: String(200 - kept.length) });
+  });
+});
+
+describe('the time of a call', () => {
+  const slow: Partial<Method> = { run: () => new Promise(() => undefined) };
+
+  it('ends at the limit of the server', async () => {
+    const reply = await pipelineOf(slow, [], 1)(callOf());
+    expect(reply).toMatchObject({
+      code: status.DEADLINE_EXCEEDED,
+      details: 'The deadline passed before the call was answered.',
+    });
+  });
+
+  it('ends at the deadline of the caller', async () => {
+    await expect(pipelineOf(slow)(callOf({ deadline: Date.now() + 1 }))).resolves.toMatchObject({
+      code: status.DEADLINE_EXCEEDED,
+    });
+  });
+
+  it('has ended when the deadline lies in the past, whatever the method', async () => {
+    await expect(pipelineOf({})(callOf({ deadline: 0 }))).resolves.toMatchObject({
+      code: status.DEADLINE_EXCEEDED,
+    });
+  });
+
+  it('ends when the caller goes', async () => {
+    const caller = new Caller();
+    const reply = pipelineOf(slow)(callOf({ cancellation: caller }));
+    caller.go();
+    await expect(reply).resolves.toMatchObject({
+      code: status.CANCELLED,
+      details: 'The caller cancelled the call.',
+    });
+  });
+
+  it('has ended for a caller who is gone already', async () => {
+    await expect(pipelineOf(slow)(callOf({ cancellation: new Caller().go() }))).resolves.toMatchObject({
+      code: status.CANCELLED,
+    });
+  });
+});
+
+describe('the log', () => {
+  it('has a line for each call, without token and payload', async () => {
+    const lines: string[] = [];
+    const keys = { authorization: 'hush-token', 'x-request-id': 'n' };
+    await pipelineOf(
+      { run: () => Promise.resolve(Buffer.from('hush')) },
+      lines,
+    )(callOf({ keys, message: Buffer.from('hush') }));
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      expect.objectContaining({ requestId: 'n', method: PATH, code: 'OK', msg: 'call answered' }),
+    ]);
+    expect(lines.join('')).not.toContain('hush');
+  });
+});

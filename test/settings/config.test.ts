@@ -1,0 +1,255 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ConfigError, readConfig, readDatabase, readTokens } from '../../src/settings/config.js';
+
+const SECRET = 's'.repeat(32);
+const JWT = { JWT_SECRET: SECRET, JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
+const MYSQL = { DATABASE_URL: 'mysql://u:p@db:3307/routes' };
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'config-'));
+  writeFileSync(join(folder, 'key.pem'), 'PEM');
+});
+
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+function problemsOf(env: Record<string, string>): string[] {
+  try {
+    readConfig(env);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as Error).message.split('\n- ').slice(1);
+  }
+  return [];
+}
+
+describe('without any setting', () => {
+  it('both halves run locally on the embedded database with a secret of their own', () => {
+    expect(readConfig({})).toEqual({
+      grpc: {
+        address: '127.0.0.1:50051',
+        database: { engine: 'sqlite', file: 'data/routes.db' },
+        tokens: {
+          key: { kind: 'local', file: 'data/jwt-secret' },
+          issuer: 'route-registry',
+          audience: 'route-registry',
+        },
+        duplicateRoutes: 'allow',
+        reflection: true,
+      },
+      http: { host: '127.0.0.1', port: 8080, basePath: '', upstream: undefined, docs: true },
+      deadlineMs: 5000,
+      routeCacheBytes: 50_331_648,
+      logLevel: 'info',
+    });
+  });
+
+  it('an empty setting is an absent one', () => {
+    expect(readConfig({ ROLE: '', JWT_SECRET: '', BASE_PATH: '' })).toEqual(readConfig({}));
+  });
+});
+
+describe('a setting', () => {
+  it.each<[string, Record<string, string>, object]>([
+    ['ROLE=grpc runs no gateway', { ROLE: 'grpc' }, { http: undefined, grpc: { reflection: true } }],
+    [
+      'ROLE=gateway needs neither database nor tokens',
+      { ROLE: 'gateway', GRPC_UPSTREAM: 'unix:/run/rr.sock' },
+      { grpc: undefined, http: { upstream: 'unix:/run/rr.sock' } },
+    ],
+    ['GRPC_UPSTREAM is used in ROLE=all too', { GRPC_UPSTREAM: 'a:1' }, { http: { upstream: 'a:1' } }],
+    [
+      'GRPC_UPSTREAM may be a DNS name',
+      { GRPC_UPSTREAM: 'dns:///routes.internal:50051' },
+      { http: { upstream: 'dns:///routes.internal:50051' } },
+    ],
+    [
+      'GRPC_UPSTREAM may be several addresses',
+      { GRPC_UPSTREAM: 'ipv6:[::1]:1,[::1]:2' },
+      { http: { upstream: 'ipv6:[::1]:1,[::1]:2' } },
+    ],
+    [
+      'GRPC_ADDRESS may be a unix socket',
+      { GRPC_ADDRESS: 'unix:/run/rr.sock' },
+      { grpc: { address: 'unix:/run/rr.sock' } },
+    ],
+    ['HTTP_ADDRESS may be IPv6', { HTTP_ADDRESS: '[::1]:0' }, { http: { host: '::1', port: 0 } }],
+    ['BASE_PATH is a prefix', { BASE_PATH: '/api/v2-x' }, { http: { basePath: '/api/v2-x' } }],
+    [
+      'DUPLICATE_ROUTES may be reject',
+      { DUPLICATE_ROUTES: 'reject' },
+      { grpc: { duplicateRoutes: 'reject' } },
+    ],
+    ['DOCS may be off', { DOCS: 'off' }, { http: { docs: false } }],
+    ['REFLECTION may be off', { REFLECTION: 'off' }, { grpc: { reflection: false } }],
+    ['DEADLINE_MS is in milliseconds', { DEADLINE_MS: '250' }, { deadlineMs: 250 }],
+    ['ROUTE_CACHE_MIB may be 0', { ROUTE_CACHE_MIB: '0' }, { routeCacheBytes: 0 }],
+    ['ROUTE_CACHE_MIB is in MiB', { ROUTE_CACHE_MIB: '1' }, { routeCacheBytes: 1_048_576 }],
+    ['LOG_LEVEL is a level of pino', { LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
+    [
+      'JWT_SECRET ends the local mode',
+      JWT,
+      { grpc: { tokens: { key: { kind: 'secret', secret: SECRET }, issuer: 'i', audience: 'a' } } },
+    ],
+    [
+      'JWT_JWKS_URL is a key',
+      { JWT_JWKS_URL: 'https://issuer.test/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      { grpc: { tokens: { key: { kind: 'jwks', url: 'https://issuer.test/keys' } } } },
+    ],
+  ])('%s', (_, env, expected) => {
+    expect(readConfig(env)).toMatchObject(expected);
+  });
+
+  it('JWT_PUBLIC_KEY_FILE is read', () => {
+    const env = { JWT_PUBLIC_KEY_FILE: join(folder, 'key.pem'), JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
+    expect(readTokens(env).key).toEqual({ kind: 'publicKey', pem: 'PEM' });
+  });
+
+  it.each<[string, object]>([
+    ['sqlite:/var/lib/rr.db', { engine: 'sqlite', file: '/var/lib/rr.db' }],
+    ['sqlite::memory:', { engine: 'sqlite', file: ':memory:' }],
+    [
+      'mysql://us%40er:p%2Fw%3A@[::1]/rou%20tes',
+      { engine: 'mysql', host: '::1', port: 3306, user: 'us@er', password: 'p/w:', database: 'rou tes' },
+    ],
+    [
+      MYSQL.DATABASE_URL,
+      { engine: 'mysql', host: 'db', port: 3307, user: 'u', password: 'p', database: 'routes' },
+    ],
+  ])('DATABASE_URL may be %s', (url, database) => {
+    expect(readDatabase({ DATABASE_URL: url })).toEqual(database);
+  });
+});
+
+describe('wrong settings', () => {
+  it.each<[string, Record<string, string>, string[]]>([
+    ['an unknown role', { ROLE: 'both' }, ['ROLE is "both"; it must be one of all, grpc, gateway.']],
+    [
+      'a gateway without upstream',
+      { ROLE: 'gateway' },
+      ['GRPC_UPSTREAM is missing; ROLE=gateway needs the gRPC server to call.'],
+    ],
+    [
+      'an upstream without port',
+      { ROLE: 'gateway', GRPC_UPSTREAM: 'host' },
+      [
+        'GRPC_UPSTREAM must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+      ],
+    ],
+    [
+      'an upstream one of whose addresses has no port',
+      { ROLE: 'gateway', GRPC_UPSTREAM: 'ipv4:10.0.0.1:50051,10.0.0.2' },
+      [
+        'GRPC_UPSTREAM must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+      ],
+    ],
+    [
+      'a gRPC address without port',
+      { GRPC_ADDRESS: 'localhost' },
+      ['GRPC_ADDRESS must be host:port or unix:/path.'],
+    ],
+    [
+      'an HTTP address with a port too high',
+      { HTTP_ADDRESS: '127.0.0.1:65536' },
+      ['HTTP_ADDRESS must be host:port.'],
+    ],
+    [
+      'a base path without slash',
+      { BASE_PATH: 'api' },
+      ['BASE_PATH must be empty or segments that each begin with a slash, such as /api/routes.'],
+    ],
+    [
+      'a base path with a final slash',
+      { BASE_PATH: '/api/' },
+      ['BASE_PATH must be empty or segments that each begin with a slash, such as /api/routes.'],
+    ],
+    [
+      'a deadline of zero',
+      { DEADLINE_MS: '0' },
+      ['DEADLINE_MS is "0"; it must be a whole number from 1 to 600000.'],
+    ],
+    [
+      'a deadline that is no number',
+      { DEADLINE_MS: '1e3' },
+      ['DEADLINE_MS is "1e3"; it must be a whole number from 1 to 600000.'],
+    ],
+    ['a short secret', { ...JWT, JWT_SECRET: 's'.repeat(31) }, ['JWT_SECRET is shorter than 32 bytes.']],
+    [
+      'a key file that is not there',
+      { JWT_PUBLIC_KEY_FILE: '/nowhere', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      ['JWT_PUBLIC_KEY_FILE names a file that can not be read.'],
+    ],
+    [
+      'a JWKS that is a file',
+      { JWT_JWKS_URL: 'file:///keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      ['JWT_JWKS_URL must be an http or https URL.'],
+    ],
+    [
+      'a JWKS that is no URL',
+      { JWT_JWKS_URL: 'keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      ['JWT_JWKS_URL must be an http or https URL.'],
+    ],
+    [
+      'two keys',
+      { ...JWT, JWT_JWKS_URL: 'https://issuer.test/keys' },
+      ['Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.'],
+    ],
+    [
+      'a secret without issuer and audience',
+      { JWT_SECRET: SECRET },
+      [
+        'JWT_ISSUER is missing; it is the iss that every token must have.',
+        'JWT_AUDIENCE is missing; it is the aud that every token must have.',
+      ],
+    ],
+    [
+      'an issuer without key, even on the embedded database',
+      { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      ['Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.'],
+    ],
+    [
+      'MySQL without any JWT setting: there is no local mode',
+      MYSQL,
+      [
+        'Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
+        'JWT_ISSUER is missing; it is the iss that every token must have.',
+        'JWT_AUDIENCE is missing; it is the aud that every token must have.',
+      ],
+    ],
+  ])('%s', (_, env, problems) => {
+    expect(problemsOf(env)).toEqual(problems);
+  });
+
+  it.each([
+    'postgres://u:p@h/d',
+    'mysql://u:p@h',
+    'mysql://u:p@h/',
+    'mysql://u:p@h/a/b',
+    'mysql://u:p@h/d?ssl=false',
+    'mysql://u:p@h/d#x',
+    'mysql://u:%zz@h/d',
+    'mysql:///d',
+    'routes.db',
+    'sqlite:',
+  ])('DATABASE_URL=%s is refused without being repeated', (url) => {
+    expect(problemsOf({ ...JWT, DATABASE_URL: url })).toEqual([
+      'DATABASE_URL must be mysql://user:password@host:port/database or sqlite:path.',
+    ]);
+  });
+
+  it('are reported all at once', () => {
+    expect(
+      problemsOf({ ROLE: 'x', DEADLINE_MS: 'x', LOG_LEVEL: 'x', REFLECTION: 'x', JWT_SECRET: 'short' }),
+    ).toHaveLength(7);
+  });
+
+  it('never show a secret', () => {
+    expect(() => readTokens({ JWT_SECRET: 'hush' })).toThrow(/^(?!.*hush)/s);
+  });
+});
