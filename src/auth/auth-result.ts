@@ -31,6 +31,11 @@ export type AuthResult =
     }
   | Refusal;
 
+/** A refusal for want of a token. */
+export function tokenMissing(): Refusal {
+  return { ok: false, reason: 'TOKEN_MISSING', message: 'No bearer token was given.' };
+}
+
 /** A refusal of the given token. */
 export function tokenInvalid(message: string, cause?: unknown): Refusal {
   return { ok: false, reason: 'TOKEN_INVALID', message, ...(cause === undefined ? {} : { cause }) };

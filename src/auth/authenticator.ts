@@ -94,9 +94,12 @@ function offer(key: TrustedKey): FindKey {
     key.algorithms.some((allowed) => allowed === alg) ? key : tokenInvalid(ALGORITHM_NOT_ALLOWED);
 }
 
+/** What is said of a token after its `exp`. */
+export const EXPIRED = 'The token has expired.';
+
 /** What jsonwebtoken refused, in words of our own: some of its messages name the issuer or the audience. */
 function explain(error: unknown): string {
-  if (error instanceof jsonwebtoken.TokenExpiredError) return 'The token has expired.';
+  if (error instanceof jsonwebtoken.TokenExpiredError) return EXPIRED;
   if (error instanceof jsonwebtoken.NotBeforeError) return 'The token is not valid yet.';
   // Its other refusals are told apart by the messages that its documentation lists.
   const message = error instanceof jsonwebtoken.JsonWebTokenError ? error.message : '';

@@ -1,4 +1,4 @@
-import { type Refusal, tokenInvalid } from './auth-result.js';
+import { type Refusal, tokenInvalid, tokenMissing } from './auth-result.js';
 
 /** Longest token, in bytes. Real ones have one to two thousand; nothing longer is parsed. */
 const TOKEN_MAX_BYTES = 8192;
@@ -18,7 +18,7 @@ export function readBearerToken(authorization: readonly string[]): string | Refu
   const [value = '', ...more] = authorization;
   if (more.length > 0 || LIST.test(value)) return tokenInvalid('The authorization was given more than once.');
   const bearer = BEARER.exec(value);
-  if (bearer === null) return { ok: false, reason: 'TOKEN_MISSING', message: 'No bearer token was given.' };
+  if (bearer === null) return tokenMissing();
   const token = bearer.groups?.['token'] ?? '';
   if (token.length > TOKEN_MAX_BYTES)
     return tokenInvalid(`The token is longer than ${TOKEN_MAX_BYTES} bytes.`);

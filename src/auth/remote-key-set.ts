@@ -63,10 +63,15 @@ export function openRemoteKeySet(
       if (known) return tokenInvalid("The token's kid does not name a key for its alg.", cause);
       if (cause instanceof errors.JWKSNoMatchingKey)
         return tokenInvalid("The token's kid names no key of the issuer.", cause);
-      const message = 'The keys that verify tokens are unavailable. Try again.';
-      return { ok: false, reason: 'KEYS_UNAVAILABLE', message, cause };
+      return keysUnavailable(cause);
     }
   };
+}
+
+/** A refusal because there are no keys to judge the token by. */
+export function keysUnavailable(cause: unknown): Refusal {
+  const message = 'The keys that verify tokens are unavailable. Try again.';
+  return { ok: false, reason: 'KEYS_UNAVAILABLE', message, cause };
 }
 
 function parseHttpUrl(text: string): URL {

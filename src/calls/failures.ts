@@ -1,4 +1,5 @@
 import { status } from '@grpc/grpc-js';
+import type { Refusal } from '../auth/auth-result.js';
 import { RegistryError, type RegistryReason, type Violation } from '../registry/errors.js';
 
 /** Largest request message in bytes, far above the largest valid one. */
@@ -83,6 +84,17 @@ export function toFailure(error: unknown): Failure {
     violations: [],
     cause: error,
   };
+}
+
+/** The authenticator let nobody in. */
+export function notAdmitted({ reason, message, cause }: Refusal): CallError {
+  return new CallError(reason, message, { cause });
+}
+
+/** The token is good, and lacks the scope that the method declares; undefined for a method that declares none. */
+export function scopeMissing(scope: string | undefined): CallError {
+  if (scope === undefined) return new CallError('SCOPE_MISSING', 'No scope permits this method.');
+  return new CallError('SCOPE_MISSING', `The token lacks the scope ${scope}.`, { metadata: { scope } });
 }
 
 /** The deadline of the call passed, on whichever clock. */

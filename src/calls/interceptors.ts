@@ -5,12 +5,13 @@ import type { Authenticator } from '../auth/authenticator.js';
 import type { Cancellation, Reply } from './call.js';
 import { failureReply } from './failure-reply.js';
 import {
-  CallError,
   CODES,
   cancelled,
   deadlineExceeded,
   MESSAGE_MAX_BYTES,
+  notAdmitted,
   requestTooLarge,
+  scopeMissing,
   toFailure,
 } from './failures.js';
 import { type CallContext, type Interceptor, okReply } from './pipeline.js';
@@ -137,10 +138,9 @@ function guarding({ authenticator }: InterceptorOptions): Interceptor {
 
 /** @throws CallError unless the token is good and its scopes hold the one that the method declares */
 function permit(result: AuthResult, scope: string | undefined): CallContext['caller'] {
-  if (!result.ok) throw new CallError(result.reason, result.message, { cause: result.cause });
-  if (scope === undefined) throw new CallError('SCOPE_MISSING', 'No scope permits this method.');
-  if (result.caller.scopes.has(scope)) return result.caller;
-  throw new CallError('SCOPE_MISSING', `The token lacks the scope ${scope}.`, { metadata: { scope } });
+  if (!result.ok) throw notAdmitted(result);
+  if (scope !== undefined && result.caller.scopes.has(scope)) return result.caller;
+  throw scopeMissing(scope);
 }
 
 const endingAfterGuard: Interceptor = ({ method, call, requestId }, next) => {

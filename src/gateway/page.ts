@@ -1,5 +1,5 @@
 import { entityTag, matchesEntityTag } from '../../packages/transcoder/src/http/entity-tag.js';
-import { Failure } from '../../packages/transcoder/src/failures/failure.js';
+import { methodNotAllowed } from '../../packages/transcoder/src/failures/failure.js';
 import type { Reply } from '../../packages/transcoder/src/http-reply.js';
 
 /** A fixed document that the gateway serves beside the paths of the contract. */
@@ -32,7 +32,5 @@ const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
 export async function readOnly(verb: string, read: () => Reply | Promise<Reply>): Promise<Reply> {
   if (verb === 'OPTIONS') return { status: 204, headers: ALLOW };
   if (verb === 'GET' || verb === 'HEAD') return read();
-  throw new Failure('METHOD_NOT_ALLOWED', 'The resource does not answer to this HTTP method.', {
-    headers: ALLOW,
-  });
+  throw methodNotAllowed(ALLOW);
 }

@@ -12,6 +12,15 @@ import type { HandlerContext, Method } from '../calls/method.js';
 /** The header in which HTTP clients give the request id of a create. */
 const IDEMPOTENCY_KEY = 'idempotency-key';
 
+/** The protection space of the service, as challenges name it (RFC 9110, section 11.5). */
+export const REALM = 'route-registry';
+
+/** The scope that each method needs. */
+export const SCOPES = {
+  createRoute: 'routes:write',
+  getRoute: 'routes:read',
+} as const satisfies Record<keyof typeof RouteServiceDefinition.methods, string>;
+
 /**
  * The methods of `routing.v1.RouteService` over the registry, each with the scope that it needs.
  *
@@ -20,14 +29,14 @@ const IDEMPOTENCY_KEY = 'idempotency-key';
 export function routeService(registry: Registry, cacheBytes: number): Method[] {
   return implement(RouteServiceDefinition, {
     createRoute: {
-      access: { scope: 'routes:write' },
+      access: { scope: SCOPES.createRoute },
       handle: async (request, context) =>
         request.validateOnly
           ? toUnstoredMessage(await registry.check(toCommand(request, context)))
           : toMessage(await registry.create(toCommand(request, context))),
     },
     getRoute: {
-      access: { scope: 'routes:read' },
+      access: { scope: SCOPES.getRoute },
       handle: async (request) => toMessage(await registry.get(request.routeId)),
       // Only ids that were found become keys, and those the service made itself.
       remembered: { maxBytes: cacheBytes, keyOf: ({ routeId }) => routeId },

@@ -83,10 +83,11 @@ export class Registry {
    */
   async get(id: string): Promise<Route> {
     if (id === '')
-      throw invalid([{ field: 'route_id', description: 'Is empty or missing. Give the id of a route.' }]);
+      throw routeInvalid([
+        { field: 'route_id', description: 'Is empty or missing. Give the id of a route.' },
+      ]);
     const route = await this.#options.store.find(id);
-    if (route === undefined)
-      throw new RegistryError('ROUTE_NOT_FOUND', `There is no route with the id ${quote(id)}.`);
+    if (route === undefined) throw routeNotFound(id);
     return route;
   }
 }
@@ -104,7 +105,7 @@ function accept(command: CreateCommand): AcceptedCommand {
     ...checkDefinition(definition).map((violation) => ({ ...violation, field: `route.${violation.field}` })),
     ...checkRequestIds(command.requestIds),
   ];
-  if (violations.length > 0) throw invalid(violations);
+  if (violations.length > 0) throw routeInvalid(violations);
   return { definition, caller: command.caller, requestId: command.requestIds[0] };
 }
 
@@ -122,19 +123,31 @@ function checkRequestIds(requestIds: readonly string[]): Violation[] {
   return violations;
 }
 
-function invalid(violations: readonly Violation[]): RegistryError {
+/** Fields are wrong: every one of them is named. */
+export function routeInvalid(violations: readonly Violation[]): RegistryError {
   const fields = [...new Set(violations.map((violation) => violation.field))];
   return new RegistryError('ROUTE_INVALID', `The request is not valid: ${fields.join(', ')}.`, {
     violations,
   });
 }
 
-function repeated(first: Route, definition: RouteDefinition): Route {
-  if (sameDefinition(first, definition)) return first;
-  throw new RegistryError('REQUEST_ID_REUSED', 'The request id was used before, for another route.');
+/** No route has the id. */
+export function routeNotFound(id: string): RegistryError {
+  return new RegistryError('ROUTE_NOT_FOUND', `There is no route with the id ${quote(id)}.`);
 }
 
-function routeExists(definition: RouteDefinition, firstId: string): RegistryError {
+function repeated(first: Route, definition: RouteDefinition): Route {
+  if (sameDefinition(first, definition)) return first;
+  throw requestIdReused();
+}
+
+/** The caller created another route with the request id. */
+export function requestIdReused(): RegistryError {
+  return new RegistryError('REQUEST_ID_REUSED', 'The request id was used before, for another route.');
+}
+
+/** A route of the same shape is stored, and duplicates are refused. */
+export function routeExists(definition: RouteDefinition, firstId: string): RegistryError {
   return new RegistryError(
     'ROUTE_EXISTS',
     `A route for ${definition.method} ${quote(definition.path)} exists, whatever its parameters are called.`,

@@ -75,9 +75,12 @@ export function translate(error: unknown): unknown {
   );
   const away = timedOut || AWAY_NUMBERS.has(errno) || AWAY_CODES.has(code) || AWAY_SQLITE.test(code ?? '');
   if (!away) return bare;
-  return new RegistryError('STORE_UNAVAILABLE', 'The store of routes is unavailable. Try again.', {
-    cause: bare,
-  });
+  return storeUnavailable(bare);
+}
+
+/** The database is away, or too slow to give a connection. */
+export function storeUnavailable(cause: unknown): RegistryError {
+  return new RegistryError('STORE_UNAVAILABLE', 'The store of routes is unavailable. Try again.', { cause });
 }
 
 /** What drivers and Knex tell by their errors. */

@@ -5,7 +5,7 @@ import { BindingTable, type FoundBinding, type Lookup } from './template/binding
 import type { Contract } from './template/contract.js';
 import type { ErrorReplies } from './failures/error-reply.js';
 import type { Exchange } from './http/exchange.js';
-import { Failure, malformed } from './failures/failure.js';
+import { malformed, methodNotAllowed, pathUnknown } from './failures/failure.js';
 import { JsonOutput } from './json/json-output.js';
 import { parseJsonText } from './json/json-text.js';
 import { placeOf } from './fields/message-fields.js';
@@ -60,10 +60,10 @@ export class Transcoder {
     const { path, query } = requestTarget(exchange.request.url);
     const found = this.#find(exchange.verb, path);
     if (found.outcome === 'found') return this.#call(exchange, found, query);
-    if (found.outcome === 'unknown path') throw new Failure('PATH_UNKNOWN', 'No resource has this path.');
+    if (found.outcome === 'unknown path') throw pathUnknown();
     const headers = { Allow: found.allowed.join(', ') };
     if (exchange.verb === 'OPTIONS') return { status: 204, headers };
-    throw new Failure('METHOD_NOT_ALLOWED', 'The resource does not answer to this HTTP method.', { headers });
+    throw methodNotAllowed(headers);
   }
 
   #find(verb: string, path: string): Lookup {

@@ -83,6 +83,16 @@ export function malformed(message: string, violations: Iterable<Violation> = [])
   return new Failure('REQUEST_MALFORMED', message, { violations });
 }
 
+/** No binding and no page has the path. */
+export function pathUnknown(): Failure {
+  return new Failure('PATH_UNKNOWN', 'No resource has this path.');
+}
+
+/** The path is there, but not for this HTTP method; the headers name those that it answers to. */
+export function methodNotAllowed(headers: { readonly Allow: string }): Failure {
+  return new Failure('METHOD_NOT_ALLOWED', 'The resource does not answer to this HTTP method.', { headers });
+}
+
 /** What nobody foresaw, in fixed words; the cause is for the log. */
 export function internal(cause: unknown): Failure {
   return new Failure('INTERNAL', 'An internal error occurred.', { cause });

@@ -6,13 +6,19 @@ import type { ErrorReply } from '../http-reply.js';
 /** The failure that stands for an error of Node's HTTP parser or of its time limits. */
 export function clientFailure(error: Error): Failure {
   const { code } = error as NodeJS.ErrnoException;
-  if (code === 'HPE_HEADER_OVERFLOW') {
-    return new Failure('HEADERS_TOO_LARGE', 'The headers are larger than the server takes.');
-  }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return new Failure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
-  }
+  if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTimedOut();
   return malformed('The request is not well-formed HTTP.');
+}
+
+/** Node's parser takes no more headers than this. */
+export function headersTooLarge(): Failure {
+  return new Failure('HEADERS_TOO_LARGE', 'The headers are larger than the server takes.');
+}
+
+/** Headers or body took longer than the server waits for them. */
+export function requestTimedOut(): Failure {
+  return new Failure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
 }
 
 /**

@@ -33,18 +33,24 @@ const ZLIB_ERROR = /^(?:Z_|ERR__ERROR_|ERR_BROTLI_|ERR_ZSTD_|ZSTD_)/;
 
 function bodyFailure(error: unknown): Failure {
   const { type, code = '' } = error as { readonly type?: string; readonly code?: string };
-  if (type === 'entity.too.large') {
-    return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${MAX_BODY_BYTES} bytes.`);
-  }
-  if (type === 'encoding.unsupported') {
-    return unsupported('The content encoding is not supported; gzip, deflate and br are.', ACCEPT_ENCODING);
-  }
+  if (type === 'entity.too.large') return bodyTooLarge();
+  if (type === 'encoding.unsupported') return encodingUnsupported();
   if (ZLIB_ERROR.test(code)) {
     return malformed('The body is not what its headers say.', [
       { field: 'content-encoding', description: 'Names an encoding that the body does not follow.' },
     ]);
   }
   return malformed('The body did not arrive whole.');
+}
+
+/** The body has more than `MAX_BODY_BYTES`, as sent or inflated. */
+export function bodyTooLarge(): Failure {
+  return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${MAX_BODY_BYTES} bytes.`);
+}
+
+/** The body came in a content coding that is not taken. */
+export function encodingUnsupported(): Failure {
+  return unsupported('The content encoding is not supported; gzip, deflate and br are.', ACCEPT_ENCODING);
 }
 
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*)?$/i;

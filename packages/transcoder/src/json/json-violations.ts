@@ -41,7 +41,7 @@ export class JsonViolations {
       const field = fieldsByName(message).get(key);
       const place = path + (path && '.') + (field?.name ?? shortened(key));
       if (field === undefined) {
-        yield { field: place, description: 'Is not a field of this message.' };
+        yield unknownField(place);
         continue;
       }
       const oneof = value === null ? undefined : field.oneof;
@@ -101,6 +101,11 @@ export class JsonViolations {
 
 /** The field path of a body that is the whole request message, named as in google/api/http.proto. */
 const WHOLE_BODY = '*';
+
+/** An object has a member that its message has no field for. */
+export function unknownField(field: string): Violation {
+  return { field, description: 'Is not a field of this message.' };
+}
 
 function violation(field: string, json: JsonValue, allowed: string): Violation {
   return { field: field || WHOLE_BODY, description: `Got ${kindOf(json)}; ${allowed} is allowed.` };

@@ -8,7 +8,7 @@ import {
 } from '@bufbuild/protobuf';
 import { allowedValue } from '../fields/allowed-value.js';
 import type { Binding, BoundVariable, Target } from '../template/binding.js';
-import { malformed, type Violation } from '../failures/failure.js';
+import { type Failure, malformed, type Violation } from '../failures/failure.js';
 import { isObject, memberOf } from '../fields/json-object.js';
 import { RECURSION_LIMIT } from '../json/json-text.js';
 import { JsonViolations } from '../json/json-violations.js';
@@ -55,13 +55,16 @@ export class RequestMessages {
       const message = fromJson(input, json, { registry: this.#registry, recursionLimit: RECURSION_LIMIT });
       if (violations.length === 0) return message;
     } catch {
-      throw malformed(MISFIT, both(violations, this.#jsonViolations.find(input, json)));
+      throw misfit(both(violations, this.#jsonViolations.find(input, json)));
     }
-    throw malformed(MISFIT, violations);
+    throw misfit(violations);
   }
 }
 
-const MISFIT = 'The request does not fit the method.';
+/** The parts of the request make no request message of the method. */
+export function misfit(violations: Iterable<Violation>): Failure {
+  return malformed('The request does not fit the method.', violations);
+}
 
 function* both(one: Iterable<Violation>, other: Iterable<Violation>): Generator<Violation> {
   yield* one;
