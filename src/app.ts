@@ -6,14 +6,12 @@ import type { Config, GrpcConfig, HttpConfig, TokenKey } from './settings/config
 import { channelUpstream } from './gateway/channel-upstream.js';
 import { createGateway } from './gateway/gateway.js';
 import type { Upstream } from '../packages/transcoder/src/upstream.js';
-import { comments } from './gen/comments.js';
 import { descriptorSet } from './gen/descriptor-set.js';
-import { CODES } from './calls/failures.js';
 import { Health } from './grpc/health.js';
 import { followStore } from './grpc/health-monitor.js';
 import { createInterceptors } from './calls/interceptors.js';
 import { createPipeline, type Pipeline } from './calls/pipeline.js';
-import { routeService } from './grpc/route-service.js';
+import { REALM, routeService } from './grpc/route-service.js';
 import { ROUTE_SERVICE, startGrpcServer } from './grpc/server.js';
 import { closeHttpServer, startHttpServer } from './process/http-server.js';
 import { localSecret } from './settings/local-secret.js';
@@ -24,9 +22,6 @@ import { newRouteId } from './registry/route-id.js';
 import { closeDatabase, openDatabase, reachDatabase } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/schema.js';
-
-/** The protection space that a challenge names (RFC 9110, section 11.5). */
-const REALM = 'route-registry';
 
 /** What the service does not choose for itself. */
 export interface Surroundings {
@@ -112,7 +107,7 @@ async function startHttp(
     basePath,
     deadlineMs,
     realm: REALM,
-    pages: docs ? createDocuments({ descriptorSet, comments, codes: CODES, basePath, realm: REALM }) : [],
+    pages: docs ? createDocuments(basePath) : [],
     log: logger,
   });
   const writtenHost = host.includes(':') ? `[${host}]` : host;

@@ -29,7 +29,7 @@ const ALLOWED: Readonly<
   },
   runtime: { rooms: [], packages: [] },
   openapi: {
-    rooms: ['registry', 'gateway', 'gen'],
+    rooms: ['registry', 'auth', 'store', 'grpc', 'gateway', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js'],
   },
   gen: { rooms: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
@@ -109,6 +109,21 @@ describe('the rooms', () => {
       ({ from, to, typeOnly }) => roomOf(from) === room && roomOf(to) === other && !typeOnly,
     );
     expect(wrong.map(show)).toEqual([]);
+  });
+
+  it('that make the OpenAPI document are out of reach for the service, which serves it as generated', () => {
+    const reached = new Set<string>();
+    const visit = (file: string): void => {
+      if (reached.has(file)) return;
+      reached.add(file);
+      for (const { to } of ours.filter(({ from, typeOnly }) => from === file && !typeOnly)) visit(to);
+    };
+    files.filter((file) => roomOf(file) !== 'openapi').forEach(visit);
+    const served = [...reached].filter((file) => roomOf(file) === 'openapi');
+    expect(served.map((file) => relative(SRC, file)).sort()).toEqual([
+      'openapi/documents.ts',
+      'openapi/try-out-pages.ts',
+    ]);
   });
 
   it('are not imported by the settings', () => {

@@ -34,11 +34,6 @@ export class ContractComments {
       .trim();
   }
 
-  /** The scope that the comment of a method says it needs. */
-  scope(method: DescMethod): string | undefined {
-    return /[Nn]eeds the scope `([^`]+)`/.exec(this.text(method))?.[1];
-  }
-
   /** The reasons of failures that a method's comment and its service's name: those that its callers can meet. */
   reasons(method: DescMethod): Set<string> {
     const text = `${this.text(method.parent)} ${this.text(method)}`;

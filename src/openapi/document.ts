@@ -1,4 +1,3 @@
-import type { status } from '@grpc/grpc-js';
 import { type Contract, readContract } from '../../packages/transcoder/src/template/contract.js';
 import { successRules } from '../../packages/transcoder/src/template/standard-method.js';
 import { ContractComments } from './contract-comments.js';
@@ -19,10 +18,8 @@ export interface DescribedService {
   readonly descriptorSet: Uint8Array;
   /** The contract's comments, by full proto name. */
   readonly comments: Readonly<Record<string, string>>;
-  /** The status code of each failure of the gRPC server, by its reason. */
-  readonly codes: Readonly<Record<string, status>>;
-  /** Prefix of all REST paths; empty for none. */
-  readonly basePath: string;
+  /** The scope that each method needs, by its name in lowerCamelCase. */
+  readonly scopes: Readonly<Record<string, string>>;
   /** The realm that challenges name (RFC 6750 3). */
   readonly realm: string;
 }
@@ -34,18 +31,18 @@ Paths are case-sensitive and take no slash at the end.`.replaceAll('\n', ' ');
 
 /**
  * Describes the REST face of a service by OpenAPI 3.1: paths and messages by the contract, bounds by the domain,
- * statuses, headers and errors by what the gateway answers to examples.
+ * statuses, headers and errors by what the gateway answers to examples. Only where it is served is left out.
  *
- * @throws Error with one sentence, where a failure or a header of the gateway has no description.
+ * @throws Error with one sentence, where a header of the gateway has no description.
  */
-export function describeService(service: DescribedService): OpenApi {
-  const { descriptorSet, codes, realm, basePath } = service;
+export function describeService(service: DescribedService): Omit<OpenApi, 'servers'> {
+  const { descriptorSet, scopes, realm } = service;
   const contract = readContract(descriptorSet);
   const comments = new ContractComments(service.comments);
   const schemas = new MessageSchemas(contract.options, comments);
-  const failures = new FailureReplies(contract, codes, realm);
+  const failures = new FailureReplies(contract, realm);
   const operations = [
-    ...contractOperations(contract, basePath, { comments, schemas, failures }),
+    ...contractOperations(contract, { comments, schemas, failures, scopes }),
     healthOperation(failures),
   ];
   const shared = new SharedResponses(operations);
@@ -65,7 +62,6 @@ export function describeService(service: DescribedService): OpenApi {
       version: domain.split('.').at(-1) ?? domain,
       description: `${comments.ofPackage(domain)}\n\n${MANNERS}`,
     },
-    servers: [{ url: basePath === '' ? '/' : basePath, description: 'This service.' }],
     security: [{ [BEARER]: [] }],
     tags: [...tagsOf(contract, comments), HEALTH_TAG],
     paths: pathsOf(operations, shared),
@@ -91,12 +87,11 @@ const VERBS: readonly string[] = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HE
 
 function contractOperations(
   contract: Contract,
-  basePath: string,
   parts: Omit<OperationParts, 'successes'>,
 ): DescribedOperation[] {
   const { bindings, options } = contract;
   const rules = successRules(bindings, options);
-  const successes = new SuccessResponses(contract, rules, parts.schemas, basePath);
+  const successes = new SuccessResponses(contract, rules, parts.schemas);
   return [...rules]
     .filter(([{ verb }]) => VERBS.includes(verb))
     .map(([binding, rule]) => {

@@ -1,18 +1,19 @@
 import type { Page } from '../gateway/page.js';
-import { type DescribedService, describeService } from './document.js';
+import { openApi } from '../gen/openapi.js';
 import { tryOutPages } from './try-out-pages.js';
 
 /**
- * The description of a service for programs and for people: OpenAPI 3.1 at `/openapi.json`, and at `/docs` a page
+ * The description of the service for programs and for people: OpenAPI 3.1 at `/openapi.json`, and at `/docs` a page
  * that shows it and lets one try it out, with all that the page loads.
  *
- * @throws Error with one sentence, where a failure or a header of the gateway has no description.
+ * @param basePath prefix of all REST paths; empty for none
  */
-export function createDocuments(service: DescribedService): readonly Page[] {
+export function createDocuments(basePath: string): readonly Page[] {
+  const servers = [{ url: basePath === '' ? '/' : basePath, description: 'This service.' }];
   const document: Page = {
     path: '/openapi.json',
     contentType: 'application/json',
-    body: Buffer.from(JSON.stringify(describeService(service))),
+    body: Buffer.from(JSON.stringify({ ...openApi, servers })),
     headers: { 'X-Content-Type-Options': 'nosniff' },
   };
   return [document, ...tryOutPages()];

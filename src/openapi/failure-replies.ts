@@ -1,13 +1,12 @@
 import { Metadata, status } from '@grpc/grpc-js';
 import type { Contract } from '../../packages/transcoder/src/template/contract.js';
 import { ErrorReplies } from '../../packages/transcoder/src/failures/error-reply.js';
-import { Failure, type FailureReason } from '../../packages/transcoder/src/failures/failure.js';
+import type { FailureReason } from '../../packages/transcoder/src/failures/failure.js';
 import type { ErrorReply } from '../../packages/transcoder/src/http-reply.js';
 import { upstreamFailure } from '../../packages/transcoder/src/failures/upstream-failure.js';
-import type { UnaryReply } from '../../packages/transcoder/src/upstream.js';
-import { BadRequest, ErrorInfo, RequestInfo } from '../gen/google/rpc/error_details.js';
-import { Status } from '../gen/google/rpc/status.js';
-import { failureExample } from './failure-examples.js';
+import { failureReply } from '../calls/failure-reply.js';
+import { toFailure } from '../calls/failures.js';
+import { gatewayExamples, serverExamples } from './failure-examples.js';
 
 /** The request id of all examples. */
 export const REQUEST_ID = '8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5';
@@ -18,26 +17,18 @@ export interface FailureReply {
   readonly reply: ErrorReply;
 }
 
-/** The answers of failures, made by the gateway's own code. */
+/** The answers of failures, made by the code of the gateway and the server themselves. */
 export class FailureReplies {
   readonly #errors: ErrorReplies;
-  readonly #domain: string;
-  readonly #codes: Readonly<Record<string, status>>;
 
-  /**
-   * @param codes the status code of each failure of the server, by its reason
-   * @param realm the realm that challenges name
-   */
-  constructor(contract: Contract, codes: Readonly<Record<string, status>>, realm: string) {
-    this.#errors = new ErrorReplies({ registry: contract.registry, domain: contract.domain, realm });
-    this.#domain = contract.domain;
-    this.#codes = codes;
+  /** @param realm the realm that challenges name */
+  constructor({ registry, domain }: Contract, realm: string) {
+    this.#errors = new ErrorReplies({ registry, domain, realm });
   }
 
   /** A failure that the gateway finds itself. */
   ofGateway(reason: FailureReason): FailureReply {
-    const { message, ...context } = failureExample(reason);
-    return { reason, reply: this.#errors.ofFailure(new Failure(reason, message, context), REQUEST_ID) };
+    return { reason, reply: this.#errors.ofFailure(gatewayExamples[reason](), REQUEST_ID) };
   }
 
   /** All failures of the way to the server. */
@@ -49,33 +40,13 @@ export class FailureReplies {
     }));
   }
 
-  /** The failures of the server that have one of the given reasons. */
+  /** The failures of the server that have one of the given reasons, of a method that needs the given scope. */
   ofServer(reasons: ReadonlySet<string>, scope: string | undefined): FailureReply[] {
-    return Object.entries(this.#codes)
+    return Object.entries(serverExamples)
       .filter(([reason]) => reasons.has(reason))
-      .map(([reason, code]) => ({
+      .map(([reason, example]) => ({
         reason,
-        reply: this.#errors.ofUpstream(this.#serverReply(reason, code, scope), REQUEST_ID),
+        reply: this.#errors.ofUpstream(failureReply(toFailure(example(scope)), REQUEST_ID), REQUEST_ID),
       }));
   }
-
-  #serverReply(reason: string, code: status, scope: string | undefined): UnaryReply {
-    const { message, metadata = {}, violations = [] } = failureExample(reason);
-    const needed = code === status.PERMISSION_DENIED && scope !== undefined ? { scope } : {};
-    const info = { reason, domain: this.#domain, metadata: { ...metadata, ...needed } };
-    const fieldViolations = violations.map((each) => ({ ...each, reason: '', localizedMessage: undefined }));
-    const details = [
-      any('ErrorInfo', ErrorInfo.encode(info).finish()),
-      ...(violations.length > 0 ? [any('BadRequest', BadRequest.encode({ fieldViolations }).finish())] : []),
-      any('RequestInfo', RequestInfo.encode({ requestId: REQUEST_ID, servingData: '' }).finish()),
-    ];
-    const trailers = new Metadata();
-    const bytes = Status.encode({ code, message, details }).finish();
-    trailers.set('grpc-status-details-bin', Buffer.from(bytes));
-    return { code, details: message, trailers };
-  }
-}
-
-function any(name: string, bytes: Uint8Array): Status['details'][number] {
-  return { typeUrl: `type.googleapis.com/google.rpc.${name}`, value: Buffer.from(bytes) };
 }

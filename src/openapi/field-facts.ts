@@ -59,12 +59,19 @@ export function factsOf(message: string, jsonName: string): FieldFacts | undefin
   return messages[message]?.[jsonName];
 }
 
+/** The definition in all examples. */
+export const ROUTE_DEFINITION: RouteDefinition = {
+  method: route.method.example,
+  path: route.path.example,
+  middleware: route.middleware.example,
+  handler: route.handler.example,
+};
+
 /** A definition with as many kinds of mistakes as one example can bear. */
 export const WRONG_DEFINITION: RouteDefinition = {
-  method: 'GET',
+  ...ROUTE_DEFINITION,
   path: 'users/:id',
   middleware: ['authenticate', ''],
-  handler: 'getUser',
 };
 
 function text(maxLength: number, syntax: RegExp): Schema {

@@ -44,6 +44,8 @@ export interface OperationParts {
   readonly schemas: MessageSchemas;
   readonly successes: SuccessResponses;
   readonly failures: FailureReplies;
+  /** The scope that each method needs, by its name in lowerCamelCase. */
+  readonly scopes: Readonly<Record<string, string>>;
 }
 
 /** The operation that a binding makes. */
@@ -54,8 +56,8 @@ export function describeOperation(
   parts: OperationParts,
 ): DescribedOperation {
   const { method } = binding;
-  const { comments, schemas, successes } = parts;
-  const scope = comments.scope(method);
+  const { comments, schemas, successes, scopes } = parts;
+  const scope = scopes[method.localName];
   const body = requestBodyOf(binding, parts);
   return {
     path: binding.template.source.replace(/\{([^}=]+)=[^}]*\}/g, '{$1}'),
@@ -74,12 +76,12 @@ export function describeOperation(
 }
 
 /** Those of the gateway, of the way to the server, and those others that the contract's comments name. */
-function failuresOf({ method }: Binding, { comments, failures }: OperationParts): FailureReply[] {
+function failuresOf({ method }: Binding, { comments, failures, scopes }: OperationParts): FailureReply[] {
   const own = gatewayReasons.map((reason) => failures.ofGateway(reason));
   const nearer = [...own, ...failures.ofChannel()];
   const further = comments.reasons(method);
   for (const { reason } of nearer) further.delete(reason);
-  return [...nearer, ...failures.ofServer(further, comments.scope(method))];
+  return [...nearer, ...failures.ofServer(further, scopes[method.localName])];
 }
 
 function requestBodyOf(

@@ -8,6 +8,8 @@ interface HeaderDescription {
   readonly schema: (value: string) => Schema;
   /** Whether a reply may come without it, though the example of its reason has it; default false. */
   readonly optional?: boolean;
+  /** Whether its value depends on the base path, so that no example of it is true everywhere; default false. */
+  readonly local?: boolean;
 }
 
 const anyText = (): Schema => ({ type: 'string' });
@@ -26,8 +28,9 @@ const descriptions: Readonly<Record<string, HeaderDescription>> = {
   },
   Vary: { description: 'The request header that the response depends on.', schema: exactly },
   Location: {
-    description: 'The path of the new resource.',
+    description: 'The path of the new resource, which begins with the base path of the server.',
     schema: () => ({ type: 'string', format: 'uri-reference' }),
+    local: true,
   },
   'WWW-Authenticate': { description: 'What the token must be like (RFC 6750).', schema: anyText },
   'Retry-After': {
@@ -88,6 +91,6 @@ function headerOf(
     description: described.description,
     required: examples.length === sent.length && described.optional !== true,
     schema,
-    examples: Object.fromEntries(shown),
+    examples: described.local === true ? {} : Object.fromEntries(shown),
   };
 }

@@ -19,13 +19,12 @@ export class SuccessResponses {
   readonly #schemas: MessageSchemas;
 
   constructor(
-    contract: Contract,
+    { registry, options }: Contract,
     rules: ReadonlyMap<Binding, SuccessRule>,
     schemas: MessageSchemas,
-    basePath: string,
   ) {
     this.#rules = rules;
-    this.#replies = new SuccessReplies(rules, new JsonOutput(contract.registry, contract.options), basePath);
+    this.#replies = new SuccessReplies(rules, new JsonOutput(registry, options), '');
     this.#schemas = schemas;
   }
 

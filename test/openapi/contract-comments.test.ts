@@ -3,6 +3,7 @@ import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import { comments as generated } from '../../src/gen/comments.js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
+import { SCOPES } from '../../src/grpc/route-service.js';
 import { ContractComments } from '../../src/openapi/contract-comments.js';
 
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
@@ -33,23 +34,25 @@ describe('the comments of the contract', () => {
     );
   });
 
-  it('say which scope a method needs', () => {
-    expect(comments.scope(method)).toBe('routes:write');
-  });
-
   it('say by which codes and reasons a method fails, and all methods of its service', () => {
     expect([...comments.reasons(method)]).toEqual(['UNAUTHENTICATED', 'TOKEN_MISSING', 'ROUTE_EXISTS']);
   });
 
   it('are empty where there is none', () => {
     const none = new ContractComments({});
-    expect([none.text(method), none.summary(method), none.description(method), none.scope(method)]).toEqual([
-      '',
-      '',
-      '',
-      undefined,
-    ]);
+    expect([none.text(method), none.summary(method), none.description(method)]).toEqual(['', '', '']);
   });
+
+  it.each(Object.entries(SCOPES))(
+    'say of %s that it needs the scope %s, and no other',
+    (localName, scope) => {
+      const described = new ContractComments(generated);
+      const named = service.methods
+        .filter((each) => each.localName === localName)
+        .flatMap((each) => [...described.text(each).matchAll(/[Nn]eeds the scope `([^`]+)`/g)]);
+      expect(named.map(([, name]) => name)).toEqual([scope]);
+    },
+  );
 
   it('are generated for every element of the contract', () => {
     const messages = ['Route', 'CreateRouteRequest', 'GetRouteRequest'].map((name) => `routing.v1.${name}`);

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { contractOptions } from '../../packages/transcoder/src/template/contract-options.js';
-import { CODES } from '../../src/calls/failures.js';
 import { ContractComments } from '../../src/openapi/contract-comments.js';
 import { describeService } from '../../src/openapi/document.js';
 import { MessageSchemas } from '../../src/openapi/message-schemas.js';
@@ -60,8 +59,7 @@ describe('the document of another contract', () => {
   const document = describeService({
     descriptorSet: libraryDescriptorSet,
     comments: {},
-    codes: CODES,
-    basePath: '',
+    scopes: {},
     realm: 'library',
   });
 
