@@ -148,6 +148,15 @@ describe('the files', () => {
     expect(cycles).toEqual([]);
   });
 
+  it('of migrations import Knex and each other, nothing that goes on changing', () => {
+    const folder = join(SRC, 'store/migrations/');
+    const wrong = imports.filter(
+      ({ from, to }) =>
+        from.startsWith(folder) && !to.startsWith(folder) && to !== 'knex' && !to.startsWith('node:'),
+    );
+    expect(wrong.map(show)).toEqual([]);
+  });
+
   it('are named after the one thing in them', () => {
     const vague = files.filter((file) => /(^|\/)(utils?|helpers?|common|types|index|misc)\.ts$/.test(file));
     expect(vague).toEqual([]);

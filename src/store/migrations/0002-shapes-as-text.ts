@@ -1,7 +1,5 @@
 import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { shapeOf } from '../../registry/route.js';
-import { bufferOf, type RouteRow } from '../route-row.js';
 import { isMysql } from './is-mysql.js';
 
 /** Rows of one statement, some 100 KB of it where paths are of usual length. */
@@ -9,7 +7,12 @@ const BATCH = 500;
 const BEFORE_ALL = Buffer.alloc(0);
 
 /** A route that holds its shape. */
-type Holder = Pick<RouteRow, 'id' | 'method' | 'path'>;
+interface Holder {
+  /** mysql2 gives a Buffer, libsql an ArrayBuffer. */
+  readonly id: Buffer | ArrayBuffer;
+  readonly method: string;
+  readonly path: string;
+}
 
 /**
  * Shapes as text in place of their SHA-256, so that neighbours in path are neighbours in the index. It may be run
@@ -51,6 +54,15 @@ async function changeShapes(knex: Knex, shapeFor: (holder: Holder) => Buffer): P
     }
     last = ids.at(-1);
   }
+}
+
+/** The method, and the path once parameter names are erased. */
+function shapeOf({ method, path }: Holder): string {
+  return `${method} ${path.replace(/\/:[^/]*/g, '/:')}`;
+}
+
+function bufferOf(bytes: Buffer | ArrayBuffer): Buffer {
+  return bytes instanceof ArrayBuffer ? Buffer.from(bytes) : bytes;
 }
 
 function holdersAfter(knex: Knex, id: Buffer): Promise<Holder[]> {
