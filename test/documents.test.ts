@@ -117,6 +117,42 @@ describe('docs/dependencies.md', () => {
   });
 });
 
+describe('docs/decisions', () => {
+  /** The text of each record by the name of its file. */
+  const records = new Map(
+    readdirSync(resolve(ROOT, 'docs/decisions'))
+      .filter((name) => /^\d{4}-/.test(name))
+      .map((name) => [name, read(`docs/decisions/${name}`)]),
+  );
+  const numberOf = (name: string): number => Number(name.slice(0, 4));
+
+  /** Each record with a record that its line names as the one that supersedes it. */
+  const named = [...records].flatMap(([name, text]) =>
+    [...text.matchAll(/^Superseded by .*$/gm)].flatMap(([line]) =>
+      [...line.matchAll(/\[(\d+)\]\(([^)]*)\)/g)].map(([, number, by = '']) => ({ name, number, by })),
+    ),
+  );
+  /** Each record with a number that it says it supersedes. */
+  const superseding = [...records].flatMap(([by, text]) => {
+    const plain = text.replace(/\[(\d+)\]\([^)]*\)/g, '$1').replace(/\s+/g, ' ');
+    return [...plain.matchAll(/supersedes (?:what )?(\d+(?:(?:, | and )\d+)*)/g)].flatMap(
+      ([, numbers = '']) =>
+        [...numbers.matchAll(/\d+/g)].map(([number]) => ({ by, superseded: Number(number) })),
+    );
+  });
+
+  it.each(named)('$name is superseded by $by, a later record that is there', ({ name, number, by }) => {
+    expect(records.has(by)).toBe(true);
+    expect(numberOf(by)).toBe(Number(number));
+    expect(numberOf(by)).toBeGreaterThan(numberOf(name));
+  });
+
+  it.each(superseding)('$superseded says that $by supersedes it', ({ by, superseded }) => {
+    const sayings = named.filter(({ name }) => numberOf(name) === superseded).map((each) => each.by);
+    expect(sayings).toContain(by);
+  });
+});
+
 describe('ARCHITECTURE.md', () => {
   it('names every room', () => {
     const rooms = readdirSync(resolve(ROOT, 'src'), { withFileTypes: true }).filter((entry) =>
