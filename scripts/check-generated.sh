@@ -6,8 +6,11 @@ cd "$(dirname "$0")/.."
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 buf generate --output "$fresh"
+buf generate --output "$fresh" --template packages/transcoder/buf.gen.yaml
 npm run --silent generate:openapi -- "$fresh/src/gen/openapi.ts"
-if ! diff --recursive --brief src/gen "$fresh/src/gen"; then
-  echo 'src/gen does not fit proto/ and src/: run npm run generate and commit the result.' >&2
-  exit 1
-fi
+for generated in src/gen packages/transcoder/src/gen; do
+  if ! diff --recursive --brief "$generated" "$fresh/$generated"; then
+    echo "$generated does not fit its sources: run npm run generate and commit the result." >&2
+    exit 1
+  fi
+done

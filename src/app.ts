@@ -5,7 +5,8 @@ import { Closing, GRACE_MS } from './process/closing.js';
 import type { Config, GrpcConfig, HttpConfig, TokenKey } from './settings/config.js';
 import { channelUpstream } from './gateway/channel-upstream.js';
 import { createGateway } from './gateway/gateway.js';
-import type { Upstream } from '../packages/transcoder/src/upstream.js';
+import { memoryUpstream } from './gateway/memory-upstream.js';
+import type { Upstream } from '@route-registry/transcoder';
 import { descriptorSet } from './gen/descriptor-set.js';
 import { Health } from './grpc/health.js';
 import { followStore } from './grpc/health-monitor.js';
@@ -125,7 +126,7 @@ function openUpstream(
   pipeline: Pipeline | undefined,
   closing: Closing,
 ): Upstream {
-  if (target === undefined && pipeline !== undefined) return { unary: pipeline };
+  if (target === undefined && pipeline !== undefined) return memoryUpstream(pipeline);
   if (target === undefined) throw new Error('The gateway has no gRPC server to call.');
   const channel = channelUpstream(target);
   closing.resource(() => {

@@ -2,9 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { failures } from '../packages/transcoder/src/failures/failure.js';
-import { httpStatusOf } from '../packages/transcoder/src/failures/http-status.js';
-import { upstreamFailure } from '../packages/transcoder/src/failures/upstream-failure.js';
+import { failures, httpStatusOf, upstreamFailure } from '@route-registry/transcoder/description';
 import { CODES } from '../src/calls/failures.js';
 import { SETTINGS } from '../src/settings/settings.js';
 

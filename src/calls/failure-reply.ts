@@ -4,7 +4,7 @@ import { Status } from '../gen/google/rpc/status.js';
 import { protobufPackage as DOMAIN } from '../gen/routing/v1/route_service.js';
 import type { Reply } from './call.js';
 import { CODES, type Failure } from './failures.js';
-import { REQUEST_ID_KEY } from './request-id.js';
+import { REQUEST_ID, STATUS_DETAILS } from './metadata-keys.js';
 
 /**
  * Most bytes of a `google.rpc.Status` in the trailers. gRPC clients accept 8 KiB of metadata by default;
@@ -12,14 +12,11 @@ import { REQUEST_ID_KEY } from './request-id.js';
  */
 const STATUS_MAX_BYTES = 4_096;
 
-/** The key under which rich errors travel (AIP-193, google/rpc/status.proto). */
-const STATUS_DETAILS_KEY = 'grpc-status-details-bin';
-
 /** A failure as a reply: status, message, and the whole of it as `google.rpc.Status`. */
 export function failureReply(failure: Failure, requestId: string): Reply {
   const trailers = new Metadata();
-  trailers.set(REQUEST_ID_KEY, requestId);
-  trailers.set(STATUS_DETAILS_KEY, Buffer.from(encodeStatus(failure, requestId)));
+  trailers.set(REQUEST_ID, requestId);
+  trailers.set(STATUS_DETAILS, Buffer.from(encodeStatus(failure, requestId)));
   return { code: CODES[failure.reason], details: failure.message, trailers };
 }
 

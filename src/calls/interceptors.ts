@@ -14,10 +14,9 @@ import {
   scopeMissing,
   toFailure,
 } from './failures.js';
+import { AUTHORIZATION, GUARD_ONLY } from './metadata-keys.js';
 import { type CallContext, type Interceptor, okReply } from './pipeline.js';
 
-/** Metadata of a call that only asks whether the guard lets it pass; the answer is the empty message. */
-export const GUARD_ONLY_KEY = 'x-guard-only';
 const EMPTY = new Uint8Array();
 /** How loud the cause of a failure is in the log; that of a caller's own mistake helps only who debugs. */
 const LEVELS: Partial<Record<status, 'error' | 'warn'>> = {
@@ -131,7 +130,7 @@ function guarding({ authenticator }: InterceptorOptions): Interceptor {
       context.caller = permit(result, scope);
       return next();
     };
-    const result = authenticator.authenticate(call.metadata.get('authorization').map(String));
+    const result = authenticator.authenticate(call.metadata.get(AUTHORIZATION).map(String));
     return result instanceof Promise ? result.then(admit) : admit(result);
   };
 }
@@ -144,7 +143,7 @@ function permit(result: AuthResult, scope: string | undefined): CallContext['cal
 }
 
 const endingAfterGuard: Interceptor = ({ method, call, requestId }, next) => {
-  const ends = method !== undefined && call.metadata.get(GUARD_ONLY_KEY).length > 0;
+  const ends = method !== undefined && call.metadata.get(GUARD_ONLY).length > 0;
   return ends ? okReply(requestId, EMPTY) : next();
 };
 

@@ -1,12 +1,12 @@
-import type { Metadata } from '@grpc/grpc-js';
 import type { Caller } from '../auth/auth-result.js';
+import type { CallMetadata } from './call.js';
 
 /** What a method needs from its caller: nothing, or a token with this scope. */
 export type Access = 'public' | { readonly scope: string };
 
 /** What a handler knows beside the request message. */
 export interface HandlerContext {
-  readonly metadata: Metadata;
+  readonly metadata: CallMetadata;
   /** Who calls; absent where the method is public. */
   readonly caller: Caller | undefined;
 }

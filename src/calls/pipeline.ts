@@ -3,7 +3,8 @@ import type { Caller } from '../auth/auth-result.js';
 import type { Call, Reply } from './call.js';
 import { CallError, type Reason } from './failures.js';
 import type { Method } from './method.js';
-import { REQUEST_ID_KEY, requestIdOf } from './request-id.js';
+import { REQUEST_ID } from './metadata-keys.js';
+import { requestIdOf } from './request-id.js';
 
 /** A call on its way through the pipeline. */
 export interface CallContext {
@@ -41,7 +42,7 @@ export function createPipeline(methods: readonly Method[], interceptors: readonl
     walk({
       call,
       method: methodOf.get(call.path),
-      requestId: requestIdOf(call.metadata),
+      requestId: requestIdOf(call.metadata.get(REQUEST_ID)[0]),
       caller: undefined,
       reason: undefined,
     });
@@ -50,7 +51,7 @@ export function createPipeline(methods: readonly Method[], interceptors: readonl
 /** An answer without failure. */
 export function okReply(requestId: string, message: Uint8Array): Reply {
   const trailers = new Metadata();
-  trailers.set(REQUEST_ID_KEY, requestId);
+  trailers.set(REQUEST_ID, requestId);
   return { code: status.OK, details: '', message, trailers };
 }
 

@@ -1,7 +1,5 @@
-import { type ChannelOptions, Client, credentials, status } from '@grpc/grpc-js';
-import { failedReply } from './unary-reply.js';
-import { unaryRequest } from './unary-request.js';
-import type { UnaryCall, UnaryReply, Upstream } from '../../packages/transcoder/src/upstream.js';
+import { type ChannelOptions, Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import type { UnaryCall, UnaryReply, Upstream } from '@route-registry/transcoder';
 
 const OPTIONS: ChannelOptions = {
   // A proxy that the environment names is for traffic to the outside.
@@ -40,15 +38,75 @@ export function channelUpstream(target: string, options: ChannelOptions = {}): C
   let closed = false;
   return {
     unary(call: UnaryCall): UnaryReply | Promise<UnaryReply> {
-      if (call.cancellation.cancelled) return failedReply(status.CANCELLED, 'The caller has gone.');
-      if (call.deadline <= Date.now())
-        return failedReply(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
-      if (closed) return failedReply(status.UNAVAILABLE, 'The channel is closed.');
-      return unaryRequest(client, call);
+      if (call.cancellation.cancelled) return notCalled(status.CANCELLED, 'The client has gone.');
+      if (call.deadline <= Date.now()) return notCalled(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
+      if (closed) return notCalled(status.UNAVAILABLE, 'The channel is closed.');
+      return request(client, call);
     },
     close() {
       closed = true;
       client.close();
     },
   };
+}
+
+function notCalled(code: status, details: string): UnaryReply {
+  return { code, details };
+}
+
+function request(
+  client: Client,
+  { path, message, metadata, deadline, cancellation }: UnaryCall,
+): Promise<UnaryReply> {
+  return new Promise((resolve) => {
+    let received: Buffer | undefined;
+    let headersCame = false;
+    const call = client.makeUnaryRequest(
+      path,
+      same,
+      same,
+      Buffer.from(message),
+      toMetadata(metadata),
+      { deadline },
+      (error, value) => {
+        if (error === null) received = value;
+        else resolve(failed(error, headersCame));
+      },
+    );
+    call.on('metadata', () => {
+      headersCame = true;
+    });
+    // It comes after the message or the error, and has the trailers.
+    call.on('status', ({ metadata: trailers }) => {
+      if (received !== undefined) resolve({ code: status.OK, details: '', message: received, trailers });
+    });
+    cancellation.onCancelled(() => {
+      call.cancel();
+    });
+  });
+}
+
+/** The codes that grpc-js gives to calls that break off under way, with texts that name hosts. */
+const BROKEN_OFF: ReadonlySet<status> = new Set([
+  status.CANCELLED,
+  status.DEADLINE_EXCEEDED,
+  status.INTERNAL,
+  status.UNAVAILABLE,
+]);
+
+/** Trailers tell that the server ended the call; where it had sent headers before, they may be empty. */
+function failed({ code, details, metadata }: ServiceError, headersCame: boolean): UnaryReply {
+  const empty = Object.keys(metadata.getMap()).length === 0;
+  const answered = headersCame ? !(empty && BROKEN_OFF.has(code)) : !empty;
+  return answered ? { code, details, trailers: metadata } : { code, details };
+}
+
+function toMetadata(entries: UnaryCall['metadata']): Metadata {
+  const metadata = new Metadata();
+  for (const [key, value] of entries) metadata.set(key, value);
+  return metadata;
+}
+
+function same(bytes: Buffer): Buffer {
+  return bytes;
 }

@@ -5,8 +5,8 @@ import {
   HealthCheckResponse_ServingStatus,
   HealthDefinition,
 } from '../gen/healthcheck.js';
-import type { Reply } from '../../packages/transcoder/src/http-reply.js';
-import type { UnaryCall, Upstream } from '../../packages/transcoder/src/upstream.js';
+import type { Exchange, HttpReply, Upstream } from '@route-registry/transcoder';
+import { REQUEST_ID } from '../calls/metadata-keys.js';
 
 const CHECK = `/${HealthDefinition.fullName}/${HealthDefinition.methods.check.name}`;
 const WHOLE_SERVER = HealthCheckRequest.encode({ service: '' }).finish();
@@ -17,9 +17,16 @@ const WHOLE_SERVER = HealthCheckRequest.encode({ service: '' }).finish();
  */
 export async function healthReply(
   upstream: Upstream,
-  call: Pick<UnaryCall, 'metadata' | 'deadline' | 'cancellation'>,
-): Promise<Reply> {
-  const reply = await upstream.unary({ ...call, path: CHECK, message: WHOLE_SERVER });
+  exchange: Exchange,
+  deadlineMs: number,
+): Promise<HttpReply> {
+  const reply = await upstream.unary({
+    path: CHECK,
+    message: WHOLE_SERVER,
+    metadata: new Map([[REQUEST_ID, exchange.requestId]]),
+    deadline: Date.now() + deadlineMs,
+    cancellation: exchange,
+  });
   const serving = reply.code === status.OK && isServing(reply.message);
   return {
     status: serving ? 200 : 503,

@@ -1,6 +1,10 @@
-import { entityTag, matchesEntityTag } from '../../packages/transcoder/src/http/entity-tag.js';
-import { methodNotAllowed } from '../../packages/transcoder/src/failures/failure.js';
-import type { Reply } from '../../packages/transcoder/src/http-reply.js';
+import {
+  entityTag,
+  type Exchange,
+  type HttpReply,
+  matchesEntityTag,
+  methodNotAllowed,
+} from '@route-registry/transcoder';
 
 /** A fixed document that the gateway serves beside the paths of the contract. */
 export interface Page {
@@ -12,12 +16,15 @@ export interface Page {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What answers GET for a page: the page, or 304 for who has it already. */
-export function pageReply({ contentType, body, headers }: Page): (ifNoneMatch: string | undefined) => Reply {
+/** Answers GET for a resource of the gateway's own. */
+export type ReadReply = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
+
+/** The answer to GET for a page: the page, or 304 for a client that has it already. */
+export function pageReply({ contentType, body, headers }: Page): ReadReply {
   const tag = entityTag(body);
   const unchanged = { ...headers, ETag: tag, 'Cache-Control': 'no-cache' };
-  return (ifNoneMatch) =>
-    matchesEntityTag(ifNoneMatch, tag)
+  return ({ request }) =>
+    matchesEntityTag(request.headers['if-none-match'], tag)
       ? { status: 304, headers: unchanged }
       : { status: 200, headers: unchanged, contentType, body };
 }
@@ -25,12 +32,13 @@ export function pageReply({ contentType, body, headers }: Page): (ifNoneMatch: s
 const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
 
 /**
- * Answers for a resource of the gateway's own, which can only be read.
+ * Answers for a resource that can only be read.
  *
  * @throws Failure `METHOD_NOT_ALLOWED`.
  */
-export async function readOnly(verb: string, read: () => Reply | Promise<Reply>): Promise<Reply> {
+export function readOnly(exchange: Exchange, read: ReadReply): HttpReply | Promise<HttpReply> {
+  const { verb } = exchange;
   if (verb === 'OPTIONS') return { status: 204, headers: ALLOW };
-  if (verb === 'GET' || verb === 'HEAD') return read();
+  if (verb === 'GET' || verb === 'HEAD') return read(exchange);
   throw methodNotAllowed(ALLOW);
 }

@@ -1,8 +1,8 @@
-import { type Metadata, status } from '@grpc/grpc-js';
-import type { Cancellation, Reply } from '../calls/call.js';
+import { status } from '@grpc/grpc-js';
+import type { CallMetadata, Cancellation, Reply } from '../calls/call.js';
 import { failureReply } from '../calls/failure-reply.js';
 import { CallError, deadlineExceeded, requestTooLarge, toFailure } from '../calls/failures.js';
-import { GUARD_ONLY_KEY } from '../calls/interceptors.js';
+import { GUARD_ONLY, REQUEST_ID } from '../calls/metadata-keys.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { requestIdOf } from '../calls/request-id.js';
 
@@ -14,10 +14,10 @@ import { requestIdOf } from '../calls/request-id.js';
 export function completeReply(
   code: status,
   path: string,
-  metadata: Metadata,
+  metadata: CallMetadata,
   pipeline: Pipeline,
 ): Reply | Promise<Reply> {
-  const failure = failureReply(toFailure(failureOf(code)), requestIdOf(metadata));
+  const failure = failureReply(toFailure(failureOf(code)), requestIdOf(metadata.get(REQUEST_ID)[0]));
   if (code === status.DEADLINE_EXCEEDED) return failure;
   const choose = (verdict: Reply): Reply => (passes(verdict) ? failure : verdict);
   const verdict = askGuard(path, metadata, pipeline);
@@ -26,9 +26,8 @@ export function completeReply(
 
 const STAYS: Cancellation = { cancelled: false, onCancelled: () => undefined };
 
-function askGuard(path: string, metadata: Metadata, pipeline: Pipeline): Reply | Promise<Reply> {
-  const asking = metadata.clone();
-  asking.set(GUARD_ONLY_KEY, '1');
+function askGuard(path: string, metadata: CallMetadata, pipeline: Pipeline): Reply | Promise<Reply> {
+  const asking: CallMetadata = { get: (key) => (key === GUARD_ONLY ? ['1'] : metadata.get(key)) };
   return pipeline({
     path,
     message: new Uint8Array(),

@@ -1,4 +1,3 @@
-import type { Metadata } from '@grpc/grpc-js';
 import {
   type CreateRouteRequest,
   type Route as RouteMessage,
@@ -7,10 +6,8 @@ import {
 import type { CreateCommand, Registry } from '../registry/registry.js';
 import type { Route, RouteDefinition } from '../registry/route.js';
 import { implement } from '../calls/implement-service.js';
+import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
 import type { HandlerContext, Method } from '../calls/method.js';
-
-/** The header in which HTTP clients give the request id of a create. */
-const IDEMPOTENCY_KEY = 'idempotency-key';
 
 /** The protection space of the service, as challenges name it (RFC 9110, section 11.5). */
 export const REALM = 'route-registry';
@@ -50,12 +47,11 @@ function toCommand(request: CreateRouteRequest, { metadata, caller }: HandlerCon
   return {
     definition: { method, path, middleware, handler },
     caller: caller.subject,
-    requestIds: [...(request.requestId === '' ? [] : [request.requestId]), ...idempotencyKeys(metadata)],
+    requestIds: [
+      ...(request.requestId === '' ? [] : [request.requestId]),
+      ...metadata.get(IDEMPOTENCY_KEY).map(String),
+    ],
   };
-}
-
-function idempotencyKeys(metadata: Metadata): string[] {
-  return metadata.get(IDEMPOTENCY_KEY).map(String);
 }
 
 function toMessage({ id, method, path, middleware, handler, createdAt }: Route): RouteMessage {

@@ -1,5 +1,4 @@
-import { type Contract, readContract } from '../../packages/transcoder/src/template/contract.js';
-import { successRules } from '../../packages/transcoder/src/template/standard-method.js';
+import { type Contract, readContract, successRules } from '@route-registry/transcoder/description';
 import { ContractComments } from './contract-comments.js';
 import { errorSchemas } from './error-schemas.js';
 import { FailureReplies } from './failure-replies.js';
@@ -39,7 +38,7 @@ export function describeService(service: DescribedService): Omit<OpenApi, 'serve
   const { descriptorSet, scopes, realm } = service;
   const contract = readContract(descriptorSet);
   const comments = new ContractComments(service.comments);
-  const schemas = new MessageSchemas(contract.options, comments);
+  const schemas = new MessageSchemas(comments);
   const failures = new FailureReplies(contract, realm);
   const operations = [
     ...contractOperations(contract, { comments, schemas, failures, scopes }),
@@ -89,8 +88,8 @@ function contractOperations(
   contract: Contract,
   parts: Omit<OperationParts, 'successes'>,
 ): DescribedOperation[] {
-  const { bindings, options } = contract;
-  const rules = successRules(bindings, options);
+  const { bindings } = contract;
+  const rules = successRules(bindings);
   const successes = new SuccessResponses(contract, rules, parts.schemas);
   return [...rules]
     .filter(([{ verb }]) => VERBS.includes(verb))

@@ -1,18 +1,26 @@
 import { EXPIRED } from '../auth/authenticator.js';
 import { tokenInvalid, tokenMissing } from '../auth/auth-result.js';
 import { keysUnavailable } from '../auth/remote-key-set.js';
-import { headersTooLarge, requestTimedOut } from '../../packages/transcoder/src/http/client-error.js';
 import {
+  bodyTooLarge,
+  encodingUnsupported,
   type Failure,
   type FailureReason,
+  headersTooLarge,
   internal,
   methodNotAllowed,
+  misfit,
   pathUnknown,
-} from '../../packages/transcoder/src/failures/failure.js';
-import { unknownField } from '../../packages/transcoder/src/json/json-violations.js';
-import { bodyTooLarge, encodingUnsupported } from '../../packages/transcoder/src/http/request-body.js';
-import { misfit } from '../../packages/transcoder/src/message/request-message.js';
-import { type CallError, notAdmitted, type Reason, scopeMissing } from '../calls/failures.js';
+  requestTimedOut,
+  unknownField,
+} from '@route-registry/transcoder/description';
+import {
+  type CallError,
+  MESSAGE_MAX_BYTES,
+  notAdmitted,
+  type Reason,
+  scopeMissing,
+} from '../calls/failures.js';
 import type { RegistryError } from '../registry/errors.js';
 import { requestIdReused, routeExists, routeInvalid, routeNotFound } from '../registry/registry.js';
 import { checkDefinition } from '../registry/route.js';
@@ -22,7 +30,7 @@ import { ROUTE_DEFINITION, ROUTE_ID, WRONG_DEFINITION } from './field-facts.js';
 /** How each failure of the gateway may look. */
 export const gatewayExamples = {
   REQUEST_MALFORMED: () => misfit([unknownField('route.handlr')]),
-  REQUEST_TOO_LARGE: bodyTooLarge,
+  REQUEST_TOO_LARGE: () => bodyTooLarge(MESSAGE_MAX_BYTES),
   REQUEST_TIMED_OUT: requestTimedOut,
   HEADERS_TOO_LARGE: headersTooLarge,
   CONTENT_TYPE_UNSUPPORTED: encodingUnsupported,

@@ -1,9 +1,12 @@
-import { Metadata, status } from '@grpc/grpc-js';
-import type { Contract } from '../../packages/transcoder/src/template/contract.js';
-import { ErrorReplies } from '../../packages/transcoder/src/failures/error-reply.js';
-import type { FailureReason } from '../../packages/transcoder/src/failures/failure.js';
-import type { ErrorReply } from '../../packages/transcoder/src/http-reply.js';
-import { upstreamFailure } from '../../packages/transcoder/src/failures/upstream-failure.js';
+import { status } from '@grpc/grpc-js';
+import {
+  type Contract,
+  codeOf,
+  ErrorReplies,
+  type ErrorReply,
+  type FailureReason,
+  upstreamFailure,
+} from '@route-registry/transcoder/description';
 import { failureReply } from '../calls/failure-reply.js';
 import { toFailure } from '../calls/failures.js';
 import { gatewayExamples, serverExamples } from './failure-examples.js';
@@ -35,8 +38,8 @@ export class FailureReplies {
   ofChannel(): FailureReply[] {
     const codes = Object.values(status).filter((code): code is status => typeof code === 'number');
     return codes.map((code) => ({
-      reason: upstreamFailure(code).reason,
-      reply: this.#errors.ofUpstream({ code, details: '', trailers: new Metadata() }, REQUEST_ID),
+      reason: upstreamFailure(codeOf(code)).reason,
+      reply: this.#errors.ofUpstream({ code, details: '' }, REQUEST_ID),
     }));
   }
 

@@ -6,8 +6,7 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence, isWrapperDesc } from '@bufbuild/protobuf/wkt';
-import type { ContractOptions } from '../../packages/transcoder/src/template/contract-options.js';
-import { FieldBehavior } from '../gen/google/api/field_behavior.js';
+import { FieldBehavior, hasBehavior } from '@route-registry/transcoder/description';
 import type { ContractComments } from './contract-comments.js';
 import { factsOf } from './field-facts.js';
 import type { Schema } from './open-api.js';
@@ -61,11 +60,9 @@ const wellKnown: Readonly<Record<string, Schema>> = {
 export class MessageSchemas {
   /** Those that were asked for, and those that they refer to, by name. */
   readonly components = new Map<string, Schema>();
-  readonly #options: ContractOptions;
   readonly #comments: ContractComments;
 
-  constructor(options: ContractOptions, comments: ContractComments) {
-    this.#options = options;
+  constructor(comments: ContractComments) {
     this.#comments = comments;
   }
 
@@ -135,11 +132,11 @@ export class MessageSchemas {
   }
 
   #isAssigned(field: DescField): boolean {
-    return this.#options.hasBehavior(field, FieldBehavior.OUTPUT_ONLY);
+    return hasBehavior(field, FieldBehavior.OUTPUT_ONLY);
   }
 
   #isRequired(field: DescField): boolean {
-    return this.#options.hasBehavior(field, FieldBehavior.REQUIRED);
+    return hasBehavior(field, FieldBehavior.REQUIRED);
   }
 
   #isPresent(field: DescField, form: Form): boolean {

@@ -1,7 +1,5 @@
 import type { DescMessage } from '@bufbuild/protobuf';
-import type { Binding } from '../../packages/transcoder/src/template/binding.js';
-import type { FailureReason } from '../../packages/transcoder/src/failures/failure.js';
-import type { SuccessRule } from '../../packages/transcoder/src/template/standard-method.js';
+import type { Binding, FailureReason, SuccessRule } from '@route-registry/transcoder/description';
 import type { ContractComments } from './contract-comments.js';
 import type { FailureReplies, FailureReply } from './failure-replies.js';
 import type { MessageSchemas } from './message-schemas.js';

@@ -1,7 +1,5 @@
 import type { DescField } from '@bufbuild/protobuf';
-import type { Binding } from '../../packages/transcoder/src/template/binding.js';
-import type { SuccessRule } from '../../packages/transcoder/src/template/standard-method.js';
-import { hasTextForm } from '../../packages/transcoder/src/fields/text-value.js';
+import { type Binding, hasTextForm, type SuccessRule } from '@route-registry/transcoder/description';
 import type { ContractComments } from './contract-comments.js';
 import { factsOf } from './field-facts.js';
 import type { MessageSchemas } from './message-schemas.js';

@@ -1,4 +1,4 @@
-import type { Reply } from '../../packages/transcoder/src/http-reply.js';
+import type { HttpReply } from '@route-registry/transcoder/description';
 import { REQUEST_ID } from './failure-replies.js';
 import type { Example, Header, Schema } from './open-api.js';
 
@@ -49,7 +49,7 @@ const descriptions: Readonly<Record<string, HeaderDescription>> = {
 /** A reply, and what it is an example of. */
 export interface NamedReply {
   readonly name: string;
-  readonly reply: Reply;
+  readonly reply: HttpReply;
 }
 
 /**
@@ -64,7 +64,7 @@ export function responseHeaders(replies: readonly NamedReply[]): Record<string, 
 }
 
 /** Those of the reply, and those that every response has. */
-function writtenHeaders({ headers }: Reply): Readonly<Record<string, string>> {
+function writtenHeaders({ headers }: HttpReply): Readonly<Record<string, string>> {
   return { 'X-Request-Id': REQUEST_ID, 'Cache-Control': 'no-store', ...headers };
 }
 

@@ -1,11 +1,13 @@
 import { create, type DescMessage, fromJson, type Message, toBinary } from '@bufbuild/protobuf';
 import { reflect } from '@bufbuild/protobuf/reflect';
-import type { Binding } from '../../packages/transcoder/src/template/binding.js';
-import type { Contract } from '../../packages/transcoder/src/template/contract.js';
-import { JsonOutput } from '../../packages/transcoder/src/json/json-output.js';
-import type { Reply } from '../../packages/transcoder/src/http-reply.js';
-import type { SuccessRule } from '../../packages/transcoder/src/template/standard-method.js';
-import { SuccessReplies } from '../../packages/transcoder/src/http/success-reply.js';
+import {
+  type Binding,
+  type Contract,
+  JsonOutput,
+  type HttpReply,
+  SuccessReplies,
+  type SuccessRule,
+} from '@route-registry/transcoder/description';
 import type { Form, MessageSchemas } from './message-schemas.js';
 import type { Response, Schema } from './open-api.js';
 import { responseOf } from './responses.js';
@@ -18,13 +20,9 @@ export class SuccessResponses {
   readonly #replies: SuccessReplies;
   readonly #schemas: MessageSchemas;
 
-  constructor(
-    { registry, options }: Contract,
-    rules: ReadonlyMap<Binding, SuccessRule>,
-    schemas: MessageSchemas,
-  ) {
+  constructor({ registry }: Contract, rules: ReadonlyMap<Binding, SuccessRule>, schemas: MessageSchemas) {
     this.#rules = rules;
-    this.#replies = new SuccessReplies(rules, new JsonOutput(registry, options), '');
+    this.#replies = new SuccessReplies(rules, new JsonOutput(registry, true), '');
     this.#schemas = schemas;
   }
 
@@ -34,7 +32,7 @@ export class SuccessResponses {
     const { input, output } = method;
     const rule = this.#rules.get(binding);
     const responses = new Map<number, Response>();
-    const add = (description: string, reply: Reply, schema?: Schema): void => {
+    const add = (description: string, reply: HttpReply, schema?: Schema): void => {
       responses.set(reply.status, responseOf(description, [{ name: output.name, reply }], schema));
     };
     if (rule?.creates === true && rule.validateOnly !== undefined) {
@@ -59,7 +57,7 @@ export class SuccessResponses {
     return responses;
   }
 
-  #reply(binding: Binding, request: Message, form: Form, ifNoneMatch?: string): Reply {
+  #reply(binding: Binding, request: Message, form: Form, ifNoneMatch?: string): HttpReply {
     const { output } = binding.method;
     return this.#replies.reply(binding, request, this.#exampleBytes(output, form), ifNoneMatch);
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Metadata, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { channelUpstream, type ChannelUpstream } from '../../src/gateway/channel-upstream.js';
-import type { UnaryCall, UnaryReply } from '../../packages/transcoder/src/upstream.js';
+import type { UnaryCall, UnaryReply } from '@route-registry/transcoder';
 import { Caller } from '../support/caller.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { Deferred } from './deferred.js';

@@ -6,7 +6,7 @@ import {
   type ServiceDefinition,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
-import type { Cancellation, Upstream } from '../../packages/transcoder/src/upstream.js';
+import type { Cancellation, Upstream } from '@route-registry/transcoder';
 
 /** A gRPC server on a loopback port or a Unix socket. */
 export interface ListeningServer {

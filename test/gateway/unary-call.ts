@@ -1,5 +1,5 @@
 import { Metadata } from '@grpc/grpc-js';
-import type { UnaryCall } from '../../packages/transcoder/src/upstream.js';
+import type { UnaryCall } from '@route-registry/transcoder';
 import { Caller } from '../support/caller.js';
 
 /** The method that these calls call. */

@@ -1,6 +1,6 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
-import { failures } from '../../packages/transcoder/src/failures/failure.js';
+import { failures } from '@route-registry/transcoder/description';
 import { CODES } from '../../src/calls/failures.js';
 import { routeService } from '../../src/grpc/route-service.js';
 import type { Operation, Reference, Response, Schema } from '../../src/openapi/open-api.js';

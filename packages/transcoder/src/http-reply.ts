@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 
 /** An HTTP response before it is written. */
-export interface Reply {
+export interface HttpReply {
   readonly status: number;
   /** The headers that are not written for every reply. */
   readonly headers: Readonly<Record<string, string>>;
@@ -14,12 +14,12 @@ export interface Reply {
 }
 
 /** The response of a failure: never without a body. */
-export interface ErrorReply extends Reply {
+export interface ErrorReply extends HttpReply {
   readonly body: string;
 }
 
 /** Writes a reply. Node leaves the content out for HEAD. */
-export function writeReply(response: ServerResponse, reply: Reply, requestId: string): void {
+export function writeReply(response: ServerResponse, reply: HttpReply, requestId: string): void {
   const headers: Record<string, string | number> = { 'X-Request-Id': requestId, ...reply.headers };
   headers['Cache-Control'] ??= 'no-store';
   // Node writes bytes as they are, but copies text together with the headers, into three times the room.

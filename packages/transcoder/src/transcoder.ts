@@ -1,155 +1,122 @@
-import { toBinary, type JsonValue, type Message } from '@bufbuild/protobuf';
-import { type Metadata, status } from '@grpc/grpc-js';
-import type { Binding } from './template/binding.js';
-import { BindingTable, type FoundBinding, type Lookup } from './template/binding-table.js';
-import type { Contract } from './template/contract.js';
-import type { ErrorReplies } from './failures/error-reply.js';
-import type { Exchange } from './http/exchange.js';
-import { malformed, methodNotAllowed, pathUnknown } from './failures/failure.js';
-import { JsonOutput } from './json/json-output.js';
-import { parseJsonText } from './json/json-text.js';
-import { placeOf } from './fields/message-fields.js';
-import type { Reply } from './http-reply.js';
-import { readBody, requireJsonType } from './http/request-body.js';
-import { requestTimeoutMs, requireFitHeaders } from './http/request-headers.js';
-import { RequestMessages } from './message/request-message.js';
-import { requestTarget } from './http/request-target.js';
-import { successRules } from './template/standard-method.js';
-import { SuccessReplies } from './http/success-reply.js';
-import type { UnaryReply, Upstream } from './upstream.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { ErrorReplies } from './failures/error-reply.js';
+import { Failure, internal } from './failures/failure.js';
+import { clientFailure, writeClientError } from './http/client-error.js';
+import { Exchange } from './http/exchange.js';
+import { Transcoding } from './http/transcoding.js';
+import { type HttpReply, writeReply } from './http-reply.js';
+import { type TranscoderOptions, withDefaults } from './options.js';
+import { readContract } from './template/contract.js';
 
-/** What a transcoder works with. */
-export interface TranscoderOptions {
-  readonly contract: Contract;
-  readonly upstream: Upstream;
-  readonly errors: ErrorReplies;
-  /** Prefix of all paths; empty for none. */
-  readonly basePath: string;
-  /** The longest time of one call, in milliseconds. */
-  readonly deadlineMs: number;
-  /** The clock, in milliseconds since the epoch. */
-  readonly now: () => number;
+/** Serves the unary methods of a contract over HTTP and JSON. */
+export interface Transcoder {
+  /**
+   * For the event `request` of a `node:http` server, or as middleware of Express 5. It answers every request; with
+   * `next`, one for an unknown path is passed on.
+   */
+  readonly handler: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    next?: (error?: unknown) => void,
+  ) => void;
+  /** For the event `clientError`: answers what is not HTTP in the shape of all other errors. */
+  readonly onClientError: (error: Error, socket: Duplex) => void;
+  /**
+   * Answers a request for a resource beside the contract, with the request id, log line and error shape of all
+   * others. What `answer` throws becomes an error: a `Failure` as it says, anything else 500 in fixed words.
+   */
+  readonly respond: (request: IncomingMessage, response: ServerResponse, answer: Answer) => void;
 }
 
-/** Metadata that makes the server end a call with `OK` once the caller is let through. */
-const GUARD_ONLY = 'x-guard-only';
-const EMPTY_MESSAGE = new Uint8Array();
+/** Finds the reply of an exchange, now or later. */
+export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
-/** Answers HTTP requests by unary gRPC calls, as the `google.api.http` annotations of a contract say. */
-export class Transcoder {
-  readonly #options: TranscoderOptions;
-  readonly #table: BindingTable;
-  readonly #requests: RequestMessages;
-  readonly #successes: SuccessReplies;
+/** How loud the cause of a failure is in the log; other causes help only those who debug. */
+const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: 'error', 503: 'warn' };
 
-  /** @throws Error with one sentence, where two bindings of the contract clash. */
-  constructor(options: TranscoderOptions) {
-    const { contract, basePath } = options;
-    this.#options = options;
-    this.#table = new BindingTable(contract.bindings);
-    this.#requests = new RequestMessages(contract.registry);
-    this.#successes = new SuccessReplies(
-      successRules(contract.bindings, contract.options),
-      new JsonOutput(contract.registry, contract.options),
-      basePath,
-    );
+// Segments of unreserved characters: nothing that a router reads as a pattern.
+const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
+
+/**
+ * Makes a transcoder: HTTP and JSON outside, unary gRPC calls to the upstream inside, joined by the `google.api.http`
+ * annotations of the contract. Whatever happens, a request is answered with a status and, where that is an error,
+ * `{"error":{code, status, message, details}}` (AIP-193).
+ *
+ * @throws Error with one sentence, where the base path is not one or the contract cannot be served.
+ */
+export function createTranscoder(given: TranscoderOptions): Transcoder {
+  const options = withDefaults(given);
+  const { basePath, log, now, requestIdOf, write } = options;
+  if (!BASE_PATH.test(basePath)) {
+    throw new Error(`"${basePath}" is not a base path; it is "/" and a name, or several.`);
   }
+  const contract = readContract(options.descriptorSet, options.unsupported);
+  for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
+  const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });
+  const transcoding = new Transcoding(contract, errors, options);
+  const latest = new WeakMap<Duplex, Exchange>();
+  /** Exchanges whose connection `onClientError` has ended, and told the log. */
+  const cutShort = new WeakSet<Exchange>();
 
-  /** @throws Failure where the gateway itself ends the request. */
-  answer(exchange: Exchange): Reply | Promise<Reply> {
-    const { path, query } = requestTarget(exchange.request.url);
-    const found = this.#find(exchange.verb, path);
-    if (found.outcome === 'found') return this.#call(exchange, found, query);
-    if (found.outcome === 'unknown path') throw pathUnknown();
-    const headers = { Allow: found.allowed.join(', ') };
-    if (exchange.verb === 'OPTIONS') return { status: 204, headers };
-    throw methodNotAllowed(headers);
-  }
+  const failed = (error: unknown, { requestId }: Exchange): HttpReply =>
+    errors.ofFailure(error instanceof Failure ? error : internal(error), requestId);
+  const lineOf = ({ requestId, verb, started }: Exchange): object => {
+    return { requestId, method: verb, ms: now() - started };
+  };
 
-  #find(verb: string, path: string): Lookup {
-    const { basePath } = this.#options;
-    if (!path.startsWith(`${basePath}/`)) return { outcome: 'unknown path' };
-    return this.#table.find(verb, path.slice(basePath.length));
-  }
-
-  #call(exchange: Exchange, found: FoundBinding, query: string): Reply | Promise<Reply> {
-    const { request, response } = exchange;
-    let body: Uint8Array | Promise<Uint8Array>;
-    try {
-      requireFitHeaders(request.headers);
-      body = readBody(request, response);
-    } catch (failure) {
-      return this.#refuse(exchange, found, failure);
+  function finish(exchange: Exchange, reply: HttpReply): void {
+    if (cutShort.has(exchange)) return;
+    const { requestId, response } = exchange;
+    const line = lineOf(exchange);
+    if (exchange.cancelled) {
+      log.info(line, 'client gone');
+      return;
     }
-    if (!(body instanceof Promise)) return this.#callWith(exchange, found, query, body);
-    return body.then(
-      (bytes) => this.#callWith(exchange, found, query, bytes),
-      (failure: unknown) => this.#refuse(exchange, found, failure),
-    );
-  }
-
-  #callWith(
-    exchange: Exchange,
-    found: FoundBinding,
-    query: string,
-    body: Uint8Array,
-  ): Reply | Promise<Reply> {
-    const { headers } = exchange.request;
-    const { binding, segments } = found;
-    let message: Message;
-    let timeoutMs: number;
-    try {
-      timeoutMs = requestTimeoutMs(headers, this.#options.deadlineMs);
-      const json = bodyJson(binding, headers['content-type'], body);
-      message = this.#requests.read(binding, { segments, query, body: json });
-    } catch (failure) {
-      return this.#refuse(exchange, found, failure);
+    writeReply(response, reply, requestId);
+    if (reply.cause !== undefined) {
+      log[LEVELS[reply.status] ?? 'debug']({ requestId, err: reply.cause }, 'request failed');
     }
-    const bytes = toBinary(binding.method.input, message);
-    const reply = this.#unary(exchange, binding, bytes, timeoutMs);
-    if (!(reply instanceof Promise)) return this.#reply(exchange, binding, message, reply);
-    return reply.then((later) => this.#reply(exchange, binding, message, later));
+    log[reply.status < 400 ? 'debug' : 'info']({ ...line, status: reply.status }, 'request answered');
   }
 
-  #unary(
-    exchange: Exchange,
-    { callPath }: Binding,
-    message: Uint8Array,
-    timeoutMs: number,
-    metadata: Metadata = exchange.metadata(),
-  ): UnaryReply | Promise<UnaryReply> {
-    const { upstream, now } = this.#options;
-    const deadline = now() + timeoutMs;
-    return upstream.unary({ path: callPath, message, metadata, deadline, cancellation: exchange });
+  function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+    const id = request.headers['x-request-id'];
+    const requestId = requestIdOf(typeof id === 'string' ? id : undefined);
+    const exchange = new Exchange(request, response, requestId, now());
+    latest.set(request.socket, exchange);
+    const finishWith = (reply: HttpReply): void => {
+      write(() => {
+        finish(exchange, reply);
+      });
+    };
+    let reply: HttpReply | Promise<HttpReply>;
+    try {
+      reply = answer(exchange);
+    } catch (error) {
+      reply = failed(error, exchange);
+    }
+    if (!(reply instanceof Promise)) finishWith(reply);
+    else void reply.catch((error: unknown) => failed(error, exchange)).then(finishWith);
   }
 
-  #reply({ request, requestId }: Exchange, binding: Binding, message: Message, reply: UnaryReply): Reply {
-    if (reply.code !== status.OK) return this.#options.errors.ofUpstream(reply, requestId);
-    return this.#successes.reply(binding, message, reply.message, request.headers['if-none-match']);
-  }
-
-  /** A stranger learns nothing about the request: who may not call is told that and no more. */
-  async #refuse(exchange: Exchange, { binding }: FoundBinding, failure: unknown): Promise<Reply> {
-    const { deadlineMs, errors } = this.#options;
-    const metadata = exchange.metadata();
-    metadata.set(GUARD_ONLY, '1');
-    const verdict = await this.#unary(exchange, binding, EMPTY_MESSAGE, deadlineMs, metadata);
-    if (verdict.code !== status.OK) return errors.ofUpstream(verdict, exchange.requestId);
-    throw failure;
-  }
-}
-
-function bodyJson(
-  { method, body }: Binding,
-  contentType: string | undefined,
-  bytes: Uint8Array,
-): JsonValue | undefined {
-  if (body === undefined) {
-    if (bytes.length > 0) throw malformed('The request has a body; this method takes none.');
-    return undefined;
-  }
-  if (bytes.length === 0) throw malformed('The request has no body; this method takes one.');
-  requireJsonType(contentType);
-  const prefix = body === '*' ? [] : [body.jsonName];
-  return parseJsonText(bytes, (steps) => placeOf(method.input, [...prefix, ...steps]));
+  return {
+    handler(request, response, next) {
+      if (next !== undefined && !transcoding.knows(request)) next();
+      else respond(request, response, (exchange) => transcoding.answer(exchange));
+    },
+    respond,
+    onClientError(error, socket) {
+      const last = latest.get(socket);
+      const underWay = last?.response.writableFinished === false ? last : undefined;
+      const requestId = underWay?.requestId ?? requestIdOf(undefined);
+      const reply = errors.ofFailure(clientFailure(error), requestId);
+      const outcome = writeClientError(socket, underWay?.response, reply, requestId);
+      if (outcome === 'closed') return;
+      const line = underWay === undefined ? { requestId } : lineOf(underWay);
+      if (underWay !== undefined) cutShort.add(underWay);
+      if (outcome === 'destroyed') log.info(line, 'connection destroyed');
+      else log.info({ ...line, status: reply.status }, 'request answered');
+    },
+  };
 }

@@ -1,39 +1,54 @@
-import type { Metadata, status } from '@grpc/grpc-js';
+/** The metadata of a call: a value by its lower-case key. */
+export type CallMetadata = ReadonlyMap<string, string>;
 
-/** Whether the caller of a call has gone. */
-export interface Cancellation {
-  readonly cancelled: boolean;
-  /**
-   * Calls the listener when the caller goes; a later listener may take its place. It may also be called when
-   * the call has been answered.
-   */
-  onCancelled(listener: () => void): void;
+/** The trailers of a reply: all values of a key, bytes for one that ends with `-bin`. A `Metadata` of grpc-js is one. */
+export interface Trailers {
+  get(key: string): readonly (string | Uint8Array)[];
 }
 
-/** One unary gRPC call as the gateway hands it over. */
+/** One unary gRPC call as the transcoder hands it over. */
 export interface UnaryCall {
   /** The method's path: `/package.Service/Method`. */
   readonly path: string;
   /** The request message in binary form. */
   readonly message: Uint8Array;
-  readonly metadata: Metadata;
-  /** When the caller stops waiting, in milliseconds since the epoch. */
+  readonly metadata: CallMetadata;
+  /** When the client stops waiting, in milliseconds since the epoch. */
   readonly deadline: number;
-  readonly cancellation: Cancellation;
+  /** Whether the client has gone, so that nobody waits for the reply any more. */
+  readonly cancellation: {
+    readonly cancelled: boolean;
+    /**
+     * Calls the listener when the client goes; a later listener may take its place. It may also be called when
+     * the call has been answered.
+     */
+    onCancelled(listener: () => void): void;
+  };
 }
 
 /** How a unary gRPC call ended. */
 export interface UnaryReply {
-  readonly code: status;
+  /** The gRPC status code; a number that gRPC does not define counts as `UNKNOWN`. */
+  readonly code: number;
   /** The status message; empty with `OK`. */
   readonly details: string;
   /** The response message in binary form, with `OK` only. */
   readonly message?: Uint8Array;
-  readonly trailers: Metadata;
+  /**
+   * Absent where no server answered and the upstream itself gave the call up: `details` may then name hosts and
+   * sockets, so clients get fixed words instead.
+   */
+  readonly trailers?: Trailers;
 }
 
-/** The gRPC server that the gateway speaks to: over a channel, or in the same process. */
+/** The gRPC server that answers: over a channel, or in the same process. */
 export interface Upstream {
   /** Never throws or rejects: every failure is a status of the reply, which may be there at once. */
   unary(call: UnaryCall): UnaryReply | Promise<UnaryReply>;
 }
+
+/**
+ * Decides whether a client may learn what is wrong with a request that cannot become a call: any code but `OK`
+ * means no, and the reply is what the client gets. The call has no message, since there is none to read.
+ */
+export type Guard = (call: Omit<UnaryCall, 'message'>) => UnaryReply | Promise<UnaryReply>;

@@ -1,4 +1,4 @@
-import { status } from '@grpc/grpc-js';
+import { Code } from '../gen/google/rpc/code_pb.js';
 
 // RFC 6749 3.3, which RFC 6750 3 takes over: scope tokens with single blanks between.
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/;
@@ -11,15 +11,15 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/;
  * @returns undefined where the refusal is not about the token.
  */
 export function bearerChallenge(
-  code: status,
+  code: Code,
   realm: string,
   reason: unknown,
   scope: unknown,
 ): string | undefined {
   const challenge = `Bearer realm="${realm}"`;
-  if (code === status.UNAUTHENTICATED) {
+  if (code === Code.UNAUTHENTICATED) {
     return reason === 'TOKEN_MISSING' ? challenge : `${challenge}, error="invalid_token"`;
   }
-  if (code !== status.PERMISSION_DENIED || typeof scope !== 'string' || !SCOPE.test(scope)) return undefined;
+  if (code !== Code.PERMISSION_DENIED || typeof scope !== 'string' || !SCOPE.test(scope)) return undefined;
   return `${challenge}, error="insufficient_scope", scope="${scope}"`;
 }

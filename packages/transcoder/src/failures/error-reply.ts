@@ -1,37 +1,42 @@
-import { fromBinary, toJson, type JsonObject, type Registry } from '@bufbuild/protobuf';
-import { AnySchema } from '@bufbuild/protobuf/wkt';
-import { status } from '@grpc/grpc-js';
-import { Any } from '../../../../src/gen/google/protobuf/any.js';
-import { Status } from '../../../../src/gen/google/rpc/status.js';
+import { createRegistry, fromBinary, toJson, type JsonObject, type Registry } from '@bufbuild/protobuf';
+import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
+import { isObject } from '../fields/json-object.js';
+import { Code } from '../gen/google/rpc/code_pb.js';
+import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.js';
+import { StatusSchema } from '../gen/google/rpc/status_pb.js';
+import type { ErrorReply } from '../http-reply.js';
+import type { Trailers, UnaryReply } from '../upstream.js';
 import { bearerChallenge } from './bearer-challenge.js';
 import type { Failure, Violation } from './failure.js';
-import { httpStatusOf } from './http-status.js';
-import { isObject } from '../fields/json-object.js';
-import type { ErrorReply } from '../http-reply.js';
+import { codeOf, httpStatusOf } from './http-status.js';
 import { upstreamFailure } from './upstream-failure.js';
-import type { UnaryReply } from '../upstream.js';
 
 /** What every error reply is made with. */
 export interface ErrorReplyOptions {
-  /** Knows the types of error details; details of other types are left out. */
+  /** Knows the types of error details beside those of google/rpc/error_details.proto; others are left out. */
   readonly registry: Registry;
-  /** The `domain` of the gateway's own `google.rpc.ErrorInfo`. */
+  /** The `domain` of the `google.rpc.ErrorInfo` where the server gives none. */
   readonly domain: string;
   /** The realm of bearer challenges (RFC 6750 3). */
   readonly realm: string;
 }
 
 const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
+const STATUS_DETAILS = 'grpc-status-details-bin';
 
 /** Makes the HTTP responses of calls that failed: `{"error":{code, status, message, details}}` (AIP-193). */
 export class ErrorReplies {
-  readonly #options: ErrorReplyOptions;
+  readonly #registry: Registry;
+  readonly #domain: string;
+  readonly #realm: string;
 
-  constructor(options: ErrorReplyOptions) {
-    this.#options = options;
+  constructor({ registry, domain, realm }: ErrorReplyOptions) {
+    this.#registry = createRegistry(registry, file_google_rpc_error_details);
+    this.#domain = domain;
+    this.#realm = realm;
   }
 
-  /** The response for a failure that the gateway found itself. */
+  /** The response for a failure that the transcoder found itself. */
   ofFailure(failure: Failure, requestId: string): ErrorReply {
     const { code, httpStatus, reason, message, headers, cause } = failure;
     const violations = failure.violations();
@@ -39,41 +44,47 @@ export class ErrorReplies {
     return { ...errorReply(code, httpStatus, naming(message, violations), details, headers), cause };
   }
 
-  /** The response for a reply other than `OK`. What no server described is said in fixed words. */
+  /**
+   * The response for a reply other than `OK`. A server that sends no `google.rpc.Status` keeps its code and text,
+   * with the name of the code as the reason; where no server answered, fixed words stand in.
+   */
   ofUpstream(reply: UnaryReply, requestId: string): ErrorReply {
-    const details = this.#upstreamDetails(reply);
-    if (details === undefined) {
-      const { code, reason, message } = upstreamFailure(reply.code);
-      const own = this.#ownDetails(reason, requestId, []);
-      const cause = new Error(`upstream: ${status[reply.code]}: ${reply.details}`);
-      return { ...errorReply(code, httpStatusOf(code), message, own, retryHeaders(code)), cause };
-    }
+    const code = codeOf(reply.code);
+    if (reply.trailers === undefined) return this.#unanswered(code, reply.details, requestId);
+    const details = this.#statusDetails(reply.trailers) ?? this.#ownDetails(Code[code], requestId, []);
     const info = details.find((detail) => detail['@type'] === `${TYPE_PREFIX}ErrorInfo`) ?? {};
     const { reason, metadata } = info;
-    const tooLarge = reply.code === status.RESOURCE_EXHAUSTED && reason === 'REQUEST_TOO_LARGE';
+    const tooLarge = code === Code.RESOURCE_EXHAUSTED && reason === 'REQUEST_TOO_LARGE';
     const scope = isObject(metadata) ? metadata['scope'] : undefined;
-    const challenge = bearerChallenge(reply.code, this.#options.realm, reason, scope);
-    return errorReply(reply.code, tooLarge ? 413 : httpStatusOf(reply.code), reply.details, details, {
-      ...(tooLarge ? {} : retryHeaders(reply.code)),
+    const challenge = bearerChallenge(code, this.#realm, reason, scope);
+    return errorReply(code, tooLarge ? 413 : httpStatusOf(code), reply.details, details, {
+      ...(tooLarge ? {} : retryHeaders(code)),
       ...(challenge === undefined ? {} : { 'WWW-Authenticate': challenge }),
     });
+  }
+
+  #unanswered(upstreamCode: Code, text: string, requestId: string): ErrorReply {
+    const { code, reason, message } = upstreamFailure(upstreamCode);
+    const details = this.#ownDetails(reason, requestId, []);
+    const cause = new Error(`upstream: ${Code[upstreamCode]}: ${text}`);
+    return { ...errorReply(code, httpStatusOf(code), message, details, retryHeaders(code)), cause };
   }
 
   #ownDetails(reason: string, requestId: string, violations: readonly Violation[]): JsonObject[] {
     const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
     return [
-      { '@type': `${TYPE_PREFIX}ErrorInfo`, reason, domain: this.#options.domain },
+      { '@type': `${TYPE_PREFIX}ErrorInfo`, reason, domain: this.#domain },
       ...(fieldViolations.length === 0 ? [] : [{ '@type': `${TYPE_PREFIX}BadRequest`, fieldViolations }]),
       { '@type': `${TYPE_PREFIX}RequestInfo`, requestId },
     ];
   }
 
-  /** The details of the `google.rpc.Status` in the trailers; undefined where there is none. */
-  #upstreamDetails({ trailers }: UnaryReply): JsonObject[] | undefined {
-    const [bytes] = trailers.get('grpc-status-details-bin');
-    if (!(bytes instanceof Buffer)) return undefined;
+  /** The details of the `google.rpc.Status` in the trailers; undefined where there is none that decodes. */
+  #statusDetails(trailers: Trailers): JsonObject[] | undefined {
+    const [bytes] = trailers.get(STATUS_DETAILS);
+    if (!(bytes instanceof Uint8Array)) return undefined;
     try {
-      return Status.decode(bytes).details.flatMap((detail) => this.#detailJson(detail));
+      return fromBinary(StatusSchema, bytes).details.flatMap((detail) => this.#detailJson(detail));
     } catch {
       return undefined;
     }
@@ -81,9 +92,9 @@ export class ErrorReplies {
 
   #detailJson(detail: Any): JsonObject[] {
     try {
-      const any = fromBinary(AnySchema, Any.encode(detail).finish());
-      const json = toJson(AnySchema, any, { registry: this.#options.registry });
-      const { '@type': type, ...fields } = json as JsonObject;
+      const { '@type': type, ...fields } = toJson(AnySchema, detail, {
+        registry: this.#registry,
+      }) as JsonObject;
       return type === undefined ? [] : [{ '@type': type, ...fields }];
     } catch {
       return [];
@@ -99,17 +110,17 @@ function naming(message: string, violations: readonly Violation[]): string {
   return fields.size === 0 ? message : `${message.slice(0, -1)}: ${[...fields].join(', ')}.`;
 }
 
-function retryHeaders(code: status): Record<string, string> {
-  return code === status.UNAVAILABLE || code === status.RESOURCE_EXHAUSTED ? { 'Retry-After': '1' } : {};
+function retryHeaders(code: Code): Record<string, string> {
+  return code === Code.UNAVAILABLE || code === Code.RESOURCE_EXHAUSTED ? { 'Retry-After': '1' } : {};
 }
 
 function errorReply(
-  code: status,
+  code: Code,
   httpStatus: number,
   message: string,
   details: readonly JsonObject[],
   headers: Readonly<Record<string, string>>,
 ): ErrorReply {
-  const error = { code: httpStatus, status: status[code], message, details };
+  const error = { code: httpStatus, status: Code[code], message, details };
   return { status: httpStatus, headers, body: JSON.stringify({ error }) };
 }

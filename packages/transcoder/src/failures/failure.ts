@@ -1,20 +1,20 @@
-import { status } from '@grpc/grpc-js';
+import { Code } from '../gen/google/rpc/code_pb.js';
 
 interface FailureStatus {
-  readonly code: status;
+  readonly code: Code;
   readonly httpStatus: number;
 }
 
 /** The failures that the gateway itself finds, by the reason their `google.rpc.ErrorInfo` gives. */
 export const failures = {
-  PATH_UNKNOWN: { code: status.NOT_FOUND, httpStatus: 404 },
-  METHOD_NOT_ALLOWED: { code: status.UNIMPLEMENTED, httpStatus: 405 },
-  REQUEST_MALFORMED: { code: status.INVALID_ARGUMENT, httpStatus: 400 },
-  HEADERS_TOO_LARGE: { code: status.RESOURCE_EXHAUSTED, httpStatus: 431 },
-  REQUEST_TIMED_OUT: { code: status.DEADLINE_EXCEEDED, httpStatus: 408 },
-  REQUEST_TOO_LARGE: { code: status.RESOURCE_EXHAUSTED, httpStatus: 413 },
-  CONTENT_TYPE_UNSUPPORTED: { code: status.INVALID_ARGUMENT, httpStatus: 415 },
-  INTERNAL: { code: status.INTERNAL, httpStatus: 500 },
+  PATH_UNKNOWN: { code: Code.NOT_FOUND, httpStatus: 404 },
+  METHOD_NOT_ALLOWED: { code: Code.UNIMPLEMENTED, httpStatus: 405 },
+  REQUEST_MALFORMED: { code: Code.INVALID_ARGUMENT, httpStatus: 400 },
+  HEADERS_TOO_LARGE: { code: Code.RESOURCE_EXHAUSTED, httpStatus: 431 },
+  REQUEST_TIMED_OUT: { code: Code.DEADLINE_EXCEEDED, httpStatus: 408 },
+  REQUEST_TOO_LARGE: { code: Code.RESOURCE_EXHAUSTED, httpStatus: 413 },
+  CONTENT_TYPE_UNSUPPORTED: { code: Code.INVALID_ARGUMENT, httpStatus: 415 },
+  INTERNAL: { code: Code.INTERNAL, httpStatus: 500 },
 } as const satisfies Record<string, FailureStatus>;
 
 /** Why the gateway itself ends a request. */
@@ -47,7 +47,7 @@ export interface FailureContext {
 /** A failure that the gateway found itself; its message is meant for the caller. */
 export class Failure extends Error {
   readonly reason: FailureReason;
-  readonly code: status;
+  readonly code: Code;
   readonly httpStatus: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly #violations: Iterable<Violation>;

@@ -1,27 +1,32 @@
-import { status } from '@grpc/grpc-js';
+import { Code } from '../gen/google/rpc/code_pb.js';
 
 /** The HTTP status of each gRPC code, by the comments in google/rpc/code.proto. */
 const httpStatuses = {
-  [status.OK]: 200,
-  [status.CANCELLED]: 499,
-  [status.UNKNOWN]: 500,
-  [status.INVALID_ARGUMENT]: 400,
-  [status.DEADLINE_EXCEEDED]: 504,
-  [status.NOT_FOUND]: 404,
-  [status.ALREADY_EXISTS]: 409,
-  [status.PERMISSION_DENIED]: 403,
-  [status.RESOURCE_EXHAUSTED]: 429,
-  [status.FAILED_PRECONDITION]: 400,
-  [status.ABORTED]: 409,
-  [status.OUT_OF_RANGE]: 400,
-  [status.UNIMPLEMENTED]: 501,
-  [status.INTERNAL]: 500,
-  [status.UNAVAILABLE]: 503,
-  [status.DATA_LOSS]: 500,
-  [status.UNAUTHENTICATED]: 401,
-} as const satisfies Record<status, number>;
+  [Code.OK]: 200,
+  [Code.CANCELLED]: 499,
+  [Code.UNKNOWN]: 500,
+  [Code.INVALID_ARGUMENT]: 400,
+  [Code.DEADLINE_EXCEEDED]: 504,
+  [Code.NOT_FOUND]: 404,
+  [Code.ALREADY_EXISTS]: 409,
+  [Code.PERMISSION_DENIED]: 403,
+  [Code.RESOURCE_EXHAUSTED]: 429,
+  [Code.FAILED_PRECONDITION]: 400,
+  [Code.ABORTED]: 409,
+  [Code.OUT_OF_RANGE]: 400,
+  [Code.UNIMPLEMENTED]: 501,
+  [Code.INTERNAL]: 500,
+  [Code.UNAVAILABLE]: 503,
+  [Code.DATA_LOSS]: 500,
+  [Code.UNAUTHENTICATED]: 401,
+} as const satisfies Record<Code, number>;
 
 /** The HTTP status that stands for a gRPC code. */
-export function httpStatusOf(code: status): number {
+export function httpStatusOf(code: Code): number {
   return httpStatuses[code];
+}
+
+/** The gRPC code of a number; one that gRPC does not define is `UNKNOWN`. */
+export function codeOf(number: number): Code {
+  return number in httpStatuses ? (number as Code) : Code.UNKNOWN;
 }

@@ -1,56 +1,56 @@
-import { status } from '@grpc/grpc-js';
+import { Code } from '../gen/google/rpc/code_pb.js';
 
-/** How a failure that the channel made, and no server described, is shown. */
+/** How a failure is shown where no server answered. */
 export interface UpstreamFailure {
-  readonly code: status;
+  readonly code: Code;
   readonly reason: string;
   readonly message: string;
 }
 
 const INTERNAL: UpstreamFailure = {
-  code: status.INTERNAL,
+  code: Code.INTERNAL,
   reason: 'INTERNAL',
   message: 'An internal error occurred.',
 };
 
-/** By the code of the reply. The channel's own texts name hosts and sockets and are not passed on. */
+/** By the code that the upstream gave it. */
 const upstreamFailures = {
-  [status.CANCELLED]: {
-    code: status.CANCELLED,
+  [Code.CANCELLED]: {
+    code: Code.CANCELLED,
     reason: 'CANCELLED',
     message: 'The caller cancelled the call.',
   },
-  [status.DEADLINE_EXCEEDED]: {
-    code: status.DEADLINE_EXCEEDED,
+  [Code.DEADLINE_EXCEEDED]: {
+    code: Code.DEADLINE_EXCEEDED,
     reason: 'DEADLINE_EXCEEDED',
     message: 'The deadline passed before the call was answered.',
   },
-  [status.UNAVAILABLE]: {
-    code: status.UNAVAILABLE,
+  [Code.UNAVAILABLE]: {
+    code: Code.UNAVAILABLE,
     reason: 'UPSTREAM_UNAVAILABLE',
     message: 'The service is unavailable.',
   },
-  [status.RESOURCE_EXHAUSTED]: {
-    code: status.RESOURCE_EXHAUSTED,
+  [Code.RESOURCE_EXHAUSTED]: {
+    code: Code.RESOURCE_EXHAUSTED,
     reason: 'OVERLOADED',
     message: 'The service has more load than it can carry.',
   },
-  [status.OK]: INTERNAL,
-  [status.UNKNOWN]: INTERNAL,
-  [status.INVALID_ARGUMENT]: INTERNAL,
-  [status.NOT_FOUND]: INTERNAL,
-  [status.ALREADY_EXISTS]: INTERNAL,
-  [status.PERMISSION_DENIED]: INTERNAL,
-  [status.FAILED_PRECONDITION]: INTERNAL,
-  [status.ABORTED]: INTERNAL,
-  [status.OUT_OF_RANGE]: INTERNAL,
-  [status.UNIMPLEMENTED]: INTERNAL,
-  [status.INTERNAL]: INTERNAL,
-  [status.DATA_LOSS]: INTERNAL,
-  [status.UNAUTHENTICATED]: INTERNAL,
-} as const satisfies Record<status, UpstreamFailure>;
+  [Code.OK]: INTERNAL,
+  [Code.UNKNOWN]: INTERNAL,
+  [Code.INVALID_ARGUMENT]: INTERNAL,
+  [Code.NOT_FOUND]: INTERNAL,
+  [Code.ALREADY_EXISTS]: INTERNAL,
+  [Code.PERMISSION_DENIED]: INTERNAL,
+  [Code.FAILED_PRECONDITION]: INTERNAL,
+  [Code.ABORTED]: INTERNAL,
+  [Code.OUT_OF_RANGE]: INTERNAL,
+  [Code.UNIMPLEMENTED]: INTERNAL,
+  [Code.INTERNAL]: INTERNAL,
+  [Code.DATA_LOSS]: INTERNAL,
+  [Code.UNAUTHENTICATED]: INTERNAL,
+} as const satisfies Record<Code, UpstreamFailure>;
 
-/** What is said of a reply that carries no `google.rpc.Status`. */
-export function upstreamFailure(code: status): UpstreamFailure {
+/** The words for a call that the upstream gave up. Its own may name hosts and sockets, and are not passed on. */
+export function upstreamFailure(code: Code): UpstreamFailure {
   return upstreamFailures[code];
 }

@@ -1,29 +1,27 @@
-import type { Metadata } from '@grpc/grpc-js';
-import type { Request, Response } from 'express';
-import { callMetadata } from './request-headers.js';
-import type { Cancellation } from '../upstream.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { UnaryCall } from '../upstream.js';
+
+type UnaryCancellation = UnaryCall['cancellation'];
 
 /** A request that is being answered. */
-export class Exchange implements Cancellation {
-  readonly request: Request;
-  readonly response: Response;
+export class Exchange implements UnaryCancellation {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
   readonly requestId: string;
   /** When it came, in milliseconds since the epoch. */
   readonly started: number;
   /** The HTTP method. */
   readonly verb: string;
+  /** The request target as it came, also where a router has cut its own prefix off. */
+  readonly url: string;
 
-  constructor(request: Request, response: Response, requestId: string, started: number) {
+  constructor(request: IncomingMessage, response: ServerResponse, requestId: string, started: number) {
     this.request = request;
     this.response = response;
     this.requestId = requestId;
     this.started = started;
-    this.verb = request.method;
-  }
-
-  /** The metadata of the call that the request becomes, made anew each time. */
-  metadata(): Metadata {
-    return callMetadata(this.request.headersDistinct, this.requestId);
+    this.verb = request.method ?? '';
+    this.url = targetOf(request);
   }
 
   /** Whether the caller has gone before the answer was written. */
@@ -34,4 +32,9 @@ export class Exchange implements Cancellation {
   onCancelled(listener: () => void): void {
     this.response.once('close', listener);
   }
+}
+
+/** The request target; Express keeps it apart when it cuts the path of a mounted middleware off. */
+export function targetOf(request: IncomingMessage & { readonly originalUrl?: string }): string {
+  return request.originalUrl ?? request.url ?? '';
 }

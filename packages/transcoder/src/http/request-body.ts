@@ -1,26 +1,39 @@
-import express, { type Request, type RequestHandler, type Response } from 'express';
+import type { IncomingMessage } from 'node:http';
+import type { Readable, Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import getRawBody from 'raw-body';
 import { Failure, malformed } from '../failures/failure.js';
 
-/** The largest body, in bytes after inflating. */
-export const MAX_BODY_BYTES = 65_536;
-
-const readRaw: RequestHandler = express.raw({ type: () => true, limit: MAX_BODY_BYTES, inflate: true });
+/** What undoes each content coding (RFC 9110 8.4.1). */
+const decoders: ReadonlyMap<string, () => Transform> = new Map([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+]);
 
 /**
- * Reads the whole body of a request, inflated.
+ * Reads the whole body of a request, decoded.
  *
+ * @param maxBytes the largest body, in bytes after decoding.
  * @returns the bytes; none for a request without a body.
  * @throws Failure `REQUEST_TOO_LARGE`, `CONTENT_TYPE_UNSUPPORTED` for a `Content-Encoding` that is not
  * known, or `REQUEST_MALFORMED` for one that the bytes do not follow.
  */
-export function readBody(request: Request, response: Response): Uint8Array | Promise<Uint8Array> {
+export function readBody(request: IncomingMessage, maxBytes: number): Uint8Array | Promise<Uint8Array> {
+  const { headers } = request;
   // RFC 9112 6.3: without either header there is no body.
-  if (!('content-length' in request.headers || 'transfer-encoding' in request.headers)) return NO_BYTES;
-  return new Promise((resolve, reject) => {
-    readRaw(request, response, (error?: unknown) => {
-      if (error !== undefined) reject(bodyFailure(error));
-      else resolve(request.body as Uint8Array);
-    });
+  if (!('content-length' in headers || 'transfer-encoding' in headers)) return NO_BYTES;
+  const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
+  if (coding === 'identity') return bytesOf(request, maxBytes, headers['content-length']);
+  const decoder = decoders.get(coding)?.();
+  if (decoder === undefined) throw encodingUnsupported();
+  // A pipe does not hand on that its source broke off.
+  const breakOff = (error: Error): void => void decoder.destroy(error);
+  request.once('error', breakOff);
+  return bytesOf(request.pipe(decoder), maxBytes).finally(() => {
+    request.off('error', breakOff).unpipe(decoder).resume();
+    decoder.destroy();
   });
 }
 
@@ -28,13 +41,21 @@ const NO_BYTES = new Uint8Array();
 
 /** The content codings that are taken: for answers that refuse another, and no others (RFC 9110 12.5.3). */
 const ACCEPT_ENCODING = { 'Accept-Encoding': 'gzip, deflate, br' };
+
+async function bytesOf(stream: Readable, limit: number, length: string | null = null): Promise<Uint8Array> {
+  try {
+    return await getRawBody(stream, { limit, length });
+  } catch (error) {
+    throw bodyFailure(error, limit);
+  }
+}
+
 /** The codes of Node's `zlib`. */
 const ZLIB_ERROR = /^(?:Z_|ERR__ERROR_|ERR_BROTLI_|ERR_ZSTD_|ZSTD_)/;
 
-function bodyFailure(error: unknown): Failure {
+function bodyFailure(error: unknown, limit: number): Failure {
   const { type, code = '' } = error as { readonly type?: string; readonly code?: string };
-  if (type === 'entity.too.large') return bodyTooLarge();
-  if (type === 'encoding.unsupported') return encodingUnsupported();
+  if (type === 'entity.too.large') return bodyTooLarge(limit);
   if (ZLIB_ERROR.test(code)) {
     return malformed('The body is not what its headers say.', [
       { field: 'content-encoding', description: 'Names an encoding that the body does not follow.' },
@@ -43,9 +64,9 @@ function bodyFailure(error: unknown): Failure {
   return malformed('The body did not arrive whole.');
 }
 
-/** The body has more than `MAX_BODY_BYTES`, as sent or inflated. */
-export function bodyTooLarge(): Failure {
-  return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${MAX_BODY_BYTES} bytes.`);
+/** @param maxBytes what is allowed, decoded */
+export function bodyTooLarge(maxBytes: number): Failure {
+  return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }
 
 /** The body came in a content coding that is not taken. */

@@ -1,15 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Metadata } from '@grpc/grpc-js';
 import { malformed } from '../failures/failure.js';
+import type { CallMetadata } from '../upstream.js';
 
-/** What becomes of a forwarded header whose value gRPC metadata cannot carry. */
-type Unfit = 'mask' | 'refuse' | 'drop';
+/** What becomes of a forwarded header whose value gRPC metadata cannot carry: other characters than printable ASCII. */
+export type UnfitValue =
+  /** Each such character becomes `?`. */
+  | 'mask'
+  /** The request is refused with `REQUEST_MALFORMED`. */
+  | 'refuse'
+  /** The header is left out. */
+  | 'drop';
 
-/** The headers of a request that become metadata of the call; no other does. */
-const forwarded: ReadonlyMap<string, Unfit> = new Map([
+/** The headers of a request that become metadata of the call, by their lower-case names; no other does. */
+export type ForwardedHeaders = ReadonlyMap<string, UnfitValue>;
+
+export const FORWARDED_HEADERS: ForwardedHeaders = new Map([
   // Masked, it is no token either: the server refuses it as a wrong one, not as a missing one.
   ['authorization', 'mask'],
-  ['idempotency-key', 'refuse'],
   // W3C Trace Context: a broken one is as good as none.
   ['traceparent', 'drop'],
   ['tracestate', 'drop'],
@@ -25,9 +32,12 @@ const UNFIT = /[^\x20-\x7e]/g;
  *
  * @param headers all values of each header, as Node's `headersDistinct`.
  */
-export function callMetadata(headers: NodeJS.Dict<string[]>, requestId: string): Metadata {
-  const metadata = new Metadata();
-  metadata.set('x-request-id', requestId);
+export function callMetadata(
+  headers: NodeJS.Dict<string[]>,
+  requestId: string,
+  forwarded: ForwardedHeaders,
+): CallMetadata {
+  const metadata = new Map([['x-request-id', requestId]]);
   for (const [name, unfit] of forwarded) {
     const value = headers[name]?.join(', ');
     if (value === undefined) continue;
@@ -42,7 +52,7 @@ export function callMetadata(headers: NodeJS.Dict<string[]>, requestId: string):
  *
  * @throws Failure `REQUEST_MALFORMED`.
  */
-export function requireFitHeaders(headers: IncomingHttpHeaders): void {
+export function requireFitHeaders(headers: IncomingHttpHeaders, forwarded: ForwardedHeaders): void {
   for (const [name, unfit] of forwarded) {
     const value = headers[name];
     if (unfit === 'refuse' && typeof value === 'string' && value.search(UNFIT) >= 0) {
@@ -73,12 +83,4 @@ export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number):
     ]);
   }
   return Math.min(Number(text) * 1000, limitMs);
-}
-
-const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
-
-/** The request id that the caller chose, where it is 1 to 128 visible ASCII characters. */
-export function chosenRequestId(headers: IncomingHttpHeaders): string | undefined {
-  const id = headers['x-request-id'];
-  return typeof id === 'string' && REQUEST_ID.test(id) ? id : undefined;
 }

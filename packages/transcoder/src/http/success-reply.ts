@@ -3,7 +3,7 @@ import type { Binding } from '../template/binding.js';
 import { entityTag, matchesEntityTag } from './entity-tag.js';
 import { memberOf } from '../fields/json-object.js';
 import type { JsonOutput } from '../json/json-output.js';
-import type { Reply } from '../http-reply.js';
+import type { HttpReply } from '../http-reply.js';
 import { isDryRun, pathOfResource, type SuccessRule } from '../template/standard-method.js';
 
 /** Makes the HTTP responses of calls that succeeded. */
@@ -29,7 +29,7 @@ export class SuccessReplies {
     request: Message,
     message: Uint8Array | undefined,
     ifNoneMatch: string | undefined,
-  ): Reply {
+  ): HttpReply {
     if (message === undefined) throw new Error('The reply is OK and has no message.');
     const rule = this.#rules.get(binding);
     const response = fromBinary(binding.method.output, message);
@@ -52,7 +52,7 @@ const cacheControl = {
   immutable: 'private, max-age=31536000, immutable',
 } as const satisfies Record<NonNullable<SuccessRule['caching']>, string>;
 
-function cacheable(body: string, control: string, ifNoneMatch: string | undefined): Reply {
+function cacheable(body: string, control: string, ifNoneMatch: string | undefined): HttpReply {
   const tag = entityTag(body);
   const headers = { ETag: tag, 'Cache-Control': control, Vary: 'Authorization' };
   return matchesEntityTag(ifNoneMatch, tag) ? { status: 304, headers } : { status: 200, headers, body };

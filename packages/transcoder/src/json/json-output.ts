@@ -9,9 +9,9 @@ import {
   type Registry,
 } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { FieldBehavior } from '../../../../src/gen/google/api/field_behavior.js';
-import type { ContractOptions } from '../template/contract-options.js';
 import { memberOf } from '../fields/json-object.js';
+import { FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
+import { hasBehavior } from '../template/contract-options.js';
 
 /** Takes the JSON form of a value, which it may change in place, to the one that is written. */
 type Amendment = (json: JsonValue) => JsonValue;
@@ -21,17 +21,17 @@ type FieldAmendment = (json: JsonObject) => void;
 
 /**
  * The JSON form of response messages: ProtoJSON with every field that has no presence, in order of
- * their numbers. A `google.protobuf.Timestamp` has at least three decimals. An empty string in an
- * output-only field (AIP-203) is left out: the service has not assigned it.
+ * their numbers. A `google.protobuf.Timestamp` has at least three decimals.
  */
 export class JsonOutput {
   readonly #registry: Registry;
-  readonly #options: ContractOptions;
+  readonly #omitUnassigned: boolean;
   readonly #amendments = new Map<DescMessage, Amendment>();
 
-  constructor(registry: Registry, options: ContractOptions) {
+  /** @param omitUnassigned whether an empty string in an output-only field (AIP-203) is left out. */
+  constructor(registry: Registry, omitUnassigned: boolean) {
     this.#registry = registry;
-    this.#options = options;
+    this.#omitUnassigned = omitUnassigned;
   }
 
   /** @throws Error where the message has no JSON form, for example a time after the year 9999. */
@@ -72,8 +72,8 @@ export class JsonOutput {
   #fieldAmendment(field: DescField): FieldAmendment | undefined {
     const { jsonName: key, message } = field;
     if (message === undefined) {
-      if (!isPlainString(field) || !this.#options.hasBehavior(field, FieldBehavior.OUTPUT_ONLY))
-        return undefined;
+      const omitted = this.#omitUnassigned && isPlainString(field);
+      if (!omitted || !hasBehavior(field, FieldBehavior.OUTPUT_ONLY)) return undefined;
       return (json) => {
         if (json[key] === '') Reflect.deleteProperty(json, key);
       };

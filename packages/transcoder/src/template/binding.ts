@@ -1,5 +1,5 @@
 import type { DescField, DescMessage, DescMethod } from '@bufbuild/protobuf';
-import type { HttpRule } from '../../../../src/gen/google/api/http.js';
+import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { parsePathTemplate, type PathTemplate, type Variable } from './path-template.js';
 
 /** A field of the request message or of messages in it. */
@@ -32,13 +32,10 @@ export interface Binding {
 /**
  * The bindings of a method: its rule's own and the additional ones.
  *
- * @throws Error with one sentence that names the method, where the rule asks for what is not supported
- * (streaming, `google.api.HttpBody`) or does not fit the method's messages.
+ * @throws Error with one sentence that names the method, where the rule does not fit the method's messages.
  */
 export function bindingsOf(method: DescMethod, rule: HttpRule): Binding[] {
   try {
-    if (method.methodKind !== 'unary') throw new Error('streaming methods have no HTTP binding');
-    for (const message of [method.input, method.output]) refuseHttpBody(message);
     if (rule.additionalBindings.some((additional) => additional.additionalBindings.length > 0)) {
       throw new Error('an additional binding has additional bindings of its own');
     }
@@ -77,8 +74,8 @@ function bindingOf(method: DescMethod, rule: HttpRule): Binding {
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 function patternOf({ pattern }: HttpRule): [verb: string, path: string] {
-  if (pattern === undefined) throw new Error('the HTTP rule names no HTTP method');
-  if (pattern.$case !== 'custom') return [pattern.$case.toUpperCase(), pattern.value];
+  if (pattern.case === undefined) throw new Error('the HTTP rule names no HTTP method');
+  if (pattern.case !== 'custom') return [pattern.case.toUpperCase(), pattern.value];
   const { kind, path } = pattern.value;
   if (!TOKEN.test(kind)) throw new Error(`"${kind}" is not an HTTP method`);
   return [kind, path];
@@ -87,7 +84,6 @@ function patternOf({ pattern }: HttpRule): [verb: string, path: string] {
 function topField(message: DescMessage, name: string): DescField {
   const field = message.fields.find((each) => each.name === name);
   if (field === undefined) throw new Error(`${message.typeName} has no field "${name}"`);
-  if (field.message !== undefined) refuseHttpBody(field.message);
   return field;
 }
 
@@ -106,8 +102,4 @@ function variableTarget(message: DescMessage, path: readonly string[]): Target {
   const field = topField(container, name);
   if (field.fieldKind === 'scalar' || field.fieldKind === 'enum') return { parents, field };
   throw new Error(`${variable} is ${field.fieldKind === 'message' ? 'a message' : 'a repeated field'}`);
-}
-
-function refuseHttpBody(message: DescMessage): void {
-  if (message.typeName === 'google.api.HttpBody') throw new Error('google.api.HttpBody is not supported');
 }

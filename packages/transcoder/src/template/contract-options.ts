@@ -1,48 +1,14 @@
-import {
-  getOption,
-  hasOption,
-  toBinary,
-  type DescExtension,
-  type DescField,
-  type DescMethod,
-  type Message,
-  type Registry,
-} from '@bufbuild/protobuf';
-import type { FieldBehavior } from '../../../../src/gen/google/api/field_behavior.js';
-import { HttpRule } from '../../../../src/gen/google/api/http.js';
+import { getOption, hasOption, type DescField, type DescMethod } from '@bufbuild/protobuf';
+import { http } from '../gen/google/api/annotations_pb.js';
+import { field_behavior, type FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
+import type { HttpRule } from '../gen/google/api/http_pb.js';
 
-/** The options of a contract that say how it is reached over REST. */
-export interface ContractOptions {
-  /** The `google.api.http` annotation of a method; undefined for none. */
-  httpRule(method: DescMethod): HttpRule | undefined;
-  /** Whether a field carries the given `google.api.field_behavior` (AIP-203). */
-  hasBehavior(field: DescField, behavior: FieldBehavior): boolean;
+/** The `google.api.http` annotation of a method; undefined for none. */
+export function httpRuleOf(method: DescMethod): HttpRule | undefined {
+  return hasOption(method, http) ? getOption(method, http) : undefined;
 }
 
-/**
- * Reads the options by means of the extensions in the registry. A contract that uses no
- * `google.api.field_behavior` need not bring it.
- *
- * @throws Error where the registry lacks `google.api.http`.
- */
-export function contractOptions(registry: Registry): ContractOptions {
-  const http = registry.getExtension('google.api.http');
-  const fieldBehavior = registry.getExtension('google.api.field_behavior');
-  if (http?.message === undefined) {
-    throw new Error('The descriptor set does not hold google/api/annotations.proto.');
-  }
-  const { message: ruleSchema } = http;
-  return {
-    httpRule(method) {
-      if (!hasOption(method, http)) return undefined;
-      return HttpRule.decode(toBinary(ruleSchema, getOption(method, http) as Message));
-    },
-    hasBehavior(field, behavior) {
-      return behaviors(field, fieldBehavior).includes(behavior);
-    },
-  };
-}
-
-function behaviors(field: DescField, extension: DescExtension | undefined): readonly FieldBehavior[] {
-  return extension === undefined ? [] : (getOption(field, extension) as FieldBehavior[]);
+/** Whether a field carries the given `google.api.field_behavior` (AIP-203). */
+export function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
+  return getOption(field, field_behavior).includes(behavior);
 }

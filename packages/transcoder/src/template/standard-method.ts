@@ -1,9 +1,9 @@
 import { reflect, type ScalarValue } from '@bufbuild/protobuf/reflect';
 import { type DescField, type Message } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
-import { FieldBehavior } from '../../../../src/gen/google/api/field_behavior.js';
+import { FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
 import type { Binding } from './binding.js';
-import type { ContractOptions } from './contract-options.js';
+import { hasBehavior } from './contract-options.js';
 import { expandPathTemplate, type PathTemplate } from './path-template.js';
 
 /** What a successful answer says besides its body, as the contract and the AIPs have it. */
@@ -35,10 +35,7 @@ export interface ResourcePath {
  * - An answer to GET may be kept for good where the method has no side effects and every field of its
  *   response is immutable (AIP-203); otherwise it may be kept and must be revalidated.
  */
-export function successRules(
-  bindings: readonly Binding[],
-  options: ContractOptions,
-): Map<Binding, SuccessRule> {
+export function successRules(bindings: readonly Binding[]): Map<Binding, SuccessRule> {
   return new Map(
     bindings.map((binding) => {
       const { method, verb } = binding;
@@ -52,7 +49,7 @@ export function successRules(
           creates,
           validateOnly: method.input.fields.find((field) => field.name === 'validate_only'),
           location: creates ? resourcePath(bindings, binding) : undefined,
-          caching: verb === 'GET' ? (isImmutable(binding, options) ? 'immutable' : 'revalidate') : undefined,
+          caching: verb === 'GET' ? (isImmutable(binding) ? 'immutable' : 'revalidate') : undefined,
         },
       ];
     }),
@@ -87,12 +84,12 @@ function identifyingField(
   );
 }
 
-function isImmutable({ method }: Binding, options: ContractOptions): boolean {
+function isImmutable({ method }: Binding): boolean {
   const { fields } = method.output;
   return (
     method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS &&
     fields.length > 0 &&
-    fields.every((field) => options.hasBehavior(field, FieldBehavior.IMMUTABLE))
+    fields.every((field) => hasBehavior(field, FieldBehavior.IMMUTABLE))
   );
 }
 

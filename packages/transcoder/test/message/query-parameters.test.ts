@@ -8,7 +8,7 @@ import { firstOf, methodOf } from '../support/library-contract.js';
 function binding(path: string, body = ''): Parameters<typeof queryParameters>[0] {
   const rule: HttpRule = {
     selector: '',
-    pattern: { $case: 'post', value: path },
+    pattern: { case: 'post', value: path },
     body,
     responseBody: '',
     additionalBindings: [],

@@ -11,7 +11,7 @@ function binding(path: string, body = ''): Binding {
   return firstOf(
     bindingsOf(methodOf('Probe.Echo'), {
       selector: '',
-      pattern: { $case: 'post', value: path },
+      pattern: { case: 'post', value: path },
       body,
       responseBody: '',
       additionalBindings: [],

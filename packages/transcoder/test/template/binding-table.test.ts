@@ -5,7 +5,7 @@ import { methodOf } from '../support/library-contract.js';
 
 /** A binding of a method that answers `kind` at `path`. */
 function bound(kind: string, path: string, method = 'Probe.Echo'): Binding[] {
-  const pattern = { $case: 'custom' as const, value: { kind, path } };
+  const pattern = { case: 'custom' as const, value: { kind, path } };
   return bindingsOf(methodOf(method), {
     selector: '',
     pattern,

@@ -3,8 +3,8 @@ import { bindingsOf } from '../../src/template/binding.js';
 import type { HttpRule } from '../../../../src/gen/google/api/http.js';
 import { methodOf } from '../support/library-contract.js';
 
-const get = (value: string): HttpRule['pattern'] => ({ $case: 'get', value });
-const post = (value: string): HttpRule['pattern'] => ({ $case: 'post', value });
+const get = (value: string): HttpRule['pattern'] => ({ case: 'get', value });
+const post = (value: string): HttpRule['pattern'] => ({ case: 'post', value });
 
 function rule(pattern: HttpRule['pattern'], more: Partial<HttpRule> = {}): HttpRule {
   return { selector: '', pattern, body: '', responseBody: '', additionalBindings: [], ...more };
@@ -14,11 +14,11 @@ describe('the bindings of a method', () => {
   it.each([
     { pattern: get('/a'), verb: 'GET' },
     { pattern: post('/a'), verb: 'POST' },
-    { pattern: { $case: 'put', value: '/a' }, verb: 'PUT' },
-    { pattern: { $case: 'patch', value: '/a' }, verb: 'PATCH' },
-    { pattern: { $case: 'delete', value: '/a' }, verb: 'DELETE' },
-    { pattern: { $case: 'custom', value: { kind: 'LOCK', path: '/a' } }, verb: 'LOCK' },
-    { pattern: { $case: 'custom', value: { kind: '*', path: '/a' } }, verb: '*' },
+    { pattern: { case: 'put', value: '/a' }, verb: 'PUT' },
+    { pattern: { case: 'patch', value: '/a' }, verb: 'PATCH' },
+    { pattern: { case: 'delete', value: '/a' }, verb: 'DELETE' },
+    { pattern: { case: 'custom', value: { kind: 'LOCK', path: '/a' } }, verb: 'LOCK' },
+    { pattern: { case: 'custom', value: { kind: '*', path: '/a' } }, verb: '*' },
   ] satisfies { pattern: HttpRule['pattern']; verb: string }[])('answer to $verb', ({ pattern, verb }) => {
     expect(bindingsOf(methodOf('Probe.Echo'), rule(pattern)).map((binding) => binding.verb)).toEqual([verb]);
   });
@@ -39,17 +39,17 @@ describe('the bindings of a method', () => {
     { why: 'no HTTP method is named', rule: rule(undefined) },
     {
       why: 'the custom HTTP method is empty',
-      rule: rule({ $case: 'custom', value: { kind: '', path: '/a' } }),
+      rule: rule({ case: 'custom', value: { kind: '', path: '/a' } }),
     },
     {
       why: 'the custom HTTP method is no token',
-      rule: rule({ $case: 'custom', value: { kind: 'A B', path: '/a' } }),
+      rule: rule({ case: 'custom', value: { kind: 'A B', path: '/a' } }),
     },
     { why: 'the template is broken', rule: rule(get('/a/')) },
     { why: 'GET has no body', rule: rule(get('/a'), { body: '*' }) },
     {
       why: 'HEAD has no body',
-      rule: rule({ $case: 'custom', value: { kind: 'HEAD', path: '/a' } }, { body: '*' }),
+      rule: rule({ case: 'custom', value: { kind: 'HEAD', path: '/a' } }, { body: '*' }),
     },
     { why: 'the body is an unknown field', rule: rule(post('/a'), { body: 'nothing' }) },
     { why: 'the body is not at the top', rule: rule(post('/a'), { body: 'nested.nested' }) },

@@ -1,0 +1,17 @@
+/** The public interface of the package. */
+export {
+  Failure,
+  type FailureReason,
+  methodNotAllowed,
+  pathUnknown,
+  type Violation,
+} from './failures/failure.js';
+export { entityTag, matchesEntityTag } from './http/entity-tag.js';
+export type { Exchange } from './http/exchange.js';
+export type { ForwardedHeaders, UnfitValue } from './http/request-headers.js';
+export type { ErrorReply, HttpReply } from './http-reply.js';
+export type { TranscoderLog } from './log.js';
+export type { TranscoderOptions } from './options.js';
+export type { UnsupportedMethods } from './template/contract.js';
+export { type Answer, createTranscoder, type Transcoder } from './transcoder.js';
+export type { CallMetadata, Guard, Trailers, UnaryCall, UnaryReply, Upstream } from './upstream.js';

@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import { FORWARDED_HEADERS, type ForwardedHeaders } from './http/request-headers.js';
+import type { TranscoderLog } from './log.js';
+import type { UnsupportedMethods } from './template/contract.js';
+import type { Guard, Upstream } from './upstream.js';
+
+/** What a transcoder is made of: a contract, an upstream, and policy, which all has a default. */
+export interface TranscoderOptions {
+  /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
+  readonly descriptorSet: Uint8Array;
+  /** The gRPC server that answers. */
+  readonly upstream: Upstream;
+  /** Decides who may learn what is wrong with a request that cannot become a call. Default: everybody. */
+  readonly guard?: Guard;
+  /** Prefix of all paths: segments of unreserved characters, for example `/api`. Default: none. */
+  readonly basePath?: string;
+  /** The longest time of one call, in milliseconds; a client may ask for less by `Request-Timeout`. Default: 5,000. */
+  readonly deadlineMs?: number;
+  /** The largest body of a request, in bytes after decoding. Default: 65,536. */
+  readonly maxBodyBytes?: number;
+  /** The realm that challenges name (RFC 6750 3). Default: the proto package of the contract. */
+  readonly realm?: string;
+  /** The headers that become metadata. Default: `authorization`, `traceparent` and `tracestate`. */
+  readonly forwardedHeaders?: ForwardedHeaders;
+  /** The trailers that become headers of the response, by the header's name. Default: none. */
+  readonly trailerHeaders?: ReadonlyMap<string, string>;
+  /**
+   * Whether standard methods are answered as the AIPs have it: 201 with `Location` for Create (AIP-133) but for a dry
+   * run (AIP-163), an entity tag and caching for GET (AIP-131). Otherwise each success is a bare 200. Default: true.
+   */
+  readonly standardMethods?: boolean;
+  /** Whether an empty string in an output-only field (AIP-203) is left out of a response. Default: false. */
+  readonly omitUnassigned?: boolean;
+  /** What becomes of streaming methods and `google.api.HttpBody`; a skipped one is logged. Default: `refuse`. */
+  readonly unsupported?: UnsupportedMethods;
+  /** The id of a request, given its header `X-Request-Id`. Default: a random UUID, whatever came. */
+  readonly requestIdOf?: (given: string | undefined) => string;
+  /** Runs what writes a response, now or later in this turn of the event loop. Default: at once. */
+  readonly write?: (writing: () => void) => void;
+  /** The clock, in milliseconds since the epoch. Default: the system's. */
+  readonly now?: () => number;
+  /** Default: nothing is logged. */
+  readonly log?: TranscoderLog;
+}
+
+const ignore = (): void => undefined;
+
+/** The options in force, but for the realm, whose default is in the contract. */
+export function withDefaults(options: TranscoderOptions) {
+  return {
+    guard: undefined,
+    basePath: '',
+    deadlineMs: 5_000,
+    maxBodyBytes: 65_536,
+    forwardedHeaders: FORWARDED_HEADERS,
+    trailerHeaders: new Map<string, string>(),
+    standardMethods: true,
+    omitUnassigned: false,
+    unsupported: 'refuse' as const,
+    requestIdOf: () => randomUUID() as string,
+    write: (writing: () => void) => {
+      writing();
+    },
+    now: Date.now,
+    log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+    ...options,
+  };
+}
+
+/** What a transcoder goes by. */
+export type ResolvedOptions = ReturnType<typeof withDefaults>;

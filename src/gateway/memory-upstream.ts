@@ -1,0 +1,19 @@
+import type { CallMetadata, Upstream } from '@route-registry/transcoder';
+import type { Pipeline } from '../calls/pipeline.js';
+
+/** The gRPC half of the same process as an upstream: the pipeline of its server, called without a socket. */
+export function memoryUpstream(pipeline: Pipeline): Upstream {
+  return {
+    unary: ({ path, message, metadata, deadline, cancellation }) =>
+      pipeline({ path, message, metadata: readable(metadata), deadline, cancellation }),
+  };
+}
+
+function readable(metadata: CallMetadata) {
+  return {
+    get: (key: string): string[] => {
+      const value = metadata.get(key);
+      return value === undefined ? [] : [value];
+    },
+  };
+}
