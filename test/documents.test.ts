@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { failures, httpStatusOf, upstreamFailure } from '@route-registry/transcoder/description';
+import { codeOf, failures, httpStatusOf, upstreamFailure } from '@route-registry/transcoder/description';
 import { CODES } from '../src/calls/failures.js';
 import { SETTINGS } from '../src/settings/settings.js';
 
@@ -74,10 +74,10 @@ describe('docs/errors.md', () => {
     },
   );
 
-  it.each(CHANNEL_CODES.map((grpcCode) => upstreamFailure(grpcCode)))(
+  it.each(CHANNEL_CODES.map((grpcCode) => upstreamFailure(codeOf(grpcCode))))(
     'gives the reason $reason of a channel its HTTP status',
     ({ code: grpcCode, reason }) => {
-      expect(documented.get(reason)?.rest).toBe(String(httpStatusOf(grpcCode)));
+      expect(documented.get(reason)?.rest).toBe(String(httpStatusOf(codeOf(grpcCode))));
     },
   );
 
@@ -85,7 +85,7 @@ describe('docs/errors.md', () => {
     const known = [
       ...Object.keys(CODES),
       ...Object.keys(failures),
-      ...CHANNEL_CODES.map((each) => upstreamFailure(each).reason),
+      ...CHANNEL_CODES.map((each) => upstreamFailure(codeOf(each)).reason),
     ];
     expect(new Set(documented.keys())).toEqual(new Set(known));
   });
@@ -94,7 +94,7 @@ describe('docs/errors.md', () => {
     'gives the reason %s the HTTP status of its code, or one of its own',
     (reason, grpcCode) => {
       const own = { REQUEST_TOO_LARGE: '413', PATH_UNKNOWN: '404' }[reason];
-      expect(documented.get(reason)?.rest).toBe(own ?? String(httpStatusOf(grpcCode)));
+      expect(documented.get(reason)?.rest).toBe(own ?? String(httpStatusOf(codeOf(grpcCode))));
     },
   );
 });

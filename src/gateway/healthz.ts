@@ -9,6 +9,7 @@ import type { Exchange, HttpReply, Upstream } from '@route-registry/transcoder';
 import { REQUEST_ID } from '../calls/metadata-keys.js';
 
 const CHECK = `/${HealthDefinition.fullName}/${HealthDefinition.methods.check.name}`;
+const OK: number = status.OK;
 const WHOLE_SERVER = HealthCheckRequest.encode({ service: '' }).finish();
 
 /**
@@ -27,7 +28,7 @@ export async function healthReply(
     deadline: Date.now() + deadlineMs,
     cancellation: exchange,
   });
-  const serving = reply.code === status.OK && isServing(reply.message);
+  const serving = reply.code === OK && isServing(reply.message);
   return {
     status: serving ? 200 : 503,
     headers: serving ? {} : { 'Retry-After': '1' },

@@ -1,7 +1,11 @@
-import type { App } from '../app.js';
+/** Where the service listens; absent for a half that does not run. */
+export interface Addresses {
+  readonly grpcAddress: string | undefined;
+  readonly httpUrl: string | undefined;
+}
 
 /** What a person may paste into a second terminal to try the service in its local mode. */
-export function localModeHint({ grpcAddress, httpUrl }: App): string {
+export function localModeHint({ grpcAddress, httpUrl }: Addresses): string {
   const rest = httpUrl === undefined ? [] : restCommands(httpUrl);
   const grpc = grpcAddress === undefined ? [] : grpcCommands(grpcAddress);
   return [

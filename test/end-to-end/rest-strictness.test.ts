@@ -3,7 +3,13 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../support/engines.js';
 import { engines } from '../support/engines.js';
-import { errorOf, fieldsOf, type HttpResponse, httpRequest, reasonOf } from '../support/http-request.js';
+import {
+  errorOf,
+  fieldsOf,
+  type HttpResponse,
+  httpRequest,
+  reasonOf,
+} from '../../packages/transcoder/test/support/http-request.js';
 import { checkResponse } from '../support/openapi.js';
 import { type Service, startService, tokenFor, TOPOLOGIES } from '../support/service.js';
 

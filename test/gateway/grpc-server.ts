@@ -1,12 +1,25 @@
 import {
+  type Metadata,
   Server,
   ServerCredentials,
+  type status,
   type sendUnaryData,
   type ServerUnaryCall,
   type ServiceDefinition,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
-import type { Cancellation, Upstream } from '@route-registry/transcoder';
+import type { UnaryCall, UnaryReply } from '@route-registry/transcoder';
+
+/** A reply with all that a server of grpc-js sends. */
+export type GrpcReply = Omit<UnaryReply, 'code' | 'trailers'> & {
+  readonly code: status;
+  readonly trailers: Metadata;
+};
+
+/** What a call is answered by. */
+export interface GrpcUpstream {
+  unary(call: UnaryCall): GrpcReply | Promise<GrpcReply>;
+}
 
 /** A gRPC server on a loopback port or a Unix socket. */
 export interface ListeningServer {
@@ -21,7 +34,7 @@ export interface ListeningServer {
  * @param address `host:port` or `unix:/path`; default: any loopback port.
  */
 export async function listen(
-  upstream: Upstream,
+  upstream: GrpcUpstream,
   paths: readonly string[],
   address = '127.0.0.1:0',
 ): Promise<ListeningServer> {
@@ -54,9 +67,12 @@ const UNARY_BYTES = {
   responseDeserialize: asIs,
 } as const;
 
-function handler(upstream: Upstream, path: string): UntypedHandleCall {
+function handler(upstream: GrpcUpstream, path: string): UntypedHandleCall {
   return (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>): void => {
-    const { request: message, metadata } = call;
+    const { request: message } = call;
+    const metadata = new Map(
+      Object.entries(call.metadata.getMap()).map(([key, value]) => [key, String(value)]),
+    );
     const deadline = Number(call.getDeadline());
     const reply = upstream.unary({ path, message, metadata, deadline, cancellation: cancellationOf(call) });
     void Promise.resolve(reply).then(({ code, details, message, trailers }) => {
@@ -66,12 +82,12 @@ function handler(upstream: Upstream, path: string): UntypedHandleCall {
   };
 }
 
-function cancellationOf(call: ServerUnaryCall<Buffer, Buffer>): Cancellation {
+function cancellationOf(call: ServerUnaryCall<Buffer, Buffer>): UnaryCall['cancellation'] {
   return {
     get cancelled() {
       return call.cancelled;
     },
-    onCancelled: (listener) => {
+    onCancelled: (listener: () => void) => {
       call.on('cancelled', listener);
     },
   };

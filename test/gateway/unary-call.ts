@@ -1,4 +1,3 @@
-import { Metadata } from '@grpc/grpc-js';
 import type { UnaryCall } from '@route-registry/transcoder';
 import { Caller } from '../support/caller.js';
 
@@ -10,7 +9,7 @@ export function unaryCall(more: Partial<UnaryCall> = {}): UnaryCall {
   return {
     path: PATH,
     message: Buffer.from('abc'),
-    metadata: new Metadata(),
+    metadata: new Map(),
     deadline: Date.now() + 10_000,
     cancellation: new Caller(),
     ...more,

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { contractOptions } from '../../packages/transcoder/src/template/contract-options.js';
 import { ContractComments } from '../../src/openapi/contract-comments.js';
 import { describeService } from '../../src/openapi/document.js';
 import { MessageSchemas } from '../../src/openapi/message-schemas.js';
-import { libraryDescriptorSet, messageType, registry } from '../../packages/transcoder/test/support/library-contract.js';
+import {
+  libraryDescriptorSet,
+  messageType,
+} from '../../packages/transcoder/test/support/library-contract.js';
 import { validatorOf } from '../support/openapi.js';
 
 const everything = messageType('Everything');
@@ -15,7 +17,7 @@ function fieldOf(name: string) {
 }
 
 describe('the schema of a field', () => {
-  const schemas = new MessageSchemas(contractOptions(registry), new ContractComments({}));
+  const schemas = new MessageSchemas(new ContractComments({}));
 
   it.each([
     ['double_value', { type: 'number', format: 'double' }],

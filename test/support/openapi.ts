@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { createDocuments } from '../../src/openapi/documents.js';
 import type { OpenApi, Reference, Response as Described } from '../../src/openapi/open-api.js';
-import type { HttpResponse } from './http-request.js';
+import type { HttpResponse } from '../../packages/transcoder/test/support/http-request.js';
 
 /** The document of the service, as the process serves it. */
 export function openApi(basePath = ''): OpenApi {

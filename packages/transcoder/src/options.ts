@@ -11,7 +11,7 @@ export interface TranscoderOptions {
   /** The gRPC server that answers. */
   readonly upstream: Upstream;
   /** Decides who may learn what is wrong with a request that cannot become a call. Default: everybody. */
-  readonly guard?: Guard;
+  readonly guard?: Guard | undefined;
   /** Prefix of all paths: segments of unreserved characters, for example `/api`. Default: none. */
   readonly basePath?: string;
   /** The longest time of one call, in milliseconds; a client may ask for less by `Request-Timeout`. Default: 5,000. */

@@ -1,30 +1,35 @@
 import { once } from 'node:events';
 import { createServer, type ServerOptions } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import { Metadata, status } from '@grpc/grpc-js';
-import { afterEach, describe, expect, it } from 'vitest';
-import { createGateway, type GatewayOptions } from '../../../src/gateway/gateway.js';
-import { rawExchange, startGateway, type RunningGateway, type Way } from './support/library-gateway.js';
-import { errorOf, httpRequest, reasonOf, type HttpResponse } from '../../../test/support/http-request.js';
-import { libraryDescriptorSet } from './support/library-contract.js';
+import { create, fromBinary, setExtension, toBinary } from '@bufbuild/protobuf';
+import { FileDescriptorSetSchema, MethodOptionsSchema } from '@bufbuild/protobuf/wkt';
+import express from 'express';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { http } from '../src/gen/google/api/annotations_pb.js';
+import { HttpRuleSchema } from '../src/gen/google/api/http_pb.js';
+import { Code } from '../src/gen/google/rpc/code_pb.js';
+import type { TranscoderOptions } from '../src/options.js';
+import { createTranscoder } from '../src/transcoder.js';
+import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { errorOf, httpRequest, reasonOf, type HttpResponse } from './support/http-request.js';
+import { firstOf, libraryDescriptorSet } from './support/library-contract.js';
 import { LibraryServer, MEMBER } from './support/library-server.js';
 
-const running: RunningGateway[] = [];
+const running: RunningTranscoder[] = [];
 afterEach(async () => {
   await Promise.all(running.splice(0).map((gateway) => gateway.close()));
 });
 
 async function start(
-  options: Partial<GatewayOptions>,
-  way: Way = 'in memory',
+  options: Partial<TranscoderOptions>,
   limits: ServerOptions = {},
-): Promise<RunningGateway> {
-  const gateway = await startGateway(way, options, limits);
+): Promise<RunningTranscoder> {
+  const gateway = await startTranscoder(options, limits);
   running.push(gateway);
   return gateway;
 }
 
-const asMember = ({ origin }: RunningGateway, path: string, method = 'GET'): Promise<HttpResponse> =>
+const asMember = ({ origin }: RunningTranscoder, path: string, method = 'GET'): Promise<HttpResponse> =>
   httpRequest(origin, { method, path, headers: { authorization: MEMBER } });
 
 describe('a base path', () => {
@@ -41,33 +46,23 @@ describe('a base path', () => {
       status: 201,
       headers: { location: `${basePath}/v1/shelves/poems%20%26%20prose` },
     });
-    expect((await httpRequest(origin, { path: `${basePath}/healthz` })).status).toBe(200);
   });
 
-  it.each([
-    '/v1/shelves/1',
-    '/healthz',
-    '/api',
-    '/apix/v1/shelves/1',
-    '/API/v1/shelves/1',
-    '/api//v1/shelves/1',
-  ])('leaves %s unknown', async (path) => {
-    const gateway = await start({ basePath: '/api' });
-    const response = await asMember(gateway, path);
-    expect(response.status).toBe(404);
-    expect(reasonOf(response)).toBe('PATH_UNKNOWN');
-  });
+  it.each(['/v1/shelves/1', '/api', '/apix/v1/shelves/1', '/API/v1/shelves/1', '/api//v1/shelves/1'])(
+    'leaves %s unknown',
+    async (path) => {
+      const gateway = await start({ basePath: '/api' });
+      const response = await asMember(gateway, path);
+      expect(response.status).toBe(404);
+      expect(reasonOf(response)).toBe('PATH_UNKNOWN');
+    },
+  );
 
   it.each(['api', '/api/', '/', '/a//b', '/a b', '/:a', '/a*', '/ä'])(
     '%s is refused at start',
     (basePath) => {
-      const options = {
-        descriptorSet: libraryDescriptorSet,
-        upstream: new LibraryServer(),
-        deadlineMs: 1,
-        realm: 'x',
-      };
-      expect(() => createGateway({ ...options, basePath })).toThrow(`"${basePath}" is not a base path`);
+      const options = { descriptorSet: libraryDescriptorSet, upstream: new LibraryServer(), basePath };
+      expect(() => createTranscoder(options)).toThrow(`"${basePath}" is not a base path`);
     },
   );
 });
@@ -83,7 +78,7 @@ describe('an upstream that breaks its word', () => {
     },
     {
       why: 'answers OK without a message',
-      unary: () => Promise.resolve({ code: status.OK, details: '', trailers: new Metadata() }),
+      unary: () => Promise.resolve({ code: Code.OK, details: '' }),
     },
   ])('and $why is INTERNAL in fixed words, with one line in the log', async ({ unary }) => {
     const gateway = await start({ upstream: { unary } });
@@ -94,24 +89,6 @@ describe('an upstream that breaks its word', () => {
       { fields: { requestId: response.headers['x-request-id'], err: expect.any(Error) as Error } },
     ]);
   });
-
-  it.each([
-    { why: 'rejects', unary: () => Promise.reject(new Error('secret')), http: 500 },
-    {
-      why: 'is away',
-      unary: () => Promise.resolve({ code: status.UNAVAILABLE, details: 'secret', trailers: new Metadata() }),
-      http: 503,
-    },
-    {
-      why: 'answers OK without a message',
-      unary: () => Promise.resolve({ code: status.OK, details: '', trailers: new Metadata() }),
-      http: 503,
-    },
-  ])('and $why makes the health $http', async ({ unary, http }) => {
-    const response = await asMember(await start({ upstream: { unary } }), '/healthz');
-    expect(response.status).toBe(http);
-    expect(response.text).not.toContain('secret');
-  });
 });
 
 describe('a log', () => {
@@ -120,7 +97,7 @@ describe('a log', () => {
     const gateway = await start({ now: () => (time += 5) });
     await asMember(gateway, '/v1/shelves/secret?secret=1');
     await httpRequest(gateway.origin, { path: '/nowhere/secret' });
-    await httpRequest(gateway.origin, { path: '/healthz' });
+    await asMember(gateway, '/v1/shelves/1');
     expect(gateway.log).toEqual([
       {
         level: 'info',
@@ -142,15 +119,13 @@ describe('a log', () => {
   });
 });
 
-describe('a gateway without further options', () => {
+describe('a transcoder without further options', () => {
   it('makes request ids and writes no log', async () => {
-    const gateway = createGateway({
+    const transcoder = createTranscoder({
       descriptorSet: libraryDescriptorSet,
       upstream: new LibraryServer(),
-      deadlineMs: 1000,
-      realm: 'x',
     });
-    const server = createServer(gateway.onRequest);
+    const server = createServer(transcoder.handler);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const response = await httpRequest(origin, {
@@ -234,11 +209,14 @@ describe('a body that does not come to its end', () => {
     'POST /v1/shelves HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nContent-Length: 9\r\n\r\n{';
 
   it('is 408 under the id of its request, in answer and log', async () => {
-    const gateway = await start({}, 'in memory', {
-      requestTimeout: 50,
-      headersTimeout: 50,
-      connectionsCheckingInterval: 10,
-    });
+    const gateway = await start(
+      {},
+      {
+        requestTimeout: 50,
+        headersTimeout: 50,
+        connectionsCheckingInterval: 10,
+      },
+    );
     const text = await rawExchange(gateway.origin, beginning);
     expect(text).toMatch(/^HTTP\/1\.1 408 /);
     expect(text).toContain('\r\nX-Request-Id: mine\r\n');
@@ -249,7 +227,7 @@ describe('a body that does not come to its end', () => {
     ]);
   });
 
-  it('is a caller gone where the connection broke', async () => {
+  it('is a client gone where the connection broke', async () => {
     const gateway = await start({});
     const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
     socket.write(beginning.replace('Host: x', 'Host: x\r\nExpect: 100-continue'));
@@ -258,7 +236,170 @@ describe('a body that does not come to its end', () => {
     await expect
       .poll(() => gateway.log)
       .toMatchObject([
-        { level: 'info', message: 'caller gone', fields: { requestId: 'mine', method: 'POST' } },
+        { level: 'info', message: 'client gone', fields: { requestId: 'mine', method: 'POST' } },
       ]);
+  });
+});
+
+describe('without a guard', () => {
+  it('everybody is told what is wrong, and no call is made', async () => {
+    const calls: string[] = [];
+    const library = new LibraryServer();
+    const { origin } = await start({
+      guard: undefined,
+      upstream: {
+        unary: (call) => {
+          calls.push(call.path);
+          return library.unary(call);
+        },
+      },
+    });
+    const response = await httpRequest(origin, { method: 'DELETE', path: '/v1/shelves/1/books/2?wrong=1' });
+    expect(response.status).toBe(400);
+    expect(calls).toEqual([]);
+  });
+});
+
+describe('a body', () => {
+  it.each([
+    { length: 20, status: 200 },
+    { length: 21, status: 413 },
+  ])('of $length bytes, where 20 are allowed, is $status', async ({ length, status }) => {
+    const { origin } = await start({ maxBodyBytes: 20 });
+    const response = await httpRequest(origin, {
+      method: 'POST',
+      path: '/v1/echo',
+      headers: { authorization: MEMBER, 'content-type': 'application/json' },
+      body: '{}'.padEnd(length),
+    });
+    expect(response.status).toBe(status);
+  });
+});
+
+describe('trailers', () => {
+  it('become headers where they are named and hold text', async () => {
+    const trailerHeaders = new Map([
+      ['x-shelf', 'X-Shelf-Of-Book'],
+      ['x-bytes-bin', 'X-Bytes'],
+      ['x-none', 'X-None'],
+    ]);
+    const response = await asMember(await start({ trailerHeaders }), '/v1/shelves/1');
+    expect(response.headers['x-shelf-of-book']).toBe('third');
+    expect(response.headers).not.toHaveProperty('x-bytes');
+    expect(response.headers).not.toHaveProperty('x-none');
+  });
+
+  it('become none where no server answered', async () => {
+    const upstream = { unary: () => ({ code: Code.UNAVAILABLE, details: '' }) };
+    const response = await asMember(
+      await start({ upstream, trailerHeaders: new Map([['x-shelf', 'X-Shelf']]) }),
+      '/v1/shelves/1',
+    );
+    expect(response.status).toBe(503);
+    expect(response.headers).not.toHaveProperty('x-shelf');
+  });
+});
+
+describe('standard methods', () => {
+  it('are answered like all others where they are not told apart', async () => {
+    const { origin } = await start({ standardMethods: false });
+    const headers = { authorization: MEMBER, 'content-type': 'application/json' };
+    const created = await httpRequest(origin, { method: 'POST', path: '/v1/shelves', headers, body: '{}' });
+    expect(created.status).toBe(200);
+    expect(created.headers).not.toHaveProperty('location');
+    const got = await httpRequest(origin, { path: '/v1/shelves/1', headers });
+    expect(got).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+    expect(got.headers).not.toHaveProperty('etag');
+  });
+});
+
+describe('an empty string in an output-only field', () => {
+  it.each([
+    { omitUnassigned: true, shown: false },
+    { omitUnassigned: false, shown: true },
+  ])('is shown: $shown, where omitUnassigned is $omitUnassigned', async ({ omitUnassigned, shown }) => {
+    const response = await httpRequest((await start({ omitUnassigned })).origin, {
+      method: 'POST',
+      path: '/v1/shelves?validateOnly=true',
+      headers: { authorization: MEMBER, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    expect('id' in (JSON.parse(response.text) as object)).toBe(shown);
+  });
+});
+
+describe('a method that is not supported', () => {
+  it('is left out with a line in the log where it may be skipped', async () => {
+    const { log, origin } = await start({ descriptorSet: withStream(), unsupported: 'skip' });
+    expect(log).toEqual([
+      {
+        level: 'warn',
+        message: 'method skipped',
+        fields: {
+          reason: 'library.v1.Unsupported.Stream: streaming methods have no HTTP binding.',
+        },
+      },
+    ]);
+    expect((await httpRequest(origin, { path: '/v1/stream' })).status).toBe(404);
+  });
+});
+
+/** The library with an HTTP rule for its streaming method. */
+function withStream(): Uint8Array {
+  const set = fromBinary(FileDescriptorSetSchema, libraryDescriptorSet);
+  const methods = set.file.flatMap(({ service }) => service.flatMap(({ method }) => method));
+  const stream = firstOf(methods.filter(({ name }) => name === 'Stream'));
+  stream.options = create(MethodOptionsSchema);
+  setExtension(
+    stream.options,
+    http,
+    create(HttpRuleSchema, { pattern: { case: 'get', value: '/v1/stream' } }),
+  );
+  return toBinary(FileDescriptorSetSchema, set);
+}
+
+describe('as middleware of Express', () => {
+  async function startExpress(mount: string, options: Partial<TranscoderOptions>): Promise<string> {
+    const library = new LibraryServer();
+    const transcoder = createTranscoder({
+      descriptorSet: libraryDescriptorSet,
+      upstream: library,
+      ...options,
+    });
+    const app = express();
+    app.use(mount, transcoder.handler);
+    app.use((_request, response) => void response.status(418).end());
+    const server = createServer(app);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      server.close();
+    });
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  const headers = { authorization: MEMBER, 'content-type': 'application/json' };
+
+  it.each([
+    { mount: '/', options: {}, prefix: '' },
+    { mount: '/api', options: { basePath: '/api' }, prefix: '/api' },
+  ])('at $mount it answers for its contract', async ({ mount, options, prefix }) => {
+    const origin = await startExpress(mount, options);
+    const created = await httpRequest(origin, {
+      method: 'POST',
+      path: `${prefix}/v1/shelves`,
+      headers,
+      body: '{}',
+    });
+    expect(created).toMatchObject({
+      status: 201,
+      headers: { location: `${prefix}/v1/shelves/poems%20%26%20prose` },
+    });
+    const wrong = await httpRequest(origin, { method: 'PUT', path: `${prefix}/v1/shelves`, headers });
+    expect(wrong.status).toBe(405);
+  });
+
+  it('passes unknown paths on', async () => {
+    const origin = await startExpress('/', {});
+    expect((await httpRequest(origin, { path: '/elsewhere' })).status).toBe(418);
   });
 });

@@ -28,5 +28,11 @@ export function httpStatusOf(code: Code): number {
 
 /** The gRPC code of a number; one that gRPC does not define is `UNKNOWN`. */
 export function codeOf(number: number): Code {
-  return number in httpStatuses ? (number as Code) : Code.UNKNOWN;
+  return codes.get(number) ?? Code.UNKNOWN;
 }
+
+const codes: ReadonlyMap<number, Code> = new Map(
+  Object.values(Code)
+    .filter((code) => typeof code === 'number')
+    .map((code) => [code, code]),
+);

@@ -20,7 +20,7 @@ export class Exchange implements UnaryCancellation {
     this.response = response;
     this.requestId = requestId;
     this.started = started;
-    this.verb = request.method ?? '';
+    this.verb = String(request.method);
     this.url = targetOf(request);
   }
 
@@ -36,5 +36,5 @@ export class Exchange implements UnaryCancellation {
 
 /** The request target; Express keeps it apart when it cuts the path of a mounted middleware off. */
 export function targetOf(request: IncomingMessage & { readonly originalUrl?: string }): string {
-  return request.originalUrl ?? request.url ?? '';
+  return String(request.originalUrl ?? request.url);
 }

@@ -4,6 +4,7 @@ import type { ErrorReplies } from '../failures/error-reply.js';
 import { malformed, methodNotAllowed, pathUnknown } from '../failures/failure.js';
 import { placeOf } from '../fields/message-fields.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
+import { codeOf } from '../failures/http-status.js';
 import type { HttpReply } from '../http-reply.js';
 import { JsonOutput } from '../json/json-output.js';
 import { parseJsonText } from '../json/json-text.js';
@@ -61,7 +62,9 @@ export class Transcoding {
 
   /** Whether a path of the contract is asked for, with whatever HTTP method. */
   knows(request: IncomingMessage): boolean {
-    return this.#find(request.method ?? '', requestTarget(targetOf(request)).path).outcome !== 'unknown path';
+    return (
+      this.#find(String(request.method), requestTarget(targetOf(request)).path).outcome !== 'unknown path'
+    );
   }
 
   /** @throws Failure where no call is made and everybody may know why. */
@@ -132,10 +135,9 @@ export class Transcoding {
 
   #reply(exchange: Exchange, binding: Binding, message: Message, reply: UnaryReply): HttpReply {
     const { request, requestId } = exchange;
-    const answer =
-      reply.code === Code.OK
-        ? this.#successes.reply(binding, message, reply.message, request.headers['if-none-match'])
-        : this.#errors.ofUpstream(reply, requestId);
+    const answer = isOk(reply)
+      ? this.#successes.reply(binding, message, reply.message, request.headers['if-none-match'])
+      : this.#errors.ofUpstream(reply, requestId);
     return this.#withTrailers(answer, reply);
   }
 
@@ -159,9 +161,13 @@ export class Transcoding {
       deadline: now() + deadlineMs,
       cancellation: exchange,
     });
-    if (verdict === undefined || verdict.code === Code.OK) throw failure;
+    if (verdict === undefined || isOk(verdict)) throw failure;
     return this.#errors.ofUpstream(verdict, exchange.requestId);
   }
+}
+
+function isOk({ code }: UnaryReply): boolean {
+  return codeOf(code) === Code.OK;
 }
 
 function bodyJson(

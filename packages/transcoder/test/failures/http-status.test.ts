@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { status } from '@grpc/grpc-js';
+import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
-import { httpStatusOf } from '../../src/failures/http-status.js';
+import { codeOf, httpStatusOf } from '../../src/failures/http-status.js';
+import { Code } from '../../src/gen/google/rpc/code_pb.js';
 
-const published = readFileSync('node_modules/google-proto-files/google/rpc/code.proto', 'utf8');
+const require = createRequire(import.meta.url);
+const published = readFileSync(require.resolve('google-proto-files/google/rpc/code.proto'), 'utf8');
 const mappings = [...published.matchAll(/HTTP Mapping: (\d+).*\n\s+(\w+) = \d+;/g)].map((match) => ({
   name: match[2] ?? '',
   http: Number(match[1]),
@@ -11,10 +13,22 @@ const mappings = [...published.matchAll(/HTTP Mapping: (\d+).*\n\s+(\w+) = \d+;/
 
 describe('the HTTP status of a gRPC code', () => {
   it('is published for every code', () => {
-    expect(mappings.map(({ name }) => status[name as keyof typeof status])).toHaveLength(17);
+    expect(mappings.map(({ name }) => Code[name as keyof typeof Code])).toHaveLength(17);
   });
 
   it.each(mappings)('is $http for $name, as google/rpc/code.proto says', ({ name, http }) => {
-    expect(httpStatusOf(status[name as keyof typeof status])).toBe(http);
+    expect(httpStatusOf(Code[name as keyof typeof Code])).toBe(http);
+  });
+});
+
+describe('the code of a number', () => {
+  it.each([
+    [0, Code.OK],
+    [16, Code.UNAUTHENTICATED],
+    [17, Code.UNKNOWN],
+    [-1, Code.UNKNOWN],
+    [1.5, Code.UNKNOWN],
+  ])('%d is %d', (number, code) => {
+    expect(codeOf(number)).toBe(code);
   });
 });

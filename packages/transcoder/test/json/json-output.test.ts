@@ -1,10 +1,9 @@
 import { fromJson, type JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { contractOptions } from '../../src/template/contract-options.js';
 import { JsonOutput } from '../../src/json/json-output.js';
 import { messageType, registry, typeOf } from '../support/library-contract.js';
 
-const output = new JsonOutput(registry, contractOptions(registry));
+const output = new JsonOutput(registry, true);
 
 /** The JSON form of the message of the given JSON form. */
 function written(json: JsonValue, type = 'library.v1.Everything'): JsonValue {

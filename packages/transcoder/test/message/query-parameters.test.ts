@@ -1,18 +1,12 @@
-import type { JsonValue } from '@bufbuild/protobuf';
+import { create, type JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import type { HttpRule } from '../../../../src/gen/google/api/http.js';
+import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { bindingsOf } from '../../src/template/binding.js';
 import { queryParameters } from '../../src/message/query-parameters.js';
 import { firstOf, methodOf } from '../support/library-contract.js';
 
 function binding(path: string, body = ''): Parameters<typeof queryParameters>[0] {
-  const rule: HttpRule = {
-    selector: '',
-    pattern: { case: 'post', value: path },
-    body,
-    responseBody: '',
-    additionalBindings: [],
-  };
+  const rule = create(HttpRuleSchema, { pattern: { case: 'post', value: path }, body });
   return firstOf(bindingsOf(methodOf('Probe.Echo'), rule));
 }
 

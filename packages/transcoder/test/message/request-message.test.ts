@@ -1,5 +1,6 @@
-import { toJson, type JsonValue } from '@bufbuild/protobuf';
+import { create, toJson, type JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
+import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { bindingsOf, type Binding } from '../../src/template/binding.js';
 import { RequestMessages } from '../../src/message/request-message.js';
 import { firstOf, messageType, methodOf, registry } from '../support/library-contract.js';
@@ -9,13 +10,10 @@ const requests = new RequestMessages(registry);
 
 function binding(path: string, body = ''): Binding {
   return firstOf(
-    bindingsOf(methodOf('Probe.Echo'), {
-      selector: '',
-      pattern: { case: 'post', value: path },
-      body,
-      responseBody: '',
-      additionalBindings: [],
-    }),
+    bindingsOf(
+      methodOf('Probe.Echo'),
+      create(HttpRuleSchema, { pattern: { case: 'post', value: path }, body }),
+    ),
   );
 }
 

@@ -1,8 +1,14 @@
 import { execFileSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join, relative, resolve } from 'node:path';
 import { createFileRegistry, fromBinary, type DescMessage, type DescMethod } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
-const published = 'node_modules/google-proto-files';
+const require = createRequire(import.meta.url);
+const contract = resolve(import.meta.dirname, '../contract');
+/** What buf is given paths from: a folder above both the contract and the published files. */
+const root = resolve(import.meta.dirname, '../../../..');
+const published = relative(root, dirname(require.resolve('google-proto-files/package.json')));
 // Parts of google/api and google/rpc that import files from elsewhere.
 const beside = [
   'api/apikeys',
@@ -15,7 +21,7 @@ const beside = [
 const workspace = {
   version: 'v2',
   modules: [
-    { path: 'test/gateway/contract' },
+    { path: relative(root, contract) },
     {
       path: published,
       includes: [`${published}/google/api`, `${published}/google/rpc`],
@@ -28,7 +34,7 @@ const types = ['library.v1', 'google.api.HttpBody', 'google.rpc.Status', ...erro
 
 /** The contract of a library with all its imports: a serialized google.protobuf.FileDescriptorSet. */
 export const libraryDescriptorSet: Uint8Array = execFileSync(
-  'node_modules/.bin/buf',
+  join(dirname(require.resolve('@bufbuild/buf/package.json')), 'bin/buf'),
   [
     'build',
     '.',
@@ -38,7 +44,7 @@ export const libraryDescriptorSet: Uint8Array = execFileSync(
     '-o',
     '-',
   ],
-  { maxBuffer: 1 << 24 },
+  { cwd: root, maxBuffer: 1 << 24 },
 );
 
 export const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, libraryDescriptorSet));

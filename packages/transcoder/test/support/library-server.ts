@@ -8,9 +8,8 @@ import {
   type JsonValue,
 } from '@bufbuild/protobuf';
 import { anyPack, AnySchema, EmptySchema, StructSchema, type Any } from '@bufbuild/protobuf/wkt';
-import { Metadata, status } from '@grpc/grpc-js';
-import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../../../src/gen/healthcheck.js';
-import type { UnaryCall, UnaryReply, Upstream } from '../../src/upstream.js';
+import { Code } from '../../src/gen/google/rpc/code_pb.js';
+import type { CallMetadata, Guard, Trailers, UnaryCall, UnaryReply, Upstream } from '../../src/upstream.js';
 import { messageType, registry, typeOf } from './library-contract.js';
 
 /** The credentials that may call everything. */
@@ -29,8 +28,6 @@ export interface HungCall {
 
 /** A server for library.v1: a guard that wants a token, and methods without state. */
 export class LibraryServer implements Upstream {
-  /** What the health service answers. */
-  health = HealthCheckResponse_ServingStatus.SERVING;
   readonly #awaitHung: ((call: HungCall) => void)[] = [];
 
   /** The next call to Hang. */
@@ -41,30 +38,29 @@ export class LibraryServer implements Upstream {
   }
 
   async unary(call: UnaryCall): Promise<UnaryReply> {
-    if (call.path === '/grpc.health.v1.Health/Check') {
-      return ok(HealthCheckResponse.encode({ status: this.health }).finish());
-    }
-    const refusal = guard(call);
+    const refusal = refusalOf(call);
     if (refusal !== undefined) return refusal;
-    if (call.metadata.get('x-guard-only').length > 0) return ok(new Uint8Array());
     if (call.path === '/library.v1.Probe/Hang') return this.#hang(call);
     const method = methods[call.path];
     return method === undefined
-      ? failed(status.UNIMPLEMENTED, 'No such method.', 'METHOD_UNKNOWN')
+      ? failed(Code.UNIMPLEMENTED, 'No such method.', 'METHOD_UNKNOWN')
       : method(call);
   }
+
+  /** Who may call, whatever is wrong with the call. */
+  readonly guard: Guard = (call) => refusalOf(call) ?? ok(new Uint8Array());
 
   /** Ends with the deadline or with the caller. */
   #hang({ deadline, cancellation }: UnaryCall): Promise<UnaryReply> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
-        resolve(failed(status.DEADLINE_EXCEEDED, 'The deadline passed.', 'DEADLINE_EXCEEDED'));
+        resolve(failed(Code.DEADLINE_EXCEEDED, 'The deadline passed.', 'DEADLINE_EXCEEDED'));
       }, deadline - Date.now());
       const gone = new Promise<void>((settle) => {
         cancellation.onCancelled(() => {
           clearTimeout(timer);
           settle();
-          resolve(failed(status.CANCELLED, 'The caller cancelled the call.', 'CANCELLED'));
+          resolve(failed(Code.CANCELLED, 'The caller cancelled the call.', 'CANCELLED'));
         });
       });
       for (const settle of this.#awaitHung.splice(0)) settle({ gone });
@@ -146,23 +142,22 @@ function read(type: string, message: Uint8Array): JsonValue {
   return toJson(schema, fromBinary(schema, message), { alwaysEmitImplicit: true, registry });
 }
 
-function metadataJson(metadata: Metadata): JsonObject {
-  const names = Object.keys(metadata.getMap()).filter((name) => name !== 'user-agent');
-  return Object.fromEntries(names.map((name) => [name, metadata.get(name).map(String)]));
+function metadataJson(metadata: CallMetadata): JsonObject {
+  return Object.fromEntries(metadata);
 }
 
-function guard({ path, metadata }: UnaryCall): UnaryReply | undefined {
-  const [token] = metadata.get('authorization');
-  if (token === undefined) return failed(status.UNAUTHENTICATED, 'A token is needed.', 'TOKEN_MISSING');
+function refusalOf({ path, metadata }: Pick<UnaryCall, 'path' | 'metadata'>): UnaryReply | undefined {
+  const token = metadata.get('authorization');
+  if (token === undefined) return failed(Code.UNAUTHENTICATED, 'A token is needed.', 'TOKEN_MISSING');
   if (token === MEMBER) return undefined;
-  if (token !== VISITOR) return failed(status.UNAUTHENTICATED, 'The token is wrong.', 'TOKEN_INVALID');
+  if (token !== VISITOR) return failed(Code.UNAUTHENTICATED, 'The token is wrong.', 'TOKEN_INVALID');
   if (!path.includes('/Create')) return undefined;
   const scope = { scope: 'books:write' };
-  return failed(status.PERMISSION_DENIED, 'The token does not allow it.', 'SCOPE_MISSING', scope);
+  return failed(Code.PERMISSION_DENIED, 'The token does not allow it.', 'SCOPE_MISSING', scope);
 }
 
 interface FailRequest {
-  readonly code: status;
+  readonly code: Code;
   readonly message: string;
   readonly reason: string;
   readonly scope: string;
@@ -173,36 +168,51 @@ const DETAILS = 'grpc-status-details-bin';
 
 /** The failure that the request describes. */
 function fail({ code, message, reason, scope, details }: FailRequest): UnaryReply {
-  const reply = failed(code, message, reason, scope === '' ? {} : { scope });
   const unknown = create(AnySchema, {
     typeUrl: 'type.googleapis.com/nobody.Knows',
     value: new Uint8Array([1]),
   });
-  if (details === 'none') reply.trailers.remove(DETAILS);
-  if (details === 'broken') reply.trailers.set(DETAILS, Buffer.from([0xff]));
-  if (details === 'untyped') reply.trailers.set(DETAILS, statusBytes(code, message, create(AnySchema)));
-  if (details === 'unknown') reply.trailers.set(DETAILS, statusBytes(code, message, unknown));
-  return reply;
+  switch (details) {
+    case 'unanswered':
+      return { code, details: message };
+    case 'none':
+      return { code, details: message, trailers: trailersOf({}) };
+    case 'text':
+      return { code, details: message, trailers: trailersOf({ [DETAILS]: 'text' }) };
+    case 'broken':
+      return { code, details: message, trailers: trailersOf({ [DETAILS]: new Uint8Array([0xff]) }) };
+    case 'untyped':
+      return described(code, message, create(AnySchema));
+    case 'unknown':
+      return described(code, message, unknown);
+    default:
+      return failed(code, message, reason, scope === '' ? {} : { scope });
+  }
 }
+
+/** The trailers of every reply that goes well. */
+const OK_TRAILERS = trailersOf({ 'x-shelf': 'third', 'x-bytes-bin': new Uint8Array([1]) });
 
 function ok(message: Uint8Array): UnaryReply {
-  return { code: status.OK, details: '', message, trailers: new Metadata() };
+  return { code: Code.OK, details: '', message, trailers: OK_TRAILERS };
 }
 
-function failed(
-  code: status,
-  text: string,
-  reason: string,
-  metadata: Record<string, string> = {},
-): UnaryReply {
+function failed(code: Code, text: string, reason: string, metadata: Record<string, string> = {}): UnaryReply {
   const schema = typeOf('google.rpc.ErrorInfo');
-  const info = anyPack(schema, fromJson(schema, { reason, domain: 'library.v1', metadata }));
-  const trailers = new Metadata();
-  trailers.set(DETAILS, statusBytes(code, text, info));
-  return { code, details: text, trailers };
+  return described(code, text, anyPack(schema, fromJson(schema, { reason, domain: 'library.v1', metadata })));
 }
 
-function statusBytes(code: status, message: string, detail: Any): Buffer {
+function described(code: Code, message: string, detail: Any): UnaryReply {
   const schema = typeOf('google.rpc.Status');
-  return Buffer.from(toBinary(schema, create(schema, { code, message, details: [detail] })));
+  const bytes = toBinary(schema, create(schema, { code, message, details: [detail] }));
+  return { code, details: message, trailers: trailersOf({ [DETAILS]: bytes }) };
+}
+
+function trailersOf(entries: Readonly<Record<string, string | Uint8Array>>): Trailers {
+  return {
+    get: (key) => {
+      const value = entries[key];
+      return value === undefined ? [] : [value];
+    },
+  };
 }

@@ -1,4 +1,6 @@
+import { create } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
+import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { bindingsOf, type Binding } from '../../src/template/binding.js';
 import { BindingTable } from '../../src/template/binding-table.js';
 import { methodOf } from '../support/library-contract.js';
@@ -6,13 +8,7 @@ import { methodOf } from '../support/library-contract.js';
 /** A binding of a method that answers `kind` at `path`. */
 function bound(kind: string, path: string, method = 'Probe.Echo'): Binding[] {
   const pattern = { case: 'custom' as const, value: { kind, path } };
-  return bindingsOf(methodOf(method), {
-    selector: '',
-    pattern,
-    body: '',
-    responseBody: '',
-    additionalBindings: [],
-  });
+  return bindingsOf(methodOf(method), create(HttpRuleSchema, { pattern }));
 }
 
 const table = new BindingTable(

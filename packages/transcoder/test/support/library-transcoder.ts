@@ -1,0 +1,88 @@
+import { createServer, type Server, type ServerOptions } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import type { TranscoderLog } from '../../src/log.js';
+import type { TranscoderOptions } from '../../src/options.js';
+import { createTranscoder } from '../../src/transcoder.js';
+import { libraryDescriptorSet } from './library-contract.js';
+import { LibraryServer } from './library-server.js';
+
+/** A transcoder before a library that listens on a loopback port. */
+export interface RunningTranscoder {
+  readonly origin: string;
+  readonly library: LibraryServer;
+  /** The lines of the log, as JSON values. */
+  readonly log: readonly LogLine[];
+  close(): Promise<void>;
+}
+
+/** A line of the log. */
+export interface LogLine {
+  readonly level: keyof TranscoderLog;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+const REQUEST_ID = /^[a-z]{1,8}$/;
+
+/** Starts a library, a transcoder before it, and an HTTP server for that. */
+export async function startTranscoder(
+  options: Partial<TranscoderOptions> = {},
+  limits: ServerOptions = {},
+): Promise<RunningTranscoder> {
+  const library = new LibraryServer();
+  const log: LogLine[] = [];
+  const ids = requestIds();
+  const transcoder = createTranscoder({
+    descriptorSet: libraryDescriptorSet,
+    upstream: library,
+    guard: library.guard,
+    realm: 'library',
+    forwardedHeaders: new Map([
+      ['authorization', 'mask'],
+      ['idempotency-key', 'refuse'],
+      ['traceparent', 'drop'],
+    ]),
+    omitUnassigned: true,
+    requestIdOf: (given = '') => (REQUEST_ID.test(given) ? given : `made-${ids.next().value}`),
+    log: collectingLog(log),
+    ...options,
+  });
+  const server = createServer(limits, transcoder.handler).on('clientError', transcoder.onClientError);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return { origin: `http://127.0.0.1:${port}`, library, log, close: () => closed(server) };
+}
+
+function* requestIds(): Generator<number, never> {
+  for (let id = 1; ; id += 1) yield id;
+}
+
+function collectingLog(lines: LogLine[]): TranscoderLog {
+  const add = (level: LogLine['level']) => (fields: object, message: string) => {
+    lines.push({ level, message, fields: { ...fields } });
+  };
+  return { debug: add('debug'), info: add('info'), warn: add('warn'), error: add('error') };
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => {
+      resolve();
+    });
+    server.closeAllConnections();
+  });
+}
+
+/** Writes bytes to a server and reads until it closes the connection. */
+export function rawExchange(origin: string, bytes: string | Uint8Array): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const { hostname, port } = new URL(origin);
+    const socket = connect(Number(port), hostname, () => socket.write(bytes));
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('error', reject);
+    socket.on('close', () => {
+      resolve(Buffer.concat(chunks).toString('latin1'));
+    });
+  });
+}

@@ -1,0 +1,72 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import ts from 'typescript';
+
+/** An import or a re-export of a source file. */
+export interface Import {
+  /** The importing file, by its absolute path. */
+  readonly from: string;
+  /** The imported file by its absolute path, or the specifier of a package or of a module of Node. */
+  readonly to: string;
+  readonly typeOnly: boolean;
+}
+
+/** All TypeScript files below a folder, by their absolute paths. */
+export function sourceFiles(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name));
+}
+
+/** What a file imports. */
+export function importsOf(file: string): Import[] {
+  const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest);
+  return source.statements.filter(isImportOrExport).flatMap((statement) => {
+    const { moduleSpecifier } = statement;
+    if (moduleSpecifier === undefined || !ts.isStringLiteral(moduleSpecifier)) return [];
+    const to = moduleSpecifier.text.startsWith('.')
+      ? resolve(dirname(file), moduleSpecifier.text.replace(/\.js$/, '.ts'))
+      : moduleSpecifier.text;
+    const typeOnly =
+      ts.isImportDeclaration(statement) &&
+      statement.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
+    return [{ from: file, to, typeOnly }];
+  });
+}
+
+function isImportOrExport(statement: ts.Statement): statement is ts.ImportDeclaration | ts.ExportDeclaration {
+  return ts.isImportDeclaration(statement) || ts.isExportDeclaration(statement);
+}
+
+/** Whether a file of this repository is imported. */
+export function isOurs({ to }: Import): boolean {
+  return to.startsWith('/');
+}
+
+/** The package of an import; undefined for a file of this repository and for a module of Node. */
+export function packageOf({ to }: Import): string | undefined {
+  if (to.startsWith('/') || to.startsWith('node:')) return undefined;
+  return to.split('/', to.startsWith('@') ? 2 : 1).join('/');
+}
+
+/** An import for a reader, its files relative to a folder. */
+export function shown({ from, to }: Import, folder: string): string {
+  return `${relative(folder, from)} → ${to.startsWith('/') ? relative(folder, to) : to}`;
+}
+
+/** The circles in which files import each other, each as a line. */
+export function cyclesAmong(imports: readonly Import[], folder: string): string[] {
+  const graph = new Map<string, string[]>();
+  for (const { from, to } of imports.filter(isOurs)) graph.set(from, [...(graph.get(from) ?? []), to]);
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) {
+      const circle = [...path.slice(path.indexOf(file)), file];
+      cycles.push(circle.map((each) => relative(folder, each)).join(' → '));
+    } else if (!done.has(file)) for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file, []);
+  return cycles;
+}

@@ -1,0 +1,200 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Metadata, status } from '@grpc/grpc-js';
+import { descriptorSet } from '../../src/gen/descriptor-set.js';
+import type { UnaryCall, UnaryReply } from '@route-registry/transcoder';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createGateway } from '../../src/gateway/gateway.js';
+import type { Page } from '../../src/gateway/page.js';
+import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../src/gen/healthcheck.js';
+import { httpRequest, reasonOf } from '../../packages/transcoder/test/support/http-request.js';
+
+interface RunningGateway {
+  readonly origin: string;
+  close(): Promise<void>;
+}
+
+/** A gateway under `/api` whose upstream answers as given. */
+async function startGateway(
+  unary: (call: UnaryCall) => UnaryReply | Promise<UnaryReply>,
+): Promise<RunningGateway> {
+  const ignore = (): void => undefined;
+  const gateway = createGateway({
+    descriptorSet,
+    upstream: { unary },
+    basePath: '/api',
+    deadlineMs: 5_000,
+    realm: 'registry',
+    pages: [PAGE],
+    log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+  });
+  const server = createServer(gateway.onRequest).on('clientError', gateway.onClientError);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function start(unary: Parameters<typeof startGateway>[0]): Promise<RunningGateway> {
+  const gateway = await startGateway(unary);
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+const unavailable: UnaryReply = { code: status.UNAVAILABLE, details: 'connect ECONNREFUSED secret' };
+
+function health(serving: HealthCheckResponse_ServingStatus): UnaryReply {
+  const message = HealthCheckResponse.encode({ status: serving }).finish();
+  return { code: status.OK, details: '', message, trailers: new Metadata() };
+}
+
+const PAGE: Page = {
+  path: '/notes.txt',
+  contentType: 'text/plain; charset=utf-8',
+  body: Buffer.from('Grüße'),
+  headers: { 'Content-Security-Policy': "default-src 'none'" },
+};
+
+describe('a page', () => {
+  let gateway: RunningGateway;
+
+  beforeAll(async () => {
+    gateway = await startGateway(() => unavailable);
+  });
+
+  afterAll(() => gateway.close());
+
+  it('is served as it is, without a token, under the base path', async () => {
+    const response = await httpRequest(gateway.origin, { path: '/api/notes.txt' });
+    expect(response).toMatchObject({
+      status: 200,
+      text: 'Grüße',
+      headers: {
+        'content-type': 'text/plain; charset=utf-8',
+        'content-length': '7',
+        'content-security-policy': "default-src 'none'",
+        'cache-control': 'no-cache',
+      },
+    });
+  });
+
+  it('is not sent again to a client that has it', async () => {
+    const { headers } = await httpRequest(gateway.origin, { path: '/api/notes.txt' });
+    const again = await httpRequest(gateway.origin, {
+      path: '/api/notes.txt',
+      headers: { 'if-none-match': String(headers.etag) },
+    });
+    expect(again).toMatchObject({ status: 304, text: '', headers: { etag: headers.etag } });
+  });
+
+  it('answers HEAD without content and OPTIONS with what it takes', async () => {
+    const head = await httpRequest(gateway.origin, { method: 'HEAD', path: '/api/notes.txt' });
+    expect(head).toMatchObject({ status: 200, text: '', headers: { 'content-length': '7' } });
+    const options = await httpRequest(gateway.origin, { method: 'OPTIONS', path: '/api/notes.txt' });
+    expect(options).toMatchObject({ status: 204, headers: { allow: 'GET, HEAD, OPTIONS' } });
+  });
+
+  it('cannot be written', async () => {
+    const response = await httpRequest(gateway.origin, { method: 'PUT', path: '/api/notes.txt' });
+    expect(response).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } });
+    expect(reasonOf(response)).toBe('METHOD_NOT_ALLOWED');
+  });
+
+  it.each(['/notes.txt', '/api/notes.txt/', '/api/Notes.txt', '/api/notes.txtx'])(
+    'is not found at %s',
+    async (path) => {
+      expect((await httpRequest(gateway.origin, { path })).status).toBe(404);
+    },
+  );
+});
+
+describe('the health', () => {
+  const SERVING = HealthCheckResponse_ServingStatus.SERVING;
+
+  it('is 200 without a token while the server serves', async () => {
+    const asked: UnaryCall[] = [];
+    const { origin } = await start((call) => {
+      asked.push(call);
+      return health(SERVING);
+    });
+    const response = await httpRequest(origin, { path: '/api/healthz', headers: { 'x-request-id': 'mine' } });
+    expect(response).toMatchObject({
+      status: 200,
+      text: '{"status":"SERVING"}',
+      headers: { 'cache-control': 'no-store', 'x-request-id': 'mine' },
+    });
+    expect(await httpRequest(origin, { method: 'HEAD', path: '/api/healthz' })).toMatchObject({
+      status: 200,
+      text: '',
+    });
+    expect(asked[0]).toMatchObject({
+      path: '/grpc.health.v1.Health/Check',
+      metadata: new Map([['x-request-id', 'mine']]),
+    });
+  });
+
+  it.each([
+    ['does not serve', () => health(HealthCheckResponse_ServingStatus.NOT_SERVING)],
+    ['is away', () => unavailable],
+    ['answers OK without a message', () => ({ code: status.OK, details: '' })],
+  ])('is 503 while the server %s', async (_, unary) => {
+    const response = await httpRequest((await start(unary)).origin, { path: '/api/healthz' });
+    expect(response).toMatchObject({ status: 503, text: '{"status":"NOT_SERVING"}' });
+    expect(response.headers['retry-after']).toBe('1');
+  });
+
+  it('is 500 where the upstream breaks its word', async () => {
+    const { origin } = await start(() => Promise.reject(new Error('secret')));
+    const response = await httpRequest(origin, { path: '/api/healthz' });
+    expect(response.status).toBe(500);
+    expect(response.text).not.toContain('secret');
+  });
+
+  it('cannot be written', async () => {
+    const { origin } = await start(() => health(SERVING));
+    const response = await httpRequest(origin, { method: 'POST', path: '/api/healthz' });
+    expect(response).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } });
+  });
+
+  it.each(['/healthz', '/api/healthz/', '/api/Healthz', '/api'])('is not found at %s', async (path) => {
+    const { origin } = await start(() => health(SERVING));
+    expect((await httpRequest(origin, { path })).status).toBe(404);
+  });
+});
+
+describe('a request that cannot become a call', () => {
+  it('is put to the guard of the server, as a marked call without a message', async () => {
+    const asked: UnaryCall[] = [];
+    const { origin } = await start((call) => {
+      asked.push(call);
+      return { code: status.UNAUTHENTICATED, details: 'No.', trailers: new Metadata() };
+    });
+    const response = await httpRequest(origin, {
+      path: '/api/v1/routing/1?wrong=1',
+      headers: { authorization: 'Bearer x', 'x-guard-only': 'theirs', 'idempotency-key': 'k' },
+    });
+    expect(response.status).toBe(401);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toMatchObject({ path: '/routing.v1.RouteService/GetRoute', message: new Uint8Array() });
+    expect(Object.fromEntries(asked[0]?.metadata ?? [])).toEqual({
+      'x-request-id': response.headers['x-request-id'],
+      authorization: 'Bearer x',
+      'idempotency-key': 'k',
+      'x-guard-only': '1',
+    });
+  });
+
+  it('is answered where it cannot even be read as a URL', async () => {
+    const { origin } = await start(() => unavailable);
+    const response = await httpRequest(origin, { path: '//' });
+    expect(response.status).toBe(404);
+    expect(reasonOf(response)).toBe('PATH_UNKNOWN');
+  });
+});
