@@ -1,23 +1,20 @@
 import { type Anatomy, profilingTo, readAnatomy } from './anatomy.js';
 import type { DatabaseServer } from './database.js';
-import type { Measured } from './figures.js';
-import { type Goal, judge } from './goals.js';
+import type { Goal } from './goals.js';
 import { H2LOAD_ADVICE, hasH2load } from './load/h2load.js';
 import { type Curve, offerLoad } from './offered-load.js';
 import { describeMachine, type Run } from './report/run.js';
-import type { Row } from './report/table.js';
+import { rowsOf } from './report/table.js';
 import { Rounds } from './rounds.js';
 import type { Scale } from './scale.js';
-import { type Scenario, scenarios } from './scenarios.js';
+import { atHalfLoad, type Scenario, scenarios } from './scenarios.js';
 import type { Servers } from './servers.js';
 import { measureStartUp } from './start-up.js';
 import { openTestbed, type Target } from './testbed.js';
 
-/** Long enough to ask once for every route, in milliseconds. */
-const FILL_MS = 120_000;
 /** Until a process of its own, which has served nobody yet, runs compiled code, in milliseconds. */
 const COMPILE_MS = 1_000;
-const START_GOAL: Goal = { kind: 'time', atMostMs: 1_000 };
+const START_GOAL: Goal = { figure: 'p50', atMost: 1_000 };
 
 /** Scenarios that are also offered more and more load, and that are looked into; by name. */
 const OFFERED = ['grpc-js echo', 'Express app', 'gRPC GetRoute, uniform', 'REST GetRoute, uniform'];
@@ -52,10 +49,10 @@ export async function runBenchmark(
   const named = (names: readonly string[]): Scenario[] => planned.filter(({ name }) => names.includes(name));
 
   progress('filling the caches');
-  for (const scenario of named(CACHED)) {
-    await rounds.measure(scenario, { pick: 'once', from: 0, warmUpMs: 0, durationMs: FILL_MS });
-  }
+  for (const scenario of named(CACHED)) await rounds.fillCache(scenario);
   const measured = await rounds.run(planned, progress);
+  const halfLoads = atHalfLoad(planned, measured);
+  const tails = await rounds.run(halfLoads, progress);
 
   const curves: Curve[] = [];
   for (const scenario of named(OFFERED)) {
@@ -68,23 +65,16 @@ export async function runBenchmark(
     anatomies.push(await dissect(scenario, testbed.get(scenario.target), rounds, servers));
   }
 
-  const goals = planned.map((scenario) => scenario.goals);
+  const goals = [...planned, ...halfLoads].map((scenario) => scenario.goals);
   return {
     at,
     machine: describeMachine(),
     database: database.description,
     scale,
-    rows: rowsOf([...measured, startUp], [...goals, [START_GOAL]]),
+    rows: rowsOf([...measured, ...tails, startUp], [...goals, [START_GOAL]]),
     curves,
     anatomies,
   };
-}
-
-function rowsOf(all: readonly Measured[], goals: readonly (readonly Goal[])[]): Row[] {
-  return all.map((measured, i) => ({
-    measured,
-    verdicts: (goals[i] ?? []).map((goal) => judge(goal, measured, all)),
-  }));
 }
 
 /** Runs a scenario against a process of its own that profiles itself. */

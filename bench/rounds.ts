@@ -13,6 +13,8 @@ import type { Target, TargetName } from './testbed.js';
 const CALLERS = 32;
 /** Pause after each run, in which the database writes what the last one left. */
 const SETTLE_MS = 50;
+/** Long enough to ask once for every route, in milliseconds. */
+const FILL_MS = 120_000;
 const TOKEN_SECONDS = 24 * 60 * 60;
 const LOADER = resolve(import.meta.dirname, 'load/loader.js');
 
@@ -55,6 +57,11 @@ export class Rounds {
     const result = (await new Child([LOADER, JSON.stringify(load)]).message('measured')) as LoadResult;
     this.#next.set(scenario.name, result.next);
     return result;
+  }
+
+  /** Lets a scenario ask once for every route, so that its server has it in memory. */
+  async fillCache(scenario: Scenario): Promise<void> {
+    await this.measure(scenario, { pick: 'once', from: 0, warmUpMs: 0, durationMs: FILL_MS });
   }
 
   async #sample(scenario: Scenario): Promise<Sample> {

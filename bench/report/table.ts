@@ -1,5 +1,5 @@
 import { type Measured, middle, spread } from '../figures.js';
-import type { Verdict } from '../goals.js';
+import { type Goal, judge, type Verdict } from '../goals.js';
 
 /** A scenario as the table shows it. */
 export interface Row {
@@ -22,6 +22,14 @@ const HEAD = [
   'ok',
 ];
 
+/** The rows of everything that a run measured, each beside its goals, in the same order. */
+export function rowsOf(all: readonly Measured[], goals: readonly (readonly Goal[])[]): Row[] {
+  return all.map((measured, i) => ({
+    measured,
+    verdicts: (goals[i] ?? []).map((goal) => judge(goal, measured, all)),
+  }));
+}
+
 /** The figures of every scenario, medians of the rounds, as a Markdown table. */
 export function figureTable(rows: readonly Row[]): string {
   return table(
@@ -38,7 +46,7 @@ export function figureTable(rows: readonly Row[]): string {
       number(middle(measured, 'rssMib'), 0),
       verdicts.map((verdict) => verdict.measured).join('; '),
       verdicts.map(({ toReach }) => toReach).join('; '),
-      verdicts.map(({ ok }) => (ok ? 'yes' : 'NO')).join('; '),
+      verdicts.map(({ ok }) => ok).join('; '),
     ]),
   );
 }
