@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { credentials, makeClientConstructor, Metadata, type ServiceError } from '@grpc/grpc-js';
+import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import { Router } from 'express';
 import { Route } from '../../src/gen/routing/v1/route_service.js';
 import { routeOf } from '../stored-routes.js';
@@ -8,26 +8,21 @@ import { ECHO_METHOD } from './echo-method.js';
 import { listener } from './router-listener.js';
 
 /**
- * The limit of a gateway that calls by grpc-js: Express's router, one unary call to the echo at the address
- * given as argument, and the route that comes back as JSON.
+ * The limit of a gateway apart, as anybody would write it: Express's router, for each request one unary call of
+ * grpc-js over one channel to the echo at the address given as argument, and the route that comes back as JSON.
  */
-const Echo = makeClientConstructor({ echo: ECHO_METHOD }, 'Echo');
-const client = new Echo(process.argv[2] ?? '', credentials.createInsecure(), {
+const client = new Client(process.argv[2] ?? '', credentials.createInsecure(), {
   'grpc.enable_channelz': 0,
   'grpc.enable_retries': 0,
 });
+const { path, requestSerialize, responseDeserialize } = ECHO_METHOD;
 const message = Buffer.from(Route.encode(routeOf(0)).finish());
 
 const router = Router();
 router.get('/v1/routing/:route_id', (request: IncomingMessage, response: ServerResponse) => {
   const metadata = new Metadata();
   metadata.set('authorization', request.headers.authorization ?? '');
-  const echo = client['echo'] as (
-    request: Buffer,
-    metadata: Metadata,
-    done: (error: ServiceError | null, reply?: Buffer) => void,
-  ) => void;
-  echo.call(client, message, metadata, (error, reply) => {
+  client.makeUnaryRequest(path, requestSerialize, responseDeserialize, message, metadata, (error, reply) => {
     if (error !== null || reply === undefined) response.writeHead(502).end();
     else {
       const body = JSON.stringify(Route.decode(reply));
