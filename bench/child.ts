@@ -16,10 +16,11 @@ export class Child {
   /**
    * @param args the program's file and its arguments, after options for Node, if any
    * @param settings its environment beside `PATH`; nothing else of this process's own reaches it
+   * @param cwd the folder in which it runs
    */
-  constructor(args: readonly string[], settings: Readonly<Record<string, string>> = {}) {
+  constructor(args: readonly string[], settings: Readonly<Record<string, string>> = {}, cwd = '.') {
     const env = { PATH: process.env['PATH'], NODE_ENV: 'production', ...settings };
-    this.#process = spawn(process.execPath, ['--import', LEASH, ...args], { env, stdio: 'pipe' });
+    this.#process = spawn(process.execPath, ['--import', LEASH, ...args], { env, cwd, stdio: 'pipe' });
     this.#ended = once(this.#process, 'exit');
     this.#process.stderr?.on('data', (data: Buffer) => {
       this.#stderr = (this.#stderr + data.toString()).slice(-STDERR_KEPT);

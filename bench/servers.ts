@@ -5,12 +5,10 @@ import { join, resolve } from 'node:path';
 import { SERVICE_SETTINGS } from '../test/support/service.js';
 import { Child } from './child.js';
 
-/** The service as `npm start` starts it: the options for Node, and its program. */
-const SERVICE = startCommand();
-
-function startCommand(): string[] {
-  // npm runs every script in the folder of the project.
-  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: { start: string } };
+/** The service as `npm start` starts it in that folder: the options for Node, and its program. */
+function startCommand(checkout: string): string[] {
+  const file = readFileSync(join(checkout, 'package.json'), 'utf8');
+  const { scripts } = JSON.parse(file) as { scripts: { start: string } };
   const [, command] = scripts.start.split(' && exec node ');
   if (command === undefined)
     throw new Error('The script start does not end with the command of the service.');
@@ -33,8 +31,16 @@ export interface Server {
 export class Servers {
   readonly #children: Child[] = [];
   readonly #folders: string[] = [];
+  readonly #checkout: string;
+  readonly #service: readonly string[];
 
-  /** One of the bare programs in `limits/`, behind which the given servers work. */
+  /** @param checkout the folder of the built project whose service runs; npm runs every script in that of its own */
+  constructor(checkout = '.') {
+    this.#checkout = checkout;
+    this.#service = startCommand(checkout);
+  }
+
+  /** One of the bare programs in `limits/`, with no option for Node, behind which the given servers work. */
   async limit(name: string, args: readonly string[] = [], behind: readonly Server[] = []): Promise<Server> {
     const child = this.#own(new Child([resolve(import.meta.dirname, `limits/${name}.js`), ...args]));
     return {
@@ -54,7 +60,8 @@ export class Servers {
     settings: Readonly<Record<string, string>>,
     nodeOptions: readonly string[] = [],
   ): Promise<{ child: Child; grpc?: string; http?: string }> {
-    const child = this.#own(new Child([...nodeOptions, ...SERVICE], { ...SERVICE_SETTINGS, ...settings }));
+    const command = [...nodeOptions, ...this.#service];
+    const child = this.#own(new Child(command, { ...SERVICE_SETTINGS, ...settings }, this.#checkout));
     return { child, ...addresses(await child.message('listening')) };
   }
 

@@ -10,9 +10,13 @@ import { type Server, type Servers, NO_CACHE } from './servers.js';
  * - `gateway`: the gateway apart from the gRPC server, joined by TCP
  * - `cold`: the service on the largest database, of which nothing is cached
  * - `stored…`: the service without its cache on a database with so many routes
+ * - `old …`: what another checkout of the project has in their place
  */
 export type TargetName =
-  'echo' | 'app' | 'router' | 'hop' | 'rows' | 'service' | 'gateway' | 'cold' | `stored${number}`;
+  'echo' | 'app' | 'router' | 'hop' | 'rows' | 'gateway' | Compared | `old ${Compared}` | `stored${number}`;
+
+/** Who can be compared with the same of another checkout. */
+export type Compared = 'service' | 'cold';
 
 /** A server under test with what it stores. */
 export interface Target extends Server {
