@@ -36,7 +36,7 @@ class Branch {
  *
  * Paths match as they are written: case-sensitive, escapes unresolved, no segment empty. Where several
  * templates match, a literal goes before `*` and `*` before `**`, from left to right, and a custom verb
- * goes before the same text as part of a segment.
+ * goes before the same text as part of a segment. A colon at the end begins no verb: it is part of its segment.
  */
 export class BindingTable {
   readonly #roots = new Map<string, Branch>();
@@ -92,7 +92,7 @@ function readings(path: string): [customVerb: string, segments: string[]][] {
   const segments = path.split('/').slice(1);
   const slash = path.lastIndexOf('/');
   const colon = path.lastIndexOf(':');
-  if (colon < slash) return [['', segments]];
+  if (colon < slash || colon === path.length - 1) return [['', segments]];
   const verbless = path.slice(0, colon).split('/').slice(1);
   return [
     [path.slice(colon + 1), verbless],

@@ -114,6 +114,27 @@ describe('a look-up', () => {
   });
 
   it.each([
+    { verb: 'GET', path: '/v1/books/7:', segments: ['v1', 'books', '7:'], why: 'an empty verb is no verb' },
+    { verb: 'GET', path: '/v1/files/a:', segments: ['v1', 'files', 'a:'], why: 'an empty verb is no verb' },
+    {
+      verb: 'GET',
+      path: '/v1/books/7:archive:',
+      segments: ['v1', 'books', '7:archive:'],
+      why: 'only the last colon may begin a verb',
+    },
+    {
+      verb: 'POST',
+      path: '/v1/books/7::archive',
+      segments: ['v1', 'books', '7:'],
+      why: 'only the last colon may begin a verb',
+    },
+    { verb: 'GET', path: '/v1/files/:', segments: ['v1', 'files', ':'], why: 'a colon may be a segment' },
+  ])('of $verb $path finds the segments $segments: $why', ({ verb, path, segments }) => {
+    expect(table.find(verb, path)).toMatchObject({ outcome: 'found', segments });
+  });
+
+  it.each([
+    { verb: 'POST', path: '/v1/books/7:archive:', allowed: ['GET', 'HEAD', 'DELETE', 'OPTIONS'] },
     { verb: 'PATCH', path: '/v1/books', allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
     { verb: 'OPTIONS', path: '/v1/books', allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
     { verb: 'get', path: '/v1/books', allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
@@ -146,6 +167,10 @@ describe('a look-up', () => {
     { path: '/v1/books/7:archive/x', why: 'a custom verb ends the path' },
     { path: '/v1', why: 'a part of a template is not enough' },
     { path: '/v1/books:archive', why: 'a custom verb belongs to its template' },
+    { path: '/v1/books:', why: 'an empty verb is no verb' },
+    { path: '/v1/books::', why: 'an empty verb is no verb' },
+    { path: '/v1/books/latest/:', why: 'a colon alone is a segment' },
+    { path: '/v1/any%3A', why: 'an escaped colon is part of a segment' },
   ])('of GET $path finds nothing: $why', ({ path }) => {
     expect(table.find('GET', path)).toEqual({ outcome: 'unknown path' });
   });

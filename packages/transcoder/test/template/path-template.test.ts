@@ -45,6 +45,8 @@ describe('a path template', () => {
     { source: '/v1/{a}x', reason: 'a variable is a whole segment' },
     { source: '/v1/a*', reason: 'a wildcard is a whole segment' },
     { source: '/v1/a:', reason: 'the verb is missing' },
+    { source: '/v1/{a}:', reason: 'the verb is missing' },
+    { source: '/v1/{a=b:c}', reason: 'a verb is no part of a variable' },
     { source: '/v1/a:b:c', reason: 'there is one verb' },
     { source: '/v1:a/b', reason: 'the verb comes last' },
     { source: '/**/a', reason: '** comes last' },
