@@ -1,4 +1,5 @@
 import type { Binding } from './binding.js';
+import { comparable } from './path-template.js';
 
 /** A binding that answers to an HTTP method and a path. */
 export interface FoundBinding {
@@ -34,8 +35,8 @@ class Branch {
 /**
  * All bindings of a gateway, laid out as trees of path segments, one tree for each custom verb.
  *
- * Paths match as they are written: case-sensitive, escapes unresolved, no segment empty. Where several
- * templates match, a literal goes before `*` and `*` before `**`, from left to right, and a custom verb
+ * Paths match as they are written: case-sensitive but for the digits of escapes, escapes unresolved, no
+ * segment empty. Where several templates match, a literal goes before `*` and `*` before `**`, from left to right, and a custom verb
  * goes before the same text as part of a segment. A colon at the end begins no verb: it is part of its segment.
  */
 export class BindingTable {
@@ -89,15 +90,16 @@ function ensure(branches: Map<string, Branch>, key: string): Branch {
 
 /** A path may be read with its last colon beginning a custom verb, and without. */
 function readings(path: string): [customVerb: string, segments: string[]][] {
-  const segments = path.split('/').slice(1);
-  const slash = path.lastIndexOf('/');
+  if (!path.startsWith('/')) return [];
   const colon = path.lastIndexOf(':');
-  if (colon < slash || colon === path.length - 1) return [['', segments]];
-  const verbless = path.slice(0, colon).split('/').slice(1);
-  return [
-    [path.slice(colon + 1), verbless],
-    ['', segments],
-  ];
+  const verbless: [string, string[]] = ['', segmentsOf(path)];
+  if (colon < path.lastIndexOf('/') || colon === path.length - 1) return [verbless];
+  return [[comparable(path.slice(colon + 1)), segmentsOf(path.slice(0, colon))], verbless];
+}
+
+/** The segments of a path; `/` has none. */
+function segmentsOf(path: string): string[] {
+  return path === '/' ? [] : path.slice(1).split('/');
 }
 
 /** The leaves that match the segments from the given index on, the most specific first. */
@@ -105,7 +107,7 @@ function matches(branch: Branch, segments: readonly string[], index: number): Le
   if (index === segments.length) return [branch.end, branch.rest];
   const segment = segments[index];
   if (segment === undefined || segment === '') return [];
-  const literal = branch.literals.get(segment);
+  const literal = branch.literals.get(comparable(segment));
   const leaves = literal === undefined ? [] : matches(literal, segments, index + 1);
   if (branch.oneSegment !== undefined) leaves.push(...matches(branch.oneSegment, segments, index + 1));
   if (!segments.includes('', index)) leaves.push(branch.rest);

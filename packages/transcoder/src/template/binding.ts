@@ -1,4 +1,5 @@
 import type { DescField, DescMessage, DescMethod } from '@bufbuild/protobuf';
+import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { parsePathTemplate, type PathTemplate, type Variable } from './path-template.js';
 
@@ -32,7 +33,8 @@ export interface Binding {
 /**
  * The bindings of a method: its rule's own and the additional ones.
  *
- * @throws Error with one sentence that names the method, where the rule does not fit the method's messages.
+ * @throws Error with one sentence that names the method, where the rule does not fit the method's messages or could
+ * serve no request.
  */
 export function bindingsOf(method: DescMethod, rule: HttpRule): Binding[] {
   try {
@@ -59,6 +61,10 @@ function bindingOf(method: DescMethod, rule: HttpRule): Binding {
   if (body !== undefined && (verb === 'GET' || verb === 'HEAD')) throw new Error(`${verb} has a body`);
   const inBody = variables.find(({ field }) => field === body);
   if (inBody !== undefined) throw new Error(`the field "${rule.body}" is bound to both path and body`);
+  if (body !== '*' && hasCustomJsonRepresentation(method.input)) {
+    throw new Error(`${method.input.typeName} has a JSON form of its own, which only a whole body can carry`);
+  }
+  refuseRivals(typeof body === 'object' ? [...variables, { parents: [], field: body }] : variables);
   return {
     method,
     callPath: `/${method.parent.typeName}/${method.name}`,
@@ -83,6 +89,9 @@ function patternOf({ pattern }: HttpRule): [verb: string, path: string] {
 
 function topField(message: DescMessage, name: string): DescField {
   const field = message.fields.find((each) => each.name === name);
+  if (hasCustomJsonRepresentation(message)) {
+    throw new Error(`${message.typeName} has a JSON form of its own, without the field "${name}"`);
+  }
   if (field === undefined) throw new Error(`${message.typeName} has no field "${name}"`);
   return field;
 }
@@ -102,4 +111,25 @@ function variableTarget(message: DescMessage, path: readonly string[]): Target {
   const field = topField(container, name);
   if (field.fieldKind === 'scalar' || field.fieldKind === 'enum') return { parents, field };
   throw new Error(`${variable} is ${field.fieldKind === 'message' ? 'a message' : 'a repeated field'}`);
+}
+
+/** A oneof takes one value, so a request that always carries two of its fields is never good. */
+function refuseRivals(targets: readonly Target[]): void {
+  const members = new Map<string, DescField>();
+  for (const { parents, field } of targets) {
+    let place = '';
+    for (const step of [...parents, field]) {
+      if (step.oneof !== undefined) {
+        const key = `${place}${step.oneof.name}`;
+        const rival = members.get(key) ?? step;
+        if (rival !== step) {
+          throw new Error(
+            `the fields "${rival.name}" and "${step.name}" belong to one oneof, which takes one`,
+          );
+        }
+        members.set(key, step);
+      }
+      place += `${step.name}.`;
+    }
+  }
 }

@@ -16,14 +16,15 @@ export interface Variable {
 /** A path template by the grammar in the comments of google/api/http.proto. */
 export interface PathTemplate {
   readonly source: string;
+  /** Comparable, as the verb is. */
   readonly segments: readonly Segment[];
   readonly variables: readonly Variable[];
   /** The custom verb after the last colon (AIP-136); empty for none. */
   readonly verb: string;
 }
 
-// RFC 3986 pchar without "*", which is a wildcard here, and ":", which begins the verb. Requests are
-// compared with literals as they are written, so what needs escaping must be escaped in the template.
+// RFC 3986 pchar without "*", which is a wildcard here, and ":", which begins the verb. Escapes are not
+// resolved before the comparison, so what needs escaping must be escaped in the template.
 const LITERAL = String.raw`(?:[A-Za-z0-9\-._~!$&'()+,;=@]|%[0-9A-Fa-f]{2})+`;
 const SEGMENT = String.raw`(?:\*\*|\*|${LITERAL})`;
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';
@@ -49,7 +50,7 @@ export function parsePathTemplate(source: string): PathTemplate {
     if (groups === undefined) break;
     position = PART.lastIndex;
     const start = segments.length;
-    segments.push(...(groups['plain'] ?? groups['pattern'] ?? '*').split('/'));
+    segments.push(...comparable(groups['plain'] ?? groups['pattern'] ?? '*').split('/'));
     if (groups['fieldPath'] === undefined) continue;
     const openEnded = segments.at(-1) === '**';
     variables.push({
@@ -60,7 +61,7 @@ export function parsePathTemplate(source: string): PathTemplate {
     });
   }
   VERB.lastIndex = position;
-  const verb = VERB.exec(source)?.[1] ?? '';
+  const verb = comparable(VERB.exec(source)?.[1] ?? '');
   if (segments.length === 0 || (position < source.length && verb === '')) {
     throw new Error(`the path template "${source}" is not well-formed at character ${position + 1}`);
   }
@@ -73,6 +74,16 @@ export function parsePathTemplate(source: string): PathTemplate {
     throw new Error(`the path template "${source}" has the variable "${repeated}" twice`);
   }
   return { source, segments, variables, verb };
+}
+
+const ESCAPE = /%[0-9A-Fa-f]{2}/g;
+
+/**
+ * Literal text of a path, its escapes with upper-case digits, so that what RFC 3986 6.2.2.1 calls equivalent
+ * is equal. An escape of a character that needs none stays another text: paths match exactly.
+ */
+export function comparable(text: string): string {
+  return text.includes('%') ? text.replace(ESCAPE, (escape) => escape.toUpperCase()) : text;
 }
 
 const PATH_TEXT = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$/;

@@ -29,6 +29,7 @@ const table = new BindingTable(
     bound('HEAD', '/v1/head'),
     bound('GET', '/v1/head'),
     bound('GET', '/v1/r%20s'),
+    bound('GET', '/v1/r%2As:%C3%a9'),
   ].flat(),
 );
 
@@ -108,6 +109,12 @@ describe('a look-up', () => {
       why: '* goes before **',
     },
     { verb: 'GET', path: '/v1/r%20s', found: '/v1/r%20s', why: 'a literal is compared as it is written' },
+    {
+      verb: 'GET',
+      path: '/v1/r%2as:%c3%a9',
+      found: '/v1/r%2As:%C3%a9',
+      why: 'digits of escapes have no case',
+    },
   ])('of $verb $path finds $found: $why', ({ verb, path, found }) => {
     const lookup = table.find(verb, path);
     expect(lookup).toMatchObject({ outcome: 'found', binding: { template: { source: found } } });
@@ -161,7 +168,9 @@ describe('a look-up', () => {
     { path: '/v1//books', why: 'no segment is empty' },
     { path: '/v1/books/7/', why: 'a trailing slash counts' },
     { path: '/v1/x/../books', why: 'dot segments are not resolved' },
-    { path: '/v1/b%6Foks', why: 'literals are compared as they are written' },
+    { path: '/v1/b%6Foks', why: 'an escape of a letter is not the letter' },
+    { path: '/v1/R%20s', why: 'only the digits of escapes have no case' },
+    { path: '/v1/r%2Xs', why: 'it is no escape' },
     { path: '/v1/files/', why: 'no segment of ** is empty' },
     { path: '/v1/files/a//b', why: 'no segment of ** is empty' },
     { path: '/v1/books/7:archive/x', why: 'a custom verb ends the path' },
@@ -176,8 +185,35 @@ describe('a look-up', () => {
   });
 });
 
+describe('a template of ** alone', () => {
+  const all = new BindingTable([...bound('GET', '/{string_value=**}'), ...bound('GET', '/**:stat')]);
+
+  it.each([
+    { path: '/', segments: [], why: '** matches no segment' },
+    { path: '/a', segments: ['a'], why: '** matches a segment' },
+    { path: '/a/b', segments: ['a', 'b'], why: '** matches several segments' },
+    { path: '/:stat', segments: [], why: '** leaves the custom verb' },
+    { path: '/:', segments: [':'], why: 'an empty verb is no verb' },
+  ])('matches $path as $segments: $why', ({ path, segments }) => {
+    expect(all.find('GET', path)).toMatchObject({ outcome: 'found', segments });
+  });
+
+  it.each([
+    { path: '//', why: 'no segment is empty' },
+    { path: '/a/', why: 'a trailing slash counts' },
+    { path: '/a/:stat/', why: 'a trailing slash counts' },
+    { path: '', why: 'it is no path' },
+    { path: '*', why: 'it is no path' },
+    { path: ':stat', why: 'it is no path' },
+    { path: 'a/b', why: 'it does not begin with a slash' },
+  ])('does not match "$path": $why', ({ path }) => {
+    expect(all.find('GET', path)).toEqual({ outcome: 'unknown path' });
+  });
+});
+
 describe('a table of bindings', () => {
   it.each([
+    ['/v1/a%2a', '/v1/a%2A'],
     ['/v1/books/{string_value}', '/v1/books/{name}'],
     ['/v1/{string_value=books/*}', '/v1/books/{name}'],
     ['/v1/{string_value=**}', '/v1/**'],

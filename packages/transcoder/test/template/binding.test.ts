@@ -67,6 +67,20 @@ describe('the bindings of a method', () => {
     { why: 'a variable is repeated', rule: rule(get('/{string_list}')) },
     { why: 'a variable is a map', rule: rule(get('/{string_map}')) },
     { why: 'a variable leads through a repeated field', rule: rule(get('/{nested_list.string_value}')) },
+    { why: 'a variable leads through a time', rule: rule(get('/{time.seconds}')) },
+    { why: 'a variable leads through a wrapper', rule: rule(get('/{string_wrapper.value}')) },
+    { why: 'a variable leads through an Any', rule: rule(get('/{any.type_url}')) },
+    { why: 'a variable leads through a JSON value', rule: rule(get('/{value.string_value}')) },
+    { why: 'a variable leads further through a time', rule: rule(get('/{nested.time.nanos}')) },
+    { why: 'a oneof takes one variable', rule: rule(get('/{first_choice}/{second_choice}')) },
+    {
+      why: 'a oneof takes one message',
+      rule: rule(get('/{nested.third_choice.name}/{nested.first_choice}')),
+    },
+    {
+      why: 'a oneof takes a variable or the body',
+      rule: rule(post('/{first_choice}'), { body: 'third_choice' }),
+    },
     { why: 'a field is in path and body', rule: rule(post('/{string_value}'), { body: 'string_value' }) },
     {
       why: 'additional bindings do not nest',
@@ -80,5 +94,28 @@ describe('the bindings of a method', () => {
     },
   ])('are refused with the name of the method: $why', ({ rule: wrong }) => {
     expect(() => bindingsOf(methodOf('Probe.Echo'), wrong)).toThrow(/^library\.v1\.Probe\.Echo: .*\.$/);
+  });
+
+  it.each([
+    { path: '/{first_choice}/{nested.second_choice}', why: 'each message has a oneof of its own' },
+    { path: '/{third_choice.name}', why: 'a message may be a choice' },
+    { path: '/{string_value}/{optional_string}', why: 'an optional field has no rival' },
+  ])('of $path are taken: $why', ({ path }) => {
+    expect(bindingsOf(methodOf('Probe.Echo'), rule(get(path)))).toHaveLength(1);
+  });
+
+  it.each([
+    { why: 'its fields are not in its JSON form', rule: rule(post('/{seconds}'), { body: '*' }) },
+    { why: 'its fields are not in its JSON form', rule: rule(post('/a'), { body: 'seconds' }) },
+    {
+      why: 'its fields are not in its JSON form',
+      rule: rule(post('/a'), { body: '*', responseBody: 'seconds' }),
+    },
+    { why: 'only a body can carry it', rule: rule(get('/a')) },
+  ])('are refused where the message has a JSON form of its own: $why', ({ rule: wrong }) => {
+    expect(() => bindingsOf(methodOf('Unsupported.TakeTime'), wrong)).toThrow(
+      /^library\.v1\.Unsupported\.TakeTime: google\.protobuf\.Timestamp has a JSON form of its own, .*\.$/,
+    );
+    expect(bindingsOf(methodOf('Unsupported.TakeTime'), rule(post('/a'), { body: '*' }))).toHaveLength(1);
   });
 });

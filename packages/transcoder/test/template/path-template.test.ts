@@ -9,6 +9,7 @@ describe('a path template', () => {
     { source: '/v1/*/books/**', segments: ['v1', '*', 'books', '**'], verb: '' },
     { source: '/a%2Fb/c+d', segments: ['a%2Fb', 'c+d'], verb: '' },
     { source: '/**:all', segments: ['**'], verb: 'all' },
+    { source: '/a%2fb%6f/%c3%A9:%2a', segments: ['a%2Fb%6F', '%C3%A9'], verb: '%2A' },
   ])('reads literals, wildcards and the verb of $source', ({ source, segments, verb }) => {
     expect(parsePathTemplate(source)).toEqual({ source, segments, verb, variables: [] });
   });
@@ -80,6 +81,7 @@ describe('the value of a path variable', () => {
     { path: 'v1/a/b%20c', value: 'a/b c', why: 'segments are joined and decoded' },
     { path: 'v1/a%2Fb/c%2fd', value: 'a%2Fb/c%2fd', why: 'an escaped slash stays as it was sent' },
     { path: 'v1', value: '', why: 'no segment is enough for **' },
+    { path: 'v1/a%2a', value: 'a*', why: 'digits of escapes have no case' },
     { path: 'v1/%C3%2F%A9', value: undefined, why: 'a slash splits no character' },
   ])('in several segments: $why', ({ path, value }) => {
     const variable = firstOf(parsePathTemplate('/v1/{path=**}').variables);
