@@ -76,6 +76,12 @@ const REFUSALS: readonly Refusal[] = [
     ...malformed,
     field: 'route.created_at',
   },
+  {
+    title: 'a day that the calendar does not have',
+    body: '{"createdAt":"2001-02-29T00:00:00Z"}',
+    ...malformed,
+    field: 'route.created_at',
+  },
   { title: 'an array', body: '[]', ...malformed, field: 'route' },
   {
     title: 'the key __proto__',
@@ -86,7 +92,7 @@ const REFUSALS: readonly Refusal[] = [
   { title: 'half a surrogate pair', body: '{"handler":"\\ud800"}', ...malformed, field: 'route.handler' },
   { title: 'bytes that are not UTF-8', body: Buffer.from([0x22, 0xff, 0x22]), ...malformed },
   { title: 'a byte order mark', body: `\ufeff${ROUTE}`, ...malformed },
-  { title: 'arrays 101 deep', body: '['.repeat(101) + ']'.repeat(101), ...malformed },
+  { title: 'arrays 49 deep', body: '['.repeat(49) + ']'.repeat(49), ...malformed },
   { title: '65,537 bytes', body: `${ROUTE}${' '.repeat(65_537 - ROUTE.length)}`, ...tooLarge },
   {
     title: 'a megabyte of zeros, packed',
@@ -206,6 +212,7 @@ const PATHS: readonly (readonly [
   ['a path that is not there', 'GET', '/', 404, 'PATH_UNKNOWN', undefined],
   ['the collection with a final slash', 'POST', '/v1/routing/', 404, 'PATH_UNKNOWN', undefined],
   ['a route with a final slash', 'GET', `/v1/routing/${UNKNOWN_ID}/`, 404, 'PATH_UNKNOWN', undefined],
+  ['the collection with a final colon', 'POST', '/v1/routing:', 404, 'PATH_UNKNOWN', undefined],
   ['another case', 'POST', '/V1/routing', 404, 'PATH_UNKNOWN', undefined],
   ['two slashes', 'POST', '//v1/routing', 404, 'PATH_UNKNOWN', undefined],
   ['a dot segment', 'POST', '/v1/./routing', 404, 'PATH_UNKNOWN', undefined],
@@ -306,6 +313,13 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
     const response = await call({ method: 'GET', path: '/v1/routing/a%2Fb' });
     expect(response.status).toBe(404);
     expect(errorOf(response).message).toBe('There is no route with the id "a/b".');
+  });
+
+  it('takes a colon at the end of a path as part of the id', async () => {
+    const { id } = JSON.parse(created.text) as { id: string };
+    const response = await call({ method: 'GET', path: `/v1/routing/${id}:` });
+    expect(response.status).toBe(404);
+    expect(errorOf(response).message).toBe(`There is no route with the id "${id}:".`);
   });
 
   it('says nothing of what it is made of', async () => {

@@ -14,9 +14,9 @@ const LAYERS = [
   ['http'],
   ['message'],
   ['json'],
-  ['fields'],
-  ['failures'],
   ['template'],
+  ['failures'],
+  ['fields'],
   ['http-reply.ts', 'upstream.ts', 'log.ts', 'gen'],
 ];
 

@@ -3,7 +3,7 @@ import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
 
 /** What ProtoJSON allows for each scalar type, as the end of a sentence. */
 const scalars = {
-  [ScalarType.DOUBLE]: 'a number',
+  [ScalarType.DOUBLE]: 'a number within double precision',
   [ScalarType.FLOAT]: 'a number within single precision',
   [ScalarType.INT32]: 'a whole number from -2147483648 to 2147483647',
   [ScalarType.SINT32]: 'a whole number from -2147483648 to 2147483647',
@@ -22,13 +22,13 @@ const scalars = {
 
 /** The well-known types whose JSON form is no object of their fields. */
 const wellKnown: ReadonlyMap<string, string> = new Map([
-  ['google.protobuf.Any', 'an object with "@type"'],
+  ['google.protobuf.Any', 'an object with "@type" of a known message and its JSON form'],
   ['google.protobuf.Timestamp', 'a time by RFC 3339 from year 1 to 9999'],
   ['google.protobuf.Duration', 'a number of seconds with the suffix "s"'],
   ['google.protobuf.FieldMask', 'a list of field paths in lowerCamelCase with commas between'],
   ['google.protobuf.Struct', 'an object'],
   ['google.protobuf.ListValue', 'an array'],
-  ['google.protobuf.Value', 'a JSON value'],
+  ['google.protobuf.Value', 'a JSON value whose numbers are within double precision'],
 ]);
 
 /** What is allowed as the value of a field, or as one item or value of a repeated or map field. */

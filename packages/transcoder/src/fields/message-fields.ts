@@ -1,4 +1,7 @@
-import type { DescField, DescMessage } from '@bufbuild/protobuf';
+import type { DescField, DescMessage, JsonValue, Registry } from '@bufbuild/protobuf';
+import { hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/wkt';
+import { isAny, typeInAny } from './any-content.js';
+import { isObject, memberOf } from './json-object.js';
 
 const fieldsOfMessages = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 
@@ -31,24 +34,46 @@ export interface Place {
   readonly field: DescField | undefined;
 }
 
+/** A JSON value that is meant to be the form of a message. */
+export interface Form {
+  readonly message: DescMessage;
+  readonly json: JsonValue;
+}
+
 /** Finds the place that steps into the JSON form of a message lead to. */
-export function placeOf(message: DescMessage, steps: readonly JsonStep[]): Place {
+export function placeOf(registry: Registry, { message, json }: Form, steps: readonly JsonStep[]): Place {
   let path = '';
+  let value: JsonValue | undefined = json;
   let container: DescMessage | undefined = message;
   let field: DescField | undefined;
   let inMap = false;
   for (const step of steps) {
+    const outer = value;
+    value = within(outer, step);
     if (typeof step === 'number' || inMap) {
       path += `[${shortened(String(step))}]`;
       inMap = false;
       continue;
     }
-    field = container && fieldsByName(container).get(step);
+    const content: DescMessage | undefined =
+      container && isAny(container) && isObject(outer) ? typeInAny(registry, outer) : undefined;
+    const holder: DescMessage | undefined = content ?? container;
+    if (holder !== undefined && hasCustomJsonRepresentation(holder)) {
+      field = isWrapperDesc(holder) ? holder.fields[0] : undefined;
+      container = content;
+    } else {
+      field = holder && fieldsByName(holder).get(step);
+      container = field?.message;
+    }
     path += (path && '.') + (field?.name ?? shortened(step));
-    container = field?.message;
     inMap = field?.fieldKind === 'map';
   }
   return { path, field };
+}
+
+function within(json: JsonValue | undefined, step: JsonStep): JsonValue | undefined {
+  if (typeof step === 'number') return Array.isArray(json) ? json[step] : undefined;
+  return isObject(json) ? memberOf(json, step) : undefined;
 }
 
 const LONGEST_ECHO = 64;

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { toBinary, type JsonValue, type Message } from '@bufbuild/protobuf';
+import { toBinary, type JsonValue, type Message, type Registry } from '@bufbuild/protobuf';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import { malformed, methodNotAllowed, pathUnknown } from '../failures/failure.js';
 import { placeOf } from '../fields/message-fields.js';
@@ -43,6 +43,7 @@ export interface TranscodingOptions {
 export class Transcoding {
   readonly #options: TranscodingOptions;
   readonly #errors: ErrorReplies;
+  readonly #registry: Registry;
   readonly #table: BindingTable;
   readonly #requests: RequestMessages;
   readonly #successes: SuccessReplies;
@@ -51,6 +52,7 @@ export class Transcoding {
   constructor({ bindings, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
     this.#options = options;
     this.#errors = errors;
+    this.#registry = registry;
     this.#table = new BindingTable(bindings);
     this.#requests = new RequestMessages(registry);
     this.#successes = new SuccessReplies(
@@ -113,7 +115,7 @@ export class Transcoding {
     let timeoutMs: number;
     try {
       timeoutMs = requestTimeoutMs(headers, deadlineMs);
-      const json = bodyJson(binding, headers['content-type'], body);
+      const json = bodyJson(this.#registry, binding, headers['content-type'], body);
       message = this.#requests.read(binding, { segments, query, body: json });
     } catch (failure) {
       return this.#refuse(exchange, found, failure);
@@ -171,6 +173,7 @@ function isOk({ code }: UnaryReply): boolean {
 }
 
 function bodyJson(
+  registry: Registry,
   { method, body }: Binding,
   contentType: string | undefined,
   bytes: Uint8Array,
@@ -181,6 +184,10 @@ function bodyJson(
   }
   if (bytes.length === 0) throw malformed('The request has no body; this method takes one.');
   requireJsonType(contentType);
-  const prefix = body === '*' ? [] : [body.jsonName];
-  return parseJsonText(bytes, (steps) => placeOf(method.input, [...prefix, ...steps]));
+  const { input: message } = method;
+  return parseJsonText(bytes, (json, steps) =>
+    body === '*'
+      ? placeOf(registry, { message, json }, steps)
+      : placeOf(registry, { message, json: { [body.jsonName]: json } }, [body.jsonName, ...steps]),
+  );
 }

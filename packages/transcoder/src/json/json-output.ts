@@ -9,9 +9,10 @@ import {
   type Registry,
 } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { memberOf } from '../fields/json-object.js';
 import { FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
+import { typeInAny } from '../fields/any-content.js';
 import { hasBehavior } from '../template/contract-options.js';
+import { memberOf } from '../fields/json-object.js';
 
 /** Takes the JSON form of a value, which it may change in place, to the one that is written. */
 type Amendment = (json: JsonValue) => JsonValue;
@@ -88,10 +89,10 @@ export class JsonOutput {
 
   /** An Any holds the fields of its message, or the whole of a message whose JSON form is no object. */
   #amendAny(json: JsonObject): JsonObject {
-    const { '@type': typeUrl, value } = json;
-    const type = typeof typeUrl === 'string' && this.#registry.getMessage(typeUrl.replace(/^.*\//, ''));
-    if (!type) return json;
+    const type = typeInAny(this.#registry, json);
+    if (type === undefined) return json;
     const amend = this.#amendment(type);
+    const { value } = json;
     if (value !== undefined && hasCustomJsonRepresentation(type)) json['value'] = amend(value);
     else amend(json);
     return json;

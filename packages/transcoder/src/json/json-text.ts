@@ -1,18 +1,20 @@
 import { ScalarType, type DescField, type JsonValue } from '@bufbuild/protobuf';
-import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
+import { allowedScalar, allowedValue } from '../fields/allowed-value.js';
 import { firstViolations, malformed, type Violation } from '../failures/failure.js';
 import type { JsonStep, Place } from '../fields/message-fields.js';
+import { literalValue } from '../fields/text-value.js';
 
-/** How deep objects and arrays may nest in a body. */
-export const MAX_DEPTH = 100;
-
-/** How deep messages may nest: as deep as the text, in a request message, with a text form of their own. */
-export const RECURSION_LIMIT = MAX_DEPTH + 2;
+/**
+ * How deep objects and arrays may nest in a body. A level may be two messages (a `google.protobuf.Value` and
+ * its list, an Any and its content), and parsers of protobuf take 100 by default: what comes in goes out.
+ */
+export const MAX_DEPTH = 48;
 
 /**
  * Parses JSON text (RFC 8259) more strictly than `JSON.parse` does: the bytes must be UTF-8 without a
  * byte order mark, no object may have a key twice, strings and keys must be whole Unicode characters,
- * 64-bit integers must not lose digits, and nesting is limited to `MAX_DEPTH`.
+ * numbers must be finite, and nesting is limited to `MAX_DEPTH`. A 64-bit integer that a JavaScript number
+ * does not keep becomes a string of its digits.
  *
  * @param locate finds out what a place in the text belongs to.
  * @throws Failure `REQUEST_MALFORMED`.
@@ -25,13 +27,31 @@ export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
   } catch {
     throw malformed('The body is not valid JSON.');
   }
-  const violations = firstViolations(scan(text, locate));
+  const integers: LongInteger[] = [];
+  const violations = firstViolations(scan(text, (steps) => locate(value, steps), integers));
   if (violations.length > 0) throw malformed('The body is not acceptable JSON.', violations);
-  return value;
+  return integers.length === 0 ? value : (JSON.parse(withStrings(text, integers)) as JsonValue);
 }
 
-/** Finds out what a place in JSON text belongs to. */
-export type Locate = (steps: readonly JsonStep[]) => Place;
+/** Finds out what a place in JSON text, and in the value that the text stands for, belongs to. */
+export type Locate = (json: JsonValue, steps: readonly JsonStep[]) => Place;
+
+/** An integer that JavaScript numbers do not keep: where it stands in the text, and its digits. */
+interface LongInteger {
+  readonly start: number;
+  readonly end: number;
+  readonly digits: string;
+}
+
+function withStrings(text: string, integers: readonly LongInteger[]): string {
+  let result = '';
+  let copied = 0;
+  for (const { start, end, digits } of integers) {
+    result += `${text.slice(copied, start)}"${digits}"`;
+    copied = end;
+  }
+  return result + text.slice(copied);
+}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const BYTE_ORDER_MARK = '\uFEFF';
@@ -50,23 +70,13 @@ function utf8Text(bytes: Uint8Array): string {
 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],]|-?[0-9][0-9.eE+-]*/g;
 const LONE_SURROGATE = /\p{Surrogate}/u;
-const INTEGER = /^-?[0-9]+$/;
+const EXPONENT = /[eE]/;
 
-function isRounded(number: string): boolean {
-  return INTEGER.test(number) && !Number.isSafeInteger(Number(number));
-}
-
-const LONG_INTEGERS: ReadonlySet<ScalarType | undefined> = new Set([
-  ScalarType.INT64,
-  ScalarType.UINT64,
-  ScalarType.SINT64,
-  ScalarType.FIXED64,
-  ScalarType.SFIXED64,
-]);
-
-function isLongInteger(field: DescField | undefined): boolean {
-  const valueField = field?.message && isWrapperDesc(field.message) ? field.message.fields[0] : field;
-  return LONG_INTEGERS.has(valueField?.scalar);
+/** Whether a number may be another one than is written, and matter as such: one that is whole, or infinite. */
+function isRounded(literal: string): boolean {
+  if (literal.length <= 15 && !EXPONENT.test(literal)) return false;
+  const value = Number(literal);
+  return Number.isInteger(value) || !Number.isFinite(value);
 }
 
 /** An object or array that is open at some point of the text, and the current key or index in it. */
@@ -75,12 +85,16 @@ type Open =
   | { readonly kind: 'array'; at: number };
 
 /** Walks over text that `JSON.parse` took and finds what it lets pass. */
-function* scan(text: string, locate: Locate): Generator<Violation> {
+function* scan(
+  text: string,
+  locate: (steps: readonly JsonStep[]) => Place,
+  integers: LongInteger[],
+): Generator<Violation> {
   const open: Open[] = [];
   const outside: Open = { kind: 'array', at: 0 };
   const place = (): Place => locate(open.map(({ at }) => at));
   const here = (description: string): Violation => ({ field: place().path, description });
-  for (const [token] of text.matchAll(TOKEN)) {
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
     const inner = open.at(-1) ?? outside;
     if (token === '{') {
       open.push({ kind: 'object', keys: new Set(), at: '', keyNext: true });
@@ -99,8 +113,14 @@ function* scan(text: string, locate: Locate): Generator<Violation> {
       if (LONE_SURROGATE.test(content))
         yield here('Holds half a surrogate pair; only whole characters are allowed.');
     } else if (token !== ',') {
-      if (isRounded(token) && isLongInteger(place().field)) {
-        yield here('Got a number with more digits than JSON numbers keep; a string of digits is allowed.');
+      if (isRounded(token)) {
+        const { path, field } = place();
+        const value = literalValue(field, token);
+        if (value === undefined)
+          yield { field: path, description: `Got a number; ${allowedAt(field)} is allowed.` };
+        if (typeof value === 'string' && !Number.isSafeInteger(Number(value))) {
+          integers.push({ start: index, end: index + token.length, digits: value });
+        }
       }
     } else if (inner.kind === 'object') {
       inner.keyNext = true;
@@ -109,4 +129,8 @@ function* scan(text: string, locate: Locate): Generator<Violation> {
     }
     if (open.length > MAX_DEPTH) throw malformed(`The body nests deeper than ${MAX_DEPTH} levels.`);
   }
+}
+
+function allowedAt(field: DescField | undefined): string {
+  return field === undefined ? allowedScalar(ScalarType.DOUBLE) : allowedValue(field);
 }

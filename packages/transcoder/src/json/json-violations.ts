@@ -1,30 +1,25 @@
-import {
-  fromJson,
-  type DescField,
-  type DescMessage,
-  type DescOneof,
-  type JsonValue,
-  type Registry,
-} from '@bufbuild/protobuf';
+import type { DescField, DescMessage, DescOneof, JsonValue, Registry } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import { allowedMessage, allowedScalar, allowedValue } from '../fields/allowed-value.js';
+import { contentOfAny, isAny } from '../fields/any-content.js';
 import type { Violation } from '../failures/failure.js';
 import { isObject } from '../fields/json-object.js';
-import { RECURSION_LIMIT } from './json-text.js';
 import { fieldsByName, shortened } from '../fields/message-fields.js';
+import { StrictJson } from './strict-json.js';
 
 type MapField = Extract<DescField, { fieldKind: 'map' }>;
 
 /**
- * Finds every place where a JSON value is not the ProtoJSON form of a message, after `fromJson` refused
- * the whole: it stops at the first wrong place and says which in words of its own. Each part is put to
- * `fromJson` again, so both are of one mind.
+ * Finds every place where a JSON value is not the ProtoJSON form of a message, after `StrictJson` refused
+ * the whole without saying where. Each part is put to it again, so both are of one mind.
  */
 export class JsonViolations {
   readonly #registry: Registry;
+  readonly #strict: StrictJson;
 
   constructor(registry: Registry) {
     this.#registry = registry;
+    this.#strict = new StrictJson(registry);
   }
 
   /**
@@ -32,6 +27,12 @@ export class JsonViolations {
    * wrong by itself.
    */
   *find(message: DescMessage, json: JsonValue, path = ''): Generator<Violation> {
+    const content = isAny(message) && isObject(json) ? contentOfAny(this.#registry, json) : undefined;
+    if (content?.json !== undefined) {
+      const inside = hasCustomJsonRepresentation(content.message) ? joined(path, 'value') : path;
+      yield* this.find(content.message, content.json, inside);
+      return;
+    }
     if (hasCustomJsonRepresentation(message) || !isObject(json)) {
       yield violation(path, json, allowedMessage(message));
       return;
@@ -39,7 +40,7 @@ export class JsonViolations {
     const seen = new Map<DescField | DescOneof, string>();
     for (const [key, value] of Object.entries(json)) {
       const field = fieldsByName(message).get(key);
-      const place = path + (path && '.') + (field?.name ?? shortened(key));
+      const place = joined(path, field?.name ?? shortened(key));
       if (field === undefined) {
         yield unknownField(place);
         continue;
@@ -57,7 +58,7 @@ export class JsonViolations {
   }
 
   *#inField(field: DescField, json: JsonValue, path: string): Generator<Violation> {
-    if (this.#accepts(field.parent, { [field.jsonName]: json })) return;
+    if (this.#strict.accepts(field.parent, { [field.jsonName]: json })) return;
     if (field.fieldKind === 'message') {
       yield* this.find(field.message, json, path);
     } else if (field.fieldKind === 'list') {
@@ -72,31 +73,26 @@ export class JsonViolations {
   }
 
   *#inItem(field: DescField, item: JsonValue, path: string): Generator<Violation> {
-    if (this.#accepts(field.parent, { [field.jsonName]: [item] })) return;
+    if (this.#strict.accepts(field.parent, { [field.jsonName]: [item] })) return;
     if (field.message !== undefined && item !== null) yield* this.find(field.message, item, path);
     else yield violation(path, item, allowedValue(field));
   }
 
   *#inEntry(field: MapField, [key, value]: [string, JsonValue], mapPath: string): Generator<Violation> {
-    if (this.#accepts(field.parent, { [field.jsonName]: { [key]: value } })) return;
+    if (this.#strict.accepts(field.parent, { [field.jsonName]: { [key]: value } })) return;
     const path = `${mapPath}[${shortened(key)}]`;
     if (field.message === undefined || value === null) {
       yield violation(path, value, allowedValue(field));
-    } else if (!this.#accepts(field.message, value)) {
+    } else if (!this.#strict.accepts(field.message, value)) {
       yield* this.find(field.message, value, path);
     } else {
       yield { field: path, description: `Has another key; ${allowedScalar(field.mapKey)} is allowed.` };
     }
   }
+}
 
-  #accepts(message: DescMessage, json: JsonValue): boolean {
-    try {
-      fromJson(message, json, { registry: this.#registry, recursionLimit: RECURSION_LIMIT });
-      return true;
-    } catch {
-      return false;
-    }
-  }
+function joined(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`;
 }
 
 /** The field path of a body that is the whole request message, named as in google/api/http.proto. */

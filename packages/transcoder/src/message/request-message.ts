@@ -1,19 +1,13 @@
-import {
-  fromJson,
-  type DescField,
-  type JsonObject,
-  type JsonValue,
-  type Message,
-  type Registry,
-} from '@bufbuild/protobuf';
+import type { DescField, JsonObject, JsonValue, Message, Registry } from '@bufbuild/protobuf';
+import { reflect } from '@bufbuild/protobuf/reflect';
 import { allowedValue } from '../fields/allowed-value.js';
 import type { Binding, BoundVariable, Target } from '../template/binding.js';
 import { type Failure, malformed, type Violation } from '../failures/failure.js';
 import { isObject, memberOf } from '../fields/json-object.js';
-import { RECURSION_LIMIT } from '../json/json-text.js';
 import { JsonViolations } from '../json/json-violations.js';
 import { variableValue } from '../template/path-template.js';
 import { queryParameters, type Parameter } from './query-parameters.js';
+import { StrictJson } from '../json/strict-json.js';
 import { textValue } from '../fields/text-value.js';
 
 /** The parts of an HTTP request that make up a request message. */
@@ -27,11 +21,11 @@ export interface RequestParts {
 
 /** Joins path, query and body to the JSON form of the request message, and parses that as one. */
 export class RequestMessages {
-  readonly #registry: Registry;
+  readonly #strict: StrictJson;
   readonly #jsonViolations: JsonViolations;
 
   constructor(registry: Registry) {
-    this.#registry = registry;
+    this.#strict = new StrictJson(registry);
     this.#jsonViolations = new JsonViolations(registry);
   }
 
@@ -45,14 +39,14 @@ export class RequestMessages {
     const json = startingJson(binding, parts.body);
     const violations: Violation[] = [];
     for (const variable of binding.variables) {
-      const found = bindVariable(json, variable, parts.segments);
+      const found = bindVariable(this.#strict, json, variable, parts.segments);
       if (found !== undefined) violations.push(found);
     }
     const query = queryParameters(binding, parts.query);
     for (const parameter of query.parameters) bindParameter(json, parameter);
     violations.push(...query.violations);
     try {
-      const message = fromJson(input, json, { registry: this.#registry, recursionLimit: RECURSION_LIMIT });
+      const message = this.#strict.read(input, json);
       if (violations.length === 0) return message;
     } catch {
       throw misfit(both(violations, this.#jsonViolations.find(input, json)));
@@ -79,6 +73,7 @@ function startingJson({ body }: Binding, json: JsonValue | undefined): JsonValue
 
 /** Puts the value of a path variable into the JSON form; the body may repeat it, but not contradict it. */
 function bindVariable(
+  strict: StrictJson,
   json: JsonValue,
   variable: BoundVariable,
   segments: readonly string[],
@@ -92,13 +87,24 @@ function bindVariable(
   const holder = holderOf(json, variable);
   const key = keyOf(holder, field);
   const given = memberOf(holder, key) ?? null;
-  // What is no scalar stays, for the parser to refuse.
-  if (typeof given === 'object' && given !== null) return undefined;
-  if (given !== null && String(given) !== text) {
-    return refuse('Came in path and body with different values; the body may only repeat the path.');
+  if (given !== null) {
+    const inBody = scalarOf(strict, field, given);
+    // What the field does not take stays, for the parser to refuse.
+    if (inBody === undefined) return undefined;
+    if (inBody !== (scalarOf(strict, field, value) ?? inBody)) {
+      return refuse('Came in path and body with different values; the body may only repeat the path.');
+    }
   }
   holder[key] = value;
   return undefined;
+}
+
+/** The value of a scalar or an enum that a JSON value stands for, as text; undefined where it is none. */
+function scalarOf(strict: StrictJson, field: DescField, json: JsonValue): string | undefined {
+  const holder = { [field.jsonName]: json };
+  if (!strict.accepts(field.parent, holder)) return undefined;
+  const value: unknown = reflect(field.parent, strict.read(field.parent, holder)).get(field);
+  return String(value);
 }
 
 function bindParameter(json: JsonValue, parameter: Parameter): void {

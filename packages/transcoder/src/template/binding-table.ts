@@ -99,7 +99,7 @@ function readings(path: string): [customVerb: string, segments: string[]][] {
 
 /** The segments of a path; `/` has none. */
 function segmentsOf(path: string): string[] {
-  return path === '/' ? [] : path.slice(1).split('/');
+  return path === '/' ? [] : path.split('/').slice(1);
 }
 
 /** The leaves that match the segments from the given index on, the most specific first. */

@@ -1,7 +1,9 @@
-import type { DescField, DescMessage, DescMethod } from '@bufbuild/protobuf';
+import { ScalarType, type DescField, type DescMessage, type DescMethod } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
+import { allowedValue } from '../fields/allowed-value.js';
 import { parsePathTemplate, type PathTemplate, type Variable } from './path-template.js';
+import { textValue } from '../fields/text-value.js';
 
 /** A field of the request message or of messages in it. */
 export interface Target {
@@ -56,6 +58,9 @@ function bindingOf(method: DescMethod, rule: HttpRule): Binding {
     ...variable,
     ...variableTarget(method.input, variable.fieldPath),
   }));
+  for (const { field, start, end } of variables) {
+    requireFitPattern(field, template.segments.slice(start, end).join('/'));
+  }
   const body =
     rule.body === '*' || rule.body === '' ? rule.body || undefined : topField(method.input, rule.body);
   if (body !== undefined && (verb === 'GET' || verb === 'HEAD')) throw new Error(`${verb} has a body`);
@@ -111,6 +116,13 @@ function variableTarget(message: DescMessage, path: readonly string[]): Target {
   const field = topField(container, name);
   if (field.fieldKind === 'scalar' || field.fieldKind === 'enum') return { parents, field };
   throw new Error(`${variable} is ${field.fieldKind === 'message' ? 'a message' : 'a repeated field'}`);
+}
+
+/** A pattern that holds more than a wildcard may match no number and no boolean at all. */
+function requireFitPattern(field: DescField, pattern: string): void {
+  const isText = field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES;
+  if (isText || pattern === '*' || pattern === '**' || textValue(field, pattern) !== undefined) return;
+  throw new Error(`the pattern "${pattern}" does not fit "${field.name}", which is ${allowedValue(field)}`);
 }
 
 /** A oneof takes one value, so a request that always carries two of its fields is never good. */

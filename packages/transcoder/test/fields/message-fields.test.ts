@@ -1,6 +1,7 @@
+import type { JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { fieldsByName, placeOf, shortened, type JsonStep } from '../../src/fields/message-fields.js';
-import { messageType } from '../support/library-contract.js';
+import { messageType, registry } from '../support/library-contract.js';
 
 describe('the fields of a message', () => {
   it('are found by proto name and by JSON name', () => {
@@ -23,8 +24,43 @@ describe('a field path', () => {
     { steps: ['struct', 'anyKey', 3], path: 'struct.anyKey[3]' },
     { steps: ['noField', 'noOther'], path: 'noField.noOther' },
   ] satisfies { steps: JsonStep[]; path: string }[])('of $steps is $path', ({ steps, path }) => {
-    expect(placeOf(messageType('Everything'), steps).path).toBe(path);
+    expect(placeOf(registry, { message: messageType('Everything'), json: {} }, steps).path).toBe(path);
   });
+});
+
+describe('a place in an Any', () => {
+  const author = { '@type': 'type.googleapis.com/library.v1.Author', born: 'x' };
+  const time = { '@type': 'type.googleapis.com/google.protobuf.Timestamp', value: 'x' };
+  const wrapper = { '@type': 'type.googleapis.com/google.protobuf.Int64Value', value: 1 };
+  const inAny = { '@type': 'type.googleapis.com/google.protobuf.Any', value: author };
+
+  it.each([
+    { json: { any: author }, steps: ['any', 'born'], path: 'any.born', field: 'library.v1.Author.born' },
+    { json: { any: author }, steps: ['any', '@type'], path: 'any.@type', field: undefined },
+    { json: { any: time }, steps: ['any', 'value'], path: 'any.value', field: undefined },
+    {
+      json: { any: wrapper },
+      steps: ['any', 'value'],
+      path: 'any.value',
+      field: 'google.protobuf.Int64Value.value',
+    },
+    {
+      json: { nestedList: [{}, { any: inAny }] },
+      steps: ['nestedList', 1, 'any', 'value', 'born'],
+      path: 'nested_list[1].any.value.born',
+      field: 'library.v1.Author.born',
+    },
+    { json: { any: {} }, steps: ['any', 'typeUrl'], path: 'any.typeUrl', field: undefined },
+    { json: {}, steps: ['any', 'value', 0, 'born'], path: 'any.value[0].born', field: undefined },
+    { json: { struct: {} }, steps: ['struct', 'fields', 'a'], path: 'struct.fields.a', field: undefined },
+  ] satisfies { json: JsonValue; steps: JsonStep[]; path: string; field: string | undefined }[])(
+    '$steps is $path, of the field $field',
+    ({ json, steps, path, field }) => {
+      const place = placeOf(registry, { message: messageType('Everything'), json }, steps);
+      expect(place.path).toBe(path);
+      expect(place.field && `${place.field.parent.typeName}.${place.field.name}`).toBe(field);
+    },
+  );
 });
 
 describe('a name that is repeated to the caller', () => {

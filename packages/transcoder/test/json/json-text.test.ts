@@ -1,17 +1,17 @@
-import type { DescField } from '@bufbuild/protobuf';
+import type { DescField, JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { MAX_DEPTH, parseJsonText } from '../../src/json/json-text.js';
 import { placeOf, type JsonStep } from '../../src/fields/message-fields.js';
-import { messageType } from '../support/library-contract.js';
+import { messageType, registry } from '../support/library-contract.js';
 import { refusal, wrongFields } from '../support/refusal.js';
 
-const fieldAt = (steps: readonly JsonStep[]): DescField | undefined =>
-  placeOf(messageType('Everything'), steps).field;
+const fieldAt = (json: JsonValue, steps: readonly JsonStep[]): DescField | undefined =>
+  placeOf(registry, { message: messageType('Everything'), json }, steps).field;
 
 const parse = (bytes: Uint8Array | string): unknown =>
-  parseJsonText(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, (steps) => ({
+  parseJsonText(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, (json, steps) => ({
     path: steps.join('/'),
-    field: fieldAt(steps),
+    field: fieldAt(json, steps),
   }));
 
 describe('JSON text', () => {
@@ -27,8 +27,11 @@ describe('JSON text', () => {
     '"\\ud83d\\udcda📚"',
     '"\\u0000"',
     '-0.1e+2',
-    '{"int64Value":9007199254740991,"int64Wrapper":"9007199254740993","uint64Value":1e19}',
+    '{"int64Value":9007199254740991,"int64Wrapper":"9007199254740993","sint64Value":1e3}',
     '{"doubleValue":9007199254740993,"stringWrapper":9007199254740993,"noField":9007199254740993}',
+    '{"doubleValue":1e308,"floatValue":1e38,"int32Value":2e9,"genre":2e0,"value":[1e308],"stringValue":1e21}',
+    '{"int32Value":0.1234567890123456789,"doubleValue":0.1234567890123456789,"floatValue":1e-400}',
+    '{"int64Value":100000000000.0000,"int32List":[-0.0,1000.0000000000000000]}',
     '['.repeat(MAX_DEPTH) + ']'.repeat(MAX_DEPTH),
   ])('%s is taken as JSON.parse takes it', (text) => {
     expect(parse(text)).toEqual(JSON.parse(text));
@@ -78,27 +81,141 @@ describe('JSON text', () => {
     { text: '["x","\\udc00\\ud800"]', fields: ['1'], why: 'the halves came in the wrong order' },
     { text: '{"\\udfff":1}', fields: ['\udfff'], why: 'a key holds half a surrogate pair' },
     { text: '{"a":"\\ud800","b":1,"b":2}', fields: ['a', 'b'], why: 'two places are wrong' },
+    { text: '{"doubleValue":1e400}', fields: ['doubleValue'], why: 'a number is beyond double precision' },
+    { text: '{"value":-1e400}', fields: ['value'], why: 'a JSON value is beyond double precision' },
+    { text: '{"struct":{"a":[1,1e400]}}', fields: ['struct/a/1'], why: 'a number further down is' },
+    { text: '{"noField":1e400}', fields: ['noField'], why: 'a number of no field is' },
+    { text: '{"stringValue":1e400}', fields: ['stringValue'], why: 'a number in place of a string is' },
+    { text: '{"floatValue":1e39}', fields: ['floatValue'], why: 'a number is beyond single precision' },
+    { text: '{"int64Value":1e400}', fields: ['int64Value'], why: 'an integer is out of bounds' },
     {
-      text: '{"int64Value":9007199254740993}',
-      fields: ['int64Value'],
-      why: 'a 64-bit integer would be rounded',
+      text: '{"uint64Value":18446744073709551616}',
+      fields: ['uint64Value'],
+      why: 'an integer is out of bounds',
     },
     {
-      text: '{"uint64_value":-9007199254740993}',
-      fields: ['uint64_value'],
-      why: 'a 64-bit integer would be rounded',
+      text: '{"int64Value":-9223372036854775809}',
+      fields: ['int64Value'],
+      why: 'an integer is out of bounds',
+    },
+    {
+      text: '{"uint64Value":-9007199254740993}',
+      fields: ['uint64Value'],
+      why: 'an integer is out of bounds',
+    },
+    { text: '{"int32Value":3e9}', fields: ['int32Value'], why: 'an integer is out of bounds' },
+    { text: '{"int64Wrapper":1e19}', fields: ['int64Wrapper'], why: 'a wrapped integer is out of bounds' },
+    { text: '{"genre":1e10}', fields: ['genre'], why: 'an enum is out of bounds' },
+    { text: '{"int32Value":1.0000000000000000001}', fields: ['int32Value'], why: 'it is not whole' },
+    {
+      text: '{"nested":{"int64Value":9007199254740992.5}}',
+      fields: ['nested/int64Value'],
+      why: 'it is not whole',
+    },
+    { text: '{"int32List":[1e-400]}', fields: ['int32List/0'], why: 'it is not whole' },
+    { text: '{"genre":1.0000000000000000001}', fields: ['genre'], why: 'it is not whole' },
+  ])('is refused with the place where $why', ({ text, fields }) => {
+    expect(wrongFields(() => parse(text))).toEqual(fields);
+  });
+
+  it.each([
+    { text: '{"uint64Value":1e20}', allowed: 'a whole number of 64 bits without a sign' },
+    { text: '{"floatValue":1e39}', allowed: 'a number within single precision' },
+    { text: '{"value":1e400}', allowed: 'a JSON value whose numbers are within double precision' },
+    { text: '{"struct":{"a":1e400}}', allowed: 'a number within double precision' },
+  ])('is refused with what is allowed: $text', ({ text, allowed }) => {
+    expect(refusal(() => parse(text)).violations()).toMatchObject([
+      { description: `Got a number; ${allowed} is allowed.` },
+    ]);
+  });
+
+  it.each([
+    { text: '{"int64Value":9007199254740993}', value: { int64Value: '9007199254740993' }, why: 'a field' },
+    {
+      text: '{"int64Value":9223372036854774784}',
+      value: { int64Value: '9223372036854774784' },
+      why: 'a field',
+    },
+    {
+      text: '{"int64_value":-9223372036854775808}',
+      value: { int64_value: '-9223372036854775808' },
+      why: 'a field',
+    },
+    {
+      text: '{"uint64Value":18446744073709549568}',
+      value: { uint64Value: '18446744073709549568' },
+      why: 'a field',
+    },
+    {
+      text: '{"fixed64Value":18446744073709551615}',
+      value: { fixed64Value: '18446744073709551615' },
+      why: 'a field',
+    },
+    { text: '{"uint64Value":1e19}', value: { uint64Value: '10000000000000000000' }, why: 'a power of ten' },
+    {
+      text: '{"sint64Value":9007199254740.993E+3}',
+      value: { sint64Value: '9007199254740993' },
+      why: 'a fraction',
+    },
+    {
+      text: '{"sint64Value":90071992547409930e-1}',
+      value: { sint64Value: '9007199254740993' },
+      why: 'a tenth',
+    },
+    {
+      text: '{"sint64Value":9007199254740993.0}',
+      value: { sint64Value: '9007199254740993' },
+      why: 'a fraction',
     },
     {
       text: '{"int64Wrapper":9007199254740993}',
-      fields: ['int64Wrapper'],
-      why: 'a wrapped integer would be rounded',
+      value: { int64Wrapper: '9007199254740993' },
+      why: 'a wrapper',
     },
-  ])('is refused with the place where $why', ({ text, fields }) => {
-    expect(wrongFields(() => parse(text))).toEqual(fields);
+    {
+      text: '{"nestedMap":{"7":{"nestedList":[{},{"int64Value": 9007199254740993 }]}}}',
+      value: { nestedMap: { '7': { nestedList: [{}, { int64Value: '9007199254740993' }] } } },
+      why: 'a field further down',
+    },
+    {
+      text: '{"a\\"1":1,"int64Value":9007199254740993,"sint64Value":-9007199254740993,"b":[]}',
+      value: { 'a"1': 1, int64Value: '9007199254740993', sint64Value: '-9007199254740993', b: [] },
+      why: 'two fields among others',
+    },
+    {
+      text: '{"any":{"int64Value":9007199254740993,"@type":"/library.v1.Everything"}}',
+      value: { any: { int64Value: '9007199254740993', '@type': '/library.v1.Everything' } },
+      why: 'a field in an Any',
+    },
+    {
+      text: '{"any":{"@type":"google.protobuf.Any","value":{"@type":"google.protobuf.Int64Value","value":1e18}}}',
+      value: {
+        any: {
+          '@type': 'google.protobuf.Any',
+          value: { '@type': 'google.protobuf.Int64Value', value: '1000000000000000000' },
+        },
+      },
+      why: 'a wrapper in an Any in an Any',
+    },
+  ])('keeps every digit of an integer of 64 bits, of $why: $text', ({ text, value }) => {
+    expect(parse(text)).toEqual(value);
+  });
+
+  it.each([
+    '{"any":{"@type":"google.protobuf.Struct","value":{"int64Value":9007199254740993}}}',
+    '{"any":{"@type":"nobody.Knows","int64Value":9007199254740993}}',
+    '{"any":{"@type":7,"int64Value":9007199254740993}}',
+    '{"any":[{"int64Value":9007199254740993}]}',
+    '{"struct":{"fields":{"int64Value":9007199254740993}}}',
+  ])('leaves a number that belongs to no field: %s', (text) => {
+    expect(parse(text)).toEqual(JSON.parse(text));
   });
 
   it('of the largest size is read in time that grows with the size', () => {
     const text = `["${'\\"'.repeat(16_000)}","${'\\\\'.repeat(16_000)}"]`;
     expect(parse(text)).toEqual(JSON.parse(text));
+    const number = `${'0'.repeat(32_000)}1${'0'.repeat(32_000)}`;
+    expect(wrongFields(() => parse(`{"int64Value":1${number}}`))).toEqual(['int64Value']);
+    expect(wrongFields(() => parse(`{"int64Value":1.${number}}`))).toEqual(['int64Value']);
   });
 });

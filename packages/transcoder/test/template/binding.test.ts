@@ -72,6 +72,9 @@ describe('the bindings of a method', () => {
     { why: 'a variable leads through an Any', rule: rule(get('/{any.type_url}')) },
     { why: 'a variable leads through a JSON value', rule: rule(get('/{value.string_value}')) },
     { why: 'a variable leads further through a time', rule: rule(get('/{nested.time.nanos}')) },
+    { why: 'a number has no slash', rule: rule(get('/{int32_value=a/*}')) },
+    { why: 'a boolean has no slash', rule: rule(get('/{bool_value=*/*}')) },
+    { why: 'a word is no number', rule: rule(get('/{nested.double_value=only}')) },
     { why: 'a oneof takes one variable', rule: rule(get('/{first_choice}/{second_choice}')) },
     {
       why: 'a oneof takes one message',
@@ -98,6 +101,9 @@ describe('the bindings of a method', () => {
 
   it.each([
     { path: '/{first_choice}/{nested.second_choice}', why: 'each message has a oneof of its own' },
+    { path: '/{int32_value=**}', why: 'any segments may be one that is a number' },
+    { path: '/{int32_value=7}/{bool_value=true}/{genre=GENRE_PROSE}', why: 'a literal may be a value' },
+    { path: '/{string_value=a/*}/{bytes_value=b/*}', why: 'text and base64 may have slashes' },
     { path: '/{third_choice.name}', why: 'a message may be a choice' },
     { path: '/{string_value}/{optional_string}', why: 'an optional field has no rival' },
   ])('of $path are taken: $why', ({ path }) => {

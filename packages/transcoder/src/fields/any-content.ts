@@ -1,0 +1,42 @@
+import type { DescMessage, JsonObject, JsonValue, Registry } from '@bufbuild/protobuf';
+import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
+import { memberOf } from './json-object.js';
+
+/** The message in a `google.protobuf.Any`. */
+export interface AnyContent {
+  readonly message: DescMessage;
+  /** Its JSON form; undefined where the Any has another form than ProtoJSON gives it. */
+  readonly json: JsonValue | undefined;
+}
+
+/** Whether a message is `google.protobuf.Any`. */
+export function isAny(message: DescMessage): boolean {
+  return message.typeName === 'google.protobuf.Any';
+}
+
+/** The type of the message in an Any by its JSON form; undefined where it is not known. */
+export function typeInAny(registry: Registry, any: JsonObject): DescMessage | undefined {
+  const typeUrl = memberOf(any, '@type');
+  return typeof typeUrl === 'string'
+    ? registry.getMessage(typeUrl.slice(typeUrl.lastIndexOf('/') + 1))
+    : undefined;
+}
+
+/**
+ * The message in an Any by its JSON form, which holds the fields of the message beside "@type", or the whole
+ * of a message whose JSON form is no object of its fields, as "value".
+ *
+ * @returns undefined where the type is not known.
+ */
+export function contentOfAny(registry: Registry, any: JsonObject): AnyContent | undefined {
+  const message = typeInAny(registry, any);
+  if (message === undefined) return undefined;
+  const fields = without(any, '@type');
+  if (!hasCustomJsonRepresentation(message)) return { message, json: fields };
+  const others = Object.keys(without(fields, 'value'));
+  return { message, json: others.length === 0 ? memberOf(fields, 'value') : undefined };
+}
+
+function without(object: JsonObject, key: string): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([each]) => each !== key));
+}

@@ -1,0 +1,109 @@
+import { ScalarType, type JsonValue } from '@bufbuild/protobuf';
+
+/**
+ * Takes text to the JSON value that `fromJson` reads without loss. ProtoJSON has one grammar for the text of
+ * a JSON string and of a URL; what is not written by it, or is out of the type's bounds, is undefined.
+ */
+export type TextForm = (text: string) => JsonValue | undefined;
+
+/** The text form of 32-bit integers, and of the numbers of enums. */
+export const int32 = whole((value) => BigInt.asIntN(32, value));
+const uint32 = whole((value) => BigInt.asUintN(32, value));
+const int64 = whole((value) => BigInt.asIntN(64, value));
+const uint64 = whole((value) => BigInt.asUintN(64, value));
+
+/** The text forms of numbers. */
+export const numberForms: ReadonlyMap<ScalarType, TextForm> = new Map([
+  [ScalarType.DOUBLE, double],
+  [ScalarType.FLOAT, float],
+  [ScalarType.INT32, int32],
+  [ScalarType.SINT32, int32],
+  [ScalarType.SFIXED32, int32],
+  [ScalarType.UINT32, uint32],
+  [ScalarType.FIXED32, uint32],
+  [ScalarType.INT64, int64],
+  [ScalarType.SINT64, int64],
+  [ScalarType.SFIXED64, int64],
+  [ScalarType.UINT64, uint64],
+  [ScalarType.FIXED64, uint64],
+]);
+
+/** The text forms of the well-known messages whose JSON form is a string. */
+export const messageForms: ReadonlyMap<string, TextForm> = new Map([
+  ['google.protobuf.Timestamp', time],
+  ['google.protobuf.Duration', matching(/^-?[0-9]+(?:\.[0-9]{1,9})?s$/)],
+  // Names in lowerCamelCase, keys of maps, and "*" for all of them (AIP-161).
+  ['google.protobuf.FieldMask', matching(/^(?:(?:[A-Za-z0-9]+|\*)(?:[.,](?:[A-Za-z0-9]+|\*))*)?$/)],
+]);
+
+// RFC 8259 number: neither hexadecimal nor a leading plus.
+const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
+const NOT_FINITE = /^(?:NaN|-?Infinity)$/;
+
+/** The text form of numbers of double precision. */
+export function double(text: string): JsonValue | undefined {
+  if (NOT_FINITE.test(text)) return text;
+  return NUMBER.test(text) ? ifFinite(Number(text)) : undefined;
+}
+
+function float(text: string): JsonValue | undefined {
+  const value = double(text);
+  return typeof value === 'number' ? singlePrecision(value) : value;
+}
+
+/** The number of single precision as which a float is kept; undefined where that is infinite. */
+export function singlePrecision(value: number): number | undefined {
+  return ifFinite(Math.fround(value));
+}
+
+function ifFinite(value: number): number | undefined {
+  return Number.isFinite(value) ? value : undefined;
+}
+
+function whole(wrapped: (value: bigint) => bigint): TextForm {
+  return (text) => {
+    const digits = wholeDigits(text);
+    return digits !== undefined && wrapped(BigInt(digits)) === BigInt(digits) ? digits : undefined;
+  };
+}
+
+/** As many digits as the longest integer of 64 bits has. */
+const MAX_DIGITS = 20;
+
+/** The digits of a whole number, in whatever form of RFC 8259 it is written: `1.5e1` is `15`. */
+function wholeDigits(text: string): string | undefined {
+  if (!NUMBER.test(text)) return undefined;
+  const [mantissa = '', exponent = '0'] = text.split(/[eE]/);
+  const [units = '', decimals = ''] = mantissa.split('.');
+  const digits = `${units}${decimals}`.replace(/^-?0*/, '');
+  if (digits === '') return '0';
+  const significant = digits.replace(/(?<!0)0+$/, '');
+  const zeros = Number(exponent) - decimals.length + digits.length - significant.length;
+  if (zeros < 0 || significant.length + zeros > MAX_DIGITS) return undefined;
+  return `${text.startsWith('-') ? '-' : ''}${significant}${'0'.repeat(zeros)}`;
+}
+
+/** RFC 4648 4 or 5: the padding may be missing, nothing else may come between. */
+export const base64 = matching(
+  new RegExp(`^(?:${['[A-Za-z0-9+/]', '[A-Za-z0-9_-]'].map(groups).join('|')})$`),
+);
+
+function groups(digit: string): string {
+  return `(?:${digit}{4})*(?:${digit}{2}(?:==)?|${digit}{3}=?)?`;
+}
+
+const TIME =
+  /^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
+
+/** RFC 3339 without leap seconds, which a Timestamp does not know. */
+function time(text: string): JsonValue | undefined {
+  const moment = TIME.exec(text)?.[1];
+  if (moment === undefined) return undefined;
+  // A day or an hour that the calendar does not have becomes another one, or none.
+  const date = new Date(`${moment}Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(moment) ? text : undefined;
+}
+
+function matching(form: RegExp): TextForm {
+  return (text) => (form.test(text) ? text : undefined);
+}
