@@ -1,8 +1,10 @@
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
+COPY packages/transcoder/package.json packages/transcoder/
 RUN --mount=type=cache,target=/root/.npm npm ci
 COPY tsconfig.json tsconfig.build.json ./
+COPY packages ./packages
 COPY src ./src
 RUN npm run build
 
@@ -10,7 +12,9 @@ FROM node:24-bookworm-slim
 ENV NODE_ENV=production
 WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
+COPY packages/transcoder/package.json packages/transcoder/
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev
+COPY --from=build /app/packages/transcoder/dist ./packages/transcoder/dist
 COPY --from=build /app/dist ./dist
 
 # The program can only be read. The embedded database and the secret of the local mode go to data, and a volume that

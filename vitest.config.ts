@@ -6,7 +6,9 @@ export default defineConfig({
       'packages/*',
       {
         // As the compiler does: packages of this repository are read as source.
-        ssr: { resolve: { conditions: ['@route-registry/source', 'module', 'node', 'development|production'] } },
+        ssr: {
+          resolve: { conditions: ['@route-registry/source', 'module', 'node', 'development|production'] },
+        },
         test: {
           name: 'service',
           include: ['test/**/*.test.ts'],

@@ -101,13 +101,14 @@ describe('docs/errors.md', () => {
 
 describe('docs/dependencies.md', () => {
   it('has a line for each dependency, and no other', () => {
-    const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Record<
-      string,
-      Record<string, string>
-    >;
-    const installed = Object.keys({ ...dependencies, ...devDependencies }).map((name) =>
-      name.replace(/^@types\/.*/, '@types/*'),
-    );
+    const installed = ['package.json', 'packages/transcoder/package.json'].flatMap((file) => {
+      const { dependencies, devDependencies } = JSON.parse(read(file)) as Record<
+        string,
+        Record<string, string>
+      >;
+      const names = Object.keys({ ...dependencies, ...devDependencies });
+      return names.map((name) => name.replace(/^@types\/.*/, '@types/*'));
+    });
     const documented = rowsOf(read('docs/dependencies.md'))
       .flatMap(([names = '']) => [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => name))
       .filter((name) => name !== 'libsql');

@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
+  // As the compiler does: the package finds itself as source.
+  ssr: { resolve: { conditions: ['@route-registry/source', 'module', 'node', 'development|production'] } },
   test: {
     name: 'transcoder',
     include: ['test/**/*.test.ts'],
