@@ -42,6 +42,8 @@ export interface App {
   /**
    * Takes nothing new, answers what is under way and closes everything, the database last. Resolves after eight
    * seconds at most, with whether that was enough.
+   *
+   * @throws AggregateError of what could not be closed, after all the rest is
    */
   close(): Promise<boolean>;
 }
@@ -59,7 +61,9 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
       config.http && (await startHttp(config.http, grpc?.pipeline, config, surroundings, closing));
     return { grpcAddress: grpc?.address, httpUrl, close: () => closing.close() };
   } catch (error) {
-    await closing.close();
+    await closing.close().catch((err: unknown) => {
+      surroundings.logger.error({ err }, 'not everything could be closed');
+    });
     throw error;
   }
 }

@@ -4,13 +4,19 @@ type Close = () => Promise<void> | void;
 
 /** How long servers wait for calls under way when they close, in milliseconds. */
 export const GRACE_MS = 6_000;
-/** How long closing may take in all, in milliseconds: less than the ten seconds that containers are given. */
+/** Less than the ten seconds that containers are given. */
 const LIMIT_MS = 8_000;
 
 /** What was opened and has to be closed: first the servers, all at once, then the rest in reverse order. */
 export class Closing {
   readonly #servers: Close[] = [];
   readonly #resources: Close[] = [];
+  readonly #limitMs: number;
+
+  /** @param limitMs how long closing may take in all, in milliseconds */
+  constructor(limitMs = LIMIT_MS) {
+    this.#limitMs = limitMs;
+  }
 
   /** A server that takes calls in, and ends those under way by itself within `GRACE_MS`, or what speaks for one. */
   server(close: Close): void {
@@ -22,23 +28,33 @@ export class Closing {
     this.#resources.push(close);
   }
 
-  /** Closes everything. Resolves with whether all of it was closed in time; what was not is left as it is. */
+  /**
+   * Closes everything, also when some of it fails. Resolves with whether all of it was closed in time; what was not
+   * is left as it is.
+   *
+   * @throws AggregateError with every failure there was in that time
+   */
   async close(): Promise<boolean> {
+    const failures: unknown[] = [];
     const waiting = new AbortController();
     const inTime = await Promise.race([
-      this.#closeAll().then(() => true),
-      delay(LIMIT_MS, false, { signal: waiting.signal }).catch(() => false),
+      this.#closeAll(failures).then(() => true),
+      delay(this.#limitMs, false, { signal: waiting.signal }).catch(() => false),
     ]);
     waiting.abort();
+    if (failures.length > 0) throw new AggregateError(failures, 'Not everything could be closed.');
     return inTime;
   }
 
-  async #closeAll(): Promise<void> {
-    await Promise.all(
-      this.#servers.map(async (close) => {
+  async #closeAll(failures: unknown[]): Promise<void> {
+    const attempt = async (close: Close): Promise<void> => {
+      try {
         await close();
-      }),
-    );
-    for (const close of this.#resources.reverse()) await close();
+      } catch (error) {
+        failures.push(error);
+      }
+    };
+    await Promise.all(this.#servers.map(attempt));
+    for (const close of this.#resources.reverse()) await attempt(close);
   }
 }

@@ -18,4 +18,45 @@ describe('closing', () => {
     await expect(closing.close()).resolves.toBe(true);
     expect(order).toEqual(['gRPC begins', 'HTTP begins', 'gRPC ends', 'HTTP ends', 'channel', 'pool']);
   });
+
+  it.each([
+    ['rejects', (error: Error) => Promise.reject(error)],
+    [
+      'throws',
+      (error: Error): never => {
+        throw error;
+      },
+    ],
+  ])('goes on after what %s, and tells every failure in the end', async (_, failWith) => {
+    const closing = new Closing();
+    const order: string[] = [];
+    const failing = (name: string) => (): Promise<void> => {
+      order.push(name);
+      return failWith(new Error(name));
+    };
+    closing.resource(() => void order.push('pool'));
+    closing.resource(failing('channel'));
+    closing.server(failing('gRPC'));
+    closing.server(async () => {
+      await setImmediate();
+      order.push('HTTP');
+    });
+    await expect(closing.close()).rejects.toThrow(
+      new AggregateError([new Error('gRPC'), new Error('channel')], 'Not everything could be closed.'),
+    );
+    expect(order).toEqual(['gRPC', 'HTTP', 'channel', 'pool']);
+  });
+
+  it('ends at its limit, whatever takes longer', async () => {
+    const closing = new Closing(1);
+    closing.resource(() => new Promise(() => undefined));
+    await expect(closing.close()).resolves.toBe(false);
+  });
+
+  it('tells at its limit what has failed by then', async () => {
+    const closing = new Closing(1);
+    closing.server(() => Promise.reject(new Error('gRPC')));
+    closing.resource(() => new Promise(() => undefined));
+    await expect(closing.close()).rejects.toThrow(AggregateError);
+  });
 });
