@@ -7,7 +7,7 @@ export class EndOfTurn<Item> {
   readonly #act: (item: Item) => void;
   #due: Item[] = [];
 
-  /** @param act must not throw: the rest of the turn's items would be lost. */
+  /** @param act an error that it throws is uncaught, once all other items of the turn have been acted on. */
   constructor(act: (item: Item) => void) {
     this.#act = act;
   }
@@ -22,6 +22,15 @@ export class EndOfTurn<Item> {
   #actOnAll(): void {
     const due = this.#due;
     this.#due = [];
-    for (const item of due) this.#act(item);
+    for (const item of due) {
+      try {
+        this.#act(item);
+      } catch (error) {
+        // One turn later: what the others wrote has left by then.
+        setImmediate(() => {
+          throw error;
+        });
+      }
+    }
   }
 }

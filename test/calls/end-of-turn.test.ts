@@ -1,0 +1,41 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { EndOfTurn } from '../../src/calls/end-of-turn.js';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setImmediate'] });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('what is put off to the end of a turn', () => {
+  it('is acted on in its order, what comes up meanwhile one turn later', () => {
+    const acted: string[] = [];
+    const turn = new EndOfTurn<string>((item) => {
+      acted.push(item);
+      for (const more of item.split('+').slice(1)) turn.add(more);
+    });
+    for (const item of ['a+b', 'c']) turn.add(item);
+    expect(acted).toEqual([]);
+    vi.advanceTimersToNextTimer();
+    expect(acted).toEqual(['a+b', 'c']);
+    vi.advanceTimersToNextTimer();
+    expect(acted).toEqual(['a+b', 'c', 'b']);
+  });
+
+  it('is acted on although one throws, and that error is not swallowed', () => {
+    const acted: string[] = [];
+    const turn = new EndOfTurn<() => void>((act) => {
+      act();
+    });
+    turn.add(() => acted.push('good'));
+    turn.add(() => {
+      throw new Error('bad');
+    });
+    turn.add(() => acted.push('better'));
+    vi.advanceTimersToNextTimer();
+    expect(acted).toEqual(['good', 'better']);
+    expect(() => vi.advanceTimersToNextTimer()).toThrow('bad');
+  });
+});
