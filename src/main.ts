@@ -1,13 +1,18 @@
 import { setLogger } from '@grpc/grpc-js';
-import { pino } from 'pino';
+import { destination, pino } from 'pino';
 import { startApp } from './app.js';
 import { ConfigError, readConfig } from './settings/config.js';
 import { localModeHint } from './process/local-mode-hint.js';
 
+/** How long the end waits for a reader of the log that is slow or gone, in milliseconds. */
+const LOG_LIMIT_MS = 1_000;
+/** Where the log goes. A thread writes it, so that a slow reader holds no call up. */
+const output = destination();
+
 /** Runs the service until SIGTERM or SIGINT. Exit code 0 after an orderly end, 1 when it can not run. */
 async function main(): Promise<void> {
   const config = readConfig(process.env);
-  const logger = pino({ level: config.logLevel });
+  const logger = pino({ level: config.logLevel }, output);
   // What grpc-js would write to stderr by itself; where it matters, the call or the start fails as well.
   setLogger({
     error: (line: unknown) => {
@@ -21,10 +26,11 @@ async function main(): Promise<void> {
       (inTime) => {
         if (!inTime) logger.warn('not everything could be closed in time');
         logger.info('stopped');
-        process.exit(0);
+        end(0);
       },
-      (error: unknown) => {
-        fail(error);
+      (err: unknown) => {
+        logger.error({ err }, 'not everything could be closed');
+        end(1);
       },
     );
   };
@@ -46,7 +52,14 @@ function fail(error: unknown): void {
   process.stderr.write(
     error instanceof ConfigError ? `${message}\n` : `The service can not run: ${message}\n`,
   );
-  process.exit(1);
+  end(1);
+}
+
+/** Ends the process when its log is written: what a thread has still to write, `process.exit` would overtake. */
+function end(exitCode: number): void {
+  const exit = (): void => process.exit(exitCode);
+  output.once('drain', exit).write('');
+  setTimeout(exit, LOG_LIMIT_MS);
 }
 
 main().catch(fail);

@@ -11,6 +11,16 @@ import { type Ended, Program } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 
 const ROUTE = { method: 'GET', path: '/users/:id', middleware: ['👩‍👩‍👧'], handler: 'getUser' };
+/** Keeps a thread of Node's pool at work for a while from SIGTERM on. */
+const BUSY_WHEN_STOPPED = `data:text/javascript,${encodeURIComponent(`
+  import { pbkdf2 } from 'node:crypto';
+  process.on('SIGTERM', () => pbkdf2('', '', 500_000, 32, 'sha256', () => undefined));
+`)}`;
+/** Lets the HTTP server fail to close. */
+const CANNOT_BE_CLOSED = `data:text/javascript,${encodeURIComponent(`
+  import { Server } from 'node:http';
+  Server.prototype.close = () => { throw new Error('stuck'); };
+`)}`;
 
 let folder: string;
 let programs: Program[];
@@ -97,6 +107,29 @@ describe('without settings', () => {
     const { exitCode } = await service.stop(signal);
     expect(exitCode).toBe(0);
     expect(service.lines().at(-1)).toMatchObject({ msg: 'stopped' });
+  });
+
+  it('its log ends with its end, however busy the threads are that write it', async () => {
+    const service = run('main', { UV_THREADPOOL_SIZE: '1', NODE_OPTIONS: `--import ${BUSY_WHEN_STOPPED}` });
+    await service.line('listening');
+    await service.stop();
+    expect(
+      service
+        .lines()
+        .slice(-2)
+        .map(({ msg }) => msg),
+    ).toEqual(['stopping', 'stopped']);
+  });
+
+  it('what cannot be closed is logged, and told by exit code 1 when all the rest is closed', async () => {
+    const service = run('main', { NODE_OPTIONS: `--import ${CANNOT_BE_CLOSED}` });
+    await service.line('listening');
+    await expect(service.stop()).resolves.toMatchObject({ exitCode: 1 });
+    expect(service.lines().at(-1)).toMatchObject({
+      msg: 'not everything could be closed',
+      err: { aggregateErrors: [{ message: 'stuck' }] },
+    });
+    expect(statSync(join(folder, 'data/routes.db-wal')).size).toBe(0);
   });
 
   it('SIGTERM lets a request under way be answered, and takes no further one on its connection', async () => {
