@@ -1,4 +1,4 @@
-import { createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { constants, createSecretKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import fc from 'fast-check';
 import jsonwebtoken from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
@@ -31,6 +31,14 @@ function withPublicKey(keys: KeyPair): Authenticator {
     audience: AUDIENCE,
     now: () => NOW * 1000,
   });
+}
+
+/** A token whose signature is made with a salt of this many bytes. */
+function withSalt(alg: 'PS256' | 'PS384' | 'PS512', saltLength: number): string {
+  const input = compact({ alg }, CLAIMS).slice(0, -1);
+  const padding = constants.RSA_PKCS1_PSS_PADDING;
+  const key = { key: RSA.privateKey, padding, saltLength };
+  return `${input}.${sign(`sha${alg.slice(2)}`, Buffer.from(input), key).toString('base64url')}`;
 }
 
 describe('a good token', () => {
@@ -121,6 +129,9 @@ describe('a token is refused unless its signature is valid:', () => {
     ['a shorter signature', authenticator, [header, payload, signature.slice(0, -3)].join('.')],
     ['another secret', authenticator, signJwt(createSecretKey(Buffer.alloc(32)), { alg: 'HS256' }, CLAIMS)],
     ['another RSA key', withPublicKey(RSA), signJwt(OTHER_RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
+    ['a salt that is not as long as SHA-256', withPublicKey(RSA), withSalt('PS256', 20)],
+    ['a salt that is not as long as SHA-384', withPublicKey(RSA), withSalt('PS384', 32)],
+    ['a salt that is not as long as SHA-512', withPublicKey(RSA), withSalt('PS512', 65)],
     ['an EC signature of zeros', withPublicKey(P_256), compact({ alg: 'ES256' }, CLAIMS, Buffer.alloc(64))],
     [
       'an EC signature of no length',

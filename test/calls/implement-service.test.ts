@@ -11,6 +11,7 @@ import { implement } from '../../src/calls/implement-service.js';
 const ROUTES: Readonly<Record<string, RouteMessage>> = {
   long: route({ id: 'long', path: `/${'a'.repeat(2_000)}`, createdAt: new Date(1_700_000_000_123) }),
   short: route({ id: 'short', path: '/' }),
+  '\ufefflong': route({ id: 'long, after a byte order mark' }),
   timeless: route({ middleware: ['half-written'], createdAt: new Date(Number.NaN) }),
 };
 
@@ -31,6 +32,12 @@ const getRoute = implement(RouteServiceDefinition, {
   createRoute: { access: 'public', handle: () => Promise.resolve(route({})) },
   getRoute: { access: 'public', handle: ({ routeId }) => Promise.resolve(ROUTES[routeId] ?? route({})) },
 }).find(({ path }) => path === '/routing.v1.RouteService/GetRoute');
+
+describe('the requests of a service', () => {
+  it('keep a byte order mark at the beginning of a text', async () => {
+    await expect(answerFor('\ufefflong')).resolves.toEqual(ROUTES['\ufefflong']);
+  });
+});
 
 describe('the answers of a service', () => {
   it('are each their own, whatever was written before', async () => {

@@ -130,6 +130,15 @@ const CASES: readonly Case[] = [
     fields: ['route.handler'],
   },
   {
+    title: 'a byte order mark at the beginning of a name',
+    token: tokenFor(),
+    route: { ...GOOD, handler: '\ufeffgetUser' },
+    http: 400,
+    status: 'INVALID_ARGUMENT',
+    reason: 'ROUTE_INVALID',
+    fields: ['route.handler'],
+  },
+  {
     title: 'a dry run of a wrong route',
     token: tokenFor(),
     route: { ...GOOD, method: '' },

@@ -206,6 +206,19 @@ describe('health', () => {
     stream.on('error', () => undefined).cancel();
   });
 
+  it('is not told twice to who watches', async () => {
+    const stream = client.watch({ service: '' });
+    const heard: unknown[] = [];
+    stream.on('data', ({ status: told }: { status: ServingStatus }) => heard.push(told));
+    await once(stream, 'data');
+    for (const serving of [false, true, true, false]) health.setServing(serving);
+    stream.on('error', () => undefined);
+    const ended = once(stream, 'end');
+    await server.close(10_000);
+    await ended;
+    expect(heard).toEqual([ServingStatus.NOT_SERVING, ServingStatus.SERVING, ServingStatus.NOT_SERVING]);
+  });
+
   it.each(['constructor', 'other'])(
     'of the unknown service "%s" is SERVICE_UNKNOWN to who watches',
     async (service) => {
@@ -237,6 +250,29 @@ describe('health', () => {
     answer = () => Promise.reject(new Error('away'));
     await expect.poll(() => health.serving).toBe(false);
     stop();
+  });
+
+  it.each([
+    ['stays well', [true, true, true], ['the store answers: serving']],
+    ['is away from the beginning', [false, false, false], []],
+    [
+      'goes and comes back',
+      [true, false, false, true],
+      ['the store answers: serving', 'the store does not answer: not serving', 'the store answers: serving'],
+    ],
+  ])('is logged when it changes: a store that %s', async (_, pings, messages) => {
+    const left = pings.map((well) => () => (well ? Promise.resolve() : Promise.reject(new Error('away'))));
+    const log: unknown[] = [];
+    const logger = pino({}, { write: (line) => log.push((JSON.parse(line) as { msg: unknown }).msg) });
+    const asked = new Promise<void>((resolve) => {
+      const never = (): Promise<void> => {
+        resolve();
+        return new Promise(() => undefined);
+      };
+      void followStore(health, () => (left.shift() ?? never)(), logger, 1);
+    });
+    await asked;
+    expect(log).toEqual(messages);
   });
 });
 

@@ -3,7 +3,7 @@ import type { AddressInfo, Server } from 'node:net';
 import { type Connection, createServer } from 'mysql2';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readDatabase } from '../../src/config.js';
+import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
