@@ -1,6 +1,6 @@
 import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
 import type { Call, Reply } from '../../src/calls/call.js';
 import { createInterceptors } from '../../src/calls/interceptors.js';
@@ -42,6 +42,14 @@ function callOf(change: Partial<Call> & { readonly keys?: Readonly<Record<string
     metadata.set(key, value);
   const cancellation = new Caller();
   return { path: PATH, message: new Uint8Array(), metadata, deadline: Infinity, cancellation, ...change };
+}
+
+/** Time stands still for the test, until it is set. */
+function stopClock(): void {
+  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
 }
 
 describe('a call', () => {
@@ -110,6 +118,11 @@ describe('the guard', () => {
     const known = await pipelineOf({})(callOf({ message }));
     expect(stranger.code).toBe(status.UNAUTHENTICATED);
     expect(errorInfoOf(richErrorOfReply(known)).reason).toBe('REQUEST_TOO_LARGE');
+  });
+
+  it('lets a message of 64 KiB pass', async () => {
+    const message = new Uint8Array(65_536);
+    await expect(pipelineOf({})(callOf({ message }))).resolves.toMatchObject({ code: status.OK });
   });
 
   it('ends a call that only asks for it, without running the method', async () => {
@@ -198,6 +211,19 @@ describe('the time of a call', () => {
     });
   });
 
+  it('has ended at the deadline itself', async () => {
+    stopClock();
+    await expect(pipelineOf({})(callOf({ deadline: Date.now() }))).resolves.toMatchObject({
+      code: status.DEADLINE_EXCEEDED,
+    });
+  });
+
+  it('is no longer waited for once the call is answered', async () => {
+    stopClock();
+    await expect(pipelineOf({})(callOf())).resolves.toMatchObject({ code: status.OK });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   it('ends when the caller goes', async () => {
     const caller = new Caller();
     const reply = pipelineOf(slow)(callOf({ cancellation: caller }));
@@ -216,6 +242,45 @@ describe('the time of a call', () => {
 });
 
 describe('the log', () => {
+  const WAIT_MS = 7;
+
+  it.each([
+    ['an answer', () => Promise.resolve(ANSWER), { level: 20, code: 'OK', msg: 'call answered' }],
+    [
+      'a refusal',
+      () => Promise.reject(new RegistryError('ROUTE_NOT_FOUND', 'No.')),
+      { level: 30, code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND', msg: 'call refused' },
+    ],
+  ])('tells how %s came about and how long it took', async (_, run, line) => {
+    stopClock();
+    const lines: string[] = [];
+    const reply = pipelineOf(
+      {
+        run: () => {
+          vi.setSystemTime(Date.now() + WAIT_MS);
+          return run();
+        },
+      },
+      lines,
+    )(callOf());
+    await reply;
+    expect(lines.map((written) => JSON.parse(written) as unknown)).toEqual([
+      expect.objectContaining({ ...line, durationMs: WAIT_MS }),
+    ]);
+  });
+
+  it.each([
+    ['warns of a store that is away', 40, 'STORE_UNAVAILABLE'],
+    ["has a caller's own mistake for who debugs", 20, 'ROUTE_INVALID'],
+  ] as const)('%s', async (_, level, reason) => {
+    const lines: string[] = [];
+    const error = new RegistryError(reason, 'No.', { cause: new Error('the cause') });
+    await pipelineOf({ run: () => Promise.reject(error) }, lines)(callOf());
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toContainEqual(
+      expect.objectContaining({ level, reason, msg: 'No.' }),
+    );
+  });
+
   it('has a line for each call, without token and payload', async () => {
     const lines: string[] = [];
     const keys = { authorization: 'hush-token', 'x-request-id': 'n' };

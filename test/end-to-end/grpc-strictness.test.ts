@@ -135,6 +135,13 @@ describe.each(engines.slice(0, 1))('the gRPC face', (engine) => {
       ...notFound,
     },
     {
+      title: 'a timeout of five weeks, in milliseconds more than 31 bits',
+      path: GET,
+      body: UNKNOWN_ID,
+      headers: { 'grpc-timeout': '3000000S' },
+      ...notFound,
+    },
+    {
       title: 'a binary request id',
       path: GET,
       body: UNKNOWN_ID,

@@ -1,4 +1,4 @@
-import { connect, type ClientHttp2Session } from 'node:http2';
+import { connect, constants, type ClientHttp2Session } from 'node:http2';
 import { status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -89,21 +89,21 @@ describe('a call that is refused', () => {
     [
       'for a second message, which is too large',
       {},
-      [MESSAGE, Buffer.from([0, 0xff, 0xff, 0xff, 0xff])],
+      [MESSAGE, Buffer.from([0, 0xff, 0xff, 0xff, 0xff]), Buffer.from('a piece of it')],
       status.RESOURCE_EXHAUSTED,
     ],
-  ])('%s does not run, however long the guard takes', async (_, headers, pieces, code) => {
+  ])('%s does not run and asks the guard once, however long that takes', async (_, headers, pieces, code) => {
     let admit: () => void = () => undefined;
     const admitted = new Promise<void>((resolve) => (admit = resolve));
     const ran: Uint8Array[] = [];
+    let asked = 0;
     const server = await start({
       authenticator: {
-        authenticate: () =>
-          admitted.then(() => ({
-            ok: true,
-            caller: { subject: 'me', scopes: new Set(['s']) },
-            expiresAtMs: 0,
-          })),
+        authenticate: async () => {
+          asked++;
+          await admitted;
+          return { ok: true, caller: { subject: 'me', scopes: new Set(['s']) }, expiresAtMs: 0 };
+        },
       },
       run: (message) => {
         ran.push(message);
@@ -122,6 +122,18 @@ describe('a call that is refused', () => {
     admit();
     expect((await outcome).code).toBe(code);
     expect(ran).toEqual([]);
+    expect(asked).toBe(1);
+  });
+});
+
+describe('a call whose caller goes', () => {
+  it('ends as that, whatever its method waits for', async () => {
+    const server = await start();
+    const session = connectTo(server);
+    const stream = requestOn(session, SLOW).end(MESSAGE);
+    await roundTrip(session);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await expect.poll(() => server.log).toEqual([`${ECHO} OK`, `${SLOW} CANCELLED`]);
   });
 });
 

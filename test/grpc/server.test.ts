@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client, credentials, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
@@ -241,6 +242,15 @@ describe('health', () => {
     expect(heard).toEqual([{ status: ServingStatus.SERVING }, { status: ServingStatus.NOT_SERVING }]);
   });
 
+  it('tells who comes to watch after its end that nothing is served, and no more', async () => {
+    health.close();
+    const stream = client.watch({ service: '' });
+    const heard: unknown[] = [];
+    stream.on('data', (response) => heard.push(response));
+    await once(stream, 'end');
+    expect(heard).toEqual([{ status: ServingStatus.NOT_SERVING }]);
+  });
+
   it('follows the pings', async () => {
     let answer: () => Promise<void> = () => Promise.reject(new Error('away'));
     const stop = await followStore(health, () => answer(), silent, 1);
@@ -250,6 +260,19 @@ describe('health', () => {
     answer = () => Promise.reject(new Error('away'));
     await expect.poll(() => health.serving).toBe(false);
     stop();
+  });
+
+  it('does not follow a ping that was under way when following was stopped', async () => {
+    let fail: (error: Error) => void = () => undefined;
+    const pings = [() => Promise.resolve(), () => new Promise<void>((_, reject) => (fail = reject))];
+    let asked = 0;
+    const ping = (): Promise<void> => pings[asked++]?.() ?? Promise.resolve();
+    const stop = await followStore(health, ping, silent, 1);
+    await expect.poll(() => asked).toBe(2);
+    stop();
+    fail(new Error('away'));
+    await setTimeout(10);
+    expect({ serving: health.serving, asked }).toEqual({ serving: true, asked: 2 });
   });
 
   it.each([

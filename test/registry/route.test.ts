@@ -40,6 +40,11 @@ describe('an invalid definition', () => {
     ['a method beyond ASCII', { method: 'GÉT' }, ['method']],
     ['an empty path', { path: '' }, ['path']],
     ['65 middleware', { middleware: Array<string>(65).fill('log') }, ['middleware']],
+    [
+      '65 empty middleware names, of which no more than 64 are looked at',
+      { middleware: Array<string>(65).fill('') },
+      ['middleware', ...Array.from({ length: 64 }, (_, index) => `middleware[${index}]`)],
+    ],
     ['an empty middleware name', { middleware: ['log', ''] }, ['middleware[1]']],
     ['an empty handler', { handler: '' }, ['handler']],
     ['a handler of 256 characters', { handler: 'h'.repeat(256) }, ['handler']],
@@ -79,6 +84,11 @@ describe('an invalid definition', () => {
       },
       { field: 'handler', description: 'Has 256 characters. 1 to 255 are allowed.' },
     ]);
+  });
+
+  it('shows a value of 40 characters whole', () => {
+    const [violation] = checkDefinition({ ...VALID, handler: `\u0007${'x'.repeat(39)}` });
+    expect(violation?.description).toContain(`"\\u0007${'x'.repeat(39)}"`);
   });
 
   it('shows invisible characters escaped and long values cut', () => {

@@ -98,6 +98,11 @@ describe('a setting', () => {
       { grpc: { tokens: { key: { kind: 'secret', secret: SECRET }, issuer: 'i', audience: 'a' } } },
     ],
     [
+      'JWT_SECRET is counted in bytes of UTF-8',
+      { ...JWT, JWT_SECRET: 'ß'.repeat(16) },
+      { grpc: { tokens: { key: { kind: 'secret', secret: 'ß'.repeat(16) } } } },
+    ],
+    [
       'JWT_JWKS_URL is a key',
       { JWT_JWKS_URL: 'https://issuer.test/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
       { grpc: { tokens: { key: { kind: 'jwks', url: 'https://issuer.test/keys' } } } },
@@ -212,6 +217,22 @@ describe('wrong settings', () => {
       'an issuer without key, even on the embedded database',
       { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
       ['Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.'],
+    ],
+    [
+      'an audience alone',
+      { JWT_AUDIENCE: 'a' },
+      [
+        'Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
+        'JWT_ISSUER is missing; it is the iss that every token must have.',
+      ],
+    ],
+    [
+      'an issuer alone',
+      { JWT_ISSUER: 'i' },
+      [
+        'Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
+        'JWT_AUDIENCE is missing; it is the aud that every token must have.',
+      ],
     ],
     [
       'MySQL without any JWT setting: there is no local mode',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RegistryError } from '../../src/registry/errors.js';
 import { openDatabase } from '../../src/store/database.js';
-import { translate } from '../../src/store/driver-errors.js';
+import { isRefusal, translate } from '../../src/store/driver-errors.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { freePort } from '../support/free-port.js';
 
@@ -54,8 +54,10 @@ describe('an error of a driver', () => {
     ['a busy embedded database', { code: 'SQLITE_BUSY' }],
     ['an embedded database that can only be read', { code: 'SQLITE_READONLY_DBMOVED' }],
     ['no free connection in time', { name: 'KnexTimeoutError' }],
-  ])('%s means that the store is unavailable', (_, facts) => {
-    expect(translate(Object.assign(new Error('insert into …'), facts))).toBeInstanceOf(RegistryError);
+  ])('%s means that the store is unavailable, and not that it refused a row', (_, facts) => {
+    const error = Object.assign(new Error('insert into …'), facts);
+    expect(translate(error)).toBeInstanceOf(RegistryError);
+    expect(isRefusal(error)).toBe(false);
   });
 
   it('that nobody foresaw keeps its code and loses statement and values', () => {
