@@ -138,6 +138,23 @@ describe('a call whose caller goes', () => {
 });
 
 describe('a call that was answered', () => {
+  it('leaves no timer behind, though its message was waited for', async () => {
+    const timers = (): number =>
+      process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+    const server = await start();
+    const session = connectTo(server);
+    await roundTrip(session);
+    const before = timers();
+    const stream = requestOn(session, ECHO);
+    const outcome = outcomeOf(stream);
+    await roundTrip(session);
+    expect(timers()).toBe(before + 1);
+    stream.end(MESSAGE);
+    expect((await outcome).code).toBe(status.OK);
+    await roundTrip(session);
+    expect(timers()).toBe(before);
+  });
+
   it('is not refused as well', async () => {
     const server = await start();
     const session = connectTo(server);
