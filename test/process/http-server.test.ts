@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { closeHttpServer, startHttpServer } from '../src/http-server.js';
+import { closeHttpServer, startHttpServer } from '../../src/process/http-server.js';
 
 /** Longer than a test may take, in milliseconds. */
 const NEVER_MS = 60_000;
