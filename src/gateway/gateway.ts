@@ -33,6 +33,8 @@ export interface Gateway {
   readonly onRequest: RequestListener;
   /** For the event `clientError`: answers what is not HTTP in the shape of all other errors. */
   readonly onClientError: (error: Error, socket: Duplex) => void;
+  /** For the event `connect`: refuses a tunnel in the same shape. */
+  readonly onConnect: (request: IncomingMessage) => void;
 }
 
 /**
@@ -92,5 +94,6 @@ export function createGateway(options: GatewayOptions): Gateway {
       });
     },
     onClientError: transcoder.onClientError,
+    onConnect: transcoder.onConnect,
   };
 }

@@ -2,7 +2,7 @@ import {
   entityTag,
   type Exchange,
   type HttpReply,
-  matchesEntityTag,
+  isCurrent,
   methodNotAllowed,
 } from '@route-registry/transcoder';
 
@@ -24,7 +24,7 @@ export function pageReply({ contentType, body, headers }: Page): ReadReply {
   const tag = entityTag(body);
   const unchanged = { ...headers, ETag: tag, 'Cache-Control': 'no-cache' };
   return ({ request }) =>
-    matchesEntityTag(request.headers['if-none-match'], tag)
+    isCurrent(request.headers, tag)
       ? { status: 304, headers: unchanged }
       : { status: 200, headers: unchanged, contentType, body };
 }

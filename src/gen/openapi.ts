@@ -402,6 +402,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
           "413": {
             "$ref": "#/components/responses/Error413"
           },
+          "414": {
+            "$ref": "#/components/responses/Error414"
+          },
           "415": {
             "$ref": "#/components/responses/Error415"
           },
@@ -416,6 +419,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
           },
           "500": {
             "$ref": "#/components/responses/Error500"
+          },
+          "501": {
+            "$ref": "#/components/responses/Error501"
           },
           "503": {
             "$ref": "#/components/responses/Error503"
@@ -454,6 +460,14 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "name": "route_id",
             "in": "path",
             "required": true
+          },
+          {
+            "name": "If-Match",
+            "in": "header",
+            "description": "Entity tags that the caller expects; where none of them is current, the answer is 412.",
+            "schema": {
+              "type": "string"
+            }
           },
           {
             "name": "If-None-Match",
@@ -761,8 +775,72 @@ export const openApi: Readonly<Record<string, unknown>> = {
           "408": {
             "$ref": "#/components/responses/Error408"
           },
+          "412": {
+            "description": "Precondition Failed: `PRECONDITION_FAILED`.",
+            "headers": {
+              "X-Request-Id": {
+                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "required": true,
+                "schema": {
+                  "type": "string",
+                  "maxLength": 128,
+                  "pattern": "^[!-~]+$"
+                },
+                "examples": {
+                  "PRECONDITION_FAILED": {
+                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                  }
+                }
+              },
+              "Cache-Control": {
+                "description": "Whether the response may be kept, and how long.",
+                "required": true,
+                "schema": {
+                  "type": "string",
+                  "const": "no-store"
+                },
+                "examples": {
+                  "PRECONDITION_FAILED": {
+                    "value": "no-store"
+                  }
+                }
+              }
+            },
+            "content": {
+              "application/json": {
+                "schema": {
+                  "$ref": "#/components/schemas/Error"
+                },
+                "examples": {
+                  "PRECONDITION_FAILED": {
+                    "value": {
+                      "error": {
+                        "code": 412,
+                        "status": "FAILED_PRECONDITION",
+                        "message": "If-Match does not name the current entity tag of the resource; that or * is allowed.",
+                        "details": [
+                          {
+                            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                            "reason": "PRECONDITION_FAILED",
+                            "domain": "routing.v1"
+                          },
+                          {
+                            "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                            "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                          }
+                        ]
+                      }
+                    }
+                  }
+                }
+              }
+            }
+          },
           "413": {
             "$ref": "#/components/responses/Error413"
+          },
+          "414": {
+            "$ref": "#/components/responses/Error414"
           },
           "415": {
             "$ref": "#/components/responses/Error415"
@@ -778,6 +856,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
           },
           "500": {
             "$ref": "#/components/responses/Error500"
+          },
+          "501": {
+            "$ref": "#/components/responses/Error501"
           },
           "503": {
             "$ref": "#/components/responses/Error503"
@@ -931,11 +1012,17 @@ export const openApi: Readonly<Record<string, unknown>> = {
           "408": {
             "$ref": "#/components/responses/Error408"
           },
+          "414": {
+            "$ref": "#/components/responses/Error414"
+          },
           "431": {
             "$ref": "#/components/responses/Error431"
           },
           "500": {
             "$ref": "#/components/responses/Error500"
+          },
+          "501": {
+            "$ref": "#/components/responses/Error501"
           },
           "503": {
             "description": "The service can not serve, or does not answer.",
@@ -1317,6 +1404,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "METHOD_NOT_ALLOWED",
               "OVERLOADED",
               "PATH_UNKNOWN",
+              "PRECONDITION_FAILED",
               "REQUEST_ID_REUSED",
               "REQUEST_MALFORMED",
               "REQUEST_TIMED_OUT",
@@ -1326,8 +1414,10 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "ROUTE_NOT_FOUND",
               "SCOPE_MISSING",
               "STORE_UNAVAILABLE",
+              "TARGET_TOO_LONG",
               "TOKEN_INVALID",
               "TOKEN_MISSING",
+              "TRANSFER_CODING_UNSUPPORTED",
               "UPSTREAM_UNAVAILABLE"
             ],
             "description": "Why the request failed."
@@ -1764,6 +1854,67 @@ export const openApi: Readonly<Record<string, unknown>> = {
           }
         }
       },
+      "Error414": {
+        "description": "URI Too Long: `TARGET_TOO_LONG`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "examples": {
+              "TARGET_TOO_LONG": {
+                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+              }
+            }
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be kept, and how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            },
+            "examples": {
+              "TARGET_TOO_LONG": {
+                "value": "no-store"
+              }
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "TARGET_TOO_LONG": {
+                "value": {
+                  "error": {
+                    "code": 414,
+                    "status": "INVALID_ARGUMENT",
+                    "message": "The request target is longer than 8192 bytes.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "TARGET_TOO_LONG",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
       "Error431": {
         "description": "Request Header Fields Too Large: `HEADERS_TOO_LARGE`.",
         "headers": {
@@ -1811,6 +1962,67 @@ export const openApi: Readonly<Record<string, unknown>> = {
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                         "reason": "HEADERS_TOO_LARGE",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
+      "Error501": {
+        "description": "Not Implemented: `TRANSFER_CODING_UNSUPPORTED`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "examples": {
+              "TRANSFER_CODING_UNSUPPORTED": {
+                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+              }
+            }
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be kept, and how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            },
+            "examples": {
+              "TRANSFER_CODING_UNSUPPORTED": {
+                "value": "no-store"
+              }
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "TRANSFER_CODING_UNSUPPORTED": {
+                "value": {
+                  "error": {
+                    "code": 501,
+                    "status": "UNIMPLEMENTED",
+                    "message": "The transfer coding is not supported; chunked alone is.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "TRANSFER_CODING_UNSUPPORTED",
                         "domain": "routing.v1"
                       },
                       {

@@ -11,7 +11,10 @@ import {
   methodNotAllowed,
   misfit,
   pathUnknown,
+  preconditionFailed,
   requestTimedOut,
+  targetTooLong,
+  transferCodingUnsupported,
   unknownField,
 } from '@route-registry/transcoder/description';
 import {
@@ -33,7 +36,10 @@ export const gatewayExamples = {
   REQUEST_TOO_LARGE: () => bodyTooLarge(MESSAGE_MAX_BYTES),
   REQUEST_TIMED_OUT: requestTimedOut,
   HEADERS_TOO_LARGE: headersTooLarge,
+  TARGET_TOO_LONG: targetTooLong,
   CONTENT_TYPE_UNSUPPORTED: encodingUnsupported,
+  TRANSFER_CODING_UNSUPPORTED: transferCodingUnsupported,
+  PRECONDITION_FAILED: preconditionFailed,
   PATH_UNKNOWN: pathUnknown,
   METHOD_NOT_ALLOWED: () => methodNotAllowed({ Allow: 'GET, HEAD, OPTIONS' }),
   INTERNAL: () => internal(undefined),

@@ -1,4 +1,5 @@
 import type { HealthCheckResponse_ServingStatus } from '../gen/healthcheck.js';
+import type { FailureReason } from '@route-registry/transcoder/description';
 import type { FailureReplies } from './failure-replies.js';
 import type { Schema } from './open-api.js';
 import type { DescribedOperation } from './operations.js';
@@ -7,11 +8,18 @@ import { failureResponses, responseOf } from './responses.js';
 /** The tag of operations beside the contract. */
 export const HEALTH_TAG = { name: 'Health', description: 'Whether the service can serve.' };
 
+const REASONS = [
+  'REQUEST_MALFORMED',
+  'REQUEST_TIMED_OUT',
+  'TARGET_TOO_LONG',
+  'HEADERS_TOO_LARGE',
+  'TRANSFER_CODING_UNSUPPORTED',
+  'INTERNAL',
+] as const satisfies readonly FailureReason[];
+
 /** The state of the whole server, which the gateway tells beside the contract's paths. */
 export function healthOperation(failures: FailureReplies): DescribedOperation {
-  const own = (['REQUEST_MALFORMED', 'REQUEST_TIMED_OUT', 'HEADERS_TOO_LARGE', 'INTERNAL'] as const).map(
-    (reason) => failures.ofGateway(reason),
-  );
+  const own = REASONS.map((reason) => failures.ofGateway(reason));
   const serving = reply(200, 'SERVING', {});
   const notServing = reply(503, 'NOT_SERVING', { 'Retry-After': '1' });
   return {

@@ -20,21 +20,27 @@ export interface DescribedOperation {
 /** The name of the security scheme. */
 export const BEARER = 'bearer';
 
-/** Whether an operation can end with a failure of the gateway's own; the others come where there is none. */
+/** Which operations can end with a failure of the gateway's own; some come only where there is none. */
 const meetsOperations = {
-  REQUEST_MALFORMED: true,
-  REQUEST_TIMED_OUT: true,
-  REQUEST_TOO_LARGE: true,
-  CONTENT_TYPE_UNSUPPORTED: true,
-  HEADERS_TOO_LARGE: true,
-  INTERNAL: true,
-  PATH_UNKNOWN: false,
-  METHOD_NOT_ALLOWED: false,
-} as const satisfies Record<FailureReason, boolean>;
+  REQUEST_MALFORMED: 'every',
+  REQUEST_TIMED_OUT: 'every',
+  REQUEST_TOO_LARGE: 'every',
+  CONTENT_TYPE_UNSUPPORTED: 'every',
+  TARGET_TOO_LONG: 'every',
+  HEADERS_TOO_LARGE: 'every',
+  TRANSFER_CODING_UNSUPPORTED: 'every',
+  PRECONDITION_FAILED: 'cacheable',
+  INTERNAL: 'every',
+  PATH_UNKNOWN: 'none',
+  METHOD_NOT_ALLOWED: 'none',
+} as const satisfies Record<FailureReason, 'every' | 'cacheable' | 'none'>;
 
-const gatewayReasons = (Object.keys(meetsOperations) as FailureReason[]).filter(
-  (reason) => meetsOperations[reason],
-);
+function gatewayReasons({ caching }: SuccessRule): FailureReason[] {
+  return (Object.keys(meetsOperations) as FailureReason[]).filter((reason) => {
+    const which = meetsOperations[reason];
+    return which === 'every' || (which === 'cacheable' && caching !== undefined);
+  });
+}
 
 /** What describes operations. */
 export interface OperationParts {
@@ -69,13 +75,17 @@ export function describeOperation(
       parameters: parametersOf(binding, rule, schemas, comments),
       ...(body === undefined ? {} : { requestBody: body }),
     },
-    responses: new Map([...successes.of(binding), ...failureResponses(failuresOf(binding, parts))]),
+    responses: new Map([...successes.of(binding), ...failureResponses(failuresOf(binding, rule, parts))]),
   };
 }
 
 /** Those of the gateway, of the way to the server, and those others that the contract's comments name. */
-function failuresOf({ method }: Binding, { comments, failures, scopes }: OperationParts): FailureReply[] {
-  const own = gatewayReasons.map((reason) => failures.ofGateway(reason));
+function failuresOf(
+  { method }: Binding,
+  rule: SuccessRule,
+  { comments, failures, scopes }: OperationParts,
+): FailureReply[] {
+  const own = gatewayReasons(rule).map((reason) => failures.ofGateway(reason));
   const nearer = [...own, ...failures.ofChannel()];
   const further = comments.reasons(method);
   for (const { reason } of nearer) further.delete(reason);

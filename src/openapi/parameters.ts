@@ -35,6 +35,13 @@ export const COMMON_PARAMETERS: Readonly<Record<string, Parameter>> = {
   },
 };
 
+const IF_MATCH: Parameter = {
+  name: 'If-Match',
+  in: 'header',
+  description: 'Entity tags that the caller expects; where none of them is current, the answer is 412.',
+  schema: { type: 'string' },
+};
+
 const IF_NONE_MATCH: Parameter = {
   name: 'If-None-Match',
   in: 'header',
@@ -83,7 +90,7 @@ export function parametersOf(
     ...inPath,
     ...inQuery,
     ...idempotencyKey,
-    ...(caching === undefined ? [] : [IF_NONE_MATCH]),
+    ...(caching === undefined ? [] : [IF_MATCH, IF_NONE_MATCH]),
     ...common,
   ];
 }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { create, type DescMessage, fromJson, type Message, toBinary } from '@bufbuild/protobuf';
 import { reflect } from '@bufbuild/protobuf/reflect';
 import {
@@ -12,7 +13,7 @@ import type { Form, MessageSchemas } from './message-schemas.js';
 import type { Response, Schema } from './open-api.js';
 import { responseOf } from './responses.js';
 
-const ANY_TAG = '*';
+const ANY_TAG = { 'if-none-match': '*' };
 
 /** Describes successes by the answers that the gateway's own code gives to examples. */
 export class SuccessResponses {
@@ -57,9 +58,9 @@ export class SuccessResponses {
     return responses;
   }
 
-  #reply(binding: Binding, request: Message, form: Form, ifNoneMatch?: string): HttpReply {
+  #reply(binding: Binding, request: Message, form: Form, headers: IncomingHttpHeaders = {}): HttpReply {
     const { output } = binding.method;
-    return this.#replies.reply(binding, request, this.#exampleBytes(output, form), ifNoneMatch);
+    return this.#replies.reply(binding, request, this.#exampleBytes(output, form), headers);
   }
 
   #exampleBytes(message: DescMessage, form: Form): Uint8Array {

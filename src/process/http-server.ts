@@ -11,8 +11,10 @@ export async function startHttpServer(
   host: string,
   port: number,
 ): Promise<{ server: Server; port: number }> {
-  const server = createServer(gateway.onRequest)
+  // Node would answer a request without a host by itself, in a shape of its own.
+  const server = createServer({ requireHostHeader: false }, gateway.onRequest)
     .on('clientError', gateway.onClientError)
+    .on('connect', gateway.onConnect)
     // Node would answer an expectation that it does not know by itself; RFC 9110 lets a server ignore it.
     .on('checkExpectation', gateway.onRequest);
   await new Promise<void>((resolve, reject) => {

@@ -126,9 +126,9 @@ describe('an operation', () => {
   });
 
   it.each([
-    ['createRoute', [200, 201, 400, 401, 403, 408, 409, 413, 415, 429, 431, 499, 500, 503, 504]],
-    ['getRoute', [200, 304, 400, 401, 403, 404, 408, 413, 415, 429, 431, 499, 500, 503, 504]],
-    ['checkHealth', [200, 400, 408, 431, 500, 503]],
+    ['createRoute', [200, 201, 400, 401, 403, 408, 409, 413, 414, 415, 429, 431, 499, 500, 501, 503, 504]],
+    ['getRoute', [200, 304, 400, 401, 403, 404, 408, 412, 413, 414, 415, 429, 431, 499, 500, 501, 503, 504]],
+    ['checkHealth', [200, 400, 408, 414, 431, 500, 501, 503]],
   ])('%s has every status that it can end with', (operationId, statuses) => {
     expect(Object.keys(operationOf(operationId).responses).map(Number)).toEqual(statuses);
   });
@@ -171,7 +171,15 @@ describe('an operation', () => {
     ],
     [
       'getRoute',
-      ['route_id', 'If-None-Match', 'X-Request-Id', 'Request-Timeout', 'traceparent', 'tracestate'],
+      [
+        'route_id',
+        'If-Match',
+        'If-None-Match',
+        'X-Request-Id',
+        'Request-Timeout',
+        'traceparent',
+        'tracestate',
+      ],
     ],
   ])('%s has the parameters %j', (operationId, names) => {
     const parameters = operationOf(operationId).parameters.map((parameter) =>

@@ -11,8 +11,10 @@ export {
 export { codeOf, httpStatusOf } from './failures/http-status.js';
 export { upstreamFailure } from './failures/upstream-failure.js';
 export { hasTextForm } from './fields/text-value.js';
+export { preconditionFailed } from './http/entity-tag.js';
 export { headersTooLarge, requestTimedOut } from './http/client-error.js';
 export { bodyTooLarge, encodingUnsupported } from './http/request-body.js';
+export { targetTooLong, transferCodingUnsupported } from './http/request-head.js';
 export { SuccessReplies } from './http/success-reply.js';
 export type { ErrorReply, HttpReply } from './http-reply.js';
 export { JsonOutput } from './json/json-output.js';

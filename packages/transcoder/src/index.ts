@@ -6,7 +6,7 @@ export {
   pathUnknown,
   type Violation,
 } from './failures/failure.js';
-export { entityTag, matchesEntityTag } from './http/entity-tag.js';
+export { entityTag, isCurrent } from './http/entity-tag.js';
 export type { Exchange } from './http/exchange.js';
 export type { ForwardedHeaders, UnfitValue } from './http/request-headers.js';
 export type { ErrorReply, HttpReply } from './http-reply.js';

@@ -1,9 +1,10 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ErrorReplies } from './failures/error-reply.js';
 import { Failure, internal } from './failures/failure.js';
-import { clientFailure, writeClientError } from './http/client-error.js';
+import { clientFailure, endAfter, writeClientError } from './http/client-error.js';
 import { Exchange } from './http/exchange.js';
+import { requireWellFormedHead } from './http/request-head.js';
 import { Transcoding } from './http/transcoding.js';
 import { type HttpReply, writeReply } from './http-reply.js';
 import { type TranscoderOptions, withDefaults } from './options.js';
@@ -13,7 +14,8 @@ import { readContract } from './template/contract.js';
 export interface Transcoder {
   /**
    * For the event `request` of a `node:http` server, or as middleware of Express 5. It answers every request; with
-   * `next`, one for an unknown path is passed on.
+   * `next`, one for an unknown path is passed on. A request without `Host` comes here only where the server was made
+   * with `requireHostHeader: false`; Node refuses it in a shape of its own.
    */
   readonly handler: (
     request: IncomingMessage,
@@ -22,6 +24,8 @@ export interface Transcoder {
   ) => void;
   /** For the event `clientError`: answers what is not HTTP in the shape of all other errors. */
   readonly onClientError: (error: Error, socket: Duplex) => void;
+  /** For the event `connect`: refuses a tunnel (RFC 9110 9.3.6), where Node would end the connection without a word. */
+  readonly onConnect: (request: IncomingMessage) => void;
   /**
    * Answers a request for a resource beside the contract, with the request id, log line and error shape of all
    * others. What `answer` throws becomes an error: a `Failure` as it says, anything else 500 in fixed words.
@@ -56,7 +60,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });
   const transcoding = new Transcoding(contract, errors, options);
   const latest = new WeakMap<Duplex, Exchange>();
-  /** Exchanges whose connection `onClientError` has ended, and told the log. */
+  /** Exchanges that `onClientError` has answered in place of what was on its way. */
   const cutShort = new WeakSet<Exchange>();
 
   const failed = (error: unknown, { requestId }: Exchange): HttpReply =>
@@ -92,6 +96,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     };
     let reply: HttpReply | Promise<HttpReply>;
     try {
+      requireWellFormedHead(request, exchange.url);
       reply = answer(exchange);
     } catch (error) {
       reply = failed(error, exchange);
@@ -107,16 +112,40 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     },
     respond,
     onClientError(error, socket) {
+      if (!socket.writable) {
+        socket.destroy();
+        return;
+      }
       const last = latest.get(socket);
-      const underWay = last?.response.writableFinished === false ? last : undefined;
-      const requestId = underWay?.requestId ?? requestIdOf(undefined);
-      const reply = errors.ofFailure(clientFailure(error), requestId);
-      const outcome = writeClientError(socket, underWay?.response, reply, requestId);
-      if (outcome === 'closed') return;
-      const line = underWay === undefined ? { requestId } : lineOf(underWay);
-      if (underWay !== undefined) cutShort.add(underWay);
-      if (outcome === 'destroyed') log.info(line, 'connection destroyed');
-      else log.info({ ...line, status: reply.status }, 'request answered');
+      if (last === undefined || last.over) {
+        const requestId = requestIdOf(undefined);
+        const reply = errors.ofFailure(clientFailure(error), requestId);
+        writeClientError(socket, reply, requestId);
+        log.info({ requestId, status: reply.status }, 'request answered');
+      } else if (last.request.complete || last.response.headersSent) {
+        endAfter(last.response, socket);
+        log.debug({ requestId: last.requestId }, 'connection ends');
+      } else {
+        const reply = failed(clientFailure(error), last);
+        finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } });
+        cutShort.add(last);
+      }
+    },
+    onConnect(request) {
+      const { socket } = request;
+      // Node has let go of the connection, so nobody else would hear of its errors.
+      socket.on('error', ignore);
+      const last = latest.get(socket);
+      if (last?.response.closed === false) {
+        endAfter(last.response, socket);
+        return;
+      }
+      const response = new ServerResponse(request);
+      response.assignSocket(socket);
+      endAfter(response, socket);
+      respond(request, response, (exchange) => transcoding.answer(exchange));
     },
   };
 }
+
+const ignore = (): void => undefined;

@@ -188,20 +188,6 @@ describe('what is not HTTP', () => {
       { level: 'info', message: 'request answered', fields: { requestId: 'made-1', status: http } },
     ]);
   });
-
-  it('ends the connection on which a good request still waits, which the log tells with its id', async () => {
-    const gateway = await start({});
-    const good = `GET /v1/hang HTTP/1.1\r\nHost: x\r\nAuthorization: ${MEMBER}\r\nX-Request-Id: good\r\n\r\n`;
-    await expect(rawExchange(gateway.origin, `${good}nonsense\r\n\r\n`)).resolves.toBe('');
-    await gateway.close();
-    expect(gateway.log).toEqual([
-      {
-        level: 'info',
-        message: 'connection destroyed',
-        fields: { requestId: 'good', method: 'GET', ms: expect.any(Number) as number },
-      },
-    ]);
-  });
 });
 
 describe('a body that does not come to its end', () => {

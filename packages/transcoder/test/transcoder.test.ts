@@ -118,6 +118,25 @@ describe('a transcoder', () => {
       expect(again.headers['content-length']).toBeUndefined();
     });
 
+    it.each(['GET', 'HEAD'])('of %s is refused where If-Match names another resource', async (method) => {
+      const { headers } = await call('GET', '/v1/shelves/1');
+      const tag = headers.etag ?? '';
+      const sendIf = (wanted: string, known: string): Promise<HttpResponse> =>
+        call(method, '/v1/shelves/1', undefined, { 'if-match': wanted, 'if-none-match': known });
+      expect((await sendIf(`"x", ${tag}`, '"x"')).status).toBe(200);
+      expect((await sendIf('*', tag)).status).toBe(304);
+      const refused = await sendIf(`W/${tag}`, tag);
+      expect(refused).toMatchObject({ status: 412, headers: { 'cache-control': 'no-store' } });
+      expect(refused.headers.etag).toBeUndefined();
+    });
+
+    it('is refused with If-Match only where it would be one', async () => {
+      const response = await call('POST', '/v1/fail', { code: Code.NOT_FOUND }, { 'if-match': '"x"' });
+      expect(response.status).toBe(404);
+      const stranger = await send({ path: '/v1/shelves/1', headers: { 'if-match': '"x"' } });
+      expect(stranger.status).toBe(401);
+    });
+
     it('of HEAD has the headers of GET and no body', async () => {
       const get = await call('GET', '/v1/shelves/1');
       const head = await call('HEAD', '/v1/shelves/1');
@@ -198,6 +217,8 @@ describe('a transcoder', () => {
 
     it.each([
       { encoding: 'gzip', body: gzipSync('{"theme":"x"}') },
+      { encoding: 'x-gzip', body: gzipSync('{"theme":"x"}') },
+      { encoding: 'GZip', body: gzipSync('{"theme":"x"}') },
       { encoding: 'deflate', body: deflateSync('{"theme":"x"}') },
       { encoding: 'br', body: brotliCompressSync('{"theme":"x"}') },
       { encoding: 'identity', body: Buffer.from('{"theme":"x"}') },
@@ -211,6 +232,9 @@ describe('a transcoder', () => {
       'APPLICATION/JSON',
       'application/json; charset=utf-8',
       'application/json;charset="UTF-8"',
+      'application/json;',
+      'application/json \t; ; charset=Utf-8 ;',
+      'application/json;CHARSET="utf-8";',
     ])('is possible with the content type %s', async (type) => {
       expect((await call('POST', '/v1/shelves', {}, { 'content-type': type })).status).toBe(201);
     });
@@ -237,6 +261,7 @@ describe('a transcoder', () => {
       '/v1/../v1/shelves',
       '/v1/%73helves',
       '*',
+      'http://x',
       'http://',
       'http://[',
       '/Healthz',
@@ -266,6 +291,12 @@ describe('a transcoder', () => {
       });
     });
 
+    it('* stands for the server, which says by OPTIONS all that it takes', async () => {
+      const response = await send({ method: 'OPTIONS', path: '*' });
+      expect(response).toMatchObject({ status: 204, text: '' });
+      expect(response.headers.allow).toMatch(/^(?=.*GET, HEAD)(?=.*POST)(?=.*LOCK)(?=.*OPTIONS)[A-Z, ]+$/);
+    });
+
     it('answers to no other HTTP method by a header or a parameter', async () => {
       const headers = { authorization: MEMBER, 'x-http-method-override': 'DELETE' };
       expect((await send({ method: 'PUT', path: '/v1/shelves/1/books/2', headers })).status).toBe(405);
@@ -277,7 +308,7 @@ describe('a transcoder', () => {
       why: string;
       method: string;
       path: string;
-      headers?: Record<string, string>;
+      headers?: Record<string, string | string[]>;
       body?: string | Uint8Array;
       http: number;
       reason: string;
@@ -440,6 +471,47 @@ describe('a transcoder', () => {
         reason: 'CONTENT_TYPE_UNSUPPORTED',
         fields: [],
         accepted: 'gzip, deflate, br',
+      },
+      {
+        why: 'the encodings are two',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-encoding': 'gzip, gzip' },
+        body: gzipSync(gzipSync('{}')),
+        http: 415,
+        reason: 'CONTENT_TYPE_UNSUPPORTED',
+        fields: [],
+        accepted: 'gzip, deflate, br',
+      },
+      {
+        why: 'the type is said twice',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-type': [JSON_TYPE, 'text/plain'] },
+        body: '{}',
+        http: 415,
+        reason: 'CONTENT_TYPE_UNSUPPORTED',
+        fields: [],
+      },
+      {
+        why: 'there is space within a parameter',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-type': 'application/json; charset = utf-8' },
+        body: '{}',
+        http: 415,
+        reason: 'CONTENT_TYPE_UNSUPPORTED',
+        fields: [],
+      },
+      {
+        why: 'one charset of two is another',
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'content-type': 'application/json; charset=utf-8; charset=latin1' },
+        body: '{}',
+        http: 415,
+        reason: 'CONTENT_TYPE_UNSUPPORTED',
+        fields: [],
       },
       {
         why: 'the type is another',

@@ -10,10 +10,13 @@ export const failures = {
   PATH_UNKNOWN: { code: Code.NOT_FOUND, httpStatus: 404 },
   METHOD_NOT_ALLOWED: { code: Code.UNIMPLEMENTED, httpStatus: 405 },
   REQUEST_MALFORMED: { code: Code.INVALID_ARGUMENT, httpStatus: 400 },
+  TARGET_TOO_LONG: { code: Code.INVALID_ARGUMENT, httpStatus: 414 },
   HEADERS_TOO_LARGE: { code: Code.RESOURCE_EXHAUSTED, httpStatus: 431 },
   REQUEST_TIMED_OUT: { code: Code.DEADLINE_EXCEEDED, httpStatus: 408 },
   REQUEST_TOO_LARGE: { code: Code.RESOURCE_EXHAUSTED, httpStatus: 413 },
   CONTENT_TYPE_UNSUPPORTED: { code: Code.INVALID_ARGUMENT, httpStatus: 415 },
+  TRANSFER_CODING_UNSUPPORTED: { code: Code.UNIMPLEMENTED, httpStatus: 501 },
+  PRECONDITION_FAILED: { code: Code.FAILED_PRECONDITION, httpStatus: 412 },
   INTERNAL: { code: Code.INTERNAL, httpStatus: 500 },
 } as const satisfies Record<string, FailureStatus>;
 

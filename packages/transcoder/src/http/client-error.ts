@@ -2,11 +2,14 @@ import { STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Failure, malformed } from '../failures/failure.js';
 import type { ErrorReply } from '../http-reply.js';
+import { framingUnclear } from './request-head.js';
 
 /** The failure that stands for an error of Node's HTTP parser or of its time limits. */
 export function clientFailure(error: Error): Failure {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return chunkExtensionsTooLarge();
+  if (code === 'HPE_INVALID_TRANSFER_ENCODING') return framingUnclear();
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTimedOut();
   return malformed('The request is not well-formed HTTP.');
 }
@@ -21,25 +24,15 @@ export function requestTimedOut(): Failure {
   return new Failure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
 }
 
-/**
- * Writes a reply for a request that Node did not make out, and ends the connection.
- *
- * @param underWay the response of the connection that is not written yet. One that is half written must not be
- * written into, and one whose request is complete must not be overtaken: its caller would take this answer for
- * its own.
- * @returns `destroyed` where only an end of the connection was possible, `closed` where it had ended before.
- */
-export function writeClientError(
-  socket: Duplex,
-  underWay: ServerResponse | undefined,
-  { status, body }: ErrorReply,
-  requestId: string,
-): 'answered' | 'destroyed' | 'closed' {
-  const writable = socket.writable;
-  if (!writable || underWay?.headersSent === true || underWay?.req.complete === true) {
-    socket.destroy();
-    return writable ? 'destroyed' : 'closed';
-  }
+function chunkExtensionsTooLarge(): Failure {
+  return new Failure(
+    'REQUEST_TOO_LARGE',
+    'The chunk extensions of the body are larger than the server takes.',
+  );
+}
+
+/** Writes a reply to bytes that Node made no request out of, and ends the connection. */
+export function writeClientError(socket: Duplex, { status, body }: ErrorReply, requestId: string): void {
   const { [status]: phrase = '' } = STATUS_CODES;
   socket.end(
     [
@@ -53,5 +46,15 @@ export function writeClientError(
       body,
     ].join('\r\n'),
   );
-  return 'answered';
+}
+
+/** Ends a connection when its latest response is written, and with it all before, which Node keeps in order. */
+export function endAfter(response: ServerResponse, socket: Duplex): void {
+  const end = (): void => void socket.end(() => socket.destroy());
+  if (response.closed) {
+    end();
+    return;
+  }
+  if (!response.headersSent) response.setHeader('Connection', 'close');
+  response.once('finish', end);
 }

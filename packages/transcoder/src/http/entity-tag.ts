@@ -1,15 +1,38 @@
 import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { Failure } from '../failures/failure.js';
 
 /** A strong entity tag (RFC 9110 8.8.3) of a body: the first 162 bits of its SHA-256. */
 export function entityTag(body: string | Uint8Array): string {
   return `"${hash('sha256', body, 'base64url').slice(0, 27)}"`;
 }
 
-const TAG = /(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
+/**
+ * Whether the caller of a GET or HEAD has the representation with the tag already, by `If-None-Match`, which is
+ * asked after `If-Match` (RFC 9110 13.2.2).
+ *
+ * @throws Failure `PRECONDITION_FAILED`, where `If-Match` does not name the tag.
+ */
+export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
+  const { 'if-match': wanted, 'if-none-match': known } = headers;
+  if (wanted !== undefined && !names(wanted, tag, 'strong')) throw preconditionFailed();
+  return known !== undefined && names(known, tag, 'weak');
+}
 
-/** Whether `If-None-Match` names the tag, by weak comparison (RFC 9110 13.1.2). */
-export function matchesEntityTag(ifNoneMatch: string | undefined, tag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
-  if (ifNoneMatch.trim() === '*') return true;
-  return [...ifNoneMatch.matchAll(TAG)].some((match) => match[1] === tag);
+/** `If-Match` names another representation than the current one. */
+export function preconditionFailed(): Failure {
+  return new Failure(
+    'PRECONDITION_FAILED',
+    'If-Match does not name the current entity tag of the resource; that or * is allowed.',
+  );
+}
+
+const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
+
+/** Whether a list of entity tags names the tag, by the given comparison (RFC 9110 8.8.3.2). */
+function names(list: string, tag: string, comparison: 'strong' | 'weak'): boolean {
+  if (list.trim() === '*') return true;
+  return [...list.matchAll(TAG)].some(
+    ([, weak, opaque]) => opaque === tag && (weak === undefined || comparison === 'weak'),
+  );
 }

@@ -29,6 +29,11 @@ export class Exchange implements UnaryCancellation {
     return this.response.closed && !this.response.writableFinished;
   }
 
+  /** Whether the request has come whole and Node is done with the response: what comes now belongs to neither. */
+  get over(): boolean {
+    return this.request.complete && this.response.closed;
+  }
+
   onCancelled(listener: () => void): void {
     this.response.once('close', listener);
   }

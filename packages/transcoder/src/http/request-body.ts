@@ -74,7 +74,8 @@ export function encodingUnsupported(): Failure {
   return unsupported('The content encoding is not supported; gzip, deflate and br are.', ACCEPT_ENCODING);
 }
 
-const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*)?$/i;
+// RFC 9110 5.6.6: parameters may be empty, and space may stand around semicolons.
+const JSON_TYPE = /^application\/json(?:[ \t]*;(?:[ \t]*charset=(?:utf-8|"utf-8"))?)*[ \t]*$/i;
 
 /**
  * Refuses every media type but `application/json`, with `charset=utf-8` or without (RFC 8259 knows no

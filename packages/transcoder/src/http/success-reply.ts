@@ -1,6 +1,7 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { fromBinary, type JsonObject, type Message } from '@bufbuild/protobuf';
 import type { Binding } from '../template/binding.js';
-import { entityTag, matchesEntityTag } from './entity-tag.js';
+import { entityTag, isCurrent } from './entity-tag.js';
 import { memberOf } from '../fields/json-object.js';
 import type { JsonOutput } from '../json/json-output.js';
 import type { HttpReply } from '../http-reply.js';
@@ -21,20 +22,20 @@ export class SuccessReplies {
   /**
    * The response for a response message in binary form.
    *
-   * @param ifNoneMatch the header `If-None-Match` of the request.
-   * @throws Error where the message does not decode or has no JSON form.
+   * @param headers those of the request.
+   * @throws Failure `PRECONDITION_FAILED`, or Error where the message does not decode or has no JSON form.
    */
   reply(
     binding: Binding,
     request: Message,
     message: Uint8Array | undefined,
-    ifNoneMatch: string | undefined,
+    headers: IncomingHttpHeaders,
   ): HttpReply {
     if (message === undefined) throw new Error('The reply is OK and has no message.');
     const rule = this.#rules.get(binding);
     const response = fromBinary(binding.method.output, message);
     const body = this.#body(binding, response);
-    if (rule?.caching !== undefined) return cacheable(body, cacheControl[rule.caching], ifNoneMatch);
+    if (rule?.caching !== undefined) return cacheable(body, cacheControl[rule.caching], headers);
     if (rule?.creates !== true || isDryRun(rule, request)) return { status: 200, headers: {}, body };
     const path = rule.location && pathOfResource(rule.location, response);
     return { status: 201, headers: path === undefined ? {} : { Location: this.#basePath + path }, body };
@@ -52,8 +53,8 @@ const cacheControl = {
   immutable: 'private, max-age=31536000, immutable',
 } as const satisfies Record<NonNullable<SuccessRule['caching']>, string>;
 
-function cacheable(body: string, control: string, ifNoneMatch: string | undefined): HttpReply {
+function cacheable(body: string, control: string, asked: IncomingHttpHeaders): HttpReply {
   const tag = entityTag(body);
   const headers = { ETag: tag, 'Cache-Control': control, Vary: 'Authorization' };
-  return matchesEntityTag(ifNoneMatch, tag) ? { status: 304, headers } : { status: 200, headers, body };
+  return isCurrent(asked, tag) ? { status: 304, headers } : { status: 200, headers, body };
 }

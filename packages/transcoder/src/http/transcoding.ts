@@ -72,12 +72,20 @@ export class Transcoding {
   /** @throws Failure where no call is made and everybody may know why. */
   answer(exchange: Exchange): HttpReply | Promise<HttpReply> {
     const { path, query } = requestTarget(exchange.url);
-    const found = this.#find(exchange.verb, path);
+    const found = this.#lookUp(exchange.verb, path);
     if (found.outcome === 'found') return this.#call(exchange, found, query);
     if (found.outcome === 'unknown path') throw pathUnknown();
     const headers = { Allow: found.allowed.join(', ') };
     if (exchange.verb === 'OPTIONS') return { status: 204, headers };
     throw methodNotAllowed(headers);
+  }
+
+  /** Also finds the server as a whole, which only OPTIONS and CONNECT ask for (RFC 9112 3.2.3 and 3.2.4). */
+  #lookUp(verb: string, path: string): Lookup {
+    if (verb === 'CONNECT' || (verb === 'OPTIONS' && path === '*')) {
+      return { outcome: 'wrong verb', allowed: this.#table.verbs() };
+    }
+    return this.#find(verb, path);
   }
 
   #find(verb: string, path: string): Lookup {
@@ -108,14 +116,14 @@ export class Transcoding {
     query: string,
     body: Uint8Array,
   ): HttpReply | Promise<HttpReply> {
-    const { headers } = exchange.request;
+    const { headers, headersDistinct } = exchange.request;
     const { binding, segments } = found;
     const { upstream, deadlineMs, now } = this.#options;
     let message: Message;
     let timeoutMs: number;
     try {
       timeoutMs = requestTimeoutMs(headers, deadlineMs);
-      const json = bodyJson(this.#registry, binding, headers['content-type'], body);
+      const json = bodyJson(this.#registry, binding, headersDistinct['content-type']?.join(', '), body);
       message = this.#requests.read(binding, { segments, query, body: json });
     } catch (failure) {
       return this.#refuse(exchange, found, failure);
@@ -138,7 +146,7 @@ export class Transcoding {
   #reply(exchange: Exchange, binding: Binding, message: Message, reply: UnaryReply): HttpReply {
     const { request, requestId } = exchange;
     const answer = isOk(reply)
-      ? this.#successes.reply(binding, message, reply.message, request.headers['if-none-match'])
+      ? this.#successes.reply(binding, message, reply.message, request.headers)
       : this.#errors.ofUpstream(reply, requestId);
     return this.#withTrailers(answer, reply);
   }

@@ -41,6 +41,7 @@ class Branch {
  */
 export class BindingTable {
   readonly #roots = new Map<string, Branch>();
+  readonly #verbs = new Set<string>();
 
   /** @throws Error with one sentence that names both methods, where two bindings answer the same requests. */
   constructor(bindings: Iterable<Binding>) {
@@ -63,6 +64,11 @@ export class BindingTable {
       : { outcome: 'wrong verb', allowed: withImpliedVerbs(allowed) };
   }
 
+  /** All HTTP methods that any path answers to. */
+  verbs(): string[] {
+    return withImpliedVerbs([...this.#verbs]);
+  }
+
   #add(binding: Binding): void {
     const { segments, verb, source } = binding.template;
     let branch = ensure(this.#roots, verb);
@@ -77,6 +83,7 @@ export class BindingTable {
       throw new Error(`${names.join(' and ')} are bound to the same requests: ${binding.verb} ${source}.`);
     }
     leaf.set(binding.verb, binding);
+    this.#verbs.add(binding.verb);
   }
 }
 

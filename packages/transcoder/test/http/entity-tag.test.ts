@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { entityTag, matchesEntityTag } from '../../src/http/entity-tag.js';
+import { entityTag, isCurrent } from '../../src/http/entity-tag.js';
 
 describe('an entity tag', () => {
   it('is strong, and the same for the same body only', () => {
@@ -20,8 +20,34 @@ describe('an entity tag', () => {
     { header: 'tag', matches: false, why: 'a tag has quotes' },
     { header: '"TAG"', matches: false, why: 'tags are case-sensitive' },
     { header: '', matches: false, why: 'it is empty' },
-    { header: undefined, matches: false, why: 'the header is not there' },
   ])('If-None-Match: $header says $matches, since $why', ({ header, matches }) => {
-    expect(matchesEntityTag(header, '"tag"')).toBe(matches);
+    expect(isCurrent({ 'if-none-match': header }, '"tag"')).toBe(matches);
+  });
+
+  it.each([
+    { header: '"tag"', why: 'it is the tag' },
+    { header: '"other" ,"tag"', why: 'it is in the list' },
+    { header: 'W/"tag", "tag"', why: 'it is in the list, strong too' },
+    { header: '*', why: 'any representation counts' },
+  ])('If-Match: $header lets the request pass, since $why', ({ header }) => {
+    expect(isCurrent({ 'if-match': header }, '"tag"')).toBe(false);
+    expect(isCurrent({ 'if-match': header, 'if-none-match': '"tag"' }, '"tag"')).toBe(true);
+  });
+
+  it.each([
+    { header: 'W/"tag"', why: 'the comparison is strong' },
+    { header: '"other"', why: 'it is another tag' },
+    { header: 'tag', why: 'a tag has quotes' },
+    { header: '', why: 'it is empty' },
+  ])('If-Match: $header fails, whatever If-None-Match says, since $why', ({ header }) => {
+    for (const known of [{}, { 'if-none-match': '*' }]) {
+      expect(() => isCurrent({ 'if-match': header, ...known }, '"tag"')).toThrow(
+        expect.objectContaining({ reason: 'PRECONDITION_FAILED', httpStatus: 412 }),
+      );
+    }
+  });
+
+  it('is not asked for without either header', () => {
+    expect(isCurrent({}, '"tag"')).toBe(false);
   });
 });

@@ -47,7 +47,9 @@ export async function startTranscoder(
     log: collectingLog(log),
     ...options,
   });
-  const server = createServer(limits, transcoder.handler).on('clientError', transcoder.onClientError);
+  const server = createServer({ requireHostHeader: false, ...limits }, transcoder.handler)
+    .on('clientError', transcoder.onClientError)
+    .on('connect', transcoder.onConnect);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return { origin: `http://127.0.0.1:${port}`, library, log, close: () => closed(server) };

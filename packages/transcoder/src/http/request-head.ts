@@ -1,0 +1,93 @@
+import type { IncomingMessage } from 'node:http';
+import { Failure, malformed } from '../failures/failure.js';
+
+/** The longest request target, in bytes. */
+const TARGET_MAX_BYTES = 8_192;
+
+const MALFORMED = 'The request has a malformed header.';
+
+/**
+ * Refuses a request that breaks a rule of HTTP itself, which Node's parser lets pass.
+ *
+ * @param target the request target as it came.
+ * @throws Failure `REQUEST_MALFORMED`, `TARGET_TOO_LONG`, or `TRANSFER_CODING_UNSUPPORTED`.
+ */
+export function requireWellFormedHead(request: IncomingMessage, target: string): void {
+  // First, since this one ends the connection.
+  requireTransferCoding(request);
+  if (request.httpVersionMajor !== 1) {
+    throw malformed(`The request is of HTTP/${request.httpVersion}; HTTP/1.1 and HTTP/1.0 are allowed.`);
+  }
+  requireTarget(target);
+  requireHost(request);
+}
+
+/** RFC 9110 4.1 recommends that no limit is below 8,000 bytes. */
+function requireTarget(target: string): void {
+  if (target.length > TARGET_MAX_BYTES) throw targetTooLong();
+  // RFC 9112 3.2: no form of a target has a fragment, which some routers cut off.
+  if (target.includes('#')) {
+    throw malformed('The request target has a fragment; a path and a query are allowed.');
+  }
+}
+
+/** The request target is longer than the server takes, though its parser takes it. */
+export function targetTooLong(): Failure {
+  return new Failure('TARGET_TOO_LONG', `The request target is longer than ${TARGET_MAX_BYTES} bytes.`);
+}
+
+// RFC 9110 7.2 and RFC 3986 3.2.2; an empty one stands for a target without authority.
+const HOST =
+  /^(?:\[[0-9a-f:.]+\]|\[v[0-9a-f]+\.[\w\-.~!$&'()*+,;=:]+\]|(?:[\w\-.~!$&'()*+,;=]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i;
+
+/** RFC 9112 3.2: one well-formed `Host`, which only HTTP/1.0 may leave out. */
+function requireHost({ headersDistinct, httpVersionMinor }: IncomingMessage): void {
+  const { host: hosts } = headersDistinct;
+  if (hosts === undefined) {
+    if (httpVersionMinor === 0) return;
+    throw malformedHeader('host', 'Is missing; one line with a host is required.');
+  }
+  if (hosts.length > 1) {
+    throw malformedHeader('host', `Came on ${hosts.length} lines; one is allowed.`);
+  }
+  if (!HOST.test(String(hosts[0]))) {
+    throw malformedHeader('host', 'Is no host; a name or an address is allowed, with a port or without.');
+  }
+}
+
+/** RFC 9112 6.1 and 6.3: where the coding does not end in `chunked`, nobody can tell where the body ends. */
+function requireTransferCoding({ headers, httpVersionMinor }: IncomingMessage): void {
+  const list = headers['transfer-encoding'];
+  if (list === undefined) return;
+  const codings = list
+    .split(',')
+    .map((coding) => coding.trim().toLowerCase())
+    .filter((coding) => coding !== '');
+  if (codings.at(-1) !== 'chunked' || httpVersionMinor === 0) throw framingUnclear();
+  if (codings.length > 1) throw transferCodingUnsupported();
+}
+
+/** The end of the body is not known, so the connection is of no further use. */
+export function framingUnclear(): Failure {
+  return malformedHeader(
+    'transfer-encoding',
+    'Does not tell where the body ends; chunked is allowed, with HTTP/1.1 and without Content-Length.',
+    { Connection: 'close' },
+  );
+}
+
+/** The body came in a transfer coding beside `chunked`. */
+export function transferCodingUnsupported(): Failure {
+  return new Failure(
+    'TRANSFER_CODING_UNSUPPORTED',
+    'The transfer coding is not supported; chunked alone is.',
+  );
+}
+
+function malformedHeader(
+  field: string,
+  description: string,
+  headers: Readonly<Record<string, string>> = {},
+): Failure {
+  return new Failure('REQUEST_MALFORMED', MALFORMED, { violations: [{ field, description }], headers });
+}

@@ -1,0 +1,365 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { firstOf } from './support/library-contract.js';
+import { errorOf, fieldsOf, reasonOf } from './support/http-request.js';
+import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { MEMBER } from './support/library-server.js';
+
+let gateway: RunningTranscoder;
+beforeAll(async () => {
+  gateway = await startTranscoder();
+});
+afterAll(() => gateway.close());
+
+const BOOK = '/v1/shelves/1';
+
+/** A request head of a member, whose connection is to end unless the lines say otherwise. */
+const head = (line: string, ...lines: string[]): string =>
+  [line, `Authorization: ${MEMBER}`, ...lines, '', ''].join('\r\n');
+const CLOSE = 'Connection: close';
+const chunked = (line: string, ...chunks: string[]): string =>
+  head(line, 'Host: x', 'Content-Type: application/json', 'Transfer-Encoding: chunked') + chunks.join('');
+
+interface RawResponse {
+  readonly status: number;
+  readonly head: string;
+  readonly text: string;
+}
+
+/** The responses on one connection, in their order. Each has a `Content-Length`. */
+function responsesOf(bytes: string): RawResponse[] {
+  const responses: RawResponse[] = [];
+  for (let rest = bytes; rest !== '';) {
+    const end = rest.indexOf('\r\n\r\n') + 4;
+    const first = rest.slice(0, end);
+    const length = Number(/^content-length: (\d+)\r$/im.exec(first)?.[1] ?? 0);
+    responses.push({
+      status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1]),
+      head: first,
+      text: rest.slice(end, end + length),
+    });
+    rest = rest.slice(end + length);
+  }
+  return responses;
+}
+
+async function exchange(bytes: string): Promise<RawResponse[]> {
+  return responsesOf(await rawExchange(gateway.origin, Buffer.from(bytes, 'latin1')));
+}
+
+async function onlyResponse(bytes: string): Promise<RawResponse> {
+  const responses = await exchange(bytes);
+  expect(responses).toHaveLength(1);
+  return firstOf(responses);
+}
+
+/** What the answer to every error has. */
+function expectErrorShape(response: RawResponse): void {
+  const id = /^x-request-id: (.+)\r$/im.exec(response.head)?.[1];
+  expect(response.head).toMatch(/^cache-control: no-store\r$/im);
+  expect(response.head).toMatch(/^content-type: application\/json\r$/im);
+  expect(errorOf(response)).toMatchObject({
+    code: response.status,
+    details: expect.arrayContaining([
+      { '@type': 'type.googleapis.com/google.rpc.RequestInfo', requestId: id },
+    ]) as unknown,
+  });
+}
+
+describe('a request that breaks a rule of HTTP', () => {
+  const malformed = { http: 400, reason: 'REQUEST_MALFORMED' };
+  const get = `GET ${BOOK} HTTP/1.1`;
+  const post = 'POST /v1/shelves HTTP/1.1';
+
+  it.each([
+    { why: 'Host is missing', bytes: head(get, CLOSE), ...malformed, fields: ['host'] },
+    {
+      why: 'Host comes twice',
+      bytes: head(get, 'Host: a', 'Host: a', CLOSE),
+      ...malformed,
+      fields: ['host'],
+    },
+    {
+      why: 'Host comes twice in HTTP/1.0',
+      bytes: head(`GET ${BOOK} HTTP/1.0`, 'Host: a', 'Host: b'),
+      ...malformed,
+      fields: ['host'],
+    },
+    ...[
+      'a b',
+      'a, b',
+      'a/b',
+      'a@b',
+      'a?b',
+      'a:b',
+      'a:80:80',
+      '%zz',
+      '[::1',
+      '[g::]',
+      '[]',
+      '::1',
+      '\u00e4',
+      'a\\b',
+    ].map((host) => ({
+      why: `Host is ${host}`,
+      bytes: head(get, `Host: ${host}`, CLOSE),
+      ...malformed,
+      fields: ['host'],
+    })),
+    {
+      why: 'Host is malformed and the path is unknown',
+      bytes: head('GET /nowhere HTTP/1.1', 'Host: a b', CLOSE),
+      ...malformed,
+      fields: ['host'],
+    },
+    { why: 'it is of HTTP/2.0', bytes: head(`GET ${BOOK} HTTP/2.0`, 'Host: x'), ...malformed, fields: [] },
+    { why: 'it is of HTTP/0.9', bytes: `GET ${BOOK}\r\n\r\n`, ...malformed, fields: [] },
+    {
+      why: 'its target has a fragment',
+      bytes: head(`GET ${BOOK}#a HTTP/1.1`, 'Host: x', CLOSE),
+      ...malformed,
+      fields: [],
+    },
+    {
+      why: 'its target is longer than 8,192 bytes',
+      bytes: head(`GET /${'x'.repeat(8_192)} HTTP/1.1`, 'Host: x', CLOSE),
+      http: 414,
+      reason: 'TARGET_TOO_LONG',
+      fields: [],
+    },
+    {
+      why: 'its query is longer than that',
+      bytes: head(`GET ${BOOK}?${'x'.repeat(8_192)} HTTP/1.1`, 'Host: x', CLOSE),
+      http: 414,
+      reason: 'TARGET_TOO_LONG',
+      fields: [],
+    },
+    {
+      why: 'its target is longer than the parser takes',
+      bytes: head(`GET /${'x'.repeat(20_000)} HTTP/1.1`, 'Host: x', CLOSE),
+      http: 431,
+      reason: 'HEADERS_TOO_LARGE',
+      fields: [],
+    },
+    ...['gzip, chunked', 'GZIP;q=1 ,, chunked', 'identity, chunked'].map((coding) => ({
+      why: `its transfer coding is ${coding}`,
+      bytes: `${head(post, 'Host: x', CLOSE, `Transfer-Encoding: ${coding}`)}0\r\n\r\n`,
+      http: 501,
+      reason: 'TRANSFER_CODING_UNSUPPORTED',
+      fields: [],
+    })),
+    {
+      why: 'its transfer codings are on two lines',
+      bytes: `${head(post, 'Host: x', CLOSE, 'Transfer-Encoding: gzip', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+      http: 501,
+      reason: 'TRANSFER_CODING_UNSUPPORTED',
+      fields: [],
+    },
+    ...['gzip', 'identity', 'chunked, gzip', 'chunked, chunked', 'chunked;a=b', '', ','].map((coding) => ({
+      why: `its transfer coding is "${coding}"`,
+      bytes: head(post, 'Host: x', `Transfer-Encoding: ${coding}`),
+      ...malformed,
+      fields: ['transfer-encoding'],
+    })),
+    {
+      why: 'a GET has a transfer coding without end',
+      bytes: head(get, 'Host: x', 'Transfer-Encoding: gzip'),
+      ...malformed,
+      fields: ['transfer-encoding'],
+    },
+    {
+      why: 'HTTP/1.0 has a transfer coding',
+      bytes: `${head('POST /v1/shelves HTTP/1.0', 'Connection: keep-alive', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+      ...malformed,
+      fields: ['transfer-encoding'],
+    },
+    {
+      why: 'it has a length and a transfer coding',
+      bytes: head(post, 'Host: x', 'Content-Length: 5', 'Transfer-Encoding: chunked'),
+      ...malformed,
+      fields: ['transfer-encoding'],
+    },
+    {
+      why: 'it has a transfer coding and a length',
+      bytes: head(post, 'Host: x', 'Transfer-Encoding: chunked', 'Content-Length: 5'),
+      ...malformed,
+      fields: [],
+    },
+    {
+      why: 'its length comes twice',
+      bytes: head(post, 'Host: x', 'Content-Length: 0', 'Content-Length: 0'),
+      ...malformed,
+      fields: [],
+    },
+    {
+      why: 'its body breaks its chunks',
+      bytes: chunked(post, '2\r\n{}\r\n', 'zz\r\n\r\n'),
+      ...malformed,
+      fields: [],
+    },
+    {
+      why: 'the extensions of its chunks are too large',
+      bytes: chunked(post, `1;${'x'.repeat(20_000)}\r\n`),
+      http: 413,
+      reason: 'REQUEST_TOO_LARGE',
+      fields: [],
+    },
+    {
+      why: 'it asks for a tunnel',
+      bytes: head('CONNECT example.org:443 HTTP/1.1', 'Host: example.org:443'),
+      http: 405,
+      reason: 'METHOD_NOT_ALLOWED',
+      fields: [],
+    },
+    {
+      why: 'it asks for a tunnel without Host',
+      bytes: head('CONNECT example.org:443 HTTP/1.1'),
+      ...malformed,
+      fields: ['host'],
+    },
+  ])('is $http $reason where $why', async ({ bytes, http, reason, fields }) => {
+    const response = await onlyResponse(bytes);
+    expect(response.status).toBe(http);
+    expect(reasonOf(response)).toBe(reason);
+    expect(fieldsOf(response)).toEqual(fields);
+    expect(response.head).toMatch(/^connection: close\r$/im);
+    expectErrorShape(response);
+  });
+
+  it('that asks for a tunnel keeps its id, and is told what the server takes', async () => {
+    const { head: headers } = await onlyResponse(
+      head('CONNECT a:1 HTTP/1.1', 'Host: a:1', 'X-Request-Id: mine'),
+    );
+    expect(headers).toMatch(/^x-request-id: mine\r$/im);
+    expect(headers).toMatch(/^allow: (?=.*GET, HEAD)(?=.*POST)(?=.*OPTIONS)/im);
+    expect(gateway.log.at(-1)).toMatchObject({
+      message: 'request answered',
+      fields: { requestId: 'mine', method: 'CONNECT', status: 405 },
+    });
+  });
+});
+
+describe('a request that HTTP allows', () => {
+  it.each([
+    ...[
+      'x',
+      'X-1.example_.~',
+      'x:8080',
+      'x:',
+      '',
+      '127.0.0.1:1',
+      '[::1]',
+      '[::ffff:1.2.3.4]:80',
+      '[v1.a:b]',
+      'a%2Fb',
+    ].map((host) => ({
+      why: `Host is "${host}"`,
+      bytes: head(`GET ${BOOK} HTTP/1.1`, `Host: ${host}`, CLOSE),
+    })),
+    { why: 'HTTP/1.0 has no Host', bytes: head(`GET ${BOOK} HTTP/1.0`) },
+    {
+      why: 'its target has 8,192 bytes',
+      bytes: head(`GET /v1/shelves/${'x'.repeat(8_192 - '/v1/shelves/'.length)} HTTP/1.1`, 'Host: x', CLOSE),
+    },
+    {
+      why: 'it would rather speak another protocol',
+      bytes: head(`GET ${BOOK} HTTP/1.1`, 'Host: x', 'Connection: close, upgrade', 'Upgrade: websocket'),
+    },
+    {
+      why: 'it offers HTTP/2',
+      bytes: head(
+        `GET ${BOOK} HTTP/1.1`,
+        'Host: x',
+        'Connection: close, Upgrade, HTTP2-Settings',
+        'Upgrade: h2c',
+        'HTTP2-Settings: AAMAAABkAAQAAP__',
+      ),
+    },
+    {
+      why: 'its list of transfer codings has empty members',
+      bytes: `${head(
+        'PUT /v1/echo/items HTTP/1.1',
+        'Host: x',
+        CLOSE,
+        'Content-Type: application/json',
+        'Transfer-Encoding: , Chunked',
+      )}2\r\n[]\r\n0\r\n\r\n`,
+    },
+  ])('is answered where $why', async ({ bytes }) => {
+    const response = await onlyResponse(bytes);
+    expect(response.status).toBe(200);
+    expect(response.head).toMatch(/^connection: close\r$/im);
+  });
+});
+
+describe('what follows a request', () => {
+  const waits = (id: string): string =>
+    head('GET /v1/hang HTTP/1.1', 'Host: x', 'Request-Timeout: 0.05', `X-Request-Id: ${id}`);
+  const unknown = head('GET /nowhere HTTP/1.1', 'Host: x');
+  const broken = chunked('POST /v1/shelves HTTP/1.1', 'zz\r\n\r\n');
+  const garbage = 'nonsense\r\n\r\n';
+  const tunnel = head('CONNECT a:1 HTTP/1.1', 'Host: a:1');
+
+  it.each([
+    { what: 'garbage', bytes: waits('good') + garbage, statuses: [504] },
+    {
+      what: 'garbage after the last request',
+      bytes: head(`GET ${BOOK} HTTP/1.1`, 'Host: x', CLOSE) + garbage,
+      statuses: [200],
+    },
+    {
+      what: 'garbage after a body',
+      bytes: `${chunked('PUT /v1/echo/items HTTP/1.1', '2\r\n[]\r\n0\r\n\r\n')}${garbage}`,
+      statuses: [200],
+    },
+    { what: 'garbage after several', bytes: waits('a') + waits('b') + garbage, statuses: [504, 504] },
+    { what: 'garbage after an answer at once', bytes: unknown + garbage, statuses: [404] },
+    {
+      what: 'garbage after an answer that waits for another',
+      bytes: waits('a') + unknown + garbage,
+      statuses: [504, 404],
+    },
+    { what: 'a broken body', bytes: waits('a') + broken, statuses: [504, 400] },
+    { what: 'a broken body of an unknown path', bytes: broken.replace('/v1/', '/v0/'), statuses: [404] },
+    {
+      what: 'an unclear end',
+      bytes: waits('a') + head(`GET ${BOOK} HTTP/1.1`, 'Transfer-Encoding: ') + unknown,
+      statuses: [504, 400],
+    },
+    { what: 'a tunnel', bytes: waits('a') + tunnel, statuses: [504] },
+    { what: 'a tunnel after an answer at once', bytes: unknown + tunnel, statuses: [404] },
+  ])('does not cost it its answer, nor is it taken for one: $what', async ({ bytes, statuses }) => {
+    const responses = await exchange(bytes);
+    expect(responses.map(({ status }) => status)).toEqual(statuses);
+  });
+
+  it('ends the connection, as the last answer says', async () => {
+    const [first, last] = await exchange(waits('first') + waits('last') + garbage);
+    expect(first?.head).toMatch(/^connection: keep-alive\r$/im);
+    expect(last?.head).toMatch(/^connection: close\r$/im);
+    expect(gateway.log.slice(-2)).toMatchObject([
+      { message: 'request answered', fields: { requestId: 'first', status: 504 } },
+      { message: 'request answered', fields: { requestId: 'last', status: 504 } },
+    ]);
+  });
+
+  it.each([
+    { what: 'garbage', first: unknown, then: garbage, statuses: [404, 400] },
+    { what: 'a tunnel', first: unknown, then: tunnel, statuses: [404, 405] },
+    {
+      what: 'the rest of a body that nobody waited for',
+      first: chunked('POST /nowhere HTTP/1.1', '2\r\n{}\r\n'),
+      then: 'zz\r\n\r\n',
+      statuses: [404],
+    },
+  ])('is answered after the answer where it is no part of it: $what', async ({ first, then, statuses }) => {
+    const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk) => chunks.push(chunk)).write(first);
+    await once(socket, 'data');
+    socket.write(then);
+    await once(socket, 'close');
+    expect(responsesOf(Buffer.concat(chunks).toString()).map(({ status }) => status)).toEqual(statuses);
+  });
+});
