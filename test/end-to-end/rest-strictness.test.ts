@@ -10,6 +10,7 @@ import {
   httpRequest,
   reasonOf,
 } from '../../packages/transcoder/test/support/http-request.js';
+import { rawExchange } from '../../packages/transcoder/test/support/library-transcoder.js';
 import { checkResponse } from '../support/openapi.js';
 import { type Service, startService, tokenFor, TOPOLOGIES } from '../support/service.js';
 
@@ -106,6 +107,12 @@ const REFUSALS: readonly Refusal[] = [
     headers: { 'content-encoding': 'gzip' },
     ...malformed,
     field: 'content-encoding',
+  },
+  {
+    title: 'two encodings',
+    body: gzipSync(gzipSync(ROUTE)),
+    headers: { 'content-encoding': 'gzip, gzip' },
+    ...unsupported,
   },
   { title: 'an unknown encoding', body: ROUTE, headers: { 'content-encoding': 'zip' }, ...unsupported },
   {
@@ -232,6 +239,36 @@ const PATHS: readonly (readonly [
   ['a verb in lower case', 'PURGE', '/v1/routing', 405, 'METHOD_NOT_ALLOWED', 'POST, OPTIONS'],
 ];
 
+/** Requests that only the settings of the server's own HTTP server let come to an answer of ours. */
+const RAW: readonly (readonly [title: string, head: string, http: number, reason: string])[] = [
+  ['a request without Host', 'GET /healthz HTTP/1.1', 400, 'REQUEST_MALFORMED'],
+  ['a request with two hosts', 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b', 400, 'REQUEST_MALFORMED'],
+  ['a host with a space', 'GET /v1/routing HTTP/1.1\r\nHost: a b', 400, 'REQUEST_MALFORMED'],
+  ['a fragment', 'GET /healthz#a HTTP/1.1\r\nHost: a', 400, 'REQUEST_MALFORMED'],
+  ['HTTP/2.0', 'GET /healthz HTTP/2.0\r\nHost: a', 400, 'REQUEST_MALFORMED'],
+  ['a long target', `GET /healthz?${'x'.repeat(8_192)} HTTP/1.1\r\nHost: a`, 414, 'TARGET_TOO_LONG'],
+  ['a longer one', `GET /healthz?${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a`, 431, 'HEADERS_TOO_LARGE'],
+  [
+    'a transfer coding beside chunked',
+    'GET /healthz HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked',
+    501,
+    'TRANSFER_CODING_UNSUPPORTED',
+  ],
+  [
+    'a transfer coding without end',
+    'POST /v1/routing HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip',
+    400,
+    'REQUEST_MALFORMED',
+  ],
+  ['a tunnel', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1', 405, 'METHOD_NOT_ALLOWED'],
+  [
+    'an unknown expectation of an unknown path',
+    'GET /nowhere HTTP/1.1\r\nHost: a\r\nExpect: tea',
+    404,
+    'PATH_UNKNOWN',
+  ],
+];
+
 describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
   let database: Database;
   let service: Service;
@@ -294,6 +331,54 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
     expect(response.headers.allow).toBe(allow);
   });
 
+  it.each(RAW)('refuses %s in the shape of all errors', async (_, head, http, reason) => {
+    const response = await rawExchange(service.httpUrl, `${head}\r\nConnection: close\r\n\r\n0\r\n\r\n`);
+    const [headers = '', text = ''] = response.split('\r\n\r\n');
+    expect(headers).toMatch(new RegExp(`^HTTP/1\\.1 ${http} `));
+    expect(headers).toMatch(/^cache-control: no-store$/im);
+    expect(headers).toMatch(/^content-type: application\/json$/im);
+    expect(headers).toMatch(/^x-request-id: .+$/im);
+    expect(errorOf({ text }).code).toBe(http);
+    expect(reasonOf({ text })).toBe(reason);
+  });
+
+  it.each([
+    ['the last of HTTP/1.0', 'GET /healthz HTTP/1.0\r\n\r\n'],
+    [
+      'one that offers an upgrade',
+      'GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close, upgrade\r\nUpgrade: h2c\r\n\r\n',
+    ],
+    ['one with garbage after it', 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\ngarbage\r\n\r\n'],
+  ])('answers a good request, once, and ends its connection: %s', async (_, bytes) => {
+    const response = await rawExchange(service.httpUrl, bytes);
+    expect(response).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\{"status":"SERVING"\}$/);
+    expect(response).toMatch(/^connection: close\r$/im);
+  });
+
+  it('answers OPTIONS * with all that it takes', async () => {
+    const response = await rawExchange(
+      service.httpUrl,
+      'OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+    );
+    expect(response).toMatch(/^HTTP\/1\.1 204 /);
+    expect(response).toMatch(/^allow: POST, GET, HEAD, OPTIONS\r$/im);
+  });
+
+  it('answers a route only where If-Match names it', async () => {
+    const { id } = JSON.parse(created.text) as { id: string };
+    const path = `/v1/routing/${id}`;
+    const { headers } = await call({ method: 'GET', path });
+    const tag = String(headers.etag);
+    for (const method of ['GET', 'HEAD']) {
+      expect((await call({ method, path, headers: { 'if-match': tag } })).status).toBe(200);
+      const other = await call({ method, path, headers: { 'if-match': '"x"', 'if-none-match': tag } });
+      expect(other.status).toBe(412);
+    }
+    const refused = await call({ method: 'GET', path, headers: { 'if-match': `W/${tag}` } });
+    expect(reasonOf(refused)).toBe('PRECONDITION_FAILED');
+    expect(errorOf(refused).status).toBe('FAILED_PRECONDITION');
+  });
+
   it('answers OPTIONS with what the path takes', async () => {
     const response = await call({ method: 'OPTIONS', path: `/v1/routing/${UNKNOWN_ID}` }, '');
     expect(response).toMatchObject({ status: 204, text: '', headers: { allow: 'GET, HEAD, OPTIONS' } });
@@ -341,7 +426,9 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
     const forms: Partial<Refusal>[] = [
       { headers: { 'content-type': 'application/json; charset=UTF-8' } },
       { headers: { 'content-type': 'Application/JSON;charset="utf-8"' } },
+      { headers: { 'content-type': 'application/json ; charset=utf-8 ;' } },
       { headers: { 'content-encoding': 'gzip' }, body: gzipSync(ROUTE) },
+      { headers: { 'content-encoding': 'x-gzip' }, body: gzipSync(ROUTE) },
       { body: ` \n${ROUTE}\t ` },
       { body: '{"\\u006dethod":"GET","path":"/","handler":"\\ud83d\\ude00"}' },
     ];
@@ -381,6 +468,7 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
           'x-request-id',
           'idempotency-key',
           'request-timeout',
+          'if-match',
           'if-none-match',
           'traceparent',
           'authorization',
@@ -392,7 +480,7 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
     await fc.assert(
       fc.asyncProperty(requests, async ({ body, ...request }) => {
         const { status } = await call(body === undefined ? request : { ...request, body });
-        expect([200, 201, 204, 304, 400, 401, 404, 405, 413, 415, 504]).toContain(status);
+        expect([200, 201, 204, 304, 400, 401, 404, 405, 412, 413, 414, 415, 504]).toContain(status);
       }),
       { numRuns: 300 },
     );

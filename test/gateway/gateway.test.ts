@@ -94,6 +94,16 @@ describe('a page', () => {
     expect(again).toMatchObject({ status: 304, text: '', headers: { etag: headers.etag } });
   });
 
+  it('is sent only where If-Match names it', async () => {
+    const path = '/api/notes.txt';
+    const { headers } = await httpRequest(gateway.origin, { path });
+    const same = await httpRequest(gateway.origin, { path, headers: { 'if-match': String(headers.etag) } });
+    expect(same.status).toBe(200);
+    const other = await httpRequest(gateway.origin, { path, headers: { 'if-match': '"x"' } });
+    expect(other.status).toBe(412);
+    expect(reasonOf(other)).toBe('PRECONDITION_FAILED');
+  });
+
   it('answers HEAD without content and OPTIONS with what it takes', async () => {
     const head = await httpRequest(gateway.origin, { method: 'HEAD', path: '/api/notes.txt' });
     expect(head).toMatchObject({ status: 200, text: '', headers: { 'content-length': '7' } });

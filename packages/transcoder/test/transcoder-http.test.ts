@@ -327,6 +327,11 @@ describe('what follows a request', () => {
       bytes: waits('a') + head(`GET ${BOOK} HTTP/1.1`, 'Transfer-Encoding: ') + unknown,
       statuses: [504, 400],
     },
+    {
+      what: 'a broken body, with the guard still asked about another fault',
+      bytes: broken.replace('Host: x', 'Host: x\r\nContent-Encoding: rot13'),
+      statuses: [400],
+    },
     { what: 'a tunnel', bytes: waits('a') + tunnel, statuses: [504] },
     { what: 'a tunnel after an answer at once', bytes: unknown + tunnel, statuses: [404] },
   ])('does not cost it its answer, nor is it taken for one: $what', async ({ bytes, statuses }) => {

@@ -14,7 +14,7 @@ afterAll(() => gateway.close());
 
 const RUNS = { numRuns: 200 };
 const TAKEN_OR_REFUSED = [200, 201, 400];
-const DOCUMENTED = [...TAKEN_OR_REFUSED, 204, 401, 404, 405, 413, 415];
+const DOCUMENTED = [...TAKEN_OR_REFUSED, 204, 401, 404, 405, 412, 413, 414, 415, 501];
 
 /** Bytes as Latin-1 text, without blanks, ends of lines and NUL, which have a meaning for HTTP itself. */
 const bytesOfALine = fc
@@ -126,7 +126,9 @@ describe('a request is taken or refused in a documented way, whatever', () => {
       'Transfer-Encoding',
       'Traceparent',
       'Tracestate',
+      'If-Match',
       'If-None-Match',
+      'Host',
       'Expect',
       'Accept',
       'Cookie',
