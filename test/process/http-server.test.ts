@@ -11,7 +11,7 @@ const NEVER_MS = 60_000;
 async function start(
   onRequest: RequestListener,
 ): Promise<{ server: Server; socket: Socket; received: () => string }> {
-  const gateway = { onRequest, onClientError: () => undefined };
+  const gateway = { onRequest, onClientError: () => undefined, onConnect: () => undefined };
   const { server, port } = await startHttpServer(gateway, '127.0.0.1', 0);
   const socket = connect(port, '127.0.0.1');
   let received = '';
