@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer as createHttp2Server } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Metadata, status } from '@grpc/grpc-js';
@@ -340,6 +342,25 @@ describe('a failure', () => {
     const reply = await upstream.unary(unaryCall(call));
     expect(reply.code).toBe(status.DEADLINE_EXCEEDED);
     expect(reply.trailers).toBeUndefined();
+  });
+
+  it.each([
+    ['has trailers where the server gave it after its headers', status.NOT_FOUND, 'None.'],
+    ['may be of the channel where it came after headers, without details', status.INTERNAL, undefined],
+  ])('%s', async (_, code, text) => {
+    const server = createHttp2Server().on('stream', (stream) => {
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+      stream.on('wantTrailers', () => {
+        stream.sendTrailers({ 'grpc-status': String(code), 'grpc-message': text ?? 'connect secret' });
+      });
+      stream.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    opening(server);
+    const upstream = opening(channelUpstream(`127.0.0.1:${(server.address() as AddressInfo).port}`));
+    const reply = await upstream.unary(unaryCall());
+    expect(reply.code).toBe(code);
+    expect(reply.trailers === undefined).toBe(text === undefined);
   });
 
   it('has none where no server is', async () => {
