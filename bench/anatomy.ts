@@ -84,6 +84,8 @@ function partOf({ functionName, url }: ProfileNode['callFrame']): string | undef
   if (dependency !== undefined) return dependency;
   const builtIn = /^node:(?:internal\/)?_?([a-z0-9_]+)/.exec(url)?.[1];
   if (builtIn !== undefined) return `node:${builtIn}`;
+  const ownPackage = /\/(packages\/[^/]+)\/dist\//.exec(url)?.[1];
+  if (ownPackage !== undefined) return ownPackage;
   const [room = '', file] = url.replace(`file://${DIST}/`, '').split('/');
   return file === undefined ? 'src' : `src/${room}`;
 }
