@@ -112,21 +112,23 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     },
     respond,
     onClientError(error, socket) {
+      const failure = clientFailure(error);
       if (!socket.writable) {
-        socket.destroy();
+        // An answer may still be on its way, which an abrupt end would cost; only a time limit ends it so.
+        if (failure.reason === 'REQUEST_TIMED_OUT') socket.destroy();
         return;
       }
       const last = latest.get(socket);
       if (last === undefined || last.over) {
         const requestId = requestIdOf(undefined);
-        const reply = errors.ofFailure(clientFailure(error), requestId);
+        const reply = errors.ofFailure(failure, requestId);
         writeClientError(socket, reply, requestId);
         log.info({ requestId, status: reply.status }, 'request answered');
       } else if (last.request.complete || last.response.headersSent) {
         endAfter(last.response, socket);
         log.debug({ requestId: last.requestId }, 'connection ends');
       } else {
-        const reply = failed(clientFailure(error), last);
+        const reply = failed(failure, last);
         finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } });
         cutShort.add(last);
       }

@@ -184,11 +184,23 @@ describe('a request that breaks a rule of HTTP', () => {
       why: 'it has a transfer coding and a length',
       bytes: head(post, 'Host: x', 'Transfer-Encoding: chunked', 'Content-Length: 5'),
       ...malformed,
-      fields: [],
+      fields: ['content-length'],
     },
     {
       why: 'its length comes twice',
       bytes: head(post, 'Host: x', 'Content-Length: 0', 'Content-Length: 0'),
+      ...malformed,
+      fields: ['content-length'],
+    },
+    ...['+1', '1, 1', '0x1', '-1', ''].map((length) => ({
+      why: `its length is "${length}"`,
+      bytes: head(post, 'Host: x', `Content-Length: ${length}`),
+      ...malformed,
+      fields: ['content-length'],
+    })),
+    {
+      why: 'it is megabytes of something else',
+      bytes: 'nonsense '.repeat(500_000),
       ...malformed,
       fields: [],
     },
@@ -366,5 +378,22 @@ describe('what follows a request', () => {
     socket.write(then);
     await once(socket, 'close');
     expect(responsesOf(Buffer.concat(chunks).toString()).map(({ status }) => status)).toEqual(statuses);
+  });
+});
+
+describe('a client that reads its refusal and goes on', () => {
+  it('is cut off at the time limit', async () => {
+    const limits = { requestTimeout: 50, headersTimeout: 50, connectionsCheckingInterval: 10 };
+    const impatient = await startTranscoder({}, limits);
+    const port = Number(new URL(impatient.origin).port);
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => undefined).write('nonsense');
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 400 /);
+    const writing = setInterval(() => socket.write('nonsense'), 10);
+    // Writing to a connection that is no more fails, before it closes.
+    await new Promise((resolve) => socket.once('close', resolve));
+    clearInterval(writing);
+    await impatient.close();
   });
 });

@@ -2,7 +2,7 @@ import { STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Failure, malformed } from '../failures/failure.js';
 import type { ErrorReply } from '../http-reply.js';
-import { framingUnclear } from './request-head.js';
+import { framingUnclear, lengthUnclear } from './request-head.js';
 
 /** The failure that stands for an error of Node's HTTP parser or of its time limits. */
 export function clientFailure(error: Error): Failure {
@@ -10,6 +10,9 @@ export function clientFailure(error: Error): Failure {
   if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return chunkExtensionsTooLarge();
   if (code === 'HPE_INVALID_TRANSFER_ENCODING') return framingUnclear();
+  if (code === 'HPE_INVALID_CONTENT_LENGTH' || code === 'HPE_UNEXPECTED_CONTENT_LENGTH') {
+    return lengthUnclear();
+  }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTimedOut();
   return malformed('The request is not well-formed HTTP.');
 }

@@ -76,6 +76,14 @@ export function framingUnclear(): Failure {
   );
 }
 
+/** Node's parser ends the connection of such a request. */
+export function lengthUnclear(): Failure {
+  return malformedHeader(
+    'content-length',
+    'Is no single count of bytes; one decimal number is allowed, without Transfer-Encoding.',
+  );
+}
+
 /** The body came in a transfer coding beside `chunked`. */
 export function transferCodingUnsupported(): Failure {
   return new Failure(

@@ -7,6 +7,8 @@ describe('an error of the HTTP parser', () => {
     { code: 'HPE_INVALID_METHOD', reason: 'REQUEST_MALFORMED', httpStatus: 400 },
     { code: undefined, reason: 'REQUEST_MALFORMED', httpStatus: 400 },
     { code: 'HPE_INVALID_TRANSFER_ENCODING', reason: 'REQUEST_MALFORMED', httpStatus: 400 },
+    { code: 'HPE_INVALID_CONTENT_LENGTH', reason: 'REQUEST_MALFORMED', httpStatus: 400 },
+    { code: 'HPE_UNEXPECTED_CONTENT_LENGTH', reason: 'REQUEST_MALFORMED', httpStatus: 400 },
     { code: 'HPE_CHUNK_EXTENSIONS_OVERFLOW', reason: 'REQUEST_TOO_LARGE', httpStatus: 413 },
     { code: 'HPE_HEADER_OVERFLOW', reason: 'HEADERS_TOO_LARGE', httpStatus: 431 },
     { code: 'ERR_HTTP_REQUEST_TIMEOUT', reason: 'REQUEST_TIMED_OUT', httpStatus: 408 },
