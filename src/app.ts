@@ -80,7 +80,7 @@ async function startGrpc(
 
   const knex = openDatabase(database, deadlineMs);
   closing.resource(() => closeDatabase(knex, database));
-  await opening('The database of DATABASE_URL can not be reached', () => reachDatabase(knex));
+  await opening('The database named by DATABASE_URL cannot be reached', () => reachDatabase(knex));
   await ensureSchema(knex, database);
   const store = new KnexRouteStore(knex);
   const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
@@ -91,7 +91,7 @@ async function startGrpc(
 
   const methods = [...routeService(registry, routeCacheBytes), ...health.methods()];
   const pipeline = createPipeline(methods, createInterceptors({ authenticator, deadlineMs, now, logger }));
-  const server = await opening(`GRPC_ADDRESS=${address} can not be listened on`, () =>
+  const server = await opening(`Cannot listen on GRPC_ADDRESS=${address}`, () =>
     startGrpcServer({ address, methods, pipeline, health, reflection, deadlineMs }),
   );
   closing.server(() => server.close(GRACE_MS));
@@ -117,7 +117,7 @@ async function startHttp(
   });
   const writtenHost = host.includes(':') ? `[${host}]` : host;
   const { server, port: realPort } = await opening(
-    `HTTP_ADDRESS=${writtenHost}:${port} can not be listened on`,
+    `Cannot listen on HTTP_ADDRESS=${writtenHost}:${port}`,
     () => startHttpServer(gateway, host, port),
   );
   closing.server(() => closeHttpServer(server, GRACE_MS));

@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   if (config.grpc?.tokens.key.kind === 'local') {
     logger.info(
       { secretFile: config.grpc.tokens.key.file },
-      'local mode: tokens are checked with a secret of its own',
+      'local mode: tokens are verified with a locally generated secret',
     );
     process.stderr.write(localModeHint(app));
   }
@@ -50,7 +50,7 @@ async function main(): Promise<void> {
 function fail(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
   process.stderr.write(
-    error instanceof ConfigError ? `${message}\n` : `The service can not run: ${message}\n`,
+    error instanceof ConfigError ? `${message}\n` : `The service cannot start: ${message}\n`,
   );
   end(1);
 }

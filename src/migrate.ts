@@ -18,7 +18,7 @@ async function main(): Promise<void> {
   const database = readDatabase(process.env);
   const knex = openDatabase(database);
   try {
-    await opening('The database of DATABASE_URL can not be reached', () => reachDatabase(knex));
+    await opening('The database named by DATABASE_URL cannot be reached', () => reachDatabase(knex));
     if (values.status === true) {
       for (const { name, applied } of await migrationStatus(knex))
         say(`${applied ? 'applied' : 'pending'} ${name}`);
@@ -27,7 +27,7 @@ async function main(): Promise<void> {
       say('unlocked');
     } else {
       const names = await (values.down === true ? migrateDown(knex) : migrateUp(knex));
-      for (const name of names) say(`${values.down === true ? 'taken back' : 'applied'} ${name}`);
+      for (const name of names) say(`${values.down === true ? 'rolled back' : 'applied'} ${name}`);
       if (names.length === 0) say('nothing to do');
     }
   } finally {

@@ -32,7 +32,7 @@ function main(): void {
   const [, count, unit = ''] = TTL.exec(ttl) ?? [];
   const unitSeconds = UNIT_SECONDS[unit];
   if (unitSeconds === undefined)
-    throw misused('--ttl must be a whole number from 1 to 999999 and s, m, h or d, such as 1h.');
+    throw misused('--ttl must be a whole number from 1 to 999999 followed by s, m, h or d, such as 1h.');
   const { key, issuer, audience } = readTokens(process.env);
   const token = jwt.sign({ scope }, createSecretKey(Buffer.from(secretOf(key))), {
     algorithm: 'HS256',
@@ -51,7 +51,9 @@ function misused(cause: string): Error {
 function secretOf(key: TokenKey): string {
   if (key.kind === 'local') return localSecret(key.file);
   if (key.kind === 'secret') return key.secret;
-  throw new Error('A token can be made with JWT_SECRET only: of other keys the service has the public half.');
+  throw new Error(
+    'A token can be made only with JWT_SECRET: of any other key, the service has only the public half.',
+  );
 }
 
 try {

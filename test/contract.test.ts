@@ -44,7 +44,7 @@ describe('the check of the contract', () => {
   it.each([
     ['no change', 'string handler = 5', 'string handler = 5'],
     ['a new field', 'Request {', 'Request {\n  // A hint. Default: empty.\n  string hint = 9;\n'],
-    ['another comment', '// What GetRoute takes.', '// All that GetRoute takes.'],
+    ['another comment', '// The request of GetRoute.', '// All that GetRoute takes.'],
   ])('passes %s', (_, text, replacement) => {
     expect(check(text, replacement)).toEqual({ status: 0, complaints: '' });
   });

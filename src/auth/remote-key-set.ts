@@ -37,7 +37,7 @@ export function openRemoteKeySet(
   const fetchUnlessJustTried: FetchImplementation = (...request) => {
     const interval = keySet.jwks() === undefined ? FIRST_FETCH_RETRY_MS : REFRESH_INTERVAL_MS;
     if (now() < lastFetchMs + interval)
-      return Promise.reject(new Error('The key set was asked for just now.'));
+      return Promise.reject(new Error('The key set was requested just now.'));
     lastFetchMs = now();
     return fetch(...request);
   };

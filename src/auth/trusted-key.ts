@@ -61,7 +61,7 @@ export function trustSecret(secret: string): TrustedKey {
 export function trustPublicKey(pem: string): TrustedKey {
   // Node would take the public half of a private key, which has no business on a server that only verifies.
   if (pem.includes('PRIVATE KEY-----'))
-    throw new Error('The PEM holds a private key; give the public key alone.');
+    throw new Error('The PEM holds a private key; give only the public key.');
   if (!PUBLIC_KEY_PEM.test(pem.trim())) throw new Error('The PEM does not hold one public key.');
   return trustKeyObject(parsePublicKey(pem));
 }
@@ -79,7 +79,7 @@ function parsePublicKey(pem: string): KeyObject {
   try {
     return createPublicKey(pem);
   } catch (cause) {
-    throw new Error('The PEM holds no public key that can be read.', { cause });
+    throw new Error('The public key in the PEM cannot be read.', { cause });
   }
 }
 

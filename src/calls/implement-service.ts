@@ -90,7 +90,7 @@ function decode<T>(type: MessageType<T>, message: Uint8Array): T {
   try {
     return type.decode(new BinaryReader(message, (bytes) => UTF8.decode(bytes)));
   } catch (cause) {
-    throw new CallError('REQUEST_MALFORMED', 'The request message can not be decoded.', { cause });
+    throw new CallError('REQUEST_MALFORMED', 'The request message cannot be decoded.', { cause });
   }
 }
 

@@ -56,7 +56,7 @@ export function okReply(requestId: string, message: Uint8Array): Reply {
 }
 
 function run({ call, method, requestId, caller }: CallContext): Reply | Promise<Reply> {
-  if (method === undefined) throw new CallError('PATH_UNKNOWN', 'There is no method of this name.');
+  if (method === undefined) throw new CallError('PATH_UNKNOWN', 'There is no method with this name.');
   const message = method.run(call.message, { metadata: call.metadata, caller });
   if (message instanceof Promise) return message.then((later) => okReply(requestId, later));
   return okReply(requestId, message);

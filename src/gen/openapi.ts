@@ -6,7 +6,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
   "info": {
     "title": "Route Registry",
     "version": "v1",
-    "description": "The registry of route definitions for the routing layer of web applications.\n\nHEAD is answered as GET, without the body, and OPTIONS with 204 and `Allow`. Any other method of a path is answered as the response `MethodNotAllowed` has it, any other path as `PathUnknown` has it, both without a token. Paths are case-sensitive and take no slash at the end."
+    "description": "A registry of route definitions for the routing layer of web applications.\n\nHEAD is answered like GET, without the body; OPTIONS with 204 and `Allow`. Any other method on a path gets the response `MethodNotAllowed`, and any other path `PathUnknown`; neither needs a token. Paths are case-sensitive and have no trailing slash."
   },
   "security": [
     {
@@ -16,11 +16,11 @@ export const openApi: Readonly<Record<string, unknown>> = {
   "tags": [
     {
       "name": "RouteService",
-      "description": "Stores route definitions and gives them back by identifier."
+      "description": "Stores route definitions and returns them by identifier."
     },
     {
       "name": "Health",
-      "description": "Whether the service can serve."
+      "description": "Whether the service can serve requests."
     }
   ],
   "paths": {
@@ -41,7 +41,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         ],
         "parameters": [
           {
-            "description": "Makes a retry safe (AIP-155): 1 to 128 visible ASCII characters. A create happens once per caller and request id, for good: a repeat with the same route returns the first route, a repeat with another fails with `ALREADY_EXISTS` (`REQUEST_ID_REUSED`). May come as the metadata `idempotency-key` instead; both given and different is `INVALID_ARGUMENT`. Default: empty, which makes every call a new create.",
+            "description": "Makes a retry safe (AIP-155): 1 to 128 visible ASCII characters. A create happens once per caller and request id, for good: a repeat with the same route returns the first route, a repeat with another fails with `ALREADY_EXISTS` (`REQUEST_ID_REUSED`). May be sent as the metadata `idempotency-key` instead; two different values are `INVALID_ARGUMENT`. Default: empty, which makes every call a new create.",
             "schema": {
               "type": "string",
               "minLength": 1,
@@ -55,7 +55,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "in": "query"
           },
           {
-            "description": "Runs every check and stores nothing (AIP-163): the answer is the route without `id` and `created_at`. Default: false.",
+            "description": "Runs every check and stores nothing (AIP-163): the response is the route without `id` and `created_at`. Default: false.",
             "schema": {
               "type": "boolean",
               "default": false
@@ -64,7 +64,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "in": "query"
           },
           {
-            "description": "The same as `requestId`, as a header. Both given must agree.",
+            "description": "The same as `requestId`, as a header. If both are given, they must agree.",
             "schema": {
               "type": "string",
               "minLength": 1,
@@ -116,10 +116,10 @@ export const openApi: Readonly<Record<string, unknown>> = {
         },
         "responses": {
           "200": {
-            "description": "A dry run: nothing is wrong, and nothing was stored.",
+            "description": "A dry run: the request is valid, and nothing was stored.",
             "headers": {
               "X-Request-Id": {
-                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -133,7 +133,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Cache-Control": {
-                "description": "Whether the response may be kept, and how long.",
+                "description": "Whether the response may be cached, and for how long.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -171,7 +171,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "description": "Created.",
             "headers": {
               "X-Request-Id": {
-                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -185,7 +185,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Cache-Control": {
-                "description": "Whether the response may be kept, and how long.",
+                "description": "Whether the response may be cached, and for how long.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -240,7 +240,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "description": "Forbidden: `SCOPE_MISSING`.",
             "headers": {
               "X-Request-Id": {
-                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -254,7 +254,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Cache-Control": {
-                "description": "Whether the response may be kept, and how long.",
+                "description": "Whether the response may be cached, and for how long.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -267,7 +267,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "WWW-Authenticate": {
-                "description": "What the token must be like (RFC 6750).",
+                "description": "The kind of token that is required (RFC 6750).",
                 "required": true,
                 "schema": {
                   "type": "string"
@@ -319,7 +319,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "description": "Conflict: `ROUTE_EXISTS`, `REQUEST_ID_REUSED`.",
             "headers": {
               "X-Request-Id": {
-                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -333,7 +333,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Cache-Control": {
-                "description": "Whether the response may be kept, and how long.",
+                "description": "Whether the response may be cached, and for how long.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -357,7 +357,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                       "error": {
                         "code": 409,
                         "status": "ALREADY_EXISTS",
-                        "message": "A route for GET \"/users/:id\" exists, whatever its parameters are called.",
+                        "message": "A route for GET \"/users/:id\" already exists; parameter names make no difference.",
                         "details": [
                           {
                             "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -380,7 +380,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                       "error": {
                         "code": 409,
                         "status": "ALREADY_EXISTS",
-                        "message": "The request id was used before, for another route.",
+                        "message": "The request id was already used for another route.",
                         "details": [
                           {
                             "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -439,7 +439,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
           "RouteService"
         ],
         "summary": "Returns the route with the given identifier (AIP-131)",
-        "description": "Needs the scope `routes:read`. Further error: `NOT_FOUND` (`ROUTE_NOT_FOUND`). A retry is safe, and since a stored route never changes, an answer may be kept for good.",
+        "description": "Needs the scope `routes:read`. Further error: `NOT_FOUND` (`ROUTE_NOT_FOUND`). A retry is safe. A stored route never changes, so a response may be cached forever.",
         "security": [
           {
             "bearer": [
@@ -449,7 +449,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         ],
         "parameters": [
           {
-            "description": "Identifier of the route, as CreateRoute returned it. A string that the service did not issue is not found; an empty one is `INVALID_ARGUMENT`. No default.",
+            "description": "Identifier of the route, as CreateRoute returned it. A string that the service did not issue is not found; an empty string is `INVALID_ARGUMENT`. No default.",
             "schema": {
               "type": "string",
               "minLength": 1,
@@ -472,7 +472,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
           {
             "name": "If-None-Match",
             "in": "header",
-            "description": "Entity tags that the caller has; where one of them is current, the answer is 304 without a body.",
+            "description": "Entity tags that the client has; if one of them is current, the answer is 304 without a body.",
             "schema": {
               "type": "string"
             }
@@ -495,7 +495,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "description": "Success.",
             "headers": {
               "X-Request-Id": {
-                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -509,7 +509,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Cache-Control": {
-                "description": "Whether the response may be kept, and how long.",
+                "description": "Whether the response may be cached, and for how long.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -572,10 +572,10 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "304": {
-            "description": "What the caller has is current.",
+            "description": "The copy that the client has is current.",
             "headers": {
               "X-Request-Id": {
-                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -589,7 +589,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Cache-Control": {
-                "description": "Whether the response may be kept, and how long.",
+                "description": "Whether the response may be cached, and for how long.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -639,7 +639,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "description": "Forbidden: `SCOPE_MISSING`.",
             "headers": {
               "X-Request-Id": {
-                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -653,7 +653,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Cache-Control": {
-                "description": "Whether the response may be kept, and how long.",
+                "description": "Whether the response may be cached, and for how long.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -666,7 +666,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "WWW-Authenticate": {
-                "description": "What the token must be like (RFC 6750).",
+                "description": "The kind of token that is required (RFC 6750).",
                 "required": true,
                 "schema": {
                   "type": "string"
@@ -715,7 +715,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "description": "Not Found: `ROUTE_NOT_FOUND`.",
             "headers": {
               "X-Request-Id": {
-                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -729,7 +729,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Cache-Control": {
-                "description": "Whether the response may be kept, and how long.",
+                "description": "Whether the response may be cached, and for how long.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -875,7 +875,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "tags": [
           "Health"
         ],
-        "summary": "Tells whether the service can serve",
+        "summary": "Reports whether the service can serve requests",
         "description": "Asks the server by the gRPC Health Checking Protocol. Needs no token.",
         "security": [],
         "parameters": [
@@ -885,10 +885,10 @@ export const openApi: Readonly<Record<string, unknown>> = {
         ],
         "responses": {
           "200": {
-            "description": "The service can serve.",
+            "description": "The service can serve requests.",
             "headers": {
               "X-Request-Id": {
-                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -902,7 +902,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Cache-Control": {
-                "description": "Whether the response may be kept, and how long.",
+                "description": "Whether the response may be cached, and for how long.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -943,7 +943,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "description": "Bad Request: `REQUEST_MALFORMED`.",
             "headers": {
               "X-Request-Id": {
-                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -957,7 +957,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Cache-Control": {
-                "description": "Whether the response may be kept, and how long.",
+                "description": "Whether the response may be cached, and for how long.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -1025,10 +1025,10 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "$ref": "#/components/responses/Error501"
           },
           "503": {
-            "description": "The service can not serve, or does not answer.",
+            "description": "The service cannot serve requests, or does not answer.",
             "headers": {
               "X-Request-Id": {
-                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -1042,7 +1042,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Cache-Control": {
-                "description": "Whether the response may be kept, and how long.",
+                "description": "Whether the response may be cached, and for how long.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -1055,7 +1055,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Retry-After": {
-                "description": "After how many seconds to try again.",
+                "description": "The number of seconds to wait before a retry.",
                 "required": true,
                 "schema": {
                   "type": "integer",
@@ -1100,7 +1100,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
     "schemas": {
       "RouteInput": {
         "type": "object",
-        "description": "A route definition: what a web application's router should run for which requests. A stored route never changes. Lengths count Unicode code points.",
+        "description": "A route definition: which middleware and handler a web application runs for which requests. A stored route never changes. Lengths count Unicode code points.",
         "required": [
           "method",
           "path",
@@ -1112,7 +1112,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "string",
               "null"
             ],
-            "description": "Identifier: an opaque string, made by the service. A value in a create request is ignored.",
+            "description": "Identifier: an opaque string, generated by the service. A value in a create request is ignored.",
             "readOnly": true
           },
           "method": {
@@ -1141,14 +1141,14 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "pattern": "^[^\\s\\p{Cc}\\p{Cs}](?:[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}])?$"
             },
             "maxItems": 64,
-            "description": "Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters, without control characters and without blanks at either end. Repeats are allowed. Default: none."
+            "description": "Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters, without control characters, and without whitespace at either end. Repeats are allowed. Default: none."
           },
           "handler": {
             "type": "string",
             "minLength": 1,
             "maxLength": 255,
             "pattern": "^[^\\s\\p{Cc}\\p{Cs}](?:[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}])?$",
-            "description": "Name of the handler function: 1 to 255 characters, without control characters and without blanks at either end. No default."
+            "description": "Name of the handler function: 1 to 255 characters, without control characters, and without whitespace at either end. No default."
           },
           "createdAt": {
             "type": [
@@ -1156,7 +1156,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "null"
             ],
             "format": "date-time",
-            "description": "Time of creation by the service's clock, UTC, in whole milliseconds. A value in a create request is ignored.",
+            "description": "Time of creation on the service's clock, UTC, in whole milliseconds. A value in a create request is ignored.",
             "readOnly": true
           }
         },
@@ -1175,7 +1175,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
       },
       "ValidatedRoute": {
         "type": "object",
-        "description": "A route definition: what a web application's router should run for which requests. A stored route never changes. Lengths count Unicode code points.",
+        "description": "A route definition: which middleware and handler a web application runs for which requests. A stored route never changes. Lengths count Unicode code points.",
         "required": [
           "method",
           "path",
@@ -1206,14 +1206,14 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "pattern": "^[^\\s\\p{Cc}\\p{Cs}](?:[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}])?$"
             },
             "maxItems": 64,
-            "description": "Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters, without control characters and without blanks at either end. Repeats are allowed. Default: none."
+            "description": "Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters, without control characters, and without whitespace at either end. Repeats are allowed. Default: none."
           },
           "handler": {
             "type": "string",
             "minLength": 1,
             "maxLength": 255,
             "pattern": "^[^\\s\\p{Cc}\\p{Cs}](?:[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}])?$",
-            "description": "Name of the handler function: 1 to 255 characters, without control characters and without blanks at either end. No default."
+            "description": "Name of the handler function: 1 to 255 characters, without control characters, and without whitespace at either end. No default."
           }
         },
         "examples": [
@@ -1230,7 +1230,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
       },
       "Route": {
         "type": "object",
-        "description": "A route definition: what a web application's router should run for which requests. A stored route never changes. Lengths count Unicode code points.",
+        "description": "A route definition: which middleware and handler a web application runs for which requests. A stored route never changes. Lengths count Unicode code points.",
         "required": [
           "id",
           "method",
@@ -1242,7 +1242,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "properties": {
           "id": {
             "type": "string",
-            "description": "Identifier: an opaque string, made by the service. A value in a create request is ignored.",
+            "description": "Identifier: an opaque string, generated by the service. A value in a create request is ignored.",
             "readOnly": true
           },
           "method": {
@@ -1268,19 +1268,19 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "pattern": "^[^\\s\\p{Cc}\\p{Cs}](?:[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}])?$"
             },
             "maxItems": 64,
-            "description": "Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters, without control characters and without blanks at either end. Repeats are allowed. Default: none."
+            "description": "Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters, without control characters, and without whitespace at either end. Repeats are allowed. Default: none."
           },
           "handler": {
             "type": "string",
             "minLength": 1,
             "maxLength": 255,
             "pattern": "^[^\\s\\p{Cc}\\p{Cs}](?:[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}])?$",
-            "description": "Name of the handler function: 1 to 255 characters, without control characters and without blanks at either end. No default."
+            "description": "Name of the handler function: 1 to 255 characters, without control characters, and without whitespace at either end. No default."
           },
           "createdAt": {
             "type": "string",
             "format": "date-time",
-            "description": "Time of creation by the service's clock, UTC, in whole milliseconds. A value in a create request is ignored.",
+            "description": "Time of creation on the service's clock, UTC, in whole milliseconds. A value in a create request is ignored.",
             "readOnly": true
           }
         },
@@ -1300,7 +1300,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
       },
       "Error": {
         "type": "object",
-        "description": "The body of every response that tells a failure (AIP-193).",
+        "description": "The body of every error response (AIP-193).",
         "required": [
           "error"
         ],
@@ -1344,7 +1344,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               },
               "message": {
                 "type": "string",
-                "description": "What went wrong, for people. The words may change."
+                "description": "What went wrong, for people. The wording may change."
               },
               "details": {
                 "type": "array",
@@ -1425,7 +1425,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
           "domain": {
             "type": "string",
             "const": "routing.v1",
-            "description": "Who gives the reason."
+            "description": "The service that defines the reason."
           },
           "metadata": {
             "type": "object",
@@ -1438,7 +1438,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
       },
       "BadRequest": {
         "type": "object",
-        "description": "Every wrong place of the request.",
+        "description": "Every problem in the request.",
         "required": [
           "@type",
           "fieldViolations"
@@ -1459,7 +1459,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
       },
       "FieldViolation": {
         "type": "object",
-        "description": "One wrong place of the request.",
+        "description": "One problem in the request.",
         "required": [
           "field",
           "description"
@@ -1474,13 +1474,13 @@ export const openApi: Readonly<Record<string, unknown>> = {
           },
           "description": {
             "type": "string",
-            "description": "What came and what is allowed."
+            "description": "What was sent and what is allowed."
           }
         }
       },
       "RequestInfo": {
         "type": "object",
-        "description": "The call, as the log knows it.",
+        "description": "The call, as it appears in the log.",
         "required": [
           "@type",
           "requestId"
@@ -1501,7 +1501,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
       "X-Request-Id": {
         "name": "X-Request-Id",
         "in": "header",
-        "description": "The id that the call has in the log, in errors and in the response. Default, also for an id of another form: a new one.",
+        "description": "The id of the call in the log, in errors and in the response. Default: a new id, which also replaces a malformed one.",
         "schema": {
           "type": "string",
           "minLength": 1,
@@ -1512,7 +1512,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
       "Request-Timeout": {
         "name": "Request-Timeout",
         "in": "header",
-        "description": "How many seconds the caller waits at most; a decimal. Default and most: the service's own limit.",
+        "description": "The longest time that the client waits, in seconds; a decimal. Default and maximum: the service's own limit.",
         "schema": {
           "type": "string",
           "pattern": "^[0-9]{1,9}(\\.[0-9]{1,9})?$",
@@ -1535,7 +1535,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
       "tracestate": {
         "name": "tracestate",
         "in": "header",
-        "description": "What tracing systems add to the call's position (W3C Trace Context); passed on.",
+        "description": "Vendor-specific trace data that accompanies `traceparent` (W3C Trace Context); passed on.",
         "schema": {
           "type": "string"
         }
@@ -1546,7 +1546,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Bad Request: `REQUEST_MALFORMED`, `ROUTE_INVALID`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1560,7 +1560,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1649,7 +1649,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Request Timeout: `REQUEST_TIMED_OUT`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1663,7 +1663,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1710,7 +1710,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Payload Too Large: `REQUEST_TOO_LARGE`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1724,7 +1724,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1771,7 +1771,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Unsupported Media Type: `CONTENT_TYPE_UNSUPPORTED`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1785,7 +1785,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1798,7 +1798,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Accept-Post": {
-            "description": "The media type that is taken.",
+            "description": "The media type that is accepted.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1811,7 +1811,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Accept-Encoding": {
-            "description": "The content codings that are taken, where it was the content coding that was refused.",
+            "description": "The content codings that are accepted; sent when the content coding was refused.",
             "required": false,
             "schema": {
               "type": "string",
@@ -1919,7 +1919,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Request Header Fields Too Large: `HEADERS_TOO_LARGE`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1933,7 +1933,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2041,7 +2041,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Internal Server Error: `INTERNAL`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2055,7 +2055,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2102,7 +2102,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Client Closed Request: `CANCELLED`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2116,7 +2116,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2163,7 +2163,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Gateway Timeout: `DEADLINE_EXCEEDED`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2177,7 +2177,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2224,7 +2224,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Too Many Requests: `OVERLOADED`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2238,7 +2238,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2251,7 +2251,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Retry-After": {
-            "description": "After how many seconds to try again.",
+            "description": "The number of seconds to wait before a retry.",
             "required": true,
             "schema": {
               "type": "integer",
@@ -2298,7 +2298,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Service Unavailable: `UPSTREAM_UNAVAILABLE`, `KEYS_UNAVAILABLE`, `STORE_UNAVAILABLE`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2312,7 +2312,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2325,7 +2325,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Retry-After": {
-            "description": "After how many seconds to try again.",
+            "description": "The number of seconds to wait before a retry.",
             "required": true,
             "schema": {
               "type": "integer",
@@ -2389,7 +2389,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "error": {
                     "code": 503,
                     "status": "UNAVAILABLE",
-                    "message": "The store of routes is unavailable. Try again.",
+                    "message": "The route store is unavailable. Try again.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -2412,7 +2412,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Unauthorized: `TOKEN_MISSING`, `TOKEN_INVALID`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2426,7 +2426,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2439,7 +2439,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "WWW-Authenticate": {
-            "description": "What the token must be like (RFC 6750).",
+            "description": "The kind of token that is required (RFC 6750).",
             "required": true,
             "schema": {
               "type": "string"
@@ -2508,7 +2508,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Not Found: `PATH_UNKNOWN`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2522,7 +2522,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2569,7 +2569,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Method Not Allowed: `METHOD_NOT_ALLOWED`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2583,7 +2583,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -2596,7 +2596,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Allow": {
-            "description": "The HTTP methods that the path answers to.",
+            "description": "The HTTP methods that the path supports.",
             "required": true,
             "schema": {
               "type": "string"

@@ -45,5 +45,5 @@ function passes({ code }: Reply): boolean {
 function failureOf(code: status): CallError {
   if (code === status.DEADLINE_EXCEEDED) return deadlineExceeded();
   if (code === status.RESOURCE_EXHAUSTED) return requestTooLarge();
-  return new CallError('REQUEST_MALFORMED', 'The request can not be read.');
+  return new CallError('REQUEST_MALFORMED', 'The request cannot be read.');
 }

@@ -47,7 +47,7 @@ export class Health {
         access: 'public',
         handle: ({ service: name }) => {
           if (!this.#services.has(name))
-            throw new CallError('SERVICE_UNKNOWN', 'There is no service of this name.');
+            throw new CallError('SERVICE_UNKNOWN', 'There is no service with this name.');
           return Promise.resolve({
             status: this.#serving ? ServingStatus.SERVING : ServingStatus.NOT_SERVING,
           });

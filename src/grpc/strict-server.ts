@@ -69,7 +69,7 @@ export function listenersIn(http2Servers: unknown): Http2Server[] {
   const listeners = keys.filter(isListener);
   if (listeners.length > 0 && listeners.length === keys.length) return listeners;
   throw new Error(
-    'The installed version of @grpc/grpc-js differs from the one that this service is built for: its HTTP/2 servers are not where they were. Install the version in package-lock.json.',
+    'The installed version of @grpc/grpc-js is not the one that this service is built for: it keeps its HTTP/2 servers elsewhere. Install the version in package-lock.json.',
   );
 }
 

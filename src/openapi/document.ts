@@ -24,9 +24,9 @@ export interface DescribedService {
 }
 
 const MANNERS =
-  `HEAD is answered as GET, without the body, and OPTIONS with 204 and \`Allow\`. Any other method of a path is
-answered as the response \`MethodNotAllowed\` has it, any other path as \`PathUnknown\` has it, both without a token.
-Paths are case-sensitive and take no slash at the end.`.replaceAll('\n', ' ');
+  `HEAD is answered like GET, without the body; OPTIONS with 204 and \`Allow\`. Any other method on a path gets the
+response \`MethodNotAllowed\`, and any other path \`PathUnknown\`; neither needs a token.
+Paths are case-sensitive and have no trailing slash.`.replaceAll('\n', ' ');
 
 /**
  * Describes the REST face of a service by OpenAPI 3.1: paths and messages by the contract, bounds by the domain,

@@ -14,7 +14,7 @@ export function errorSchemas(domain: string, reasons: readonly string[]): Record
   return {
     Error: {
       type: 'object',
-      description: 'The body of every response that tells a failure (AIP-193).',
+      description: 'The body of every error response (AIP-193).',
       required: ['error'],
       properties: {
         error: {
@@ -23,7 +23,7 @@ export function errorSchemas(domain: string, reasons: readonly string[]): Record
           properties: {
             code: { type: 'integer', minimum: 400, maximum: 599, description: 'The HTTP status.' },
             status: { type: 'string', enum: names, description: 'The name of the gRPC status code.' },
-            message: { type: 'string', description: 'What went wrong, for people. The words may change.' },
+            message: { type: 'string', description: 'What went wrong, for people. The wording may change.' },
             details: {
               type: 'array',
               description: 'One `ErrorInfo`, a `BadRequest` where fields are wrong, and one `RequestInfo`.',
@@ -47,19 +47,19 @@ export function errorSchemas(domain: string, reasons: readonly string[]): Record
     },
     ErrorInfo: detail('ErrorInfo', 'What went wrong, for programs.', ['reason', 'domain'], {
       reason: { type: 'string', enum: [...reasons], description: 'Why the request failed.' },
-      domain: { type: 'string', const: domain, description: 'Who gives the reason.' },
+      domain: { type: 'string', const: domain, description: 'The service that defines the reason.' },
       metadata: {
         type: 'object',
         additionalProperties: { type: 'string' },
         description: 'Facts that belong to the reason, for example `route_id` or `scope`.',
       },
     }),
-    BadRequest: detail('BadRequest', 'Every wrong place of the request.', ['fieldViolations'], {
+    BadRequest: detail('BadRequest', 'Every problem in the request.', ['fieldViolations'], {
       fieldViolations: { type: 'array', minItems: 1, items: reference('FieldViolation') },
     }),
     FieldViolation: {
       type: 'object',
-      description: 'One wrong place of the request.',
+      description: 'One problem in the request.',
       required: ['field', 'description'],
       properties: {
         field: {
@@ -67,10 +67,10 @@ export function errorSchemas(domain: string, reasons: readonly string[]): Record
           description: 'Path of the field in proto names, or the name of the parameter or header.',
           examples: ['route.middleware[2]'],
         },
-        description: { type: 'string', description: 'What came and what is allowed.' },
+        description: { type: 'string', description: 'What was sent and what is allowed.' },
       },
     },
-    RequestInfo: detail('RequestInfo', 'The call, as the log knows it.', ['requestId'], {
+    RequestInfo: detail('RequestInfo', 'The call, as it appears in the log.', ['requestId'], {
       requestId: { type: 'string', description: 'The same as in the header `X-Request-Id`.' },
     }),
   };

@@ -6,7 +6,7 @@ import type { DescribedOperation } from './operations.js';
 import { failureResponses, responseOf } from './responses.js';
 
 /** The tag of operations beside the contract. */
-export const HEALTH_TAG = { name: 'Health', description: 'Whether the service can serve.' };
+export const HEALTH_TAG = { name: 'Health', description: 'Whether the service can serve requests.' };
 
 const REASONS = [
   'REQUEST_MALFORMED',
@@ -28,18 +28,18 @@ export function healthOperation(failures: FailureReplies): DescribedOperation {
     operation: {
       operationId: 'checkHealth',
       tags: [HEALTH_TAG.name],
-      summary: 'Tells whether the service can serve',
+      summary: 'Reports whether the service can serve requests',
       description: 'Asks the server by the gRPC Health Checking Protocol. Needs no token.',
       security: [],
       parameters: [{ $ref: '#/components/parameters/X-Request-Id' }],
     },
     responses: new Map([
-      [200, responseOf('The service can serve.', [serving], healthSchema('SERVING'))],
+      [200, responseOf('The service can serve requests.', [serving], healthSchema('SERVING'))],
       ...failureResponses(own),
       [
         503,
         responseOf(
-          'The service can not serve, or does not answer.',
+          'The service cannot serve requests, or does not answer.',
           [notServing],
           healthSchema('NOT_SERVING'),
         ),

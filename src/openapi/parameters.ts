@@ -11,14 +11,14 @@ export const COMMON_PARAMETERS: Readonly<Record<string, Parameter>> = {
     name: 'X-Request-Id',
     in: 'header',
     description:
-      'The id that the call has in the log, in errors and in the response. Default, also for an id of another form: a new one.',
+      'The id of the call in the log, in errors and in the response. Default: a new id, which also replaces a malformed one.',
     schema: { type: 'string', minLength: 1, maxLength: 128, pattern: '^[!-~]+$' },
   },
   'Request-Timeout': {
     name: 'Request-Timeout',
     in: 'header',
     description:
-      "How many seconds the caller waits at most; a decimal. Default and most: the service's own limit.",
+      "The longest time that the client waits, in seconds; a decimal. Default and maximum: the service's own limit.",
     schema: { type: 'string', pattern: '^[0-9]{1,9}(\\.[0-9]{1,9})?$', examples: ['2.5'] },
   },
   traceparent: {
@@ -30,7 +30,7 @@ export const COMMON_PARAMETERS: Readonly<Record<string, Parameter>> = {
   tracestate: {
     name: 'tracestate',
     in: 'header',
-    description: "What tracing systems add to the call's position (W3C Trace Context); passed on.",
+    description: 'Vendor-specific trace data that accompanies `traceparent` (W3C Trace Context); passed on.',
     schema: { type: 'string' },
   },
 };
@@ -46,7 +46,7 @@ const IF_NONE_MATCH: Parameter = {
   name: 'If-None-Match',
   in: 'header',
   description:
-    'Entity tags that the caller has; where one of them is current, the answer is 304 without a body.',
+    'Entity tags that the client has; if one of them is current, the answer is 304 without a body.',
   schema: { type: 'string' },
 };
 
@@ -82,7 +82,7 @@ export function parametersOf(
             ...fieldParameter(requestId, schemas, comments),
             name: 'Idempotency-Key',
             in: 'header',
-            description: `The same as \`${requestId.jsonName}\`, as a header. Both given must agree.`,
+            description: `The same as \`${requestId.jsonName}\`, as a header. If both are given, they must agree.`,
           },
         ];
   const common = Object.keys(COMMON_PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));

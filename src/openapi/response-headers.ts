@@ -18,10 +18,10 @@ const exactly = (value: string): Schema => ({ type: 'string', const: value });
 const descriptions: Readonly<Record<string, HeaderDescription>> = {
   'X-Request-Id': {
     description:
-      'The id of the call: the one that the request chose, or a new one. It is in the log and in errors.',
+      'The id of the call: the one in the request, or a new one. It is also in the log and in errors.',
     schema: () => ({ type: 'string', maxLength: 128, pattern: '^[!-~]+$' }),
   },
-  'Cache-Control': { description: 'Whether the response may be kept, and how long.', schema: exactly },
+  'Cache-Control': { description: 'Whether the response may be cached, and for how long.', schema: exactly },
   ETag: {
     description: 'A strong entity tag for `If-None-Match`.',
     schema: () => ({ type: 'string', pattern: '^"[!#-~]+"$' }),
@@ -32,15 +32,15 @@ const descriptions: Readonly<Record<string, HeaderDescription>> = {
     schema: () => ({ type: 'string', format: 'uri-reference' }),
     local: true,
   },
-  'WWW-Authenticate': { description: 'What the token must be like (RFC 6750).', schema: anyText },
+  'WWW-Authenticate': { description: 'The kind of token that is required (RFC 6750).', schema: anyText },
   'Retry-After': {
-    description: 'After how many seconds to try again.',
+    description: 'The number of seconds to wait before a retry.',
     schema: () => ({ type: 'integer', minimum: 0 }),
   },
-  Allow: { description: 'The HTTP methods that the path answers to.', schema: anyText },
-  'Accept-Post': { description: 'The media type that is taken.', schema: exactly },
+  Allow: { description: 'The HTTP methods that the path supports.', schema: anyText },
+  'Accept-Post': { description: 'The media type that is accepted.', schema: exactly },
   'Accept-Encoding': {
-    description: 'The content codings that are taken, where it was the content coding that was refused.',
+    description: 'The content codings that are accepted; sent when the content coding was refused.',
     schema: exactly,
     optional: true,
   },

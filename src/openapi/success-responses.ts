@@ -41,7 +41,7 @@ export class SuccessResponses {
       reflect(input, request).set(rule.validateOnly, true);
       const dryRun = this.#reply(binding, request, 'validated');
       add(
-        'A dry run: nothing is wrong, and nothing was stored.',
+        'A dry run: the request is valid, and nothing was stored.',
         dryRun,
         this.#schemas.message(output, 'validated'),
       );
@@ -53,7 +53,10 @@ export class SuccessResponses {
         : this.#schemas.field(responseBody, 'returned');
     add(reply.status === 201 ? 'Created.' : 'Success.', reply, schema);
     if (rule?.caching !== undefined) {
-      add('What the caller has is current.', this.#reply(binding, create(input), 'returned', ANY_TAG));
+      add(
+        'The copy that the client has is current.',
+        this.#reply(binding, create(input), 'returned', ANY_TAG),
+      );
     }
     return responses;
   }

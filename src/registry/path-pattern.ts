@@ -34,7 +34,7 @@ export function checkPath(path: string): string[] {
     problems.push(`Begins with ${quote(firstCharacter(path))}. It must begin with "/".`);
   const stray = firstStrayCharacter(path);
   if (stray === '%') {
-    problems.push('Has a "%" that two hexadecimal digits do not follow. Write a literal one as "%25".');
+    problems.push('Has a "%" that is not followed by two hexadecimal digits. Write a literal "%" as "%25".');
   } else if (stray !== undefined) {
     problems.push(
       `Has the character ${quote(stray)}, which RFC 3986 does not allow in a path. Percent-encode it.`,

@@ -143,14 +143,14 @@ function repeated(first: Route, definition: RouteDefinition): Route {
 
 /** The caller created another route with the request id. */
 export function requestIdReused(): RegistryError {
-  return new RegistryError('REQUEST_ID_REUSED', 'The request id was used before, for another route.');
+  return new RegistryError('REQUEST_ID_REUSED', 'The request id was already used for another route.');
 }
 
 /** A route of the same shape is stored, and duplicates are refused. */
 export function routeExists(definition: RouteDefinition, firstId: string): RegistryError {
   return new RegistryError(
     'ROUTE_EXISTS',
-    `A route for ${definition.method} ${quote(definition.path)} exists, whatever its parameters are called.`,
+    `A route for ${definition.method} ${quote(definition.path)} already exists; parameter names make no difference.`,
     { metadata: { route_id: firstId } },
   );
 }

@@ -95,6 +95,6 @@ function checkName(name: string): string[] {
   const problems: string[] = [];
   if (length > NAME_MAX) problems.push(`Has ${length} characters. 1 to ${NAME_MAX} are allowed.`);
   if (FORBIDDEN_IN_NAME.test(name)) problems.push(`Is ${quote(name)}. Control characters are not allowed.`);
-  if (name.trim() !== name) problems.push(`Is ${quote(name)}. Blanks at either end are not allowed.`);
+  if (name.trim() !== name) problems.push(`Is ${quote(name)}. Whitespace at either end is not allowed.`);
   return problems;
 }

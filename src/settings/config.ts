@@ -95,7 +95,7 @@ function read<T extends object>(env: NodeJS.ProcessEnv, build: (settings: Settin
   const settings = new SettingsReader(env);
   const built = build(settings);
   if (settings.problems.length === 0) return Object.freeze(built);
-  throw new ConfigError(['The settings can not be used:', ...settings.problems].join('\n- '));
+  throw new ConfigError(['The settings cannot be used:', ...settings.problems].join('\n- '));
 }
 
 function readGrpc(settings: SettingsReader): GrpcConfig {
@@ -112,7 +112,7 @@ function readGrpc(settings: SettingsReader): GrpcConfig {
 function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
   const upstream = settings.given('GRPC_UPSTREAM');
   if (upstream !== undefined) checkTarget(settings, upstream);
-  else if (alone) settings.refuse('GRPC_UPSTREAM', 'is missing; ROLE=gateway needs the gRPC server to call.');
+  else if (alone) settings.refuse('GRPC_UPSTREAM', 'is missing; ROLE=gateway needs a gRPC server to call.');
   const address = splitAddress(settings.text('HTTP_ADDRESS'));
   if (address === undefined) settings.refuse('HTTP_ADDRESS', 'must be host:port.');
   const basePath = settings.given('BASE_PATH') ?? '';
@@ -176,7 +176,7 @@ function publicKeyOf(settings: SettingsReader): TokenKey | undefined {
   try {
     return { kind: 'publicKey', pem: readFileSync(file, 'utf8') };
   } catch {
-    settings.refuse('JWT_PUBLIC_KEY_FILE', 'names a file that can not be read.');
+    settings.refuse('JWT_PUBLIC_KEY_FILE', 'names a file that cannot be read.');
     return { kind: 'publicKey', pem: '' };
   }
 }

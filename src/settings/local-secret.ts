@@ -12,7 +12,7 @@ export function localSecret(file: string): string {
   const secret = readFileSync(file, 'utf8').trim();
   if (/^[0-9a-f]{64}$/.test(secret)) return secret;
   throw new Error(
-    `The file ${file} does not hold a secret of 64 hexadecimal digits. Remove it to have a new one made.`,
+    `The file ${file} does not hold a secret of 64 hexadecimal digits. Delete it to get a new one.`,
   );
 }
 

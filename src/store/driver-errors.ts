@@ -80,7 +80,7 @@ export function translate(error: unknown): unknown {
 
 /** The database is away, or too slow to give a connection. */
 export function storeUnavailable(cause: unknown): RegistryError {
-  return new RegistryError('STORE_UNAVAILABLE', 'The store of routes is unavailable. Try again.', { cause });
+  return new RegistryError('STORE_UNAVAILABLE', 'The route store is unavailable. Try again.', { cause });
 }
 
 /** What drivers and Knex tell by their errors. */

@@ -50,7 +50,7 @@ async function unlessLocked(migration: Promise<unknown>): Promise<[number, strin
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'MigrationLocked') throw error;
     throw new Error(
-      'Another process migrates the database. If none does, one was ended before it was done: npm run migrate -- --unlock',
+      'Another process is migrating the database. If none is, a migration was interrupted: npm run migrate -- --unlock',
       { cause: error },
     );
   }

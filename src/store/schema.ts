@@ -12,6 +12,6 @@ export async function ensureSchema(knex: Knex, { engine }: DatabaseLocation): Pr
   const status = await migrationStatus(knex);
   if (status.every(({ applied }) => applied)) return;
   if (engine === 'mysql')
-    throw new Error('The schema of the database is behind. Bring it up to date with: npm run migrate');
+    throw new Error('The database schema is out of date. Update it with: npm run migrate');
   await migrateUp(knex);
 }

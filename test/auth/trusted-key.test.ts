@@ -59,7 +59,7 @@ describe('a public key decides its algorithms:', () => {
 
 describe('a public key is refused when it is', () => {
   const NOT_ONE = 'The PEM does not hold one public key.';
-  const PRIVATE = 'The PEM holds a private key; give the public key alone.';
+  const PRIVATE = 'The PEM holds a private key; give only the public key.';
   const PSS = 'The parameters of the RSA-PSS key are not those of PS256, PS384 or PS512.';
   const SHA_256 = { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256' };
   const encrypted = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'test' } as const;
@@ -69,7 +69,7 @@ describe('a public key is refused when it is', () => {
     ['a certificate', RSA_PEM.replaceAll('PUBLIC KEY', 'CERTIFICATE'), NOT_ONE],
     ['two keys', `${RSA_PEM}${RSA_PEM}`, NOT_ONE],
     ['cut off', RSA_PEM.slice(0, -20), NOT_ONE],
-    ['garbage in a PEM', RSA_PEM.replace('MII', 'AAA'), 'The PEM holds no public key that can be read.'],
+    ['garbage in a PEM', RSA_PEM.replace('MII', 'AAA'), 'The public key in the PEM cannot be read.'],
     ['a private key', RSA.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), PRIVATE],
     ['a private key in PKCS #1', RSA.privateKey.export({ type: 'pkcs1', format: 'pem' }).toString(), PRIVATE],
     ['a private key under a passphrase', RSA.privateKey.export(encrypted).toString(), PRIVATE],

@@ -15,6 +15,6 @@ describe('the HTTP/2 servers of grpc-js', () => {
     ['a Map of something else', new Map([['a', {}]])],
     ['a server that takes no sessions', new Map([[createServer(), {}]])],
   ])('are missed at the start, in a sentence that says what to do: %s', (_, found) => {
-    expect(() => listenersIn(found)).toThrow(/@grpc\/grpc-js differs .* package-lock\.json\.$/);
+    expect(() => listenersIn(found)).toThrow(/@grpc\/grpc-js is not the one .* package-lock\.json\.$/);
   });
 });

@@ -81,7 +81,7 @@ describe('without settings', () => {
   it('the service runs, keeps its secret to itself and shows commands to try', async () => {
     const service = run('main');
     const url = await httpUrlOf(service);
-    await service.line('local mode: tokens are checked with a secret of its own');
+    await service.line('local mode: tokens are verified with a locally generated secret');
     const secretFile = join(folder, 'data/jwt-secret');
     expect(statSync(secretFile).mode & 0o777).toBe(0o600);
     const secret = readFileSync(secretFile, 'utf8');
@@ -211,7 +211,7 @@ describe('with wrong settings', () => {
     }).ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr.trimEnd().split('\n')).toEqual([
-      'The settings can not be used:',
+      'The settings cannot be used:',
       '- ROLE is "x"; it must be one of all, grpc, gateway.',
       '- JWT_SECRET is shorter than 32 bytes.',
       '- JWT_ISSUER is missing; it is the iss that every token must have.',
@@ -227,8 +227,8 @@ describe('with wrong settings', () => {
       const { exitCode, stderr } = await run('main', { [name]: taken }).ended;
       expect(exitCode).toBe(1);
       expect(stderr.trimEnd().split('\n')).toHaveLength(1);
-      expect(stderr).toMatch(/^The service can not run: .*EADDRINUSE/);
-      expect(stderr).toContain(`${name}=${taken} can not be listened on`);
+      expect(stderr).toMatch(/^The service cannot start: .*EADDRINUSE/);
+      expect(stderr).toContain(`Cannot listen on ${name}=${taken}`);
     },
   );
 
@@ -241,7 +241,7 @@ describe('with wrong settings', () => {
       }).ended;
       expect(exitCode).toBe(1);
       expect(stderr.trimEnd().split('\n')).toHaveLength(1);
-      expect(stderr).toMatch(/The database of DATABASE_URL can not be reached: .*ECONNREFUSED/);
+      expect(stderr).toMatch(/The database named by DATABASE_URL cannot be reached: .*ECONNREFUSED/);
       expect(stderr).not.toContain('password');
     },
   );
@@ -276,7 +276,9 @@ describe('with wrong settings', () => {
     async (ttl) => {
       const { exitCode, stdout, stderr } = await localToken(`--ttl=${ttl}`);
       expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-      expect(stderr).toMatch(/^--ttl must be a whole number from 1 to 999999 and s, m, h or d, .*\nUsage: /);
+      expect(stderr).toMatch(
+        /^--ttl must be a whole number from 1 to 999999 followed by s, m, h or d, .*\nUsage: /,
+      );
     },
   );
 
@@ -304,7 +306,7 @@ describe('with wrong settings', () => {
     const settings = { JWT_JWKS_URL: 'http://127.0.0.1/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
     const { exitCode, stderr } = await run('token', settings, ['--scope', 'x', '--sub', 'me']).ended;
     expect(exitCode).toBe(1);
-    expect(stderr).toContain('JWT_SECRET only');
+    expect(stderr).toContain('only with JWT_SECRET');
   });
 });
 
@@ -333,9 +335,9 @@ describe.each(engines)('on $name', (engine) => {
     await expect(migrate()).resolves.toBe(each('applied'));
     await expect(migrate()).resolves.toBe('nothing to do\n');
     await expect(migrate('--status')).resolves.toBe(each('applied'));
-    await expect(migrate('--down')).resolves.toBe('taken back 0002-shapes-as-text\n');
+    await expect(migrate('--down')).resolves.toBe('rolled back 0002-shapes-as-text\n');
     await expect(migrate('--unlock')).resolves.toBe('unlocked\n');
-    await expect(migrate('--down')).resolves.toBe('taken back 0001-routes\n');
+    await expect(migrate('--down')).resolves.toBe('rolled back 0001-routes\n');
     await expect(migrate('--down')).resolves.toBe('nothing to do\n');
     await expect(migrate('--status')).resolves.toBe(each('pending'));
   });
@@ -406,7 +408,7 @@ describe.each(engines.slice(1))('on $name', (engine) => {
     expect({ exitCode, stderr }).toEqual({
       exitCode: 1,
       stderr:
-        'The service can not run: The schema of the database is behind. Bring it up to date with: npm run migrate\n',
+        'The service cannot start: The database schema is out of date. Update it with: npm run migrate\n',
     });
     await database.drop();
   });

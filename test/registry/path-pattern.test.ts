@@ -70,12 +70,12 @@ describe('an invalid path pattern', () => {
     [
       'an escape of one digit',
       '/%2',
-      ['Has a "%" that two hexadecimal digits do not follow. Write a literal one as "%25".'],
+      ['Has a "%" that is not followed by two hexadecimal digits. Write a literal "%" as "%25".'],
     ],
     [
       'an escape of other letters',
       '/%zz',
-      ['Has a "%" that two hexadecimal digits do not follow. Write a literal one as "%25".'],
+      ['Has a "%" that is not followed by two hexadecimal digits. Write a literal "%" as "%25".'],
     ],
     [
       'an empty segment',

@@ -138,7 +138,7 @@ describe('wrong settings', () => {
     [
       'a gateway without upstream',
       { ROLE: 'gateway' },
-      ['GRPC_UPSTREAM is missing; ROLE=gateway needs the gRPC server to call.'],
+      ['GRPC_UPSTREAM is missing; ROLE=gateway needs a gRPC server to call.'],
     ],
     [
       'an upstream without port',
@@ -188,7 +188,7 @@ describe('wrong settings', () => {
     [
       'a key file that is not there',
       { JWT_PUBLIC_KEY_FILE: '/nowhere', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
-      ['JWT_PUBLIC_KEY_FILE names a file that can not be read.'],
+      ['JWT_PUBLIC_KEY_FILE names a file that cannot be read.'],
     ],
     [
       'a JWKS that is a file',

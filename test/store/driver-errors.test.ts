@@ -32,7 +32,7 @@ describe('a database that is away', () => {
         status: 'rejected',
         reason: expect.objectContaining({
           reason: 'STORE_UNAVAILABLE',
-          message: 'The store of routes is unavailable. Try again.',
+          message: 'The route store is unavailable. Try again.',
           cause: new Error('The database answered ECONNREFUSED (-111).'),
         }) as unknown,
       })),

@@ -40,7 +40,7 @@ describe.each(engines)('the migrations on $name', (engine) => {
     await migrateDown(knex);
     await knex('knex_migrations_lock').update({ is_locked: 1 });
     const refusal =
-      'Another process migrates the database. If none does, one was ended before it was done: npm run migrate -- --unlock';
+      'Another process is migrating the database. If none is, a migration was interrupted: npm run migrate -- --unlock';
     await expect(migrateUp(knex)).rejects.toThrow(refusal);
     await expect(migrateDown(knex)).rejects.toThrow(refusal);
     await unlockMigrations(knex);
@@ -115,7 +115,7 @@ describe.each(engines.slice(1))('a database on $name', (engine) => {
 
   it('whose schema is behind is refused with the command that helps', async () => {
     await expect(ensureSchema(knex, location)).rejects.toThrow(
-      'The schema of the database is behind. Bring it up to date with: npm run migrate',
+      'The database schema is out of date. Update it with: npm run migrate',
     );
     await expect(knex.schema.hasTable('routes')).resolves.toBe(false);
   });
