@@ -17,12 +17,12 @@ RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev
 COPY --from=build /app/packages/transcoder/dist ./packages/transcoder/dist
 COPY --from=build /app/dist ./dist
 
-# The program can only be read. The embedded database and the secret of the local mode go to data, and a volume that
-# is mounted there takes over its owner. No VOLUME: one would be made for every container on MySQL too, and stay empty.
+# The program is read-only. The embedded database and the secret of the local mode go to data, and a volume mounted
+# there takes over its owner. No VOLUME: every container on MySQL would get one, too, and leave it empty.
 RUN install --directory --owner=node --group=node data
 USER node
 
-# From outside, a container's loopback interface is out of reach. Who may call is decided where ports are published.
+# A container's loopback interface cannot be reached from outside. The published ports decide who may call.
 ENV GRPC_ADDRESS=0.0.0.0:50051 HTTP_ADDRESS=0.0.0.0:8080
 EXPOSE 50051 8080
 

@@ -17,7 +17,7 @@ export default tseslint.config(
     },
   },
   {
-    // The one file that reads a private field of grpc-js: in brackets, the compiler checks that there is one.
+    // The one file that reads a private field of grpc-js, in brackets so that the compiler checks that it exists.
     files: ['src/grpc/strict-server.ts'],
     rules: { '@typescript-eslint/dot-notation': ['error', { allowPrivateClassPropertyAccess: true }] },
   },

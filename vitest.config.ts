@@ -5,7 +5,7 @@ export default defineConfig({
     projects: [
       'packages/*',
       {
-        // As the compiler does: packages of this repository are read as source.
+        // Like the compiler, reads packages of this repository as source.
         ssr: {
           resolve: { conditions: ['@route-registry/source', 'module', 'node', 'development|production'] },
         },

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fails when src/gen is not what `npm run generate` makes of the contract. Expects buf on the PATH, as npm scripts have it.
+# Fails when src/gen differs from the output of `npm run generate`. Expects buf on the PATH, as in npm scripts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

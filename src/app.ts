@@ -24,34 +24,34 @@ import { closeDatabase, openDatabase, reachDatabase } from './store/database.js'
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/schema.js';
 
-/** What the service does not choose for itself. */
+/** The dependencies that the service does not choose itself. */
 export interface Surroundings {
   readonly logger: Logger;
   /** Milliseconds since the epoch; default: the system's clock. */
   readonly now?: () => number;
-  /** A new UUIDv7 of the given time; default: a random one. */
+  /** Makes a UUIDv7 for the given time; default: a random one. */
   readonly newId?: (nowMs: number) => string;
 }
 
 /** The running service. */
 export interface App {
-  /** Where the gRPC server listens, with its real port; absent when it does not run. */
+  /** The address of the gRPC server, with its actual port; absent when it does not run. */
   readonly grpcAddress: string | undefined;
   /** The base of all REST paths; absent when the gateway does not run. */
   readonly httpUrl: string | undefined;
   /**
-   * Takes nothing new, answers what is under way and closes everything, the database last. Resolves after eight
-   * seconds at most, with whether that was enough.
+   * Accepts nothing new, answers the calls in progress and closes everything, the database last. Resolves
+   * after at most eight seconds, with whether everything was closed in that time.
    *
-   * @throws AggregateError of what could not be closed, after all the rest is
+   * @throws AggregateError with everything that failed to close, after the rest is closed
    */
   close(): Promise<boolean>;
 }
 
 /**
- * Joins the rooms to a running service.
+ * Joins the rooms into a running service.
  *
- * @throws Error when something can not be opened; what was opened before is closed again
+ * @throws Error when something cannot be opened; everything opened before it is closed again
  */
 export async function startApp(config: Config, surroundings: Surroundings): Promise<App> {
   const closing = new Closing();
@@ -124,7 +124,7 @@ async function startHttp(
   return `http://${writtenHost}:${realPort}${basePath}`;
 }
 
-/** The gRPC server that the settings name, else the one of this process, called without a socket. */
+/** The gRPC server that the settings name, or else the one in this process, called without a socket. */
 function openUpstream(
   target: string | undefined,
   pipeline: Pipeline | undefined,

@@ -2,10 +2,10 @@ import { credentials, Metadata } from '@grpc/grpc-js';
 import { readConfig, type HttpConfig } from './settings/config.js';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthClient } from './gen/healthcheck.js';
 
-/** How long the service may take to answer, in milliseconds: less than a container's health check waits. */
+/** The time limit for the service's answer, in milliseconds: shorter than a container's health check. */
 const TIMEOUT_MS = 2_000;
 
-/** Exit code 0 when the service that runs here with the same settings is serving, else 1. */
+/** Exits with code 0 when the service that runs here with the same settings is serving, else 1. */
 async function main(): Promise<void> {
   const { grpc, http } = readConfig(process.env);
   const serving = http === undefined ? await isGrpcServing(grpc?.address ?? '') : await isHttpServing(http);

@@ -4,16 +4,16 @@ import { startApp } from './app.js';
 import { ConfigError, readConfig } from './settings/config.js';
 import { localModeHint } from './process/local-mode-hint.js';
 
-/** How long the end waits for a reader of the log that is slow or gone, in milliseconds. */
+/** The longest time that shutdown waits for a slow or absent reader of the log, in milliseconds. */
 const LOG_LIMIT_MS = 1_000;
-/** Where the log goes. A thread writes it, so that a slow reader holds no call up. */
+/** The log's destination. A thread writes it, so that a slow reader does not delay calls. */
 const output = destination();
 
-/** Runs the service until SIGTERM or SIGINT. Exit code 0 after an orderly end, 1 when it can not run. */
+/** Runs the service until SIGTERM or SIGINT. Exit code 0 after an orderly shutdown, 1 when it cannot run. */
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const logger = pino({ level: config.logLevel }, output);
-  // What grpc-js would write to stderr by itself; where it matters, the call or the start fails as well.
+  // grpc-js would write these lines to stderr; where one matters, the call or the start fails as well.
   setLogger({
     error: (line: unknown) => {
       logger.debug({ line }, 'grpc-js');
@@ -46,7 +46,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** What is wrong is said in words; a stack would help nobody who set a wrong setting. */
+/** Reports a failed start in words; a stack would not help with a wrong setting. */
 function fail(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
   process.stderr.write(
@@ -55,7 +55,7 @@ function fail(error: unknown): void {
   end(1);
 }
 
-/** Ends the process when its log is written: what a thread has still to write, `process.exit` would overtake. */
+/** Exits once the log is written; `process.exit` alone would lose the lines that the thread still holds. */
 function end(exitCode: number): void {
   const exit = (): void => process.exit(exitCode);
   output.once('drain', exit).write('');

@@ -7,8 +7,8 @@ import { migrateDown, migrateUp, migrationStatus, unlockMigrations } from './sto
 const USAGE = 'Usage: npm run migrate [-- --down | --status | --unlock]';
 
 /**
- * Brings the schema up to date; `--down` takes the newest migration back, `--status` only tells, `--unlock` frees
- * the lock of a migration that was ended before it was done.
+ * Brings the schema up to date; `--down` rolls the newest migration back, `--status` only reports, `--unlock` releases
+ * the lock of an interrupted migration.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({

@@ -7,11 +7,11 @@ import { localSecret } from './settings/local-secret.js';
 const USAGE = 'Usage: npm run --silent token -- --scope "routes:read routes:write" --sub NAME [--ttl 1h]';
 /** A number and its unit: seconds, minutes, hours or days. */
 const TTL = /^([1-9]\d{0,5})([smhd])$/;
-/** What the service takes for a `sub`. */
+/** The syntax of `sub` that the service accepts. */
 const SUBJECT = /^[^\p{Cc}\p{Cs}]{1,255}$/u;
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** Prints a token for the configured secret, or the one of the local mode, and nothing else. */
+/** Prints a token for the configured or the local secret, and nothing else. */
 function main(): void {
   const { values } = parseArgs({
     options: {

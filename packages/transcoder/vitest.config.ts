@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
-  // As the compiler does: the package finds itself as source.
+  // Like the compiler, the package resolves itself to its source.
   ssr: { resolve: { conditions: ['@route-registry/source', 'module', 'node', 'development|production'] } },
   test: {
     name: 'transcoder',

@@ -1,37 +1,37 @@
-/** Who calls, as a verified token says. */
+/** The caller, as identified by a verified token. */
 export interface Caller {
   /** The token's `sub`: 1 to 255 characters, no control characters. Unique within the one trusted issuer. */
   readonly subject: string;
-  /** What the caller may do: the scopes of `scope` (RFC 8693, section 4.2) and `scp` together. */
+  /** The caller's permissions: the scopes of `scope` (RFC 8693, section 4.2) and `scp` together. */
   readonly scopes: ReadonlySet<string>;
 }
 
-/** Why nobody is let in. */
+/** Why the caller is refused. */
 export interface Refusal {
   readonly ok: false;
   /**
-   * - `TOKEN_MISSING`: no bearer token was given at all.
-   * - `TOKEN_INVALID`: what was given is not a token of ours, or not valid now.
-   * - `KEYS_UNAVAILABLE`: nobody can tell, because the keys can't be fetched; the same token may pass later.
+   * - `TOKEN_MISSING`: no bearer token was given.
+   * - `TOKEN_INVALID`: the credential is not one of our tokens, or is not valid now.
+   * - `KEYS_UNAVAILABLE`: the keys cannot be fetched, so nobody can tell; the same token may pass later.
    */
   readonly reason: 'TOKEN_MISSING' | 'TOKEN_INVALID' | 'KEYS_UNAVAILABLE';
-  /** A fixed sentence for the caller. It repeats nothing of the token. */
+  /** A fixed sentence for the client. It repeats nothing from the token. */
   readonly message: string;
-  /** What a library threw. For the log only. */
+  /** The error that a library threw. For the log only. */
   readonly cause?: unknown;
 }
 
-/** What became of a request's credential. */
+/** The outcome of checking a request's credential. */
 export type AuthResult =
   | {
       readonly ok: true;
       readonly caller: Caller;
-      /** The token's `exp`, in milliseconds since the epoch, without the tolerance for clocks that differ. */
+      /** The token's `exp`, in milliseconds since the epoch, without the clock tolerance. */
       readonly expiresAtMs: number;
     }
   | Refusal;
 
-/** A refusal for want of a token. */
+/** A refusal for a missing token. */
 export function tokenMissing(): Refusal {
   return { ok: false, reason: 'TOKEN_MISSING', message: 'No bearer token was given.' };
 }

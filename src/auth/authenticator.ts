@@ -6,19 +6,19 @@ import { type JsonObject, parseCompactJwt } from './compact-jwt.js';
 import { openRemoteKeySet } from './remote-key-set.js';
 import { ALGORITHM_NOT_ALLOWED, type TrustedKey, trustPublicKey, trustSecret } from './trusted-key.js';
 
-/** How far the clocks of issuer and service may differ, in seconds. */
+/** The largest clock difference allowed between issuer and service, in seconds. */
 const CLOCK_TOLERANCE_S = 5;
 
-/** Tells who calls. */
+/** Identifies the caller. */
 export interface Authenticator {
   /**
-   * Judges all `authorization` values of a request, as received. Never throws or rejects, whatever they hold.
-   * Only keys from a URL make it wait.
+   * Checks all `authorization` values of a request, as received. Never throws or rejects, whatever they hold. It is
+   * asynchronous only when keys come from a URL.
    */
   authenticate(authorization: readonly string[]): AuthResult | Promise<AuthResult>;
 }
 
-/** What verifies tokens. */
+/** The key that verifies tokens. */
 export type VerificationKey =
   /** For HS256, HS384 and HS512: at least 32 bytes in UTF-8. */
   | { readonly kind: 'secret'; readonly secret: string }
@@ -27,25 +27,25 @@ export type VerificationKey =
   /** Where the issuer publishes its JSON Web Key Set (RFC 7517): `http:` or `https:`. */
   | { readonly kind: 'jwks'; readonly url: string };
 
-/** Whose tokens are let in. */
+/** The tokens to accept. */
 export interface AuthenticatorOptions {
   readonly key: VerificationKey;
   /** The `iss` of every token, not empty. */
   readonly issuer: string;
-  /** What the `aud` of every token is or contains, not empty. */
+  /** The audience: the `aud` of every token must equal or contain it. Not empty. */
   readonly audience: string;
   /** Milliseconds since the epoch; the system's clock by default. */
   readonly now?: () => number;
 }
 
 /**
- * An authenticator for JSON Web Tokens (RFC 7519) that come as bearer tokens (RFC 6750).
+ * An authenticator for JSON Web Tokens (RFC 7519) used as bearer tokens (RFC 6750).
  *
- * @throws Error with one sentence when the key is unusable, or issuer or audience is empty
+ * @throws Error with one sentence when the key is unusable, or the issuer or audience is empty
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { key, issuer, audience, now = Date.now } = options;
-  // An empty one would make jsonwebtoken skip the check.
+  // With an empty one, jsonwebtoken would skip the check.
   if (issuer === '') throw new Error('The issuer is empty.');
   if (audience === '') throw new Error('The audience is empty.');
   const findKey = openKey(key, now);
@@ -88,20 +88,20 @@ function openKey(key: VerificationKey, now: () => number): FindKey {
   }
 }
 
-/** One key for every token that names one of its algorithms. */
+/** One key for every token whose `alg` it allows. */
 function offer(key: TrustedKey): FindKey {
   return ({ alg }) =>
     key.algorithms.some((allowed) => allowed === alg) ? key : tokenInvalid(ALGORITHM_NOT_ALLOWED);
 }
 
-/** What is said of a token after its `exp`. */
+/** The message for an expired token. */
 export const EXPIRED = 'The token has expired.';
 
-/** What jsonwebtoken refused, in words of our own: some of its messages name the issuer or the audience. */
+/** Words of our own for the refusals of jsonwebtoken, some of whose messages name the issuer or the audience. */
 function explain(error: unknown): string {
   if (error instanceof jsonwebtoken.TokenExpiredError) return EXPIRED;
   if (error instanceof jsonwebtoken.NotBeforeError) return 'The token is not valid yet.';
-  // Its other refusals are told apart by the messages that its documentation lists.
+  // Its other refusals differ only in the messages that its documentation lists.
   const message = error instanceof jsonwebtoken.JsonWebTokenError ? error.message : '';
   if (message === 'jwt signature is required') return 'The token has no signature.';
   if (message.startsWith('jwt issuer invalid')) return "The token's iss claim is not the expected issuer.";

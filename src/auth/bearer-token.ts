@@ -1,18 +1,21 @@
 import { type Refusal, tokenInvalid, tokenMissing } from './auth-result.js';
 
-/** Longest token, in bytes. Real ones have one to two thousand; nothing longer is parsed. */
+/** The longest token, in bytes. Real ones have one to two thousand; longer ones are not parsed. */
 const TOKEN_MAX_BYTES = 8192;
 
-/** The scheme Bearer in any case (RFC 9110, section 11.1), with whatever follows its blanks. */
+/** The scheme Bearer in any case (RFC 9110, section 11.1), and everything after the spaces that follow it. */
 const BEARER = /^bearer(?: +(?<token>.*))?$/is;
-/** A bearer credential has no comma: with one, several came, joined to a list (RFC 9110, section 5.3). */
+/**
+ * A bearer credential has no comma: a comma means that several values were joined into a list (RFC 9110,
+ * section 5.3).
+ */
 const LIST = /^bearer .*,|, *bearer(?: |$)/is;
 /** RFC 6750, section 2.1. */
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
- * The token in a request's `authorization` values, of which there must be one (RFC 9110, section 5.3).
- * A value of another scheme counts as no token: it was not meant for this service.
+ * The token in a request's `authorization` values, of which there must be exactly one (RFC 9110, section
+ * 5.3). A value with another scheme counts as no token: it was not meant for this service.
  */
 export function readBearerToken(authorization: readonly string[]): string | Refusal {
   const [value = '', ...more] = authorization;

@@ -1,12 +1,12 @@
 import { type Caller, type Refusal, tokenInvalid } from './auth-result.js';
 import type { JsonObject } from './compact-jwt.js';
 
-/** The claims that matter here, each of the right type. */
+/** The claims that the service uses, each of the right type. */
 export interface Claims {
   readonly iss: string;
   readonly aud: string | readonly string[];
   readonly sub: string;
-  /** Seconds since the epoch, as is `nbf`. */
+  /** Seconds since the epoch, like `nbf`. */
   readonly exp: number;
   readonly nbf?: number;
   readonly scope?: string;
@@ -15,18 +15,20 @@ export interface Claims {
 
 /** The furthest second from the epoch that a Date can hold (ECMA-262, section 21.4.1.1). */
 const FURTHEST_SECOND = 8.64e12;
-/** OpenID Connect Core 1.0, section 2, bounds it to 255; what no log or store could hold is left out. */
+/**
+ * At most 255 characters (OpenID Connect Core 1.0, section 2), and none that a log or store could not hold.
+ */
 const SUBJECT = /^[^\p{Cc}\p{Cs}]{1,255}$/u;
 
 interface ClaimRule {
   readonly name: keyof Claims;
   readonly required: boolean;
   readonly allows: (value: unknown) => boolean;
-  /** What `allows` allows, after "is not". */
+  /** Describes what `allows` accepts, after "is not". */
   readonly wanted: string;
 }
 
-/** RFC 7519, section 4.1, and RFC 8693, section 4.2; `scp` is what some issuers write for `scope`. */
+/** RFC 7519, section 4.1, and RFC 8693, section 4.2; some issuers write `scp` for `scope`. */
 const RULES: readonly ClaimRule[] = [
   { name: 'iss', required: true, allows: isString, wanted: 'a string' },
   { name: 'aud', required: true, allows: isOneOrMoreStrings, wanted: 'a string or an array of strings' },
@@ -43,8 +45,9 @@ const RULES: readonly ClaimRule[] = [
 ];
 
 /**
- * Checks that all required claims are there and that all are of the right type. A claim of the wrong type
- * refuses the token rather than being left out: its issuer meant something that nobody here understands.
+ * Checks that all required claims are present and that all claims have the right type. A claim of the wrong
+ * type is not ignored but makes the token invalid: its issuer meant something that this service does not
+ * understand.
  */
 export function readClaims(payload: JsonObject): Claims | Refusal {
   for (const { name, required, allows, wanted } of RULES) {
@@ -58,13 +61,13 @@ export function readClaims(payload: JsonObject): Claims | Refusal {
   return payload as unknown as Claims;
 }
 
-/** The caller of whom the claims speak. */
+/** The caller that the claims describe. */
 export function callerOf({ sub, scope = '', scp = [] }: Claims): Caller {
   const scopes = [...splitScopes(scope), ...(typeof scp === 'string' ? splitScopes(scp) : scp)];
   return { subject: sub, scopes: new Set(scopes) };
 }
 
-/** RFC 6749, section 3.3: parted by blanks, in any order. */
+/** RFC 6749, section 3.3: separated by spaces, in any order. */
 function splitScopes(scope: string): string[] {
   return scope.split(' ').filter((token) => token !== '');
 }

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { type Refusal, tokenInvalid } from './auth-result.js';
 
-/** A JSON object whose members nobody has looked at. */
+/** A JSON object whose members have not been checked. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A token taken apart. Nothing in it can be believed before its signature is verified. */
+/** A parsed token. Nothing in it can be trusted before its signature is verified. */
 export interface CompactJwt {
   /** JOSE header (RFC 7515, section 4), without extensions that would change what the token means. */
   readonly header: JsonObject;
@@ -12,7 +12,7 @@ export interface CompactJwt {
   readonly payload: JsonObject;
 }
 
-/** Takes a signed JWT in compact serialization apart (RFC 7519, section 7.2, steps 1 to 10). */
+/** Parses a signed JWT in compact serialization (RFC 7519, section 7.2, steps 1 to 10). */
 export function parseCompactJwt(token: string): CompactJwt | Refusal {
   const parts = token.split('.');
   const [headerBytes, payloadBytes, signature] = parts.map(decodeBase64url);
@@ -22,13 +22,14 @@ export function parseCompactJwt(token: string): CompactJwt | Refusal {
   if (header === undefined) return tokenInvalid("The token's header is not a JSON object in UTF-8.");
   const payload = parseJsonObject(payloadBytes);
   if (payload === undefined) return tokenInvalid("The token's payload is not a JSON object in UTF-8.");
-  // crit lists extensions that must be understood (RFC 7515, section 4.1.11); none is. b64 (RFC 7797) is one.
+  // crit lists extensions that must be understood (RFC 7515, section 4.1.11); none is supported. b64 (RFC
+  // 7797) is one.
   if ('crit' in header || 'b64' in header)
     return tokenInvalid("The token's header asks for an extension that is not supported.");
   return { header, payload };
 }
 
-/** The bytes of a text in base64url without padding; undefined where Node would skip or repair something. */
+/** Decodes base64url without padding; undefined where Node would skip or repair something. */
 function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
   return bytes.toString('base64url') === text ? bytes : undefined;

@@ -10,21 +10,24 @@ import {
 } from './trusted-key.js';
 
 const FETCH_TIMEOUT_MS = 3_000;
-/** A token with an unknown `kid` costs a fetch at most this often, so that strangers can't cause a storm. */
+/** Limits the fetches that tokens with an unknown `kid` can cause, so that strangers cannot cause a storm. */
 const REFRESH_INTERVAL_MS = 60_000;
-/** While there are no keys at all nobody gets in, so the first fetch is repeated sooner. */
+/** Without any keys nobody gets in, so the first fetch is retried sooner. */
 const FIRST_FETCH_RETRY_MS = 1_000;
-/** When the set is fetched again though no `kid` is missing, so that a withdrawn key is forgotten. */
+/**
+ * The age at which the set is fetched again even if no `kid` is missing, so that a withdrawn key is
+ * forgotten.
+ */
 const MAX_AGE_MS = 600_000;
 
 /**
  * The JSON Web Key Set (RFC 7517, section 5) at a URL: fetched when first needed, then kept. It is fetched
- * again for an unknown `kid`, and in the background when it is old. While it can't be fetched, the keys at
- * hand stay in use.
+ * again for an unknown `kid`, and in the background when it is old. While it cannot be fetched, the known
+ * keys stay in use.
  *
  * @param url - `http:` or `https:`, without credentials; redirects are not followed
  * @param now - milliseconds since the epoch
- * @returns what finds the key that a token's header names, and never rejects
+ * @returns a function that finds the key named by a token's header and never rejects
  * @throws Error when the URL is not of that kind
  */
 export function openRemoteKeySet(
@@ -33,7 +36,7 @@ export function openRemoteKeySet(
 ): (header: JsonObject) => Promise<TrustedKey | Refusal> {
   let lastFetchMs = -Infinity;
 
-  // jose rests after a fetch that succeeded; this is for those that failed.
+  // jose has a cooldown after a successful fetch; this adds one after a failed fetch.
   const fetchUnlessJustTried: FetchImplementation = (...request) => {
     const interval = keySet.jwks() === undefined ? FIRST_FETCH_RETRY_MS : REFRESH_INTERVAL_MS;
     if (now() < lastFetchMs + interval)
@@ -49,13 +52,13 @@ export function openRemoteKeySet(
   });
 
   return async ({ alg, kid }) => {
-    // No HMAC: whoever reads the set could sign.
+    // No HMAC: anyone who can read the set could sign.
     const algorithm = PUBLIC_KEY_ALGORITHMS.find((allowed) => allowed === alg);
     if (algorithm === undefined) return tokenInvalid(ALGORITHM_NOT_ALLOWED);
     if (typeof kid !== 'string') return tokenInvalid("The token's header has no kid that is a string.");
     if (now() >= lastFetchMs + MAX_AGE_MS) keySet.reload().catch(() => undefined);
     try {
-      // jose leaves the length of a key to whoever verifies with it.
+      // jose does not check the length of a key.
       const { key } = trustKeyObject(KeyObject.from(await keySet({ alg: algorithm, kid })));
       return { key, algorithms: [algorithm] };
     } catch (cause) {
@@ -68,7 +71,7 @@ export function openRemoteKeySet(
   };
 }
 
-/** A refusal because there are no keys to judge the token by. */
+/** A refusal because there are no keys to check the token with. */
 export function keysUnavailable(cause: unknown): Refusal {
   const message = 'The keys that verify tokens are unavailable. Try again.';
   return { ok: false, reason: 'KEYS_UNAVAILABLE', message, cause };

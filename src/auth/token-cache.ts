@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { AuthResult } from './auth-result.js';
 import type { Authenticator } from './authenticator.js';
 
-/** Most tokens that are remembered: about 5 MB. */
+/** The most tokens to remember: about 5 MB. */
 const MAX_TOKENS = 10_000;
 
 type Accepted = AuthResult & { readonly ok: true };

@@ -7,12 +7,12 @@ export interface TrustedKey {
   readonly algorithms: Algorithm[];
 }
 
-/** The refusal of a token whose `alg` is none of a key's. */
+/** The refusal of a token whose `alg` the key does not allow. */
 export const ALGORITHM_NOT_ALLOWED = "The token's alg is not allowed for the key.";
 
-/** Shortest secret, in bytes: the output of the weakest HMAC allowed (RFC 7518, section 3.2). */
+/** The shortest secret, in bytes: the output of the weakest HMAC allowed (RFC 7518, section 3.2). */
 const SECRET_MIN_BYTES = 32;
-/** Shortest RSA modulus, in bits (RFC 7518, sections 3.3 and 3.5). */
+/** The shortest RSA modulus, in bits (RFC 7518, sections 3.3 and 3.5). */
 const RSA_MIN_BITS = 2048;
 
 /** One block of SPKI or PKCS #1 and nothing else (RFC 7468, section 13). */
@@ -34,7 +34,7 @@ export const PUBLIC_KEY_ALGORITHMS: readonly Algorithm[] = [
   ...ALGORITHM_OF_CURVE.values(),
 ];
 
-/** RFC 7518, section 3.5: the hash function is also that of MGF1, and its output is as long as the salt. */
+/** RFC 7518, section 3.5: MGF1 uses the same hash function, and the salt is as long as its output. */
 const ALGORITHM_OF_PSS_HASH: ReadonlyMap<unknown, { algorithm: Algorithm; saltBytes: number }> = new Map([
   ['sha256', { algorithm: 'PS256', saltBytes: 32 }],
   ['sha384', { algorithm: 'PS384', saltBytes: 48 }],
@@ -59,7 +59,8 @@ export function trustSecret(secret: string): TrustedKey {
  * @throws Error when it holds anything else, or a key of a kind or length that no algorithm allows
  */
 export function trustPublicKey(pem: string): TrustedKey {
-  // Node would take the public half of a private key, which has no business on a server that only verifies.
+  // Node would accept a private key and use its public half, but a server that only verifies must not hold
+  // one.
   if (pem.includes('PRIVATE KEY-----'))
     throw new Error('The PEM holds a private key; give only the public key.');
   if (!PUBLIC_KEY_PEM.test(pem.trim())) throw new Error('The PEM does not hold one public key.');
@@ -102,7 +103,7 @@ function curveAlgorithm(namedCurve: string | undefined): Algorithm {
 
 function pssAlgorithm({ hashAlgorithm, mgf1HashAlgorithm, saltLength = 0 }: AsymmetricKeyDetails): Algorithm {
   const pss = ALGORITHM_OF_PSS_HASH.get(hashAlgorithm);
-  // The salt length of a key is the least that its signatures must have.
+  // The salt length of a key is the minimum for its signatures.
   if (pss && mgf1HashAlgorithm === hashAlgorithm && saltLength <= pss.saltBytes) return pss.algorithm;
   throw new Error('The parameters of the RSA-PSS key are not those of PS256, PS384 or PS512.');
 }

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
 
-/** How many entries a bucket of the index can tell of. */
+/** The number of entries that a bucket of the index can hold. */
 const WAYS = 8;
-/** Bytes of the cache for each place in the index, at least: what a small entry takes. */
+/** Bytes of the cache for each place in the index, at least: the size of a small entry. */
 const BYTES_PER_PLACE = 128;
-/** What a place of the index tells of its entry: … */
+/** A place of the index describes its entry: … */
 const PLACE_WORDS = 3;
 /** … the hash of its key, … */
 const HASH = 0;
@@ -12,36 +12,36 @@ const HASH = 0;
 const START = 1;
 /** … and the round in which it was written; 0 for a place never used. */
 const ROUND = 2;
-/** Before the key and the value of an entry: the lengths of the two. */
+/** Each entry begins with the lengths of its key and its value. */
 const HEAD_WORDS = 2;
 const WORD_BYTES = 4;
 
 /**
- * Byte strings by byte strings, at most as many bytes as it is given, the index included. They lie outside of V8's
- * heap, so the garbage collector has nothing to walk through however many there are, and the system hands the memory
- * out as it fills.
+ * A bounded cache from byte strings to byte strings; its limit includes the index. The bytes lie outside V8's heap, so
+ * the garbage collector has nothing to walk through however many there are, and the system hands the memory out as it
+ * fills.
  *
- * The entries lie in a ring, one after the other, and a new one is written over the oldest; one that is asked for
- * when its turn is near moves to the front. The index knows where an entry begins and in which round of the writer it
- * was written, which tells by itself whether it was written over since: nothing is ever removed. It also knows the
- * hash, so that no entry but the right one is looked at: most lie in no cache of the processor.
+ * The entries lie in a ring, and a new one overwrites the oldest; an entry that is read shortly before it would be
+ * overwritten moves to the front. The index knows where an entry begins and in which round it was written, which tells
+ * whether it has been overwritten since: nothing is ever removed. It also knows the hash, so that only the right entry
+ * is read: most entries are in no processor cache.
  */
 export class ByteCache {
   readonly #bytes: Buffer;
-  /** The same bytes, for the heads. */
+  /** The same bytes, for the lengths. */
   readonly #words: Int32Array;
   /** Buckets of places. */
   readonly #index: Int32Array;
   readonly #bucketMask: number;
-  /** The word at which the next entry begins, if it fits in before the end of the ring. */
+  /** The word at which the next entry begins, if it fits before the end of the ring. */
   #head = 0;
-  /** How often the writer has begun anew; so high at first that a place never used is too old. */
+  /** The round of the writer; it starts so high that a place never used is too old. */
   #round = 2;
 
-  /** Makes the hash one that nobody outside can know, so that nobody can choose keys that share a bucket. */
+  /** A secret seed for the hash, so that nobody can choose keys that share a bucket. */
   readonly #seed = randomInt(2 ** 32);
 
-  /** @param maxBytes most bytes of all together; nothing is kept in less than about 110. */
+  /** @param maxBytes the most bytes in all; with less than about 110, nothing is kept. */
   constructor(maxBytes: number) {
     const buckets = 2 ** Math.floor(Math.log2(Math.max(1, maxBytes / BYTES_PER_PLACE / WAYS)));
     this.#bucketMask = buckets - 1;
@@ -50,26 +50,26 @@ export class ByteCache {
     this.#bytes = Buffer.from(this.#words.buffer);
   }
 
-  /** A copy of what is kept under the key. */
+  /** A copy of the value kept under the key. */
   get(key: Uint8Array): Buffer | undefined {
     const hash = hashOf(key, this.#seed);
     const place = this.#find(hash, key);
     if (place === -1) return undefined;
     const start = this.#startOf(place);
     const value = this.#valueAt(start);
-    // What is asked for again and again is not written over, and moves once in three quarters of a round at most.
+    // Entries in frequent use are not overwritten, and move at most once in three quarters of a round.
     if (this.#wordsUntil(start) < this.#words.length / 4) this.#write(place, hash, key, value);
     return value;
   }
 
-  /** Keeps the value under the key, if there is room for it at all. */
+  /** Keeps the value under the key, if it fits at all. */
   set(key: Uint8Array, value: Uint8Array): void {
     const hash = hashOf(key, this.#seed);
     const known = this.#find(hash, key);
     this.#write(known === -1 ? this.#leastPlace(hash) : known, hash, key, value);
   }
 
-  /** The place in the index of the entry with this key, or -1. */
+  /** The place of this key's entry in the index, or -1. */
   #find(hash: number, key: Uint8Array): number {
     const first = this.#firstPlace(hash);
     for (let place = first; place < first + WAYS * PLACE_WORDS; place += PLACE_WORDS) {
@@ -90,7 +90,7 @@ export class ByteCache {
     return this.#index[place + ROUND] ?? 0;
   }
 
-  /** Whether the entry of the place was not written over since. */
+  /** Whether the entry of the place has not been overwritten. */
   #isKept(place: number): boolean {
     const age = this.#round - this.#roundOf(place);
     return age === 0 || (age === 1 && this.#startOf(place) >= this.#head);
@@ -111,12 +111,12 @@ export class ByteCache {
     return value;
   }
 
-  /** How many words are written before this one is written over. */
+  /** How many words are written before this one is overwritten. */
   #wordsUntil(start: number): number {
     return start >= this.#head ? start - this.#head : start - this.#head + this.#words.length;
   }
 
-  /** The place of the bucket that was never used, or whose entry is the oldest. */
+  /** The place of the bucket that was never used, or else the one whose entry is the oldest. */
   #leastPlace(hash: number): number {
     const first = this.#firstPlace(hash);
     let least = first;
@@ -134,7 +134,7 @@ export class ByteCache {
   #write(place: number, hash: number, key: Uint8Array, value: Uint8Array): void {
     const size = HEAD_WORDS + Math.ceil((key.length + value.length) / WORD_BYTES);
     if (size > this.#words.length) return;
-    // An entry lies in one piece.
+    // An entry is contiguous.
     if (this.#head + size > this.#words.length) {
       this.#head = 0;
       this.#round++;
@@ -152,7 +152,7 @@ export class ByteCache {
   }
 }
 
-/** FNV-1a from a secret start and from the end on, its bits mixed once more so that the lowest ones depend on all. */
+/** FNV-1a over the bytes in reverse, from a secret seed, with a final mix so that the lowest bits depend on all. */
 function hashOf(bytes: Uint8Array, seed: number): number {
   let hash = seed;
   for (let i = bytes.length - 1; i >= 0; i--) hash = Math.imul(hash ^ (bytes[i] ?? 0), 0x01000193);

@@ -1,39 +1,39 @@
 import type { Metadata, status } from '@grpc/grpc-js';
 
-/** Whether the client of a call has gone: given up, or lost its connection. */
+/** Whether the client of a call is gone: it cancelled, or lost its connection. */
 export interface Cancellation {
   readonly cancelled: boolean;
   /**
-   * Calls the listener when the client goes; a later listener may take its place. It may also be called when
-   * the call has been answered.
+   * Calls the listener when the client goes; a later listener replaces it. It may also be called after the
+   * call has been answered.
    */
   onCancelled(listener: () => void): void;
 }
 
-/** The metadata of a call, as far as it is read: all values of a key. A `Metadata` of grpc-js is one. */
+/** The part of a call's metadata that is read: all values of a key. A `Metadata` of grpc-js has it. */
 export interface CallMetadata {
   get(key: string): readonly (string | Uint8Array)[];
 }
 
-/** A unary gRPC call, whoever took it in: grpc-js from a socket, or the gateway of the same process. */
+/** A unary gRPC call, from grpc-js on a socket or from the gateway in the same process. */
 export interface Call {
   /** The method's path: `/package.Service/Method`. */
   readonly path: string;
   /** The request message in binary form. */
   readonly message: Uint8Array;
   readonly metadata: CallMetadata;
-  /** When the client stops waiting, in milliseconds since the epoch; `Infinity` if it did not say. */
+  /** When the client stops waiting, in milliseconds since the epoch; `Infinity` without a deadline. */
   readonly deadline: number;
   readonly cancellation: Cancellation;
 }
 
-/** How a call ended. */
+/** The end of a call. */
 export interface Reply {
   readonly code: status;
   /** The status message; empty with `OK`. */
   readonly details: string;
   /** The response message in binary form, with `OK` only. */
   readonly message?: Uint8Array;
-  /** Always names the call by `x-request-id`; with a failure also `grpc-status-details-bin`. */
+  /** Always has `x-request-id`; for a failure also `grpc-status-details-bin`. */
   readonly trailers: Metadata;
 }

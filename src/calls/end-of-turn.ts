@@ -1,13 +1,13 @@
 /**
- * Puts off what comes up while the event loop reads its sockets until all of them are read, and then does it in one
- * go. Answers that leave one after the other cost about half of what they cost between the requests: the code for
- * either stays in the processor's caches, and a peer is woken once for several.
+ * Defers items that arrive while the event loop reads its sockets until all sockets are read, and then acts on all of
+ * them together. Answers that leave one after the other cost about half as much as answers sent between requests: the
+ * code for either stays in the processor's caches, and a peer is woken once for several.
  */
 export class EndOfTurn<Item> {
   readonly #act: (item: Item) => void;
   #due: Item[] = [];
 
-  /** @param act an error that it throws is uncaught, once all other items of the turn have been acted on. */
+  /** @param act if it throws, the error is uncaught, after all other items of the turn have been acted on. */
   constructor(act: (item: Item) => void) {
     this.#act = act;
   }
@@ -26,7 +26,7 @@ export class EndOfTurn<Item> {
       try {
         this.#act(item);
       } catch (error) {
-        // One turn later: what the others wrote has left by then.
+        // One turn later, when the output of the others has left.
         setImmediate(() => {
           throw error;
         });

@@ -7,12 +7,12 @@ import { CODES, type Failure } from './failures.js';
 import { REQUEST_ID, STATUS_DETAILS } from './metadata-keys.js';
 
 /**
- * Most bytes of a `google.rpc.Status` in the trailers. gRPC clients accept 8 KiB of metadata by default;
- * Base64 adds a third, and the status message travels there too.
+ * The most bytes of a `google.rpc.Status` in the trailers. gRPC clients accept 8 KiB of metadata by default;
+ * Base64 adds a third, and the status message is sent there too.
  */
 const STATUS_MAX_BYTES = 4_096;
 
-/** A failure as a reply: status, message, and the whole of it as `google.rpc.Status`. */
+/** A failure as a reply: status, message, and a `google.rpc.Status` with everything. */
 export function failureReply(failure: Failure, requestId: string): Reply {
   const trailers = new Metadata();
   trailers.set(REQUEST_ID, requestId);
@@ -20,7 +20,7 @@ export function failureReply(failure: Failure, requestId: string): Reply {
   return { code: CODES[failure.reason], details: failure.message, trailers };
 }
 
-/** Leaves violations out from the end until the status fits, and says how many. */
+/** Omits violations from the end until the status fits, and counts them. */
 function encodeStatus(failure: Failure, requestId: string): Uint8Array {
   for (let kept = failure.violations.length; ; kept = Math.floor(kept * 0.9)) {
     const bytes = Status.encode(toStatus(failure, requestId, kept)).finish();

@@ -2,7 +2,7 @@ import { status } from '@grpc/grpc-js';
 import type { Refusal } from '../auth/auth-result.js';
 import { RegistryError, type RegistryReason, type Violation } from '../registry/errors.js';
 
-/** Largest request message in bytes, far above the largest valid one. */
+/** The largest request message in bytes, far above the largest valid one. */
 export const MESSAGE_MAX_BYTES = 65_536;
 
 /** Why a call failed before it reached the registry, or on its way back. */
@@ -19,7 +19,7 @@ export type CallReason =
   | 'CANCELLED'
   | 'INTERNAL';
 
-/** The `reason` of an `ErrorInfo` (AIP-193): every failure that a caller can see. */
+/** The `reason` of an `ErrorInfo` (AIP-193): every failure that a client can see. */
 export type Reason = RegistryReason | CallReason;
 
 /** The status code of each failure. */
@@ -42,11 +42,11 @@ export const CODES = {
   STORE_UNAVAILABLE: status.UNAVAILABLE,
 } as const satisfies Record<Reason, status>;
 
-/** A failure of the call itself. What it says is meant for the caller; its `cause` is for the log only. */
+/** A failure of the call itself. Its message is meant for the client; its `cause` is for the log only. */
 export class CallError extends Error {
   override readonly name = 'CallError';
   readonly reason: CallReason;
-  /** Facts for programs, as `ErrorInfo.metadata` carries them. */
+  /** Facts for programs, sent as `ErrorInfo.metadata`. */
   readonly metadata: Readonly<Record<string, string>>;
 
   constructor(
@@ -60,17 +60,17 @@ export class CallError extends Error {
   }
 }
 
-/** What a caller is told about a failure. */
+/** The part of a failure that the client is told. */
 export interface Failure {
   readonly reason: Reason;
   readonly message: string;
   readonly metadata: Readonly<Record<string, string>>;
   readonly violations: readonly Violation[];
-  /** What lies behind it, for the log only. */
+  /** The underlying error, for the log only. */
   readonly cause?: unknown;
 }
 
-/** Only failures of our own speak to the caller; of anything else it learns nothing. */
+/** The client sees only our own failures; it learns nothing about any other error. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof RegistryError) return error;
   if (error instanceof CallError) {
@@ -86,23 +86,23 @@ export function toFailure(error: unknown): Failure {
   };
 }
 
-/** The authenticator let nobody in. */
+/** The authenticator refused the credential. */
 export function notAdmitted({ reason, message, cause }: Refusal): CallError {
   return new CallError(reason, message, { cause });
 }
 
-/** The token is good, and lacks the scope that the method declares; undefined for a method that declares none. */
+/** The token is valid, but lacks the scope that the method declares; undefined for a method that declares none. */
 export function scopeMissing(scope: string | undefined): CallError {
   if (scope === undefined) return new CallError('SCOPE_MISSING', 'No scope permits this method.');
   return new CallError('SCOPE_MISSING', `The token lacks the scope ${scope}.`, { metadata: { scope } });
 }
 
-/** The deadline of the call passed, on whichever clock. */
+/** The deadline of the call passed, on either clock. */
 export function deadlineExceeded(): CallError {
   return new CallError('DEADLINE_EXCEEDED', 'The deadline passed before the call was answered.');
 }
 
-/** The caller gave up. */
+/** The client cancelled the call. */
 export function cancelled(): CallError {
   return new CallError('CANCELLED', 'The caller cancelled the call.');
 }

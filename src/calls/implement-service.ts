@@ -22,7 +22,7 @@ interface ServiceDefinition {
   readonly methods: Readonly<Record<string, MethodDefinition<unknown, unknown>>>;
 }
 
-/** What has to be said of each method of a service: who may call it, and what it does. */
+/** The implementation of each method of a service: who may call it, and what it does. */
 export type ServiceImplementation<Service extends ServiceDefinition> = {
   readonly [Name in keyof Service['methods']]: Service['methods'][Name] extends MethodDefinition<
     infer Request,
@@ -32,19 +32,19 @@ export type ServiceImplementation<Service extends ServiceDefinition> = {
     : never;
 };
 
-/** What has to be said of one method. */
+/** The implementation of one method. */
 export interface MethodImplementation<Request, Response> {
   readonly access: Access;
   readonly handle: (request: Request, context: HandlerContext) => Promise<Response>;
-  /** Where its answers never change: how the latest ones are kept in their encoded form. Default: they are not. */
+  /** How to cache encoded answers that never change. Default: no cache. */
   readonly remembered?: RememberedAnswers<Request>;
 }
 
-/** Answers that stay right for good. Failures are not kept: what is not there now may be there later. */
+/** A cache of answers that stay correct forever. Failures are not cached: a missing resource may exist later. */
 export interface RememberedAnswers<Request> {
-  /** Most bytes that all of it takes; 0 keeps nothing. */
+  /** The most bytes of the whole cache; 0 turns it off. */
   readonly maxBytes: number;
-  /** What the answer depends on, and nothing else that a caller may write into a request. */
+  /** Everything in a request that the answer depends on, and nothing else. */
   readonly keyOf: (request: Request) => string;
 }
 
@@ -66,7 +66,7 @@ export function implement<Service extends ServiceDefinition>(
   });
 }
 
-/** Answers at once from memory where it can. */
+/** Answers synchronously from memory where possible. */
 function remembering<Request>(
   run: (request: Request, context: HandlerContext) => Promise<Uint8Array>,
   { maxBytes, keyOf }: RememberedAnswers<Request>,
@@ -94,14 +94,14 @@ function decode<T>(type: MessageType<T>, message: Uint8Array): T {
   }
 }
 
-/** Writes the answers of all methods: to make the buffer of a new writer costs more than to fill it. */
+/** Writes the answers of all methods: allocating the buffer of a new writer costs more than filling it. */
 let writer = new BinaryWriter();
 
 function encode<T>(type: MessageType<T>, message: T): Uint8Array {
   try {
     return type.encode(message, writer).finish();
   } catch (error) {
-    // What it has of this message must not get into the next one.
+    // Nothing of this message may get into the next one.
     writer = new BinaryWriter();
     throw error;
   }

@@ -18,32 +18,32 @@ import { AUTHORIZATION, GUARD_ONLY } from './metadata-keys.js';
 import { type CallContext, type Interceptor, okReply } from './pipeline.js';
 
 const EMPTY = new Uint8Array();
-/** How loud the cause of a failure is in the log; that of a caller's own mistake helps only who debugs. */
+/** The log level for the cause of a failure; causes of clients' mistakes matter only for debugging. */
 const LEVELS: Partial<Record<status, 'error' | 'warn'>> = {
   [status.INTERNAL]: 'error',
   [status.UNAVAILABLE]: 'warn',
 };
 
-/** What the interceptors stand on. */
+/** The parts that the interceptors depend on. */
 export interface InterceptorOptions {
   readonly authenticator: Authenticator;
-  /** Longest time of one call, in milliseconds, whatever the caller's deadline. */
+  /** The longest time of one call, in milliseconds, whatever the client's deadline. */
   readonly deadlineMs: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly logger: Logger;
 }
 
-/** What happens to every call before its method, outermost first. */
+/** The steps of every call before its method, outermost first. */
 export function createInterceptors(options: InterceptorOptions): Interceptor[] {
   return [
-    // Outside of all others, so that every answer is logged, as the caller gets it.
+    // Outside all others, so that every answer is logged as the client gets it.
     logging(options),
-    // Outside of all that may throw: whatever it was becomes a status.
+    // Outside everything that may throw, so that any error becomes a status.
     sealing(options),
     // Before the guard, which may wait for keys.
     limitingTime(options),
-    // Before the message is looked at: a stranger learns nothing about it.
+    // Before the message is read: a stranger learns nothing about it.
     guarding(options),
     // After the guard, whose verdict is all that such a call asks for.
     endingAfterGuard,
@@ -105,14 +105,14 @@ function limitingTime({ deadlineMs, now }: InterceptorOptions): Interceptor {
   };
 }
 
-/** The reply, unless its time passes or its caller goes before it is there. */
+/** The reply, unless the deadline passes or the client goes first. */
 function within(leftMs: number, cancellation: Cancellation, reply: Promise<Reply>): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       reject(deadlineExceeded());
     }, leftMs);
     cancellation.onCancelled(() => {
-      // It is also told of calls that were answered, for which an error would be made in vain.
+      // The listener is also called for answered calls, for which an error would be created in vain.
       if (cancellation.cancelled) reject(cancelled());
     });
     void reply.then(resolve, reject).then(() => {
@@ -135,7 +135,7 @@ function guarding({ authenticator }: InterceptorOptions): Interceptor {
   };
 }
 
-/** @throws CallError unless the token is good and its scopes hold the one that the method declares */
+/** @throws CallError unless the token is valid and has the scope that the method declares */
 function permit(result: AuthResult, scope: string | undefined): CallContext['caller'] {
   if (!result.ok) throw notAdmitted(result);
   if (scope !== undefined && result.caller.scopes.has(scope)) return result.caller;

@@ -1,13 +1,13 @@
 /** The bearer credential of a call (RFC 6750 2.1, as metadata). */
 export const AUTHORIZATION = 'authorization';
 
-/** The request id of a create, where an HTTP client gives it in a header. */
+/** The request id of a create, which an HTTP client may send as a header. */
 export const IDEMPOTENCY_KEY = 'idempotency-key';
 
-/** The name of a call in every log line and error; also the key of the trailer that gives it back. */
+/** The id of a call in every log line and error; also the key of the trailer that returns it. */
 export const REQUEST_ID = 'x-request-id';
 
-/** Marks a call that only asks whether the guard lets it pass; the answer is the empty message. */
+/** Marks a call that only asks whether the guard lets it pass; the answer is an empty message. */
 export const GUARD_ONLY = 'x-guard-only';
 
 /** The trailer with the `google.rpc.Status` of a failure (AIP-193, google/rpc/status.proto). */

@@ -1,13 +1,13 @@
 import type { Caller } from '../auth/auth-result.js';
 import type { CallMetadata } from './call.js';
 
-/** What a method needs from its caller: nothing, or a token with this scope. */
+/** The requirement of a method: nothing, or a token with this scope. */
 export type Access = 'public' | { readonly scope: string };
 
-/** What a handler knows beside the request message. */
+/** The context of a handler beside the request message. */
 export interface HandlerContext {
   readonly metadata: CallMetadata;
-  /** Who calls; absent where the method is public. */
+  /** The caller; absent where the method is public. */
   readonly caller: Caller | undefined;
 }
 

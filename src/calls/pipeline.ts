@@ -11,7 +11,7 @@ export interface CallContext {
   readonly call: Call;
   /** Absent when no method has the path of the call. */
   readonly method: Method | undefined;
-  /** The call's name in logs, errors and trailers. */
+  /** The call's id in logs, errors and trailers. */
   readonly requestId: string;
   /** Set by the guard. */
   caller: Caller | undefined;
@@ -19,19 +19,19 @@ export interface CallContext {
   reason: Reason | undefined;
 }
 
-/** One step round the rest of the way of a call. It may answer by itself, or fail by throwing. */
+/** One step around the rest of a call. It may answer the call itself, or fail by throwing. */
 export type Interceptor = (
   context: CallContext,
   next: () => Reply | Promise<Reply>,
 ) => Reply | Promise<Reply>;
 
 /**
- * Answers one call: at once where nothing has to be waited for, so that such a call costs no turn of the event
- * loop. Never throws or rejects while an outer interceptor seals what the inner ones throw.
+ * Answers one call: synchronously where nothing has to be awaited, so that such a call costs no turn of the
+ * event loop. Never throws or rejects while an outer interceptor catches what the inner ones throw.
  */
 export type Pipeline = (call: Call) => Reply | Promise<Reply>;
 
-/** The way of every call: through the interceptors in their order, then to its method. */
+/** Takes every call through the interceptors in order, then to its method. */
 export function createPipeline(methods: readonly Method[], interceptors: readonly Interceptor[]): Pipeline {
   const methodOf = new Map(methods.map((method) => [method.path, method]));
   const walk = interceptors.reduceRight<(context: CallContext) => Reply | Promise<Reply>>(
@@ -48,7 +48,7 @@ export function createPipeline(methods: readonly Method[], interceptors: readonl
     });
 }
 
-/** An answer without failure. */
+/** A successful answer. */
 export function okReply(requestId: string, message: Uint8Array): Reply {
   const trailers = new Metadata();
   trailers.set(REQUEST_ID, requestId);

@@ -2,36 +2,36 @@ import { type ChannelOptions, Client, credentials, Metadata, type ServiceError, 
 import type { UnaryCall, UnaryReply, Upstream } from '@route-registry/transcoder';
 
 const OPTIONS: ChannelOptions = {
-  // A proxy that the environment names is for traffic to the outside.
+  // A proxy named by the environment is for external traffic.
   'grpc.enable_http_proxy': 0,
   'grpc.enable_channelz': 0,
-  // Only the caller knows whether a call may be repeated.
+  // Only the client knows whether a call may be repeated.
   'grpc.enable_retries': 0,
-  // The load is spread over all addresses of the target, whatever its DNS records say of it.
+  // Spreads the load over all addresses of the target, whatever service config its DNS records hold.
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
   'grpc.service_config_disable_resolution': 1,
-  // A server that restarts is found again within about a second.
+  // Reconnects to a restarted server within about a second.
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
-  // A server that falls silent is left out after 15 seconds, whether calls are under way or not.
+  // Drops a silent server after 15 seconds, whether or not calls are in progress.
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,
   'grpc.keepalive_permit_without_calls': 1,
 };
 
-/** An upstream that is reached over a channel of its own. */
+/** An upstream with a channel of its own. */
 export interface ChannelUpstream extends Upstream {
-  /** Closes the channel: calls that are under way go on to their end, later ones are `UNAVAILABLE`. */
+  /** Closes the channel: calls in progress run to their end, later ones are `UNAVAILABLE`. */
   close(): void;
 }
 
 /**
- * Opens a channel without TLS to one gRPC server or several, and makes one plain unary call for each call. The
- * channel connects with the first call, and again after a connection was lost. Calls are never repeated.
+ * Opens a channel without TLS to one or more gRPC servers, and makes one plain unary call for each request.
+ * The channel connects with the first call, and reconnects after a lost connection. Calls are never retried.
  *
- * @param target an address or a name as grpc-js takes it (doc/naming.md of gRPC): `host:port`,
- *   `dns:///host:port`, `unix:/path`, `ipv4:host:port,host:port`. All its addresses share the calls evenly.
- * @param options in place of the ones that it has by default, for tests.
+ * @param target a target of grpc-js (doc/naming.md of gRPC): `host:port`, `dns:///host:port`, `unix:/path`,
+ *   `ipv4:host:port,host:port`. All its addresses share the calls evenly.
+ * @param options replace the defaults, for tests.
  */
 export function channelUpstream(target: string, options: ChannelOptions = {}): ChannelUpstream {
   const client = new Client(target, credentials.createInsecure(), { ...OPTIONS, ...options });
@@ -76,7 +76,7 @@ function request(
     call.on('metadata', () => {
       headersCame = true;
     });
-    // It comes after the message or the error, and has the trailers.
+    // The status follows the message or the error, and has the trailers.
     call.on('status', ({ metadata: trailers }) => {
       if (received !== undefined) resolve({ code: status.OK, details: '', message: received, trailers });
     });
@@ -86,7 +86,7 @@ function request(
   });
 }
 
-/** The codes that grpc-js gives to calls that break off under way, with texts that name hosts. */
+/** The codes that grpc-js gives to calls that break off in progress, with texts that name hosts. */
 const BROKEN_OFF: ReadonlySet<status> = new Set([
   status.CANCELLED,
   status.DEADLINE_EXCEEDED,
@@ -94,7 +94,7 @@ const BROKEN_OFF: ReadonlySet<status> = new Set([
   status.UNAVAILABLE,
 ]);
 
-/** Trailers tell that the server ended the call; where it had sent headers before, they may be empty. */
+/** Trailers show that the server ended the call; if it had sent headers before, they may be empty. */
 function failed({ code, details, metadata }: ServiceError, headersCame: boolean): UnaryReply {
   const empty = Object.keys(metadata.getMap()).length === 0;
   const answered = headersCame ? !(empty && BROKEN_OFF.has(code)) : !empty;

@@ -1,7 +1,7 @@
 import type { CallMetadata, Upstream } from '@route-registry/transcoder';
 import type { Pipeline } from '../calls/pipeline.js';
 
-/** The gRPC half of the same process as an upstream: the pipeline of its server, called without a socket. */
+/** The gRPC half of the same process as an upstream: its pipeline, called without a socket. */
 export function memoryUpstream(pipeline: Pipeline): Upstream {
   return {
     unary: ({ path, message, metadata, deadline, cancellation }) =>

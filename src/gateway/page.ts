@@ -12,14 +12,14 @@ export interface Page {
   readonly path: string;
   readonly contentType: string;
   readonly body: Uint8Array;
-  /** Further headers, such as its content security policy. */
+  /** Further headers, such as a content security policy. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Answers GET for a resource of the gateway's own. */
+/** Answers GET for one of the gateway's own resources. */
 export type ReadReply = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
-/** The answer to GET for a page: the page, or 304 for a client that has it already. */
+/** The answer to GET for a page: the page, or 304 for a client that already has it. */
 export function pageReply({ contentType, body, headers }: Page): ReadReply {
   const tag = entityTag(body);
   const unchanged = { ...headers, ETag: tag, 'Cache-Control': 'no-cache' };
@@ -32,7 +32,7 @@ export function pageReply({ contentType, body, headers }: Page): ReadReply {
 const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
 
 /**
- * Answers for a resource that can only be read.
+ * Answers for a read-only resource.
  *
  * @throws Failure `METHOD_NOT_ALLOWED`.
  */

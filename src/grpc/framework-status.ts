@@ -7,9 +7,9 @@ import type { Pipeline } from '../calls/pipeline.js';
 import { requestIdOf } from '../calls/request-id.js';
 
 /**
- * The reply that stands for a status which grpc-js makes by itself (a passed deadline, a message that it can't
- * read): with the code, text and details that the same failure has everywhere else. What is wrong with a message
- * is told only to those whom the guard lets pass.
+ * Replaces a status that grpc-js generates (a passed deadline, a message that it cannot read) with the code, text and
+ * details that the same failure has everywhere else. Only callers that the guard lets pass are told what is wrong with
+ * a message.
  */
 export function completeReply(
   code: status,
@@ -37,7 +37,7 @@ function askGuard(path: string, metadata: CallMetadata, pipeline: Pipeline): Rep
   });
 }
 
-/** UNIMPLEMENTED: a method that grpc-js serves by itself, to everybody. */
+/** UNIMPLEMENTED: a method that grpc-js itself serves, to everybody. */
 function passes({ code }: Reply): boolean {
   return code === status.OK || code === status.UNIMPLEMENTED;
 }

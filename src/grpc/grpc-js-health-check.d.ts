@@ -1,4 +1,4 @@
-/** The part of the package that is used; it ships no types. */
+/** The part of the package that is used; it ships without types. */
 declare module 'grpc-js-health-check' {
   import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 

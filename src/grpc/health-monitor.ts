@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { Health } from './health.js';
 
-/** How often the store is asked whether it can serve, in milliseconds. */
+/** The interval between checks of the store, in milliseconds. */
 const INTERVAL_MS = 2_000;
 
 /**
- * Keeps the health of the server equal to that of the store, from the first ping on.
+ * Keeps the health of the server in step with that of the store, from the first ping on.
  *
- * @returns once the first ping is answered: how to stop
+ * @returns after the first ping: a function that stops this
  */
 export async function followStore(
   health: Health,

@@ -14,7 +14,7 @@ type Watcher = ServerWritableStream<HealthCheckRequest, HealthCheckResponse>;
 
 /**
  * `grpc.health.v1.Health` for the server as a whole (`""`) and each of its services, which share one status.
- * At first nothing is served.
+ * The initial status is not serving.
  */
 export class Health {
   readonly #watchers = new Map<string, Set<Watcher>>();
@@ -30,7 +30,7 @@ export class Health {
     return this.#serving;
   }
 
-  /** Tells every watcher of a known service when the status changes. */
+  /** Notifies every watcher of a known service when the status changes. */
   setServing(serving: boolean): void {
     if (serving === this.#serving || this.#closed) return;
     this.#serving = serving;
@@ -39,7 +39,7 @@ export class Health {
     }
   }
 
-  /** `Check`, which needs no token, as the pipeline runs it. */
+  /** `Check`, which needs no token, as a method of the pipeline. */
   methods(): Method[] {
     const unary = { ...HealthDefinition, methods: { check: HealthDefinition.methods.check } };
     return implement(unary, {
@@ -56,7 +56,7 @@ export class Health {
     });
   }
 
-  /** Adds `Watch`, whose stream ends when its caller goes or the server closes. */
+  /** Adds `Watch`, whose stream ends when the client goes or the server closes. */
   addWatchTo(server: Server): void {
     const { path, responseSerialize, requestDeserialize } = service.Watch;
     const watch = (watcher: Watcher): void => {
@@ -65,7 +65,7 @@ export class Health {
     server.register(path, watch, responseSerialize, requestDeserialize, 'serverStream');
   }
 
-  /** Says that nothing is served any more and ends every watch. */
+  /** Sets the status to not serving for good and ends every watch. */
   close(): void {
     this.setServing(false);
     this.#closed = true;

@@ -7,8 +7,8 @@ import { descriptorSet } from '../gen/descriptor-set.js';
 
 /** Adds `grpc.reflection.v1` and `v1alpha`, which list and describe the given services. */
 export function addReflectionTo(server: Server, services: readonly string[]): void {
-  // proto-loader rebuilds its file descriptors without dependencies and options, and real clients refuse
-  // those, so each definition gets the files as buf compiled them.
+  // proto-loader rebuilds its file descriptors without dependencies and options, which real clients refuse,
+  // so each definition gets the files as buf compiled them.
   const files = fromBinary(FileDescriptorSetSchema, descriptorSet).file;
   const fileDescriptorProtos = files.map((file) => Buffer.from(toBinary(FileDescriptorProtoSchema, file)));
   const definitions = Object.entries(loadFileDescriptorSetFromBuffer(Buffer.from(descriptorSet)));

@@ -21,7 +21,7 @@ export const SCOPES = {
 /**
  * The methods of `routing.v1.RouteService` over the registry, each with the scope that it needs.
  *
- * @param cacheBytes most bytes of the routes that are kept encoded in memory
+ * @param cacheBytes the most bytes of encoded routes to keep in memory
  */
 export function routeService(registry: Registry, cacheBytes: number): Method[] {
   return implement(RouteServiceDefinition, {
@@ -35,7 +35,7 @@ export function routeService(registry: Registry, cacheBytes: number): Method[] {
     getRoute: {
       access: { scope: SCOPES.getRoute },
       handle: async (request) => toMessage(await registry.get(request.routeId)),
-      // Only ids that were found become keys, and those the service made itself.
+      // Only ids that were found become keys, and the service itself made those.
       remembered: { maxBytes: cacheBytes, keyOf: ({ routeId }) => routeId },
     },
   });

@@ -11,18 +11,18 @@ import { completeReply } from './framework-status.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
 
-/** Which calls the pipeline answers, and how long they take at most. */
+/** The calls that the pipeline answers, and how long they may take. */
 export interface AnsweredCalls {
   readonly pipeline: Pipeline;
   /** The paths of the unary methods that the pipeline knows. */
   readonly paths: ReadonlySet<string>;
-  /** Longest time of one call, in milliseconds, from its first byte on. */
+  /** The longest time of one call, in milliseconds, from its first byte on. */
   readonly deadlineMs: number;
 }
 
 /**
- * Lets the pipeline answer the calls of its own methods, and of those that nobody knows, as soon as grpc-js has
- * read them. The handlers of grpc-js are for the other methods.
+ * Lets the pipeline answer the calls of its own methods, and calls of unknown methods, as soon as grpc-js has read
+ * them. The handlers of grpc-js are for the other methods.
  */
 export function answerCalls(answered: AnsweredCalls): ServerInterceptor {
   return ({ path }, innermost) => {
@@ -31,8 +31,8 @@ export function answerCalls(answered: AnsweredCalls): ServerInterceptor {
     }
     const call = new ServerCall(path, innermost, answered);
     const start = innermost.start.bind(innermost);
-    // Functions that are written where they are assigned to a property are old for V8 from the beginning, and these
-    // would keep the whole call until a slow collection. So they are assigned by name.
+    // V8 allocates a function literal that is assigned to a property in the old generation, where these would keep the
+    // whole call alive until a full collection. So they are assigned by name.
     const startCall = (): void => {
       start(call);
     };
@@ -40,9 +40,9 @@ export function answerCalls(answered: AnsweredCalls): ServerInterceptor {
       call.endBy(code);
     };
     innermost.start = startCall;
-    // What grpc-js ends by itself, it ends here, below every interceptor.
+    // grpc-js ends the calls that it ends itself here, below every interceptor.
     innermost.sendStatus = endCall;
-    // grpc-js asks for no more than the interface, though its type names the class.
+    // grpc-js needs only the interface, though its type names the class.
     return innermost as unknown as ServerInterceptingCall;
   };
 }
@@ -58,7 +58,7 @@ const arming = new EndOfTurn<ServerCall>((call) => {
   call.arm();
 });
 
-/** The one place where a call of grpc-js becomes ours and its reply grpc-js's. */
+/** The one place where a call of grpc-js becomes ours and our reply becomes grpc-js's. */
 class ServerCall implements Cancellation {
   cancelled = false;
   readonly #path: string;
@@ -66,9 +66,9 @@ class ServerCall implements Cancellation {
   readonly #sendStatus: (status: SentStatus) => void;
   readonly #pipeline: Pipeline;
   readonly #limit: number;
-  /** Whether the message, or what ends the call before it, is still to come. */
+  /** Whether the message, or an earlier end of the call, is still to come. */
   #waits = true;
-  /** Ends a call whose message never comes to its end, which the pipeline does not see. */
+  /** Ends a call whose message never completes, which the pipeline does not see. */
   #timer: NodeJS.Timeout | undefined;
   #metadata = new Metadata();
   #message: Buffer | undefined;
@@ -95,12 +95,12 @@ class ServerCall implements Cancellation {
   onReceiveMetadata(metadata: Metadata): void {
     this.#metadata = metadata;
     if (this.#path === UNKNOWN_METHOD) {
-      // Whatever kind of method the caller meant, it is told at once that there is none.
+      // Whatever kind of method the client expected, it is told at once that there is none.
       this.#run(String(metadata.get(UNKNOWN_PATH_KEY)[0]), NO_BYTES);
       return;
     }
-    // A timer costs more than all that is left to do for most calls. Not earlier than here: of a call that does
-    // not come this far grpc-js tells no end.
+    // Arming a timer costs more than the rest of most calls. Not earlier than here: grpc-js does not report the end of
+    // a call that does not come this far.
     arming.add(this);
     this.#innermost.startRead();
   }
@@ -119,7 +119,7 @@ class ServerCall implements Cancellation {
     else if (!this.#failed) this.#run(this.#path, this.#message);
   }
 
-  /** grpc-js says so at the end of every call whose metadata it has handed over, whoever ended it. */
+  /** grpc-js calls this at the end of every call whose metadata it has delivered, whoever ended it. */
   onCancel(): void {
     this.#waitNoLonger();
     if (this.#ended) return;
@@ -127,9 +127,9 @@ class ServerCall implements Cancellation {
     this.#tell?.();
   }
 
-  /** Ends the call as grpc-js would, with the reply that the pipeline has for the same failure. */
+  /** Ends the call as grpc-js would, with the pipeline's reply for the same failure. */
   endBy(code: status): void {
-    // grpc-js also fails what it has failed before, and what was answered.
+    // grpc-js may also fail a call that has already failed or been answered.
     if (this.#failed || this.#ended) return;
     this.#failed = true;
     this.#waitNoLonger();

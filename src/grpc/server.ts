@@ -7,11 +7,11 @@ import { addReflectionTo } from './reflection.js';
 import { answerCalls } from './server-call.js';
 import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';
 
-/** The services that health and reflection tell of. */
+/** The services that health and reflection describe. */
 export const HEALTH_SERVICE = 'grpc.health.v1.Health';
 export const ROUTE_SERVICE = RouteServiceDefinition.fullName;
 
-/** What a server is made of. */
+/** The parts of a server. */
 export interface GrpcServerOptions {
   /** `host:port` (port 0 takes a free one) or `unix:/path`. */
   readonly address: string;
@@ -19,19 +19,19 @@ export interface GrpcServerOptions {
   readonly pipeline: Pipeline;
   readonly health: Health;
   readonly reflection: boolean;
-  /** Longest time of one call, in milliseconds, from its first byte on. */
+  /** The longest time of one call, in milliseconds, from its first byte on. */
   readonly deadlineMs: number;
 }
 
-/** A gRPC server that listens. */
+/** A listening gRPC server. */
 export interface GrpcServer {
-  /** Where it listens, with the port that it really has. */
+  /** Its address, with the actual port. */
   readonly address: string;
-  /** Takes no new call, ends the watches and resolves when every call is answered, or at `graceMs`. */
+  /** Accepts no new calls, ends the watches and resolves when every call is answered, or after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Starts the server. @throws Error when the address can not be had */
+/** Starts the server. @throws Error when it cannot listen on the address */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
   const { address, methods, pipeline, health, reflection, deadlineMs } = options;
   const paths = new Set(methods.map(({ path }) => path));

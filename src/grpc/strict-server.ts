@@ -4,9 +4,9 @@ import { connect } from 'node:net';
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 
-/** A call of a method that nobody registered goes here, … */
+/** Calls of unregistered methods go here, … */
 export const UNKNOWN_METHOD = '/unknown.Service/Method';
-/** … with its own path in this metadata. */
+/** … with their own path in this metadata. */
 export const UNKNOWN_PATH_KEY = 'x-unknown-path';
 
 /** gRPC over HTTP/2: a TimeoutValue is at most 8 digits and a unit. */
@@ -19,13 +19,13 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   u: 1e-3,
   n: 1e-6,
 };
-/** What no timeout exceeds, in milliseconds: a longer one would overflow in grpc-js, into the past. */
+/** The longest timeout, in milliseconds: a longer one would overflow in grpc-js, into the past. */
 const LONGEST_MS = 99_999_999;
 
 /**
  * The server of grpc-js, which misreads three parts of a call's headers: a second `authorization`, which Node drops
- * without a word; a `grpc-timeout` that is malformed or days long; and the path of an unknown method, which grpc-js
- * answers below all interceptors. They are set right before it reads them.
+ * silently; a `grpc-timeout` that is malformed or days long; and the path of an unknown method, which grpc-js answers
+ * below all interceptors. This class corrects them before grpc-js reads them.
  *
  * This is the one place that reaches into grpc-js (decision 18): nothing public shows the raw headers of a call.
  */
@@ -43,7 +43,7 @@ export class StrictServer extends Server {
   /**
    * Listens without TLS and returns the port.
    *
-   * @throws Error when the address cannot be had, or when the installed grpc-js is built differently
+   * @throws Error when it cannot listen on the address, or when the installed grpc-js is built differently
    */
   async listen(address: string): Promise<number> {
     if (address.startsWith('unix:')) await removeDeadSocket(address.slice('unix:'.length));
@@ -63,7 +63,7 @@ export class StrictServer extends Server {
   }
 }
 
-/** @throws Error where grpc-js no longer keeps its HTTP/2 servers as the keys of a Map */
+/** @throws Error if grpc-js does not keep its HTTP/2 servers as the keys of a Map */
 export function listenersIn(http2Servers: unknown): Http2Server[] {
   const keys: unknown[] = http2Servers instanceof Map ? [...http2Servers.keys()] : [];
   const listeners = keys.filter(isListener);
@@ -77,7 +77,7 @@ function isListener(value: unknown): value is Http2Server {
   return value instanceof EventEmitter && value.listenerCount('session') > 0;
 }
 
-/** What Node tells with a stream; `rawHeaders` alternates names and values. */
+/** The arguments of Node's `stream` event; `rawHeaders` alternates names and values. */
 type StreamEvent = [
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
@@ -91,7 +91,7 @@ function correct(
   paths: ReadonlySet<string>,
 ): void {
   const path = String(headers[':path']);
-  // A caller that names the place of unknown methods is as unknown: what it says of its path is not believed.
+  // A client that names the path of unknown methods is treated the same: the path that it claims is ignored.
   if (path === UNKNOWN_METHOD || !paths.has(path)) {
     headers[':path'] = UNKNOWN_METHOD;
     headers[UNKNOWN_PATH_KEY] = path;
@@ -109,7 +109,7 @@ function correctTimeout(headers: IncomingHttpHeaders): void {
   else if (Number(digits) * (UNIT_MS[unit] ?? 0) > LONGEST_MS) headers['grpc-timeout'] = `${LONGEST_MS}m`;
 }
 
-/** A process that was killed leaves its socket behind; one on which nobody listens is in the way. */
+/** A killed process leaves its socket behind; one on which nobody listens must be removed. */
 async function removeDeadSocket(path: string): Promise<void> {
   const socket = connect(path);
   try {

@@ -1,9 +1,9 @@
 import type { DescField, DescMessage, DescMethod, DescService } from '@bufbuild/protobuf';
 
-/** What a comment of the contract can stand above. */
+/** The parts of a contract that comments are read from. */
 export type Commented = DescService | DescMethod | DescMessage | DescField;
 
-/** The comments of a contract as Markdown, and what they promise in words that can be looked up. */
+/** The comments of a contract as Markdown, and the error reasons that they name. */
 export class ContractComments {
   readonly #comments: Readonly<Record<string, string>>;
 
@@ -12,7 +12,7 @@ export class ContractComments {
     this.#comments = comments;
   }
 
-  /** The whole comment, a line for each paragraph; empty where there is none. */
+  /** The whole comment, one line per paragraph; empty where there is none. */
   text(descriptor: Commented): string {
     return unwrapped(this.#commentOf(descriptor));
   }
@@ -27,14 +27,14 @@ export class ContractComments {
     return /^.*?(?=\.(?:\s|$))/.exec(this.text(descriptor))?.[0] ?? '';
   }
 
-  /** What follows the first sentence. */
+  /** The text after the first sentence. */
   description(descriptor: Commented): string {
     return this.text(descriptor)
       .slice(this.summary(descriptor).length + 1)
       .trim();
   }
 
-  /** The reasons of failures that a method's comment and its service's name: those that its callers can meet. */
+  /** The reasons of failures that the comments of a method and its service name: those that its clients can see. */
   reasons(method: DescMethod): Set<string> {
     const text = `${this.text(method.parent)} ${this.text(method)}`;
     return new Set([...text.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name = '']) => name));

@@ -29,8 +29,9 @@ response \`MethodNotAllowed\`, and any other path \`PathUnknown\`; neither needs
 Paths are case-sensitive and have no trailing slash.`.replaceAll('\n', ' ');
 
 /**
- * Describes the REST face of a service by OpenAPI 3.1: paths and messages by the contract, bounds by the domain,
- * statuses, headers and errors by what the gateway answers to examples. Only where it is served is left out.
+ * Describes the REST face of a service in OpenAPI 3.1: paths and messages from the contract, bounds from the domain,
+ * and statuses, headers and errors from the gateway's answers to examples. Only the location of the service is left
+ * out.
  *
  * @throws Error with one sentence, where a header of the gateway has no description.
  */
@@ -81,7 +82,7 @@ export function describeService(service: DescribedService): Omit<OpenApi, 'serve
   };
 }
 
-/** The HTTP methods that OpenAPI has a place for. */
+/** The HTTP methods that OpenAPI can describe. */
 const VERBS: readonly string[] = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'TRACE'];
 
 function contractOperations(
@@ -118,7 +119,7 @@ function pathsOf(operations: readonly DescribedOperation[], shared: SharedRespon
   return paths;
 }
 
-/** The reasons among the examples of responses that tell a failure, each once. */
+/** The reasons among the examples of error responses, each once. */
 function reasonsOf(responses: readonly Response[]): string[] {
   const errors = responses
     .flatMap(({ content }) => Object.values(content ?? {}))

@@ -3,8 +3,8 @@ import { openApi } from '../gen/openapi.js';
 import { tryOutPages } from './try-out-pages.js';
 
 /**
- * The description of the service for programs and for people: OpenAPI 3.1 at `/openapi.json`, and at `/docs` a page
- * that shows it and lets one try it out, with all that the page loads.
+ * The description of the service for programs and for people: OpenAPI 3.1 at `/openapi.json`, and an interactive page
+ * at `/docs` with everything that it loads.
  *
  * @param basePath prefix of all REST paths; empty for none
  */

@@ -30,7 +30,7 @@ import { checkDefinition } from '../registry/route.js';
 import { storeUnavailable } from '../store/driver-errors.js';
 import { ROUTE_DEFINITION, ROUTE_ID, WRONG_DEFINITION } from './field-facts.js';
 
-/** How each failure of the gateway may look. */
+/** An example of each failure of the gateway. */
 export const gatewayExamples = {
   REQUEST_MALFORMED: () => misfit([unknownField('route.handlr')]),
   REQUEST_TOO_LARGE: () => bodyTooLarge(MESSAGE_MAX_BYTES),
@@ -45,13 +45,13 @@ export const gatewayExamples = {
   INTERNAL: () => internal(undefined),
 } as const satisfies Record<FailureReason, () => Failure>;
 
-/** The failures of the server that a REST caller can meet, and neither the gateway nor the way to the server has. */
+/** The failures of the server that a REST client can see and that neither the gateway nor its upstream produces. */
 export type ServerReason = Exclude<
   Reason,
   FailureReason | 'SERVICE_UNKNOWN' | 'DEADLINE_EXCEEDED' | 'CANCELLED'
 >;
 
-/** How each failure of the server may look, for a method that needs the given scope. */
+/** An example of each failure of the server, for a method that needs the given scope. */
 export const serverExamples = {
   TOKEN_MISSING: () => notAdmitted(tokenMissing()),
   TOKEN_INVALID: () => notAdmitted(tokenInvalid(EXPIRED)),

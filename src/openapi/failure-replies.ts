@@ -11,16 +11,16 @@ import { failureReply } from '../calls/failure-reply.js';
 import { toFailure } from '../calls/failures.js';
 import { gatewayExamples, serverExamples } from './failure-examples.js';
 
-/** The request id of all examples. */
+/** The request id in all examples. */
 export const REQUEST_ID = '8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5';
 
-/** A failure, and what the gateway answers in its case. */
+/** A failure, and the gateway's answer to it. */
 export interface FailureReply {
   readonly reason: string;
   readonly reply: ErrorReply;
 }
 
-/** The answers of failures, made by the code of the gateway and the server themselves. */
+/** The answers to failures, made by the code of the gateway and the server. */
 export class FailureReplies {
   readonly #errors: ErrorReplies;
 
@@ -29,12 +29,12 @@ export class FailureReplies {
     this.#errors = new ErrorReplies({ registry, domain, realm });
   }
 
-  /** A failure that the gateway finds itself. */
+  /** A failure that the gateway itself finds. */
   ofGateway(reason: FailureReason): FailureReply {
     return { reason, reply: this.#errors.ofFailure(gatewayExamples[reason](), REQUEST_ID) };
   }
 
-  /** All failures of the way to the server. */
+  /** All failures of the upstream. */
   ofChannel(): FailureReply[] {
     const codes = Object.values(status).filter((code): code is status => typeof code === 'number');
     return codes.map((code) => ({
@@ -43,7 +43,7 @@ export class FailureReplies {
     }));
   }
 
-  /** The failures of the server that have one of the given reasons, of a method that needs the given scope. */
+  /** The failures of the server with one of the given reasons, for a method that needs the given scope. */
   ofServer(reasons: ReadonlySet<string>, scope: string | undefined): FailureReply[] {
     return Object.entries(serverExamples)
       .filter(([reason]) => reasons.has(reason))

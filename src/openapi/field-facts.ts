@@ -12,7 +12,10 @@ import {
 } from '../registry/route.js';
 import type { Schema } from './open-api.js';
 
-/** What the contract can't say of a field by its type: its bounds, as the domain has them, and an example. */
+/**
+ * The facts of a field that its type in the contract does not express: its bounds, from the domain, and an
+ * example.
+ */
 export interface FieldFacts {
   readonly bounds?: Schema;
   /** Bounds of each item of a repeated field. */
@@ -54,7 +57,7 @@ const messages: Readonly<Record<string, Readonly<Record<string, FieldFacts>>>> =
   'routing.v1.GetRouteRequest': getRouteRequest,
 };
 
-/** What is known of a field of a message; undefined where its type says it all. */
+/** The known facts of a message's field; undefined where its type expresses everything. */
 export function factsOf(message: string, jsonName: string): FieldFacts | undefined {
   return messages[message]?.[jsonName];
 }
@@ -67,7 +70,7 @@ export const ROUTE_DEFINITION: RouteDefinition = {
   handler: route.handler.example,
 };
 
-/** A definition with as many kinds of mistakes as one example can bear. */
+/** A definition with as many kinds of mistakes as fit in one example. */
 export const WRONG_DEFINITION: RouteDefinition = {
   ...ROUTE_DEFINITION,
   path: 'users/:id',

@@ -17,7 +17,7 @@ const REASONS = [
   'INTERNAL',
 ] as const satisfies readonly FailureReason[];
 
-/** The state of the whole server, which the gateway tells beside the contract's paths. */
+/** The health of the whole server, which the gateway serves beside the contract's paths. */
 export function healthOperation(failures: FailureReplies): DescribedOperation {
   const own = REASONS.map((reason) => failures.ofGateway(reason));
   const serving = reply(200, 'SERVING', {});

@@ -12,14 +12,14 @@ import { factsOf } from './field-facts.js';
 import type { Schema } from './open-api.js';
 
 /**
- * The three forms in which a message is seen: as a client sends it, as the service returns it, and as a dry
- * run returns it, without the fields that the service would assign.
+ * The three views of a message: as a client sends it, as the service returns it, and as a dry run returns it,
+ * without the fields that the service would assign.
  */
 export type Form = 'sent' | 'returned' | 'validated';
 
 const WHOLE_32 = { type: 'integer', format: 'int32' };
 const UNSIGNED_32 = { type: 'integer', minimum: 0, maximum: 4_294_967_295 };
-// As text, since the numbers of JavaScript have not so many bits.
+// As text, since JavaScript's numbers have too few bits.
 const WHOLE_64 = { type: 'string', pattern: '^-?[0-9]+$' };
 const UNSIGNED_64 = { type: 'string', pattern: '^[0-9]+$' };
 
@@ -41,7 +41,7 @@ const scalars = {
   [ScalarType.BYTES]: { type: 'string', contentEncoding: 'base64' },
 } as const satisfies Record<ScalarType, Schema>;
 
-/** The well-known types whose ProtoJSON form is no object of their fields. */
+/** The well-known types whose ProtoJSON form is not an object of their fields. */
 const wellKnown: Readonly<Record<string, Schema>> = {
   'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
   'google.protobuf.Duration': { type: 'string', pattern: '^-?[0-9]+(?:\\.[0-9]{1,9})?s$' },
@@ -56,9 +56,9 @@ const wellKnown: Readonly<Record<string, Schema>> = {
   'google.protobuf.Value': {},
 };
 
-/** The JSON Schemas of a contract's messages, by the rules of ProtoJSON and the bounds of the domain. */
+/** The JSON Schemas of a contract's messages, from the rules of ProtoJSON and the bounds of the domain. */
 export class MessageSchemas {
-  /** Those that were asked for, and those that they refer to, by name. */
+  /** The schemas that were requested, and those that they refer to, by name. */
   readonly components = new Map<string, Schema>();
   readonly #comments: ContractComments;
 
@@ -74,7 +74,7 @@ export class MessageSchemas {
       validated: `Validated${message.name}`,
     }[form];
     if (!this.components.has(name)) {
-      // Before it is made, since a message may contain itself.
+      // Added before it is complete, since a message may contain itself.
       this.components.set(name, {});
       this.components.set(name, this.#object(message, form));
     }
@@ -97,14 +97,14 @@ export class MessageSchemas {
     }
   }
 
-  /** The schema of a field as a parameter: one that is left out is the default. */
+  /** The schema of a field as a parameter: an omitted parameter has the default value. */
   parameter(field: DescField): Schema {
     const schema = this.field(field, 'sent');
     const isFlag = field.fieldKind === 'scalar' && field.scalar === ScalarType.BOOL;
     return isFlag ? { ...schema, default: false } : schema;
   }
 
-  /** A message as an example shows it. */
+  /** An example of a message. */
   example(message: DescMessage, form: Form): JsonObject {
     const fields = this.#fields(message, form).filter((field) => form !== 'sent' || !this.#isAssigned(field));
     const values = fields.map((field): [string, JsonValue | undefined] => [
@@ -121,7 +121,7 @@ export class MessageSchemas {
       description: this.#comments.text(message),
       required: fields.filter((field) => this.#isPresent(field, form)).map(({ jsonName }) => jsonName),
       properties: Object.fromEntries(fields.map((field) => [field.jsonName, this.#property(field, form)])),
-      // What a client sends must have no other; what the service returns may gain some.
+      // A client must not send other properties; the service may add some later.
       ...(form === 'sent' ? { additionalProperties: false } : {}),
       examples: [this.example(message, form)],
     };
@@ -162,7 +162,7 @@ export class MessageSchemas {
   }
 }
 
-/** ProtoJSON takes null for the default of any field. */
+/** ProtoJSON accepts null as the default of any field. */
 function nullable(schema: Schema): Schema {
   const { type } = schema;
   const isPlain = typeof type === 'string' && !('enum' in schema);

@@ -1,6 +1,6 @@
 import type { JsonValue } from '@bufbuild/protobuf';
 
-/** A JSON Schema of the dialect that OpenAPI 3.1 takes (2020-12). */
+/** A JSON Schema of the dialect that OpenAPI 3.1 uses (2020-12). */
 export type Schema = Readonly<Record<string, JsonValue>>;
 
 /** A pointer to a component of the document. */
@@ -8,7 +8,7 @@ export interface Reference {
   readonly $ref: string;
 }
 
-/** A value that shows what is meant. */
+/** An example value. */
 export interface Example {
   readonly value: JsonValue;
 }
@@ -25,13 +25,13 @@ export interface Parameter {
 /** A header of a response. */
 export interface Header {
   readonly description: string;
-  /** Whether every response that names the header has it. */
+  /** Whether every response that lists the header has it. */
   readonly required: boolean;
   readonly schema: Schema;
   readonly examples: Readonly<Record<string, Example>>;
 }
 
-/** What a body holds. */
+/** The content of a body. */
 export interface MediaType {
   readonly schema: Schema;
   readonly examples: Readonly<Record<string, Example>>;
@@ -50,7 +50,7 @@ export interface Response {
 /** The responses of an operation, by HTTP status. */
 export type Responses = Readonly<Record<string, Response | Reference>>;
 
-/** One HTTP method of one path. */
+/** The operation of one HTTP method on one path. */
 export interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];

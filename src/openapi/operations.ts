@@ -20,7 +20,7 @@ export interface DescribedOperation {
 /** The name of the security scheme. */
 export const BEARER = 'bearer';
 
-/** Which operations can end with a failure of the gateway's own; some come only where there is none. */
+/** Which operations can end with each failure of the gateway: every one, the cacheable ones, or none. */
 const meetsOperations = {
   REQUEST_MALFORMED: 'every',
   REQUEST_TIMED_OUT: 'every',
@@ -42,7 +42,7 @@ function gatewayReasons({ caching }: SuccessRule): FailureReason[] {
   });
 }
 
-/** What describes operations. */
+/** The parts that describe operations. */
 export interface OperationParts {
   readonly comments: ContractComments;
   readonly schemas: MessageSchemas;
@@ -52,7 +52,7 @@ export interface OperationParts {
   readonly scopes: Readonly<Record<string, string>>;
 }
 
-/** The operation that a binding makes. */
+/** The operation of a binding. */
 export function describeOperation(
   binding: Binding,
   rule: SuccessRule,
@@ -79,7 +79,7 @@ export function describeOperation(
   };
 }
 
-/** Those of the gateway, of the way to the server, and those others that the contract's comments name. */
+/** The failures of the gateway, of the upstream, and those that the contract's comments name. */
 function failuresOf(
   { method }: Binding,
   rule: SuccessRule,

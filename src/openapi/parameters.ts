@@ -5,7 +5,7 @@ import { factsOf } from './field-facts.js';
 import type { MessageSchemas } from './message-schemas.js';
 import type { Parameter, Reference } from './open-api.js';
 
-/** The header parameters that every operation has, by their component names. */
+/** The header parameters of every operation, by their component names. */
 export const COMMON_PARAMETERS: Readonly<Record<string, Parameter>> = {
   'X-Request-Id': {
     name: 'X-Request-Id',

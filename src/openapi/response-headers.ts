@@ -4,11 +4,11 @@ import type { Example, Header, Schema } from './open-api.js';
 
 interface HeaderDescription {
   readonly description: string;
-  /** The schema of its values; one that is always the same is the given one. */
+  /** The schema of its values, given one of them. */
   readonly schema: (value: string) => Schema;
-  /** Whether a reply may come without it, though the example of its reason has it; default false. */
+  /** Whether a reply may lack it, even if the example for its reason has it; default false. */
   readonly optional?: boolean;
-  /** Whether its value depends on the base path, so that no example of it is true everywhere; default false. */
+  /** Whether its value depends on the base path, so that no example is correct everywhere; default false. */
   readonly local?: boolean;
 }
 
@@ -46,14 +46,14 @@ const descriptions: Readonly<Record<string, HeaderDescription>> = {
   },
 };
 
-/** A reply, and what it is an example of. */
+/** A reply, with the name of its example. */
 export interface NamedReply {
   readonly name: string;
   readonly reply: HttpReply;
 }
 
 /**
- * All headers of replies that share a status, the reply's names among the examples of their values.
+ * All headers of replies that share a status, with an example of each distinct value.
  *
  * @throws Error where the gateway sends a header that is not described.
  */
@@ -63,7 +63,7 @@ export function responseHeaders(replies: readonly NamedReply[]): Record<string, 
   return Object.fromEntries([...names].map((name) => [name, headerOf(name, sent)]));
 }
 
-/** Those of the reply, and those that every response has. */
+/** The headers of the reply, and those that every response has. */
 function writtenHeaders({ headers }: HttpReply): Readonly<Record<string, string>> {
   return { 'X-Request-Id': REQUEST_ID, 'Cache-Control': 'no-store', ...headers };
 }

@@ -10,7 +10,7 @@ export const ERROR_SCHEMA: Schema = { $ref: '#/components/schemas/Error' };
 /**
  * The response for replies that share a status.
  *
- * @param schema of their bodies; replies without a body need none
+ * @param schema of their bodies; not needed for replies without a body
  */
 export function responseOf(
   description: string,
@@ -31,7 +31,7 @@ export function responseOf(
   };
 }
 
-/** The responses for failures, by HTTP status. Of several with one reason the first counts. */
+/** The responses for failures, by HTTP status. Of several with one reason, only the first counts. */
 export function failureResponses(failures: readonly FailureReply[]): Map<number, Response> {
   const distinct = failures.filter(
     ({ reason }, index) => failures.findIndex((each) => each.reason === reason) === index,
@@ -53,7 +53,7 @@ export function failureResponse(failures: readonly FailureReply[]): Response {
   return responseOf(`${STATUS_CODES[status] ?? NON_STANDARD}: ${reasons}.`, replies, ERROR_SCHEMA);
 }
 
-/** 499, which no RFC has, but google/rpc/code.proto. */
+/** 499 is in no RFC, but in google/rpc/code.proto. */
 const NON_STANDARD = 'Client Closed Request';
 
 function textOf(body: string | Uint8Array): string {

@@ -1,7 +1,7 @@
 import type { Reference, Response, Responses } from './open-api.js';
 import type { DescribedOperation } from './operations.js';
 
-/** The responses that several operations have alike, as components, and each operation's own. */
+/** The responses that several operations share, as components, and the responses of each operation. */
 export class SharedResponses {
   /** By component name. */
   readonly components: Readonly<Record<string, Response>>;
@@ -24,7 +24,7 @@ export class SharedResponses {
     this.#names = names;
   }
 
-  /** The responses of an operation by HTTP status, those that it shares as references. */
+  /** The responses of an operation by HTTP status; shared ones are references. */
   of({ responses }: DescribedOperation): Responses {
     const entries = [...responses].map(([status, response]): [string, Response | Reference] => {
       const name = this.#names.get(JSON.stringify(response));

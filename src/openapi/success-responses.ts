@@ -15,7 +15,7 @@ import { responseOf } from './responses.js';
 
 const ANY_TAG = { 'if-none-match': '*' };
 
-/** Describes successes by the answers that the gateway's own code gives to examples. */
+/** Describes successes by the answers of the gateway's own code to examples. */
 export class SuccessResponses {
   readonly #rules: ReadonlyMap<Binding, SuccessRule>;
   readonly #replies: SuccessReplies;

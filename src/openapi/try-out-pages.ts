@@ -4,7 +4,7 @@ import type { Page } from '../gateway/page.js';
 
 const { resolve } = createRequire(import.meta.url);
 
-/** Only what this process serves may be loaded, run, sent to or shown; nothing inline, no frame around it. */
+/** Only resources of this process may be loaded, run, called or shown; nothing inline, and no framing. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -59,7 +59,7 @@ const STYLE = `body { margin: 0; background: #fafafa; }
 .swagger-ui .info { margin: 30px 0; }
 `;
 
-/** The page at `/docs` and all that it loads: Swagger UI, and what starts it. */
+/** The page at `/docs` and everything that it loads: Swagger UI and its start script. */
 export function tryOutPages(): Page[] {
   return [
     {

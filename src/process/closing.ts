@@ -2,37 +2,37 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 type Close = () => Promise<void> | void;
 
-/** How long servers wait for calls under way when they close, in milliseconds. */
+/** How long servers wait for calls in progress when they close, in milliseconds. */
 export const GRACE_MS = 6_000;
 /** Less than the ten seconds that containers are given. */
 const LIMIT_MS = 8_000;
 
-/** What was opened and has to be closed: first the servers, all at once, then the rest in reverse order. */
+/** Everything that was opened and must be closed: first the servers, all at once, then the rest in reverse order. */
 export class Closing {
   readonly #servers: Close[] = [];
   readonly #resources: Close[] = [];
   readonly #limitMs: number;
 
-  /** @param limitMs how long closing may take in all, in milliseconds */
+  /** @param limitMs the longest time that closing may take, in milliseconds */
   constructor(limitMs = LIMIT_MS) {
     this.#limitMs = limitMs;
   }
 
-  /** A server that takes calls in, and ends those under way by itself within `GRACE_MS`, or what speaks for one. */
+  /** A server, or something that acts for one: it ends its calls in progress within `GRACE_MS`. */
   server(close: Close): void {
     this.#servers.push(close);
   }
 
-  /** Something that calls under way may need. */
+  /** Something that calls in progress may need. */
   resource(close: Close): void {
     this.#resources.push(close);
   }
 
   /**
-   * Closes everything, also when some of it fails. Resolves with whether all of it was closed in time; what was not
-   * is left as it is.
+   * Closes everything, even when some of it fails. Resolves with whether all of it was closed in time; the rest is left
+   * as it is.
    *
-   * @throws AggregateError with every failure there was in that time
+   * @throws AggregateError with every failure in that time
    */
   async close(): Promise<boolean> {
     const failures: unknown[] = [];

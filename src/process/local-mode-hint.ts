@@ -1,10 +1,10 @@
-/** Where the service listens; absent for a half that does not run. */
+/** The addresses of the service; absent for a half that does not run. */
 export interface Addresses {
   readonly grpcAddress: string | undefined;
   readonly httpUrl: string | undefined;
 }
 
-/** What a person may paste into a second terminal to try the service in its local mode. */
+/** The commands to paste into a second terminal to try the service in local mode. */
 export function localModeHint({ grpcAddress, httpUrl }: Addresses): string {
   const rest = httpUrl === undefined ? [] : restCommands(httpUrl);
   const grpc = grpcAddress === undefined ? [] : grpcCommands(grpcAddress);

@@ -1,7 +1,7 @@
 /**
  * Opens something that a setting names.
  *
- * @param failure what is said before the cause where that fails, with the setting's name and never a secret
+ * @param failure the message if that fails, followed by the cause; it names the setting and holds no secret
  * @throws Error with both in one line
  */
 export async function opening<T>(failure: string, open: () => Promise<T>): Promise<T> {

@@ -2,21 +2,21 @@
 export type RegistryReason =
   'ROUTE_INVALID' | 'ROUTE_NOT_FOUND' | 'ROUTE_EXISTS' | 'REQUEST_ID_REUSED' | 'STORE_UNAVAILABLE';
 
-/** One thing wrong with a request. */
+/** One problem with a request. */
 export interface Violation {
-  /** Where, as a path of contract field names: `route.middleware[2]`, `request_id`. */
+  /** The place, as a path of contract field names: `route.middleware[2]`, `request_id`. */
   readonly field: string;
-  /** What came and what is allowed, in a sentence or two. */
+  /** The value sent and the values allowed, in a sentence or two. */
   readonly description: string;
 }
 
-/** The one failure of the domain. What it says is meant for the caller; its `cause` is for the log only. */
+/** The only failure of the domain. Its message is meant for the client; its `cause` is for the log only. */
 export class RegistryError extends Error {
   override readonly name = 'RegistryError';
   readonly reason: RegistryReason;
-  /** Every violation of the request, with `ROUTE_INVALID` only. */
+  /** Every violation in the request, with `ROUTE_INVALID` only. */
   readonly violations: readonly Violation[];
-  /** Facts for programs, as `ErrorInfo.metadata` carries them. */
+  /** Facts for programs, sent as `ErrorInfo.metadata`. */
   readonly metadata: Readonly<Record<string, string>>;
 
   constructor(

@@ -1,9 +1,9 @@
 import { countCodePoints, quote } from './text.js';
 
-/** Longest path, in code points: as long as the URLs that browsers and proxies carry anywhere. */
+/** The longest path, in code points: as long as the URLs that browsers and proxies commonly carry. */
 export const PATH_MAX = 2048;
 
-/** `pchar` of RFC 3986, section 3.3: escapes, and the characters that stand for themselves beside "." and ":". */
+/** `pchar` of RFC 3986, section 3.3: escapes, and the plain characters other than "." and ":". */
 const ESCAPE = '%[0-9A-Fa-f]{2}';
 const PLAIN = String.raw`A-Za-z0-9\-_~!$&'()*+,;=@`;
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';
@@ -15,15 +15,15 @@ const ANY = `(?:${ESCAPE}|[${PLAIN}.:])`;
 /** A parameter, or a segment that begins with neither ":" nor "." or is more than "." and "..". */
 const SEGMENT = String.raw`(?::${NAME}|(?:${ESCAPE}|[${PLAIN}])${ANY}*|\.(?:(?:${ESCAPE}|[${PLAIN}:])${ANY}*|\.${ANY}+))`;
 /**
- * What a path pattern looks like, for those who describe it: all that `checkPath` asks for, except its length
- * and that no parameter comes twice, which no regular language can say. No character can be matched in two ways,
- * so it takes a time in proportion to the length of any text.
+ * The syntax of a path pattern, for documentation: everything that `checkPath` requires, except its length and that no
+ * parameter is repeated, which no regular language can express. Each character can match in only one way, so matching
+ * takes linear time.
  */
 export const PATH_SYNTAX = new RegExp(`^(?:/${SEGMENT})*/?$`);
 
-/** Everything that is wrong with a path pattern, a sentence each; nothing for a valid one. */
+/** Everything that is wrong with a path pattern, one sentence each; empty for a valid one. */
 export function checkPath(path: string): string[] {
-  // Most are valid, and a path of ASCII characters has as many code points as its length says.
+  // Most paths are valid, and a path of ASCII characters has as many code points as its `length`.
   if (path.length <= PATH_MAX && path !== '' && PATH_SYNTAX.test(path) && !repeatsParameter(path)) return [];
   const length = countCodePoints(path);
   if (length === 0)
@@ -45,8 +45,8 @@ export function checkPath(path: string): string[] {
 }
 
 /**
- * The path with the names of its parameters erased, so that two patterns which match the same requests are
- * equal: `/tasks/:id` and `/tasks/:task_id` are both `/tasks/:`.
+ * The path with the names of its parameters erased, so that two patterns that match the same requests are equal:
+ * `/tasks/:id` and `/tasks/:task_id` both become `/tasks/:`.
  */
 export function erasePathParameters(path: string): string {
   return path.replace(PARAMETERS, '/:');

@@ -3,21 +3,24 @@ import type { RouteStore } from './route-store.js';
 import { checkDefinition, type Route, type RouteDefinition, sameDefinition, shapeOf } from './route.js';
 import { quote } from './text.js';
 
-/** Longest request id, in characters: room for a UUID with a prefix, small enough for an index. */
+/** The longest request id, in characters: room for a UUID with a prefix, small enough for an index. */
 export const REQUEST_ID_MAX = 128;
-/** What a request id looks like: visible ASCII characters. */
+/** The syntax of a request id: visible ASCII characters. */
 export const REQUEST_ID_SYNTAX = /^[\x21-\x7e]+$/;
 
-/** Who wants which route. */
+/** The route to create, and who asks for it. */
 export interface CreateCommand {
   readonly definition: RouteDefinition;
   /** The token's `sub`. */
   readonly caller: string;
-  /** The request id from every place that gave one (AIP-155); all must agree. Empty: each call creates. */
+  /**
+   * The request id from every place that gave one (AIP-155); all must agree. Empty: each call creates a
+   * route.
+   */
   readonly requestIds: readonly string[];
 }
 
-/** What the registry stands on. */
+/** The parts that the registry depends on. */
 export interface RegistryOptions {
   readonly store: RouteStore;
   /** Whether a second route of the same shape is stored or refused. */
@@ -123,7 +126,7 @@ function checkRequestIds(requestIds: readonly string[]): Violation[] {
   return violations;
 }
 
-/** Fields are wrong: every one of them is named. */
+/** The request has invalid fields; the error names every one. */
 export function routeInvalid(violations: readonly Violation[]): RegistryError {
   const fields = [...new Set(violations.map((violation) => violation.field))];
   return new RegistryError('ROUTE_INVALID', `The request is not valid: ${fields.join(', ')}.`, {
@@ -141,12 +144,12 @@ function repeated(first: Route, definition: RouteDefinition): Route {
   throw requestIdReused();
 }
 
-/** The caller created another route with the request id. */
+/** The caller used the request id for another route. */
 export function requestIdReused(): RegistryError {
   return new RegistryError('REQUEST_ID_REUSED', 'The request id was already used for another route.');
 }
 
-/** A route of the same shape is stored, and duplicates are refused. */
+/** A route with the same shape is stored, and duplicates are refused. */
 export function routeExists(definition: RouteDefinition, firstId: string): RegistryError {
   return new RegistryError(
     'ROUTE_EXISTS',

@@ -2,7 +2,7 @@ import type { Violation } from './errors.js';
 import { checkPath, erasePathParameters } from './path-pattern.js';
 import { countCodePoints, quote } from './text.js';
 
-/** What a client defines: which handler runs, behind which middleware, for which requests. */
+/** A route as a client defines it: which handler runs, behind which middleware, for which requests. */
 export interface RouteDefinition {
   /** HTTP method: an RFC 9110 token of 1 to 32 characters, case-sensitive. */
   readonly method: string;
@@ -22,23 +22,23 @@ export interface Route extends RouteDefinition {
   readonly createdAt: Date;
 }
 
-/** Longest method, in characters: four times the longest registered one. */
+/** The longest method, in characters: four times the longest registered one. */
 export const METHOD_MAX = 32;
-/** Most middleware of one route: far above real stacks, so that one request stays small. */
+/** The most middleware names of one route: far above real stacks, low enough to keep a request small. */
 export const MIDDLEWARE_MAX = 64;
-/** Longest handler or middleware name, in code points. */
+/** The longest handler or middleware name, in code points. */
 export const NAME_MAX = 255;
 
-/** What a method looks like: a token (RFC 9110, section 5.6.2). */
+/** The syntax of a method: a token (RFC 9110, section 5.6.2). */
 export const METHOD_SYNTAX = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** Control characters (U+0000 to U+001F, U+007F to U+009F) and surrogates without a partner. */
+/** Control characters (U+0000 to U+001F, U+007F to U+009F) and lone surrogates. */
 const FORBIDDEN = String.raw`\p{Cc}\p{Cs}`;
 const FORBIDDEN_IN_NAME = new RegExp(`[${FORBIDDEN}]`, 'u');
-/** What a handler or middleware name looks like: nothing forbidden, and no blank at either end. */
+/** The syntax of a handler or middleware name: nothing forbidden, and no whitespace at either end. */
 export const NAME_SYNTAX = new RegExp(`^[^\\s${FORBIDDEN}](?:[^${FORBIDDEN}]*[^\\s${FORBIDDEN}])?$`, 'u');
 
-/** Every violation of a definition, field by field in the order of the contract; none for a valid one. */
+/** Every violation in a definition, field by field in the order of the contract; empty for a valid one. */
 export function checkDefinition({ method, path, middleware, handler }: RouteDefinition): Violation[] {
   const violations: Violation[] = [];
   const report = (field: string, problems: readonly string[]): void => {
@@ -54,7 +54,7 @@ export function checkDefinition({ method, path, middleware, handler }: RouteDefi
   return violations;
 }
 
-/** Whether two definitions say the same, character by character. */
+/** Whether two definitions are the same, character by character. */
 export function sameDefinition(one: RouteDefinition, other: RouteDefinition): boolean {
   return (
     one.method === other.method &&
@@ -65,13 +65,13 @@ export function sameDefinition(one: RouteDefinition, other: RouteDefinition): bo
   );
 }
 
-/** What two duplicates have in common: the method, and the path once parameter names are erased. */
+/** The text that duplicates share: the method, and the path with its parameter names erased. */
 export function shapeOf({ method, path }: Pick<RouteDefinition, 'method' | 'path'>): string {
   return `${method} ${erasePathParameters(path)}`;
 }
 
-// Each check first asks in one go whether the value is valid, as most are: a text has no more code points than
-// `length`. Only what is not is taken apart.
+// Each check first tests whether the whole value is valid, as most are: a text has no more code points than
+// its `length`. Only invalid values are examined further.
 
 function checkMethod(method: string): string[] {
   if (method.length <= METHOD_MAX && METHOD_SYNTAX.test(method)) return [];

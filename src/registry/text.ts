@@ -1,9 +1,11 @@
-/** The number of Unicode code points in a text: what every length in the contract counts. */
+/** The number of Unicode code points in a text, which every length in the contract counts. */
 export function countCodePoints(text: string): number {
   return Array.from(text).length;
 }
 
-/** A text as a message may show it: in quotes, invisible characters escaped, cut after 40 code points. */
+/**
+ * A text in the form that messages show: in quotes, invisible characters escaped, cut after 40 code points.
+ */
 export function quote(text: string): string {
   const characters = Array.from(text.slice(0, 82));
   const shown = characters.length > 40 ? `${characters.slice(0, 40).join('')}…` : text;

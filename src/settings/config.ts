@@ -2,27 +2,27 @@ import { readFileSync } from 'node:fs';
 import { type Database, parseDatabaseUrl } from './database-url.js';
 import { SettingsReader } from './settings.js';
 
-/** Where the secret of the local mode is kept, and what its tokens name as issuer and audience. */
+/** The file of the local mode's secret, and the issuer and audience of its tokens. */
 export const LOCAL_SECRET_FILE = 'data/jwt-secret';
 const LOCAL_PARTY = 'route-registry';
 
 const BYTES_PER_MIB = 1_048_576;
-/** Largest cache of routes, in MiB: what a process of Node can hold with ease. */
+/** The largest cache of routes, in MiB: an amount that a Node process can hold with ease. */
 const ROUTE_CACHE_MAX_MIB = 1_024;
-/** Shortest HMAC secret, in bytes: as long as the hash of HS256 (RFC 7518, section 3.2). */
+/** The shortest HMAC secret, in bytes: as long as the hash of HS256 (RFC 7518, section 3.2). */
 const SECRET_MIN_BYTES = 32;
 const UNIX_SOCKET = /^unix:./;
-/** Longest time that one call may be given, in milliseconds. */
+/** The longest time that one call may be given, in milliseconds. */
 const DEADLINE_MAX_MS = 600_000;
 
-/** What tokens are verified with; `local` is a secret that the service makes for itself in this file. */
+/** The key that verifies tokens; `local` is a secret that the service generates in this file. */
 export type TokenKey =
   | { readonly kind: 'secret'; readonly secret: string }
   | { readonly kind: 'publicKey'; readonly pem: string }
   | { readonly kind: 'jwks'; readonly url: string }
   | { readonly kind: 'local'; readonly file: string };
 
-/** Which tokens are good. */
+/** The tokens to accept. */
 export interface TokenConfig {
   readonly key: TokenKey;
   readonly issuer: string;
@@ -45,24 +45,24 @@ export interface HttpConfig {
   readonly port: number;
   /** Empty, or segments that each begin with a slash. */
   readonly basePath: string;
-  /** The gRPC server to call, as grpc-js takes it (`host:port`, `dns:///…`); absent for the one in this process. */
+  /** The gRPC server to call, a target of grpc-js (`host:port`, `dns:///…`); absent for the one in this process. */
   readonly upstream: string | undefined;
-  /** Whether the OpenAPI document and the page to try it out are served. */
+  /** Whether to serve the OpenAPI document and its interactive page. */
   readonly docs: boolean;
 }
 
-/** How the process runs. A half that it does not run is absent. */
+/** The configuration of the process. A half that does not run is absent. */
 export interface Config {
   readonly grpc: GrpcConfig | undefined;
   readonly http: HttpConfig | undefined;
-  /** Longest time of one call, in milliseconds. */
+  /** The longest time of one call, in milliseconds. */
   readonly deadlineMs: number;
-  /** Most bytes of the routes that the gRPC server keeps in memory. */
+  /** The most bytes of routes that the gRPC server keeps in memory. */
   readonly routeCacheBytes: number;
   readonly logLevel: string;
 }
 
-/** Settings that can not be run with. The message lists every problem, a line each, and no secret. */
+/** Invalid settings. The message lists every problem, one line each, and no secret. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -81,12 +81,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   });
 }
 
-/** Only where the routes are kept. @throws ConfigError */
+/** Only the location of the routes. @throws ConfigError */
 export function readDatabase(env: NodeJS.ProcessEnv): Database {
   return read(env, databaseOf);
 }
 
-/** Only which tokens are good. @throws ConfigError with every problem */
+/** Only the tokens to accept. @throws ConfigError with every problem */
 export function readTokens(env: NodeJS.ProcessEnv): TokenConfig {
   return read(env, (settings) => tokensOf(settings, databaseOf(settings)));
 }
@@ -196,7 +196,7 @@ function grpcAddressOf(settings: SettingsReader): string {
   return address;
 }
 
-/** The targets that grpc-js can resolve (doc/naming.md of gRPC), each with its ports. */
+/** Accepts the targets that grpc-js can resolve (doc/naming.md of gRPC), each with its ports. */
 function checkTarget(settings: SettingsReader, target: string): void {
   const [, name] = /^dns:(?:\/\/[^/]*\/)?(.*)$/.exec(target) ?? [];
   const [, list] = /^ipv[46]:(.*)$/.exec(target) ?? [];
@@ -208,7 +208,7 @@ function checkTarget(settings: SettingsReader, target: string): void {
   );
 }
 
-/** The parts of `host:port`, where the host may be an IPv6 address in brackets. */
+/** The parts of `host:port`; the host may be an IPv6 address in brackets. */
 function splitAddress(address: string): { host: string; port: number } | undefined {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/]+)):(\d{1,5})$/.exec(address);
   const port = Number(match?.[3]);

@@ -1,4 +1,4 @@
-/** Where the routes are kept: a MySQL database, or a file (or `:memory:`) of the embedded one. */
+/** The location of the routes: a MySQL database, or a file (or `:memory:`) of the embedded one. */
 export type Database =
   | {
       readonly engine: 'mysql';
@@ -12,7 +12,7 @@ export type Database =
 
 const MYSQL_PORT = 3306;
 
-/** What `DATABASE_URL` names: `mysql://user:password@host:port/database` (percent-encoded) or `sqlite:path`. */
+/** Parses `DATABASE_URL`: `mysql://user:password@host:port/database` (percent-encoded) or `sqlite:path`. */
 export function parseDatabaseUrl(text: string): Database | undefined {
   return /^sqlite:./.test(text)
     ? { engine: 'sqlite', file: text.slice('sqlite:'.length) }
@@ -35,7 +35,7 @@ function parseMysqlUrl(text: string): Database | undefined {
       database,
     };
   } catch {
-    // A percent sign that begins no escape.
+    // A percent sign that does not begin an escape.
     return undefined;
   }
 }

@@ -3,9 +3,10 @@ import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import { dirname } from 'node:path';
 
 /**
- * The secret of the local mode: 32 random bytes in hexadecimal, made on first use, for its owner's eyes only.
+ * The secret of the local mode: 32 random bytes in hexadecimal, generated on first use, readable only by its
+ * owner.
  *
- * @throws Error that names the file, when what it holds is no such secret
+ * @throws Error that names the file, when it does not hold such a secret
  */
 export function localSecret(file: string): string {
   if (!existsSync(file)) makeSecret(file);

@@ -1,4 +1,4 @@
-/** Every setting, as an environment variable, with its default; `undefined` where there is none. */
+/** Every setting, as an environment variable, with its default; `undefined` for none. */
 export const SETTINGS = {
   ROLE: 'all',
   DATABASE_URL: 'sqlite:data/routes.db',
@@ -22,14 +22,14 @@ export const SETTINGS = {
 /** The name of a setting. */
 export type SettingName = keyof typeof SETTINGS;
 
-/** A name whose setting has a default. */
+/** The name of a setting that has a default. */
 type DefaultedName = {
   [Name in SettingName]: (typeof SETTINGS)[Name] extends string ? Name : never;
 }[SettingName];
 
-/** Reads settings one by one and collects what is wrong with them. An empty value is no value. */
+/** Reads settings one by one and collects their problems. An empty value counts as none. */
 export class SettingsReader {
-  /** A line for each problem. */
+  /** One line for each problem. */
   readonly problems: string[] = [];
   readonly #env: NodeJS.ProcessEnv;
 
@@ -41,7 +41,7 @@ export class SettingsReader {
     this.problems.push(`${name} ${problem}`);
   }
 
-  /** The value given, without the default. */
+  /** The given value, without the default. */
   given(name: SettingName): string | undefined {
     const value = this.#env[name];
     return value === '' ? undefined : value;

@@ -1,16 +1,16 @@
 import DataLoader from 'dataloader';
 
-/** Most entries of one statement: large enough to share its cost, small enough to stay a short statement. */
+/** The most entries of one statement: large enough to share its cost, small enough to stay short. */
 const MAX_BATCH = 64;
-/** Most statements of one kind at a time: a second one fills the pauses of the first. */
+/** The most concurrent statements of one kind: a second one fills the pauses of the first. */
 const MAX_UNDER_WAY = 2;
 
 /**
- * Joins calls that come while the database is busy into one. A call that comes alone goes out at once.
+ * Joins calls that arrive while the database is busy into one batch. A single call is sent at once.
  *
- * @param second when a second statement goes out beside the first: as soon as there is a call for it, or, where
- *   each costs the database more than its entries do, when more calls wait than fit into it
- * @param run answers a batch: an outcome, or an `Error`, for each entry in its order
+ * @param second when to send a second statement beside the first: as soon as there is a call for it, or,
+ *   where a statement costs the database more than its entries do, only when more calls wait than fit into it
+ * @param run answers a batch: an outcome, or an `Error`, for each entry in order
  */
 export function batched<Entry, Outcome>(
   second: 'at once' | 'when full',
@@ -20,7 +20,7 @@ export function batched<Entry, Outcome>(
   const waiting: (() => void)[] = [];
 
   function goOut(): void {
-    // All that wait but the last are full.
+    // All waiting batches but the last are full.
     const mayBeSecond = second === 'at once' || waiting.length > 1;
     if (underWay >= (mayBeSecond ? MAX_UNDER_WAY : 1)) return;
     const dispatch = waiting.shift();
@@ -42,7 +42,7 @@ export function batched<Entry, Outcome>(
   const loader = new DataLoader<Entry, Outcome>((entries) => run(entries).finally(next), {
     cache: false,
     maxBatchSize: MAX_BATCH,
-    // Calls that Node takes in together find each other in one batch.
+    // Calls that Node reads in one turn join one batch.
     batchScheduleFn: (dispatch) => setImmediate(queue, dispatch),
   });
   return (entry) => loader.load(entry);

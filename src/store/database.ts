@@ -7,12 +7,12 @@ import createKnex, { type Knex } from 'knex';
 const ACQUIRE_TIMEOUT_MS = 3_000;
 /** How long a connection attempt may take, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** Most connections to MySQL: a two-core process keeps no more than these busy. */
+/** The most connections to MySQL: a two-core process keeps no more than these busy. */
 const POOL_MAX = 10;
 /** How long a writer waits for another process's write to the embedded database, in milliseconds. */
 const BUSY_TIMEOUT_MS = 2_000;
 
-/** Where the routes are kept. */
+/** The location of the routes. */
 export type DatabaseLocation = MysqlLocation | SqliteLocation;
 
 /** A database of a MySQL or MariaDB server. */
@@ -32,29 +32,29 @@ export interface SqliteLocation {
 }
 
 /**
- * Opens the database. The embedded one is made, with its folder, if it is not there; MySQL is first
- * connected to by the first query. The caller ends it with `closeDatabase`.
+ * Opens the database. The embedded one is created, with its folder, if it does not exist; MySQL is connected to by the
+ * first query. The caller must call `closeDatabase`.
  *
- * @param silenceMs how long MySQL may be silent, in milliseconds, before its connection is given up; default: for
- *   ever, as a migration may take its time
+ * @param silenceMs how long MySQL may be silent before its connection is dropped, in milliseconds; default: forever,
+ *   since a migration may take long
  */
 export function openDatabase(location: DatabaseLocation, silenceMs = 0): Knex {
   return createKnex(location.engine === 'mysql' ? mysql(location, silenceMs) : sqlite(location));
 }
 
-/** Asks the database for an answer. @throws Error of the driver when there is none */
+/** Checks that the database answers. @throws Error of the driver when it does not */
 export async function reachDatabase(knex: Knex): Promise<void> {
   await knex.raw('SELECT 1');
 }
 
-/** Ends all connections. The embedded database is then whole in its one file, with nothing left in its log. */
+/** Closes all connections. The embedded database is then complete in its one file, with an empty log. */
 export async function closeDatabase(knex: Knex, { engine }: DatabaseLocation): Promise<void> {
-  // Where that fails, as on a full disk, nothing is lost: the log stays beside the file.
+  // If that fails, as on a full disk, nothing is lost: the log stays beside the file.
   if (engine === 'sqlite') await knex.raw('PRAGMA wal_checkpoint(TRUNCATE)').catch(ignore);
   await knex.destroy();
 }
 
-/** Knex would print SQL to the console; what fails is thrown to the caller as well. */
+/** Knex would print SQL to the console; failures are thrown as well. */
 const SILENT: Knex.Logger = { warn: ignore, error: ignore, deprecate: ignore, debug: ignore };
 
 function ignore(): void {
@@ -85,13 +85,14 @@ function mysql({ host, port, user, password, database }: MysqlLocation, silenceM
       min: 0,
       max: POOL_MAX,
       afterCreate: (connection: MysqlConnection, done: (error: Error | null) => void) => {
-        // mysql2 would wait for ever on a connection that the network has lost.
+        // mysql2 would wait forever on a connection that the network has lost.
         connection.stream.setTimeout(silenceMs, () => {
           connection.stream.destroy(
             Object.assign(new Error('The database is silent.'), { code: 'ETIMEDOUT' }),
           );
         });
-        // Whatever the server's defaults are: text as sent, and too long or wrong values refused, not cut.
+        // Overrides the server's defaults: text is kept as sent, and values that are too long or invalid are refused,
+        // not cut.
         connection.query(
           "SET NAMES utf8mb4, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
           done,
@@ -119,7 +120,7 @@ function sqlite({ file }: SqliteLocation): Knex.Config {
       afterCreate: (connection: SqliteConnection, done: (error: Error | null) => void) => {
         connection.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
         connection.pragma('journal_mode = WAL');
-        // Every commit reaches the disk, as InnoDB's default does.
+        // Every commit reaches the disk, as with InnoDB's default.
         connection.pragma('synchronous = FULL');
         done(null);
       },

@@ -35,7 +35,7 @@ const AWAY_NUMBERS: ReadonlySet<number | string | undefined> = new Set([
   ER_ACCOUNT_HAS_BEEN_LOCKED_MARIADB,
 ]);
 
-/** Codes of Node's sockets and of mysql2 for a database that can't be reached. */
+/** Codes of Node's sockets and of mysql2 for a database that cannot be reached. */
 const AWAY_CODES: ReadonlySet<number | string | undefined> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -48,23 +48,23 @@ const AWAY_CODES: ReadonlySet<number | string | undefined> = new Set([
   'PROTOCOL_CONNECTION_LOST',
 ]);
 
-/** Result codes of SQLite for a file that is busy or can't be used; extended ones begin with these. */
+/** Result codes of SQLite for a file that is busy or cannot be used; extended codes begin with these. */
 const AWAY_SQLITE = /^SQLITE_(?:BUSY|LOCKED|IOERR|FULL|READONLY|CANTOPEN)/;
 
-/** Whether the database itself refused the statement, such as for a key that exists: nothing of it was stored. */
+/** Whether the database itself refused the statement, for example because a key exists: nothing was stored. */
 export function isRefusal(error: unknown): boolean {
   const { errno = 0, code = '' } = facts(error);
   return (errno >= FIRST_SERVER_ERROR && !AWAY_NUMBERS.has(errno)) || code.startsWith('SQLITE_CONSTRAINT');
 }
 
-/** Whether the database ended the statement in favour of another one, so that it may be tried again. */
+/** Whether the database aborted the statement in favour of another one, so that it may be retried. */
 export function isDeadlock(error: unknown): boolean {
   return facts(error).errno === ER_LOCK_DEADLOCK;
 }
 
 /**
- * A driver's error as the rest of the service may see and log it: `STORE_UNAVAILABLE` for a database that is
- * away, and never the statement or its values, which Knex and the drivers put into their messages.
+ * A driver's error in the form that the rest of the service may see and log: `STORE_UNAVAILABLE` for a database that is
+ * unavailable, and never the statement or its values, which Knex and the drivers put into their messages.
  */
 export function translate(error: unknown): unknown {
   const { errno, code, name } = facts(error);
@@ -78,12 +78,12 @@ export function translate(error: unknown): unknown {
   return storeUnavailable(bare);
 }
 
-/** The database is away, or too slow to give a connection. */
+/** The database is unavailable, or too slow to provide a connection. */
 export function storeUnavailable(cause: unknown): RegistryError {
   return new RegistryError('STORE_UNAVAILABLE', 'The route store is unavailable. Try again.', { cause });
 }
 
-/** What drivers and Knex tell by their errors. */
+/** The facts in errors of the drivers and Knex. */
 interface DriverError {
   readonly errno?: number;
   readonly code?: string;

@@ -6,7 +6,7 @@ import { batched } from './batch.js';
 import { decodeId, encodeId, type NewRouteRow, toRoute, toRow } from './route-row.js';
 import { RouteRows } from './route-rows.js';
 
-/** Most shapes that are known to have a first route, so that a duplicate need not try to be it. */
+/** The most shapes remembered as having a first route, so that a duplicate need not try to become it. */
 const MAX_KNOWN_SHAPES = 10_000;
 
 interface Insert {
@@ -16,13 +16,13 @@ interface Insert {
 
 interface Wanted {
   readonly id: string;
-  /** The same as the database keeps it. */
+  /** The same id in the database's form. */
   readonly key: Buffer;
 }
 
 /**
- * Routes in a table, on every engine. Concurrent inserts share a commit and concurrent finds a query; each
- * caller is answered when its own is. The caller owns `knex` and ends it.
+ * Routes in a table, on every engine. Concurrent inserts share a commit and concurrent finds share a query;
+ * each call is answered as soon as its own result is there. The caller owns `knex` and closes it.
  */
 export class KnexRouteStore implements RouteStore {
   readonly #rows: RouteRows;
@@ -63,7 +63,7 @@ export class KnexRouteStore implements RouteStore {
     return wanted.map(({ id }) => routes.get(id));
   }
 
-  /** All in one commit; where an entry stands in the way of that, each by itself. */
+  /** Inserts all in one commit; if an entry prevents that, each separately. */
   async #insertAll(inserts: readonly Insert[]): Promise<(InsertOutcome | Error)[]> {
     if (inserts.length > 1 && (await this.#rows.insert(this.#toRows(inserts))) === undefined) {
       for (const { entry } of inserts) this.#knownShapes.set(entry.shape, true);
@@ -90,7 +90,7 @@ export class KnexRouteStore implements RouteStore {
     return this.#insertOne(insert, { ...row, shape: null });
   }
 
-  /** The first route of a shape holds it in the unique index; a later one is stored without. */
+  /** The first route of a shape holds it in the unique index; later ones are stored without it. */
   #toRow({ entry, duplicates }: Insert): NewRouteRow {
     const row = toRow(entry);
     return duplicates === 'allow' && this.#knownShapes.has(entry.shape) ? { ...row, shape: null } : row;

@@ -19,27 +19,27 @@ const CONFIG: Knex.MigratorConfig = { migrationSource: SOURCE, tableName: HISTOR
 /**
  * Brings the schema up to date and returns the names of the migrations that ran.
  *
- * @throws Error where another process migrates, or did until it was ended
+ * @throws Error when another process is migrating, or was interrupted while it did
  */
 export async function migrateUp(knex: Knex): Promise<string[]> {
   return namesOf(await unlessLocked(knex.migrate.latest(CONFIG)));
 }
 
 /**
- * Takes the newest migration back, and its data with it, and returns its name; none where there is none.
+ * Rolls the newest migration back, with its data, and returns its name; empty where there is none.
  *
- * @throws Error as `migrateUp`
+ * @throws Error like `migrateUp`
  */
 export async function migrateDown(knex: Knex): Promise<string[]> {
   return namesOf(await unlessLocked(knex.migrate.down(CONFIG)));
 }
 
-/** Frees the lock of a migration that was ended before it was done. Nobody may be migrating. */
+/** Releases the lock of an interrupted migration. No migration may be running. */
 export async function unlockMigrations(knex: Knex): Promise<void> {
   await knex.migrate.forceFreeMigrationsLock(CONFIG);
 }
 
-/** Knex tells the number of the batch, and what ran. */
+/** Knex returns the number of the batch, and what ran. */
 function namesOf([, names]: [number, string[]]): string[] {
   return names;
 }

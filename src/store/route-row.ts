@@ -13,7 +13,7 @@ export interface RouteRow {
   readonly created_at_ms: number;
 }
 
-/** What an insert writes beside the route. */
+/** The further columns that an insert writes. */
 export interface NewRouteRow extends RouteRow {
   readonly id: Buffer;
   readonly caller: Buffer;
@@ -21,12 +21,12 @@ export interface NewRouteRow extends RouteRow {
   readonly shape: Buffer | null;
 }
 
-/** The columns that make a route, named so that a new column never changes what a query reads. */
+/** The columns of a route, listed so that a new column never changes what a query reads. */
 export const ROUTE_COLUMNS = ['id', 'method', 'path', 'middleware', 'handler', 'created_at_ms'] as const;
 
 const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** The 16 bytes of a UUID in canonical lower case; nothing for any other string. */
+/** The 16 bytes of a UUID in canonical lower case; undefined for any other string. */
 export function encodeId(id: string): Buffer | undefined {
   if (!CANONICAL_UUID.test(id)) return undefined;
   const hex = id.slice(0, 8) + id.slice(9, 13) + id.slice(14, 18) + id.slice(19, 23) + id.slice(24);
@@ -39,12 +39,12 @@ export function decodeId(bytes: Buffer | ArrayBuffer): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
-/** The same bytes, whichever driver gave them. */
+/** The same bytes, whichever driver returned them. */
 export function bufferOf(bytes: Buffer | ArrayBuffer): Buffer {
   return bytes instanceof ArrayBuffer ? Buffer.from(bytes) : bytes;
 }
 
-/** @throws Error when the id is no UUID in canonical lower case */
+/** @throws Error when the id is not a UUID in canonical lower case */
 export function toRow({ route, caller, requestId, shape }: NewRoute): NewRouteRow {
   const id = encodeId(route.id);
   if (id === undefined) throw new Error('A route is stored under a canonical UUID only.');

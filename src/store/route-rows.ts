@@ -5,11 +5,11 @@ import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow } from './route-row.js';
 /** How often an insert is tried while the database picks it as the victim of a deadlock. */
 const INSERT_ATTEMPTS = 5;
 
-// The statements that every call needs are written here: to have Knex's builder make one costs more than to send it.
+// The statements that every call needs are written by hand: Knex's builder takes longer to make one than to send it.
 const SELECT = `select ${ROUTE_COLUMNS.join(', ')} from routes where id in `;
 const INSERT = `insert into routes (${ROUTE_COLUMNS.join(', ')}, caller, request_id, shape) values `;
 
-/** The statements on the table `routes`, the same on every engine. Their failures are those of the registry. */
+/** The statements on the table `routes`, the same on every engine. They fail with the registry's errors. */
 export class RouteRows {
   readonly #knex: Knex;
 
@@ -17,7 +17,7 @@ export class RouteRows {
     this.#knex = knex;
   }
 
-  /** All rows in one commit, or none: then resolves with why the database refused one. */
+  /** Inserts all rows in one commit, or none: then it resolves with the database's reason for refusing one. */
   async insert(rows: readonly NewRouteRow[]): Promise<Error | undefined> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -52,7 +52,7 @@ export class RouteRows {
   }
 }
 
-/** What `INSERT` takes for a row. Text is bound. */
+/** The placeholders of a row for `INSERT`. Text is bound. */
 function toTuple({ id, created_at_ms, caller, request_id, shape }: NewRouteRow): string {
   return `(${literal(id)}, ?, ?, ?, ?, ${created_at_ms}, ${literal(caller)}, ${literal(request_id)}, ${literal(shape)})`;
 }
@@ -62,12 +62,12 @@ function textsOf({ method, path, middleware, handler }: NewRouteRow): string[] {
   return [method, path, middleware, handler];
 }
 
-/** Bytes in SQL: what mysql2 would make of a bound value, and faster than it. */
+/** Bytes in SQL, in the form that mysql2 gives a bound value, but faster. */
 function literal(bytes: Buffer | null): string {
   return bytes === null ? 'null' : `x'${bytes.toString('hex')}'`;
 }
 
-/** mysql2 answers a statement of ours with the rows and their columns, the embedded driver with the rows. */
+/** mysql2 answers our statement with the rows and their columns, the embedded driver with the rows. */
 type RawAnswer = RouteRow[] | [RouteRow[], unknown];
 
 function rowsOf(answer: RawAnswer): RouteRow[] {
@@ -75,7 +75,7 @@ function rowsOf(answer: RawAnswer): RouteRow[] {
   return Array.isArray(first) ? first : (answer as RouteRow[]);
 }
 
-/** The answer of a query, or its failure as the registry knows it. */
+/** The answer of a query, or its failure as a registry error. */
 async function answered<T>(query: PromiseLike<T>): Promise<T> {
   try {
     return await query;

@@ -3,10 +3,10 @@ import type { DatabaseLocation } from './database.js';
 import { migrateUp, migrationStatus } from './migrations.js';
 
 /**
- * Makes sure that the schema is the one this version needs. The embedded database is brought up to date;
- * MySQL is left as it is, since many instances may share it.
+ * Makes sure that the schema is the one that this version needs. The embedded database is migrated; MySQL is
+ * left as it is, since many instances may share it.
  *
- * @throws Error with one line that names the command, when MySQL's schema is behind
+ * @throws Error with one line that names the command, when MySQL's schema is out of date
  */
 export async function ensureSchema(knex: Knex, { engine }: DatabaseLocation): Promise<void> {
   const status = await migrationStatus(knex);

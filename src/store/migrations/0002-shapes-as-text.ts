@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { isMysql } from './is-mysql.js';
 
-/** Rows of one statement, some 100 KB of it where paths are of usual length. */
+/** Rows of one statement, which has about 100 KB with paths of usual length. */
 const BATCH = 500;
 const BEFORE_ALL = Buffer.alloc(0);
 
@@ -15,15 +15,14 @@ interface Holder {
 }
 
 /**
- * Shapes as text in place of their SHA-256, so that neighbours in path are neighbours in the index. It may be run
- * again over what it has changed. An instance of an earlier version that still runs would go on storing hashes: end
- * them first.
+ * Shapes as text instead of their SHA-256, so that neighbouring paths are neighbours in the index. It can safely run
+ * again over its own result. A running instance of an earlier version would still store hashes: stop all of them first.
  */
 export const shapesAsText = {
   name: '0002-shapes-as-text',
 
   async up(knex: Knex): Promise<void> {
-    // The longest method, a blank and the longest path, all of them ASCII.
+    // The longest method, a space and the longest path, all of them ASCII.
     await changeType(knex, 'varbinary(2081)');
     await changeShapes(knex, (holder) => Buffer.from(shapeOf(holder)));
   },
@@ -34,7 +33,7 @@ export const shapesAsText = {
   },
 };
 
-/** SQLite keeps any bytes in the column, whatever its type. */
+/** SQLite stores any bytes in the column, whatever its type. */
 async function changeType(knex: Knex, type: string): Promise<void> {
   if (!isMysql(knex)) return;
   await knex.schema.alterTable('routes', (table) => {
@@ -56,7 +55,7 @@ async function changeShapes(knex: Knex, shapeFor: (holder: Holder) => Buffer): P
   }
 }
 
-/** The method, and the path once parameter names are erased. */
+/** The method, and the path with its parameter names erased. */
 function shapeOf({ method, path }: Holder): string {
   return `${method} ${path.replace(/\/:[^/]*/g, '/:')}`;
 }
