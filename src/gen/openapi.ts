@@ -779,7 +779,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "description": "Precondition Failed: `PRECONDITION_FAILED`.",
             "headers": {
               "X-Request-Id": {
-                "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -793,7 +793,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 }
               },
               "Cache-Control": {
-                "description": "Whether the response may be kept, and how long.",
+                "description": "Whether the response may be cached, and for how long.",
                 "required": true,
                 "schema": {
                   "type": "string",
@@ -1858,7 +1858,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "URI Too Long: `TARGET_TOO_LONG`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1872,7 +1872,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1980,7 +1980,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "description": "Not Implemented: `TRANSFER_CODING_UNSUPPORTED`.",
         "headers": {
           "X-Request-Id": {
-            "description": "The id of the call: the one that the request chose, or a new one. It is in the log and in errors.",
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
             "required": true,
             "schema": {
               "type": "string",
@@ -1994,7 +1994,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Cache-Control": {
-            "description": "Whether the response may be kept, and how long.",
+            "description": "Whether the response may be cached, and for how long.",
             "required": true,
             "schema": {
               "type": "string",
