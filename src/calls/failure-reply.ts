@@ -3,7 +3,7 @@ import { BadRequest, ErrorInfo, RequestInfo } from '../gen/google/rpc/error_deta
 import { Status } from '../gen/google/rpc/status.js';
 import { protobufPackage as DOMAIN } from '../gen/routing/v1/route_service.js';
 import type { Reply } from './call.js';
-import { CODES, type Failure } from './failures.js';
+import { CODES, type CallFailure } from './failures.js';
 import { REQUEST_ID, STATUS_DETAILS } from './metadata-keys.js';
 
 /**
@@ -13,7 +13,7 @@ import { REQUEST_ID, STATUS_DETAILS } from './metadata-keys.js';
 const STATUS_MAX_BYTES = 4_096;
 
 /** A failure as a reply: status, message, and a `google.rpc.Status` with everything. */
-export function failureReply(failure: Failure, requestId: string): Reply {
+export function failureReply(failure: CallFailure, requestId: string): Reply {
   const trailers = new Metadata();
   trailers.set(REQUEST_ID, requestId);
   trailers.set(STATUS_DETAILS, Buffer.from(encodeStatus(failure, requestId)));
@@ -21,14 +21,14 @@ export function failureReply(failure: Failure, requestId: string): Reply {
 }
 
 /** Omits violations from the end until the status fits, and counts them. */
-function encodeStatus(failure: Failure, requestId: string): Uint8Array {
+function encodeStatus(failure: CallFailure, requestId: string): Uint8Array {
   for (let kept = failure.violations.length; ; kept = Math.floor(kept * 0.9)) {
     const bytes = Status.encode(toStatus(failure, requestId, kept)).finish();
     if (bytes.length <= STATUS_MAX_BYTES || kept === 0) return bytes;
   }
 }
 
-function toStatus(failure: Failure, requestId: string, kept: number): Status {
+function toStatus(failure: CallFailure, requestId: string, kept: number): Status {
   const { reason, message, violations } = failure;
   const omitted = violations.length - kept;
   const metadata =

@@ -61,7 +61,7 @@ export class CallError extends Error {
 }
 
 /** The part of a failure that the client is told. */
-export interface Failure {
+export interface CallFailure {
   readonly reason: Reason;
   readonly message: string;
   readonly metadata: Readonly<Record<string, string>>;
@@ -71,7 +71,7 @@ export interface Failure {
 }
 
 /** The client sees only our own failures; it learns nothing about any other error. */
-export function toFailure(error: unknown): Failure {
+export function toCallFailure(error: unknown): CallFailure {
   if (error instanceof RegistryError) return error;
   if (error instanceof CallError) {
     const { reason, message, metadata, cause } = error;

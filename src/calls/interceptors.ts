@@ -12,7 +12,7 @@ import {
   notAdmitted,
   requestTooLarge,
   scopeMissing,
-  toFailure,
+  toCallFailure,
 } from './failures.js';
 import { AUTHORIZATION, GUARD_ONLY } from './metadata-keys.js';
 import { type CallContext, type Interceptor, okReply } from './pipeline.js';
@@ -75,7 +75,7 @@ function logging({ logger, now }: InterceptorOptions): Interceptor {
 function sealing({ logger }: InterceptorOptions): Interceptor {
   function seal(context: CallContext, error: unknown): Reply {
     const { requestId } = context;
-    const failure = toFailure(error);
+    const failure = toCallFailure(error);
     context.reason = failure.reason;
     if (failure.cause !== undefined) {
       const level = LEVELS[CODES[failure.reason]] ?? 'debug';

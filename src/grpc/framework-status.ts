@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import type { CallMetadata, Cancellation, Reply } from '../calls/call.js';
 import { failureReply } from '../calls/failure-reply.js';
-import { CallError, deadlineExceeded, requestTooLarge, toFailure } from '../calls/failures.js';
+import { CallError, deadlineExceeded, requestTooLarge, toCallFailure } from '../calls/failures.js';
 import { GUARD_ONLY, REQUEST_ID } from '../calls/metadata-keys.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { requestIdOf } from '../calls/request-id.js';
@@ -17,7 +17,7 @@ export function completeReply(
   metadata: CallMetadata,
   pipeline: Pipeline,
 ): Reply | Promise<Reply> {
-  const failure = failureReply(toFailure(failureOf(code)), requestIdOf(metadata.get(REQUEST_ID)[0]));
+  const failure = failureReply(toCallFailure(failureOf(code)), requestIdOf(metadata.get(REQUEST_ID)[0]));
   if (code === status.DEADLINE_EXCEEDED) return failure;
   const choose = (verdict: Reply): Reply => (passes(verdict) ? failure : verdict);
   const verdict = askGuard(path, metadata, pipeline);

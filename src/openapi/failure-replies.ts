@@ -8,7 +8,7 @@ import {
   upstreamFailure,
 } from '@route-registry/transcoder/description';
 import { failureReply } from '../calls/failure-reply.js';
-import { toFailure } from '../calls/failures.js';
+import { toCallFailure } from '../calls/failures.js';
 import { gatewayExamples, serverExamples } from './failure-examples.js';
 
 /** The request id in all examples. */
@@ -49,7 +49,7 @@ export class FailureReplies {
       .filter(([reason]) => reasons.has(reason))
       .map(([reason, example]) => ({
         reason,
-        reply: this.#errors.ofUpstream(failureReply(toFailure(example(scope)), REQUEST_ID), REQUEST_ID),
+        reply: this.#errors.ofUpstream(failureReply(toCallFailure(example(scope)), REQUEST_ID), REQUEST_ID),
       }));
   }
 }

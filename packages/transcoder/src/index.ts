@@ -4,7 +4,7 @@ export {
   type FailureReason,
   methodNotAllowed,
   pathUnknown,
-  type Violation,
+  type FieldViolation,
 } from './failures/failure.js';
 export { entityTag, isCurrent } from './http/entity-tag.js';
 export type { Exchange } from './http/exchange.js';

@@ -7,7 +7,7 @@ import { StatusSchema } from '../gen/google/rpc/status_pb.js';
 import type { ErrorReply } from '../http-reply.js';
 import type { Trailers, UnaryReply } from '../upstream.js';
 import { bearerChallenge } from './bearer-challenge.js';
-import type { Failure, Violation } from './failure.js';
+import type { Failure, FieldViolation } from './failure.js';
 import { codeOf, httpStatusOf } from './http-status.js';
 import { upstreamFailure } from './upstream-failure.js';
 
@@ -70,7 +70,7 @@ export class ErrorReplies {
     return { ...errorReply(code, httpStatusOf(code), message, details, retryHeaders(code)), cause };
   }
 
-  #ownDetails(reason: string, requestId: string, violations: readonly Violation[]): JsonObject[] {
+  #ownDetails(reason: string, requestId: string, violations: readonly FieldViolation[]): JsonObject[] {
     const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
     return [
       { '@type': `${TYPE_PREFIX}ErrorInfo`, reason, domain: this.#domain },
@@ -103,7 +103,7 @@ export class ErrorReplies {
 }
 
 /** The message with the names of the wrong fields: `The request does not fit the method: book.title.` */
-function naming(message: string, violations: readonly Violation[]): string {
+function naming(message: string, violations: readonly FieldViolation[]): string {
   const fields = new Set(violations.map(({ field }) => field));
   // A parameter may have come without a name.
   fields.delete('');

@@ -24,7 +24,7 @@ export const failures = {
 export type FailureReason = keyof typeof failures;
 
 /** One wrong place of a request, as `google.rpc.BadRequest` reports it. */
-export interface Violation {
+export interface FieldViolation {
   /** Path of the field in proto names (`book.tags[2]`), or the name of the parameter or header. */
   readonly field: string;
   /** What came and what is allowed. Never quotes a value. */
@@ -40,7 +40,7 @@ export interface FailureContext {
    * The wrong places. Finding them may cost more than the refusal, so they are taken when they are shown,
    * and only `MAX_VIOLATIONS` of them.
    */
-  readonly violations?: Iterable<Violation>;
+  readonly violations?: Iterable<FieldViolation>;
   /** Headers of the answer, for example `Allow`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** What went wrong, for the log only. */
@@ -53,7 +53,7 @@ export class Failure extends Error {
   readonly code: Code;
   readonly httpStatus: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly #violations: Iterable<Violation>;
+  readonly #violations: Iterable<FieldViolation>;
 
   constructor(reason: FailureReason, message: string, context: FailureContext = {}) {
     super(message, { cause: context.cause });
@@ -66,14 +66,14 @@ export class Failure extends Error {
   }
 
   /** The wrong places, to be taken once. */
-  violations(): Violation[] {
+  violations(): FieldViolation[] {
     return firstViolations(this.#violations);
   }
 }
 
 /** The first `MAX_VIOLATIONS` violations. */
-export function firstViolations(violations: Iterable<Violation>): Violation[] {
-  const first: Violation[] = [];
+export function firstViolations(violations: Iterable<FieldViolation>): FieldViolation[] {
+  const first: FieldViolation[] = [];
   for (const violation of violations) {
     first.push(violation);
     if (first.length === MAX_VIOLATIONS) break;
@@ -82,7 +82,7 @@ export function firstViolations(violations: Iterable<Violation>): Violation[] {
 }
 
 /** A request that does not fit the contract: `REQUEST_MALFORMED` with the given violations. */
-export function malformed(message: string, violations: Iterable<Violation> = []): Failure {
+export function malformed(message: string, violations: Iterable<FieldViolation> = []): Failure {
   return new Failure('REQUEST_MALFORMED', message, { violations });
 }
 

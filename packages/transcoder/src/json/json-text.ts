@@ -1,6 +1,6 @@
 import { ScalarType, type DescField, type JsonValue } from '@bufbuild/protobuf';
 import { allowedScalar, allowedValue } from '../fields/allowed-value.js';
-import { firstViolations, malformed, type Violation } from '../failures/failure.js';
+import { firstViolations, malformed, type FieldViolation } from '../failures/failure.js';
 import type { JsonStep, Place } from '../fields/message-fields.js';
 import { literalValue } from '../fields/text-value.js';
 
@@ -89,11 +89,11 @@ function* scan(
   text: string,
   locate: (steps: readonly JsonStep[]) => Place,
   integers: LongInteger[],
-): Generator<Violation> {
+): Generator<FieldViolation> {
   const open: Open[] = [];
   const outside: Open = { kind: 'array', at: 0 };
   const place = (): Place => locate(open.map(({ at }) => at));
-  const here = (description: string): Violation => ({ field: place().path, description });
+  const here = (description: string): FieldViolation => ({ field: place().path, description });
   for (const { 0: token, index } of text.matchAll(TOKEN)) {
     const inner = open.at(-1) ?? outside;
     if (token === '{') {

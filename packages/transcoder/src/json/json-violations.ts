@@ -2,7 +2,7 @@ import type { DescField, DescMessage, DescOneof, JsonValue, Registry } from '@bu
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import { allowedMessage, allowedScalar, allowedValue } from '../fields/allowed-value.js';
 import { contentOfAny, isAny } from '../fields/any-content.js';
-import type { Violation } from '../failures/failure.js';
+import type { FieldViolation } from '../failures/failure.js';
 import { isObject } from '../fields/json-object.js';
 import { fieldsByName, shortened } from '../fields/message-fields.js';
 import { StrictJson } from './strict-json.js';
@@ -26,7 +26,7 @@ export class JsonViolations {
    * The violations of a value that was refused, at the given field path; none where no part of it is
    * wrong by itself.
    */
-  *find(message: DescMessage, json: JsonValue, path = ''): Generator<Violation> {
+  *find(message: DescMessage, json: JsonValue, path = ''): Generator<FieldViolation> {
     const content = isAny(message) && isObject(json) ? contentOfAny(this.#registry, json) : undefined;
     if (content?.json !== undefined) {
       const inside = hasCustomJsonRepresentation(content.message) ? joined(path, 'value') : path;
@@ -57,7 +57,7 @@ export class JsonViolations {
     }
   }
 
-  *#inField(field: DescField, json: JsonValue, path: string): Generator<Violation> {
+  *#inField(field: DescField, json: JsonValue, path: string): Generator<FieldViolation> {
     if (this.#strict.accepts(field.parent, { [field.jsonName]: json })) return;
     if (field.fieldKind === 'message') {
       yield* this.find(field.message, json, path);
@@ -72,13 +72,13 @@ export class JsonViolations {
     }
   }
 
-  *#inItem(field: DescField, item: JsonValue, path: string): Generator<Violation> {
+  *#inItem(field: DescField, item: JsonValue, path: string): Generator<FieldViolation> {
     if (this.#strict.accepts(field.parent, { [field.jsonName]: [item] })) return;
     if (field.message !== undefined && item !== null) yield* this.find(field.message, item, path);
     else yield violation(path, item, allowedValue(field));
   }
 
-  *#inEntry(field: MapField, [key, value]: [string, JsonValue], mapPath: string): Generator<Violation> {
+  *#inEntry(field: MapField, [key, value]: [string, JsonValue], mapPath: string): Generator<FieldViolation> {
     if (this.#strict.accepts(field.parent, { [field.jsonName]: { [key]: value } })) return;
     const path = `${mapPath}[${shortened(key)}]`;
     if (field.message === undefined || value === null) {
@@ -99,11 +99,11 @@ function joined(path: string, name: string): string {
 const WHOLE_BODY = '*';
 
 /** An object has a member that its message has no field for. */
-export function unknownField(field: string): Violation {
+export function unknownField(field: string): FieldViolation {
   return { field, description: 'Is not a field of this message.' };
 }
 
-function violation(field: string, json: JsonValue, allowed: string): Violation {
+function violation(field: string, json: JsonValue, allowed: string): FieldViolation {
   return { field: field || WHOLE_BODY, description: `Got ${kindOf(json)}; ${allowed} is allowed.` };
 }
 

@@ -2,21 +2,21 @@ import type { DescField, DescMessage, JsonValue } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import { allowedValue } from '../fields/allowed-value.js';
 import type { Binding, Target } from '../template/binding.js';
-import type { Violation } from '../failures/failure.js';
+import type { FieldViolation } from '../failures/failure.js';
 import { fieldsByName, shortened } from '../fields/message-fields.js';
 import { hasTextForm, textValue } from '../fields/text-value.js';
 
 /** A value from the query and the field that takes it. */
-export interface Parameter extends Target {
+export interface QueryParameter extends Target {
   /** The JSON form of the value; of one item where the field is repeated. */
   readonly value: JsonValue;
 }
 
 /** What a query holds for a binding. */
 export interface QueryParameters {
-  readonly parameters: readonly Parameter[];
+  readonly parameters: readonly QueryParameter[];
   /** Every parameter that cannot be taken, under the name it came with. */
-  readonly violations: readonly Violation[];
+  readonly violations: readonly FieldViolation[];
 }
 
 const NO_PARAMETERS: QueryParameters = { parameters: [], violations: [] };
@@ -28,8 +28,8 @@ const NO_PARAMETERS: QueryParameters = { parameters: [], violations: [] };
  */
 export function queryParameters(binding: Binding, query: string): QueryParameters {
   if (query === '') return NO_PARAMETERS;
-  const parameters: Parameter[] = [];
-  const violations: Violation[] = [];
+  const parameters: QueryParameter[] = [];
+  const violations: FieldViolation[] = [];
   const taken = new Set<string>();
   for (const part of query.split('&').filter((each) => each !== '')) {
     const equals = part.indexOf('=');
@@ -49,7 +49,7 @@ function readParameter(
   name: string | undefined,
   text: string | undefined,
   taken: Set<string>,
-): Parameter | string {
+): QueryParameter | string {
   if (name === undefined || text === undefined) {
     return 'Holds a broken escape; only percent-encoded UTF-8 is allowed.';
   }

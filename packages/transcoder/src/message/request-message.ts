@@ -2,11 +2,11 @@ import type { DescField, JsonObject, JsonValue, Message, Registry } from '@bufbu
 import { reflect } from '@bufbuild/protobuf/reflect';
 import { allowedValue } from '../fields/allowed-value.js';
 import type { Binding, BoundVariable, Target } from '../template/binding.js';
-import { type Failure, malformed, type Violation } from '../failures/failure.js';
+import { type Failure, malformed, type FieldViolation } from '../failures/failure.js';
 import { isObject, memberOf } from '../fields/json-object.js';
 import { JsonViolations } from '../json/json-violations.js';
 import { variableValue } from '../template/path-template.js';
-import { queryParameters, type Parameter } from './query-parameters.js';
+import { queryParameters, type QueryParameter } from './query-parameters.js';
 import { StrictJson } from '../json/strict-json.js';
 import { textValue } from '../fields/text-value.js';
 
@@ -37,7 +37,7 @@ export class RequestMessages {
   read(binding: Binding, parts: RequestParts): Message {
     const { input } = binding.method;
     const json = startingJson(binding, parts.body);
-    const violations: Violation[] = [];
+    const violations: FieldViolation[] = [];
     for (const variable of binding.variables) {
       const found = bindVariable(this.#strict, json, variable, parts.segments);
       if (found !== undefined) violations.push(found);
@@ -56,11 +56,11 @@ export class RequestMessages {
 }
 
 /** The parts of the request make no request message of the method. */
-export function misfit(violations: Iterable<Violation>): Failure {
+export function misfit(violations: Iterable<FieldViolation>): Failure {
   return malformed('The request does not fit the method.', violations);
 }
 
-function* both(one: Iterable<Violation>, other: Iterable<Violation>): Generator<Violation> {
+function* both(one: Iterable<FieldViolation>, other: Iterable<FieldViolation>): Generator<FieldViolation> {
   yield* one;
   yield* other;
 }
@@ -77,9 +77,9 @@ function bindVariable(
   json: JsonValue,
   variable: BoundVariable,
   segments: readonly string[],
-): Violation | undefined {
+): FieldViolation | undefined {
   const { field, fieldPath } = variable;
-  const refuse = (description: string): Violation => ({ field: fieldPath.join('.'), description });
+  const refuse = (description: string): FieldViolation => ({ field: fieldPath.join('.'), description });
   const text = variableValue(variable, segments);
   if (text === undefined) return refuse('Holds a broken escape; only percent-encoded UTF-8 is allowed.');
   const value = textValue(field, text);
@@ -107,7 +107,7 @@ function scalarOf(strict: StrictJson, field: DescField, json: JsonValue): string
   return String(value);
 }
 
-function bindParameter(json: JsonValue, parameter: Parameter): void {
+function bindParameter(json: JsonValue, parameter: QueryParameter): void {
   const { field, value } = parameter;
   const holder = holderOf(json, parameter);
   const { jsonName: key } = field;
