@@ -13,7 +13,7 @@ import {
 
 const SRC = resolve(import.meta.dirname, '../src');
 
-/** What each room may import: rooms of ours, and packages. Node's own modules are open to all. */
+/** The imports allowed to each room: other rooms, and packages. Node's own modules are open to all. */
 const ALLOWED: Readonly<
   Record<string, { readonly rooms: readonly string[]; readonly packages: readonly string[] }>
 > = {
@@ -45,7 +45,7 @@ const ALLOWED: Readonly<
   gen: { rooms: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
 };
 
-/** Rooms of which another may know the types only. */
+/** Rooms from which another may import only types. */
 const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['calls', 'auth'],
   ['process', 'gateway'],
@@ -54,7 +54,7 @@ const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
 const files = sourceFiles(SRC);
 const imports = files.flatMap(importsOf);
 
-/** The room of a file of ours; the files directly in `src` are in the room ''. */
+/** The room of a file; the files directly in `src` are in the room ''. */
 function roomOf(file: string): string {
   const [first = '', ...rest] = relative(SRC, file).split('/');
   return rest.length === 0 ? '' : first;

@@ -25,7 +25,7 @@ describe('the check of the contract', () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** Runs the check on a contract in which one text stands wherever another stood. */
+  /** Runs the check on a contract in which one text is replaced by another. */
   function check(text: string, replacement: string): { status: number | null; complaints: string } {
     const contract = readFileSync(join(folder, CONTRACT), 'utf8');
     expect(contract).toContain(text);

@@ -6,7 +6,7 @@ import { codeOf, failures, httpStatusOf, upstreamFailure } from '@route-registry
 import { CODES } from '../src/calls/failures.js';
 import { SETTINGS } from '../src/settings/settings.js';
 
-/** The codes of a channel that are not sealed. */
+/** The codes of a channel that the transcoder does not turn into `INTERNAL`. */
 const CHANNEL_CODES = [
   status.CANCELLED,
   status.DEADLINE_EXCEEDED,
@@ -20,7 +20,7 @@ function read(path: string): string {
   return readFileSync(resolve(ROOT, path), 'utf8');
 }
 
-/** The rows of the tables under a heading (or of the whole document), a list of cells each. */
+/** The rows of the tables under a heading (or of the whole document), each a list of cells. */
 function rowsOf(document: string, heading?: string): string[][] {
   const section =
     heading === undefined ? document : (document.split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? '');
@@ -117,7 +117,7 @@ describe('docs/dependencies.md', () => {
 });
 
 describe('docs/decisions', () => {
-  /** The text of each record by the name of its file. */
+  /** The text of each record by its file name. */
   const records = new Map(
     readdirSync(resolve(ROOT, 'docs/decisions'))
       .filter((name) => /^\d{4}-/.test(name))
@@ -125,13 +125,13 @@ describe('docs/decisions', () => {
   );
   const numberOf = (name: string): number => Number(name.slice(0, 4));
 
-  /** Each record with a record that its line names as the one that supersedes it. */
+  /** Each record with a record that its text names as superseding it. */
   const named = [...records].flatMap(([name, text]) =>
     [...text.matchAll(/^Superseded by .*$/gm)].flatMap(([line]) =>
       [...line.matchAll(/\[(\d+)\]\(([^)]*)\)/g)].map(([, number, by = '']) => ({ name, number, by })),
     ),
   );
-  /** Each record with a number that it says it supersedes. */
+  /** Each record with a number that it claims to supersede. */
   const superseding = [...records].flatMap(([by, text]) => {
     const plain = text.replace(/\[(\d+)\]\([^)]*\)/g, '$1').replace(/\s+/g, ' ');
     return [...plain.matchAll(/supersedes (?:what )?(\d+(?:(?:, | and )\d+)*)/g)].flatMap(
@@ -146,7 +146,7 @@ describe('docs/decisions', () => {
     expect(numberOf(by)).toBeGreaterThan(numberOf(name));
   });
 
-  it.each(superseding)('$superseded says that $by supersedes it', ({ by, superseded }) => {
+  it.each(superseding)('$superseded names $by as superseding it', ({ by, superseded }) => {
     const sayings = named.filter(({ name }) => numberOf(name) === superseded).map((each) => each.by);
     expect(sayings).toContain(by);
   });

@@ -16,7 +16,7 @@ const OTHER_RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const P_256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const P_384 = generateKeyPairSync('ec', { namedCurve: 'P-384' });
 const P_521 = generateKeyPairSync('ec', { namedCurve: 'P-521' });
-// As an object, since the declared type of saltLength is not what Node takes.
+// As an object, since the declared type of saltLength is not what Node accepts.
 const SHA_256: object = { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256', saltLength: 32 };
 const PSS = generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...SHA_256 });
 const SECRET_KEY = createSecretKey(Buffer.from(SECRET));
@@ -41,8 +41,8 @@ function withSalt(alg: 'PS256' | 'PS384' | 'PS512', saltLength: number): string 
   return `${input}.${sign(`sha${alg.slice(2)}`, Buffer.from(input), key).toString('base64url')}`;
 }
 
-describe('a good token', () => {
-  it('tells who calls, what the caller may do, and until when', () => {
+describe('a valid token', () => {
+  it('identifies the caller, its permissions and their expiry', () => {
     expect(judge(signed({ ...CLAIMS, scope: 'routes:read' }))).toEqual({
       ok: true,
       caller: { subject: 'alice', scopes: new Set(['routes:read']) },
@@ -173,7 +173,7 @@ describe('an authenticator', () => {
   it.each([
     ['issuer', { issuer: '', audience: AUDIENCE }],
     ['audience', { issuer: ISSUER, audience: '' }],
-  ])('is not made with an empty %s, which would let all pass', (name, options) => {
+  ])('is not made with an empty %s, which would let everyone pass', (name, options) => {
     const key = { kind: 'secret', secret: SECRET } as const;
     expect(() => createAuthenticator({ key, ...options })).toThrow(new Error(`The ${name} is empty.`));
   });
@@ -193,7 +193,7 @@ describe('an authenticator', () => {
   });
 });
 
-describe('whatever comes is answered at once and never with a throw:', () => {
+describe('any input is answered synchronously, without throwing:', () => {
   const answered = (values: readonly string[]): void => {
     expect(authenticator.authenticate(values)).toHaveProperty('ok');
   };

@@ -6,7 +6,7 @@ describe('a bearer token', () => {
     ['the scheme as RFC 6750 writes it', 'Bearer abc.def.ghi'],
     ['the scheme in lower case', 'bearer abc.def.ghi'],
     ['the scheme in upper case', 'BEARER abc.def.ghi'],
-    ['several blanks after the scheme', 'Bearer    abc.def.ghi'],
+    ['several spaces after the scheme', 'Bearer    abc.def.ghi'],
   ])('is taken with %s', (_, value) => {
     expect(readBearerToken([value])).toBe('abc.def.ghi');
   });
@@ -32,9 +32,9 @@ describe('a bearer token', () => {
 
   it.each([
     ['the scheme alone', 'Bearer'],
-    ['blanks alone after the scheme', 'Bearer   '],
-    ['a blank inside', 'Bearer abc def'],
-    ['a blank at its end', 'Bearer abc '],
+    ['only spaces after the scheme', 'Bearer   '],
+    ['a space inside', 'Bearer abc def'],
+    ['a trailing space', 'Bearer abc '],
     ['quotes round it', 'Bearer "abc"'],
     ['an equals sign inside', 'Bearer a=b'],
     ['a line break', 'Bearer abc\ndef'],

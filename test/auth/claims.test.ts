@@ -3,7 +3,7 @@ import { judge, signed } from './secret-authenticator.js';
 import { AUDIENCE, CLAIMS, NOW } from './sign-jwt.js';
 
 const withClaims = (claims: object): string => signed({ ...CLAIMS, ...claims });
-/** As JSON text, for what JSON.stringify would not write. */
+/** As JSON text, for values that JSON.stringify would not write. */
 const withRawClaim = (claim: string): string =>
   signed(Buffer.from(`${JSON.stringify(CLAIMS).slice(0, -1)},${claim}}`));
 
@@ -68,7 +68,7 @@ describe('the subject', () => {
   it.each([
     ['255 characters', 'a'.repeat(255)],
     ['255 characters of four bytes', '🗝'.repeat(255)],
-    ['a blank', ' '],
+    ['a space', ' '],
     ['a URL', 'https://issuer.test/users/7?a=b#c'],
   ])('may be %s', (_, sub) => {
     expect(judge(withClaims({ sub }))).toMatchObject({ ok: true, caller: { subject: sub } });
@@ -85,11 +85,11 @@ describe('the scopes', () => {
     ['none with an empty scope', { scope: '' }, []],
     ['none with an empty list', { scp: [] }, []],
     [
-      'those of scope, parted by blanks',
+      'those of scope, separated by spaces',
       { scope: 'routes:read routes:write' },
       ['routes:read', 'routes:write'],
     ],
-    ['those of scope, however many blanks', { scope: ' routes:read   x ' }, ['routes:read', 'x']],
+    ['those of scope, with any number of spaces', { scope: ' routes:read   x ' }, ['routes:read', 'x']],
     [
       'not parted by other white space',
       { scope: 'routes:read\troutes:write' },

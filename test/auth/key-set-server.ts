@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** An issuer's HTTP server on loopback, which publishes a JSON Web Key Set. */
+/** An issuer's HTTP server on loopback that publishes a JSON Web Key Set. */
 export class KeySetServer {
   readonly #server: Server;
   #answer: RequestListener = () => undefined;
-  /** How many requests have come. */
+  /** The number of requests so far. */
   requests = 0;
 
   private constructor() {
@@ -38,7 +38,7 @@ export class KeySetServer {
     );
   }
 
-  /** Answers otherwise than with keys. */
+  /** Replaces the usual answer. */
   answer(listener: RequestListener): void {
     this.#answer = listener;
   }
@@ -47,7 +47,7 @@ export class KeySetServer {
     await once(this.#server.listen(port, '127.0.0.1'), 'listening');
   }
 
-  /** Ends the server, if it runs, and all connections to it. */
+  /** Closes the server, if it runs, and all connections to it. */
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');

@@ -25,7 +25,7 @@ const EC_JWK = jwk(P_256.publicKey, { kid: 'ec' });
 let server: KeySetServer;
 let authenticator: Authenticator;
 
-/** Lets time pass on the clock of the system, since that is the one jose reads. */
+/** Advances the system's clock, since that is the one jose reads. */
 function pass(ms: number): void {
   vi.setSystemTime(Date.now() + ms);
 }
@@ -124,7 +124,7 @@ describe('a token is refused, whatever its signature, when', () => {
 });
 
 describe('the key set', () => {
-  it('is fetched once for many tokens, also at the same time', async () => {
+  it('is fetched once for many tokens, even concurrent ones', async () => {
     await Promise.all([judgeRsa(), judgeRsa(), judgeRsa()]);
     expect(await judgeRsa()).toMatchObject({ ok: true });
     expect(server.requests).toBe(1);
@@ -176,15 +176,15 @@ describe('the key set', () => {
     expect(server.requests).toBe(1);
     pass(1);
     expect(await judgeRsa()).toMatchObject({ ok: true });
-    // Waits for the fetch in the background, since only that one has its key.
+    // Waits for the background fetch, since only that one has its key.
     expect(await judgeEc()).toMatchObject({ ok: true });
     expect(server.requests).toBe(2);
     expect(await judgeRsa()).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
   });
 });
 
-describe('while the key set is out of reach', () => {
-  it('a token is neither good nor bad', async () => {
+describe('while the key set cannot be fetched', () => {
+  it('a token is neither valid nor invalid', async () => {
     await server.stop();
     expect(await judgeRsa()).toEqual({
       ok: false,
@@ -194,7 +194,7 @@ describe('while the key set is out of reach', () => {
     });
   });
 
-  it('the keys at hand stay in use, however old', async () => {
+  it('the known keys stay in use, however old', async () => {
     await judgeRsa();
     await server.stop();
     pass(3_600_000);
@@ -203,7 +203,7 @@ describe('while the key set is out of reach', () => {
     expect(await judgeRsa()).toMatchObject({ ok: true });
   });
 
-  it('a kid at hand with the wrong alg is refused all the same', async () => {
+  it('a known kid with the wrong alg is still refused', async () => {
     await judgeRsa();
     await server.stop();
     pass(60_000);
@@ -241,7 +241,7 @@ describe('while the key set is out of reach', () => {
     ['JSON that is no key set', (_, response) => response.end('{"keys":5}')],
     ['a closed connection', ({ socket }) => socket.destroy()],
     ['no answer for three seconds', () => undefined],
-  ])('so it is with %s', async (_, answer) => {
+  ])('the same holds with %s', async (_, answer) => {
     server.answer(answer);
     expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE', message: UNAVAILABLE });
     expect(server.requests).toBe(1);

@@ -14,12 +14,12 @@ export const authenticator = createAuthenticator({
   now: () => NOW * 1000,
 });
 
-/** What the authenticator says of one token. */
+/** The authenticator's result for one token. */
 export function judge(token: string) {
   return authenticator.authenticate([`Bearer ${token}`]);
 }
 
-/** A token with the right signature. */
+/** A token with a valid signature. */
 export function signed(payload: Part = CLAIMS, header: Header = { alg: 'HS256', typ: 'JWT' }): string {
   return signJwt(KEY, header, payload);
 }

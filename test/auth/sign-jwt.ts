@@ -5,7 +5,7 @@ export const NOW = 1_893_456_000;
 export const ISSUER = 'https://issuer.test';
 export const AUDIENCE = 'routes.test';
 
-/** What a token of the trusted issuer claims, valid for another minute. */
+/** The claims of a token from the trusted issuer, valid for another minute. */
 export const CLAIMS = { iss: ISSUER, aud: AUDIENCE, sub: 'alice', exp: NOW + 60 } as const;
 
 /** One part of a token: a value as JSON, or bytes as they are. */
@@ -21,7 +21,7 @@ export function compact(header: Part, payload: Part, signature: Buffer = Buffer.
   return `${encode(header)}.${encode(payload)}.${signature.toString('base64url')}`;
 }
 
-/** A token that is signed by its header's `alg` (RFC 7518, section 3.1), whatever else it holds. */
+/** A token signed with its header's `alg` (RFC 7518, section 3.1), whatever else it holds. */
 export function signJwt(key: KeyObject, header: Header, payload: Part): string {
   const signingInput = `${encode(header)}.${encode(payload)}`;
   const signer = SIGNERS[header.alg.slice(0, 2) as keyof typeof SIGNERS];

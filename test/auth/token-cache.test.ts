@@ -4,7 +4,7 @@ import { rememberTokens } from '../../src/auth/token-cache.js';
 
 const EXPIRES_AT_MS = 1_000;
 
-/** An authenticator that accepts what begins with "good", and tells what it was asked. */
+/** An authenticator that accepts values that begin with "good", and records what it was asked. */
 function recording(late = false): {
   asked: string[];
   authenticate(values: readonly string[]): AuthResult | Promise<AuthResult>;
@@ -44,13 +44,13 @@ describe('an accepted token', () => {
     expect(inner.asked).toEqual(['good', 'good', 'good']);
   });
 
-  it('does not speak for another one', () => {
+  it('does not stand for another one', () => {
     const tokens = rememberTokens(recording(), () => 0);
     void tokens.authenticate(['good-a']);
     expect(tokens.authenticate(['good-b'])).toMatchObject({ caller: { subject: 'good-b' } });
   });
 
-  it('does not speak for two values at once', () => {
+  it('does not stand for two values at once', () => {
     const inner = recording();
     const tokens = rememberTokens(inner, () => 0);
     void tokens.authenticate(['good']);
@@ -59,8 +59,8 @@ describe('an accepted token', () => {
   });
 });
 
-describe('what is refused', () => {
-  it.each([[['bad']], [[]]])('is judged each time: %j', (values) => {
+describe('a refused credential', () => {
+  it.each([[['bad']], [[]]])('is checked each time: %j', (values) => {
     const inner = recording();
     const tokens = rememberTokens(inner);
     expect([tokens.authenticate(values), tokens.authenticate(values)]).toEqual([

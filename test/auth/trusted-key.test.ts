@@ -20,7 +20,7 @@ function pss(hash: string, saltLength: number): string {
 }
 
 describe('a secret', () => {
-  it('of 32 bytes is good for HMAC alone', () => {
+  it('of 32 bytes is valid only for HMAC', () => {
     expect(trustSecret('a'.repeat(32)).algorithms).toEqual(['HS256', 'HS384', 'HS512']);
   });
 
@@ -43,7 +43,7 @@ describe('a public key decides its algorithms:', () => {
   it.each([
     ['RSA', RSA_PEM, RSA_ALGORITHMS],
     ['RSA in PKCS #1', RSA.publicKey.export({ type: 'pkcs1', format: 'pem' }).toString(), RSA_ALGORITHMS],
-    ['RSA between blank lines', `\n${RSA_PEM}\n\n`, RSA_ALGORITHMS],
+    ['RSA between empty lines', `\n${RSA_PEM}\n\n`, RSA_ALGORITHMS],
     ['RSA with CRLF', RSA_PEM.replaceAll('\n', '\r\n'), RSA_ALGORITHMS],
     ['RSA-PSS of SHA-256', pss('sha256', 32), ['PS256']],
     ['RSA-PSS of SHA-384', pss('sha384', 48), ['PS384']],
@@ -97,7 +97,7 @@ describe('a public key is refused when it is', () => {
     expect(() => trustPublicKey(pem)).toThrow(expect.objectContaining({ message }));
   });
 
-  it('never the private half of a key, even where Node would take it', () => {
+  it('never the private half of a key, even where Node would accept it', () => {
     const pem = RSA.privateKey.export({ type: 'pkcs8', format: 'pem' });
     expect(createPublicKey(pem).type).toBe('public');
     expect(() => trustPublicKey(pem.toString())).toThrow(PRIVATE);

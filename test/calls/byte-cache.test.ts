@@ -3,7 +3,7 @@ import { ByteCache } from '../../src/calls/byte-cache.js';
 
 const KIB = 1_024;
 
-/** A value that tells its key, of a length of its own. */
+/** A value that identifies its key and has a length of its own. */
 function valueOf(key: number): Buffer {
   return Buffer.from(`${key}:${'x'.repeat(120 + (key % 97))}`);
 }
@@ -28,7 +28,7 @@ function numbers(from: number, to: number): number[] {
 }
 
 describe('a cache of bytes', () => {
-  it('has nothing at first, not even under the empty key', () => {
+  it('is empty at first, even under the empty key', () => {
     const cache = new ByteCache(2 * KIB);
     expect(cache.get(Buffer.alloc(0))).toBeUndefined();
     expect(cache.get(Buffer.from('key'))).toBeUndefined();
@@ -45,7 +45,7 @@ describe('a cache of bytes', () => {
     expect(cache.get(key)).toEqual(value);
   });
 
-  it('tells keys apart that differ in one bit, or in length', () => {
+  it('distinguishes keys that differ in one bit, or in length', () => {
     const cache = new ByteCache(64 * KIB);
     const keys = [[], [0], [0, 0], [1], [128], [1, 0], [0, 1]].map((bytes) => Buffer.from(bytes));
     for (const [i, key] of keys.entries()) cache.set(key, Buffer.from([i]));
@@ -67,7 +67,7 @@ describe('a cache of bytes', () => {
     expect(value).toEqual(valueOf(1));
   });
 
-  it('does not keep what is larger than itself, and loses nothing by it', () => {
+  it('does not keep values larger than itself, and loses nothing by them', () => {
     const cache = new ByteCache(2 * KIB);
     cache.set(keyOf(1), valueOf(1));
     cache.set(keyOf(2), Buffer.alloc(2 * KIB));
@@ -82,17 +82,17 @@ describe('a cache of bytes', () => {
     expect(keptOf(cache, numbers(4_900, 5_000))).toEqual(numbers(4_900, 5_000));
   });
 
-  it('keeps what is asked for again and again, however much else comes', () => {
+  it('keeps entries in frequent use, however many others come', () => {
     const cache = new ByteCache(64 * KIB);
     const missed = numbers(0, 50_000).filter((i) => {
       cache.set(keyOf(10 + i), valueOf(10 + i));
       return !askFor(cache, i % 10);
     });
-    // The first time each, and now and then one whose bucket of the index has no place left.
+    // Misses: each key once, and now and then one whose bucket of the index had no free place.
     expect(missed.length).toBeLessThan(500);
   });
 
-  it('gives the value of the key that was asked for or none, whatever was written over it', () => {
+  it('gives the value of the right key or none, whatever was overwritten', () => {
     const cache = new ByteCache(8 * KIB);
     const asked = numbers(1, 20_000).map((key) => {
       cache.set(keyOf(key), valueOf(key));

@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('what is put off to the end of a turn', () => {
+describe('an item deferred to the end of a turn', () => {
   it('is acted on in its order, what comes up meanwhile one turn later', () => {
     const acted: string[] = [];
     const turn = new EndOfTurn<string>((item) => {

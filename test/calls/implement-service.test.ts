@@ -19,7 +19,7 @@ function route(given: Partial<RouteMessage>): RouteMessage {
   return { id: '', method: 'GET', path: '', middleware: [], handler: 'h', createdAt: undefined, ...given };
 }
 
-/** The answer, decoded, to who asks for one of `ROUTES`. */
+/** The decoded answer to a request for one of `ROUTES`. */
 async function answerFor(id: string): Promise<RouteMessage> {
   const answer = await getRoute?.run(GetRouteRequest.encode({ routeId: id }).finish(), {
     metadata: new Metadata(),
@@ -40,18 +40,18 @@ describe('the requests of a service', () => {
 });
 
 describe('the answers of a service', () => {
-  it('are each their own, whatever was written before', async () => {
+  it('are independent of earlier ones', async () => {
     const answers = await Promise.all(['long', 'short', 'long'].map(answerFor));
     expect(answers).toEqual([ROUTES['long'], ROUTES['short'], ROUTES['long']]);
   });
 
-  it('have nothing of one that could not be written', async () => {
+  it('contain nothing of one that could not be written', async () => {
     await expect(answerFor('timeless')).rejects.toThrow(RangeError);
     await expect(answerFor('short')).resolves.toEqual(ROUTES['short']);
   });
 });
 
-/** A GetRoute that keeps its answers, and tells which ids it ran for. */
+/** A GetRoute that caches its answers, and records the ids it ran for. */
 function remembering(maxBytes: number) {
   const ran: string[] = [];
   const [method] = implement(
@@ -78,7 +78,7 @@ function remembering(maxBytes: number) {
 }
 
 describe('a method whose answers never change', () => {
-  it('runs once for a request, and has the answer to a repeated one at once', async () => {
+  it('runs once for a request, and answers a repeated one synchronously', async () => {
     const { ran, run, get } = remembering(10_000);
     await expect(get('a')).resolves.toBe('a');
     expect(run(GetRouteRequest.encode({ routeId: 'a' }).finish())).toBeInstanceOf(Uint8Array);
@@ -87,7 +87,7 @@ describe('a method whose answers never change', () => {
     expect(ran).toEqual(['a', 'b']);
   });
 
-  it('runs no more often for requests that are padded with unknown fields', async () => {
+  it('does not run again for requests padded with unknown fields', async () => {
     const { ran, run, get } = remembering(10_000);
     await get('a');
     const request = GetRouteRequest.encode({ routeId: 'a' }).finish();
@@ -111,7 +111,7 @@ describe('a method whose answers never change', () => {
     expect(ran.slice(199)).toEqual(['200', '1']);
   });
 
-  it('keeps nothing in no bytes', async () => {
+  it('caches nothing without any bytes', async () => {
     const { ran, get } = remembering(0);
     await get('a');
     await get('a');

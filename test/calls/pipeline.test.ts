@@ -20,7 +20,7 @@ const authenticator: Authenticator = {
       : { ok: true, caller: { subject: value, scopes: new Set(['s']) }, expiresAtMs: 0 },
 };
 
-/** A pipeline whose replies can be awaited, whether they are there at once or not. */
+/** A pipeline whose replies can be awaited, synchronous ones too. */
 function pipelineOf(
   method: Partial<Method>,
   lines: string[] = [],
@@ -44,7 +44,7 @@ function callOf(change: Partial<Call> & { readonly keys?: Readonly<Record<string
   return { path: PATH, message: new Uint8Array(), metadata, deadline: Infinity, cancellation, ...change };
 }
 
-/** Time stands still for the test, until it is set. */
+/** Freezes time for the test, until it is set. */
 function stopClock(): void {
   vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] });
   onTestFinished(() => {
@@ -53,18 +53,18 @@ function stopClock(): void {
 }
 
 describe('a call', () => {
-  it('is answered by its method, and named in the trailers as its caller named it', async () => {
+  it('is answered by its method, with its own request id in the trailers', async () => {
     const reply = await pipelineOf({})(callOf({ keys: { 'x-request-id': 'my-name' } }));
     expect(reply).toMatchObject({ code: status.OK, details: '', message: ANSWER });
     expect(reply.trailers.get('x-request-id')).toEqual(['my-name']);
   });
 
-  it('is answered at once by a method that need not wait', () => {
+  it('is answered synchronously by a method that need not wait', () => {
     const run = (): Uint8Array => ANSWER;
     expect(directly({ run })(callOf())).toMatchObject({ code: status.OK, message: ANSWER });
   });
 
-  it('fails at once where nothing had to be waited for', () => {
+  it('fails synchronously where nothing had to be awaited', () => {
     const run = (): never => {
       throw new RegistryError('ROUTE_NOT_FOUND', 'No.');
     };
@@ -75,13 +75,13 @@ describe('a call', () => {
     ['without a name', {}],
     ['with an empty name', { 'x-request-id': '' }],
     ['with a name of 129 characters', { 'x-request-id': 'n'.repeat(129) }],
-    ['with a blank in its name', { 'x-request-id': 'a b' }],
+    ['with a space in its name', { 'x-request-id': 'a b' }],
   ])('%s gets one', async (_, keys) => {
     const reply = await pipelineOf({})(callOf({ keys }));
     expect(reply.trailers.get('x-request-id')).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
   });
 
-  it('tells the method who calls', async () => {
+  it('passes the caller to the method', async () => {
     const pipeline = pipelineOf({
       run: (_, { caller }) => Promise.resolve(Buffer.from(caller?.subject ?? '')),
     });
@@ -101,7 +101,7 @@ describe('a call', () => {
 });
 
 describe('the guard', () => {
-  it('refuses a method of which nobody said who may call it', async () => {
+  it('refuses a method without a declared requirement', async () => {
     const reply = await pipelineOf({ access: undefined })(callOf());
     expect(reply.code).toBe(status.PERMISSION_DENIED);
     expect(errorInfoOf(richErrorOfReply(reply)).reason).toBe('SCOPE_MISSING');
@@ -131,7 +131,7 @@ describe('the guard', () => {
     expect(reply).toMatchObject({ code: status.OK, message: new Uint8Array() });
   });
 
-  it('does not let a stranger pass who only asks for it', async () => {
+  it("refuses a stranger's call that only asks for it", async () => {
     const metadata = new Metadata();
     metadata.set('x-guard-only', '1');
     await expect(pipelineOf({})(callOf({ metadata }))).resolves.toMatchObject({
@@ -141,7 +141,7 @@ describe('the guard', () => {
 });
 
 describe('a failure', () => {
-  it('of ours says what it says', async () => {
+  it('of our own keeps its text', async () => {
     const error = new RegistryError('ROUTE_EXISTS', 'It exists.', { metadata: { route_id: 'r' } });
     const reply = await pipelineOf({ run: () => Promise.reject(error) })(callOf());
     expect(reply).toMatchObject({ code: status.ALREADY_EXISTS, details: 'It exists.' });
@@ -160,7 +160,7 @@ describe('a failure', () => {
         throw new TypeError('secret');
       },
     ],
-  ])('%s is sealed, and logged once with its cause and the name of the call', async (_, run) => {
+  ])('%s becomes INTERNAL, and is logged once with its cause and the id of the call', async (_, run) => {
     const lines: string[] = [];
     const reply = await pipelineOf({ run }, lines)(callOf({ keys: { 'x-request-id': 'n' } }));
     expect(reply).toMatchObject({ code: status.INTERNAL, details: 'An internal error occurred.' });
@@ -170,7 +170,7 @@ describe('a failure', () => {
     ]);
   });
 
-  it('leaves violations out rather than outgrow the trailers, and says how many', async () => {
+  it('omits violations that do not fit the trailers, and counts them', async () => {
     const violations = Array.from({ length: 200 }, (_, index) => ({
       field: `f${index}`,
       description: 'd'.repeat(100),
@@ -199,7 +199,7 @@ describe('the time of a call', () => {
     });
   });
 
-  it('ends at the deadline of the caller', async () => {
+  it('ends at the deadline of the client', async () => {
     await expect(pipelineOf(slow)(callOf({ deadline: Date.now() + 1 }))).resolves.toMatchObject({
       code: status.DEADLINE_EXCEEDED,
     });
@@ -218,13 +218,13 @@ describe('the time of a call', () => {
     });
   });
 
-  it('is no longer waited for once the call is answered', async () => {
+  it('is no longer timed once the call is answered', async () => {
     stopClock();
     await expect(pipelineOf({})(callOf())).resolves.toMatchObject({ code: status.OK });
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('ends when the caller goes', async () => {
+  it('ends when the client goes', async () => {
     const caller = new Caller();
     const reply = pipelineOf(slow)(callOf({ cancellation: caller }));
     caller.go();
@@ -234,7 +234,7 @@ describe('the time of a call', () => {
     });
   });
 
-  it('has ended for a caller who is gone already', async () => {
+  it('has ended for a client that is already gone', async () => {
     await expect(pipelineOf(slow)(callOf({ cancellation: new Caller().go() }))).resolves.toMatchObject({
       code: status.CANCELLED,
     });
@@ -251,7 +251,7 @@ describe('the log', () => {
       () => Promise.reject(new RegistryError('ROUTE_NOT_FOUND', 'No.')),
       { level: 30, code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND', msg: 'call refused' },
     ],
-  ])('tells how %s came about and how long it took', async (_, run, line) => {
+  ])('records the outcome and duration of %s', async (_, run, line) => {
     stopClock();
     const lines: string[] = [];
     const reply = pipelineOf(

@@ -3,14 +3,14 @@ import { type IncomingMessage, request as send } from 'node:http';
 import { afterEach, expect, it, vi } from 'vitest';
 import { startService, tokenFor } from '../support/service.js';
 
-/** Longer than the time from one ping of the store to the next, shorter than the grace of calls under way. */
+/** Longer than the interval between pings of the store, shorter than the grace for calls in progress. */
 const A_WHILE_MS = 5_000;
 
 afterEach(() => {
   vi.useRealTimers();
 });
 
-it('while the last call is answered, the log does not say that the service serves', async () => {
+it('while the last call is answered, the log does not report serving', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const service = await startService({ databaseUrl: 'sqlite::memory:' });
   const request = send(`${service.httpUrl}/v1/routing`, {

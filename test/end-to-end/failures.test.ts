@@ -9,7 +9,7 @@ import { setups } from '../support/setups.js';
 const REQUEST_ID = 'one-name-for-both-calls';
 const CHALLENGE = 'Bearer realm="route-registry"';
 
-/** One call that fails, and how it fails on either face. */
+/** One failing call, and how it fails on both faces. */
 interface Case {
   readonly title: string;
   readonly token?: string;
@@ -149,7 +149,7 @@ const CASES: readonly Case[] = [
     fields: ['route.method'],
   },
   {
-    title: 'a request id with a blank',
+    title: 'a request id with a space',
     token: tokenFor(),
     route: GOOD,
     requestId: 'a b',

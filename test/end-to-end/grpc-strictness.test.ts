@@ -186,7 +186,7 @@ describe.each(engines.slice(0, 1))('the gRPC face', (engine) => {
 
   it.each([
     ['two good tokens', tokenFor(), tokenFor()],
-    ['a good token after a bad one', 'bad', tokenFor()],
+    ['a valid token after a bad one', 'bad', tokenFor()],
     ['a bad token after a good one', tokenFor(), 'bad'],
   ])('refuses two authorization entries: %s', async (title, one, other) => {
     const requestId = title.replaceAll(' ', '-');

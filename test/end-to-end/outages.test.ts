@@ -48,7 +48,7 @@ async function startBehindProxy(
   return [await start({ ...options, databaseUrl: url.href }), proxy];
 }
 
-/** Creates over both faces, and expects that both fail alike. */
+/** Creates over both faces, and expects both to fail alike. */
 async function expectAlike(
   service: Service,
   change: Partial<typeof DEFINITION>,
@@ -78,7 +78,7 @@ async function expectAlike(
   expect(response.headers.get('retry-after')).toBe(expected.retryAfter);
 }
 
-describe.each(TOPOLOGIES)('both faces tell alike, gateway %s,', (topology) => {
+describe.each(TOPOLOGIES)('both faces report alike, gateway %s,', (topology) => {
   it.each(engines.slice(1))('that the database is away: $name', async (engine) => {
     const [service, proxy] = await startBehindProxy({ topology }, engine);
     await proxy.close();
@@ -99,7 +99,7 @@ describe.each(TOPOLOGIES)('both faces tell alike, gateway %s,', (topology) => {
     );
   });
 
-  it.each(engines)('what nobody foresaw, in fixed words: $name', async (engine) => {
+  it.each(engines)('an unforeseen failure, in fixed words: $name', async (engine) => {
     const newId = (): string => {
       throw new Error('secret');
     };
@@ -122,7 +122,7 @@ describe.each(TOPOLOGIES)('both faces tell alike, gateway %s,', (topology) => {
     });
   });
 
-  it.each(engines.slice(0, 1))('that the keys can not be fetched', async (engine) => {
+  it.each(engines.slice(0, 1))('that the keys cannot be fetched', async (engine) => {
     const { url } = await databaseOn(engine);
     const settings = { JWT_SECRET: '', JWT_JWKS_URL: `http://127.0.0.1:${await freePort()}/keys` };
     const service = await start({ databaseUrl: url, topology, settings });
@@ -138,7 +138,7 @@ describe.each(TOPOLOGIES)('both faces tell alike, gateway %s,', (topology) => {
 });
 
 describe.each(engines.slice(0, 1))('the gateway alone', (engine) => {
-  it('says that the gRPC server is away, and that it is not healthy', async () => {
+  it('reports that the gRPC server is unavailable, and that it is not healthy itself', async () => {
     const { url } = await databaseOn(engine);
     const settings = { GRPC_UPSTREAM: `127.0.0.1:${await freePort()}` };
     const service = await start({ databaseUrl: url, settings });
@@ -153,7 +153,7 @@ describe.each(engines.slice(0, 1))('the gateway alone', (engine) => {
     await expect(fetch(`${service.httpUrl}/healthz`)).resolves.toMatchObject({ status: 503 });
   });
 
-  it('serves no documents when they are switched off', async () => {
+  it('serves no documents when they are turned off', async () => {
     const { url } = await databaseOn(engine);
     const service = await start({ databaseUrl: url, settings: { DOCS: 'off' } });
     await expect(fetch(`${service.httpUrl}/docs`)).resolves.toMatchObject({ status: 404 });

@@ -163,7 +163,7 @@ describe.each(setups)('on $name', ({ engine, topology }) => {
     expect(route).toEqual({ ...DEFINITION, id: '', createdAt: undefined });
   });
 
-  it('a route is kept by caches for good, and revalidated without a body', async () => {
+  it('a route is cached forever, and revalidated without a body', async () => {
     const created = (await (await post(DEFINITION)).json()) as { id: string };
     const fetched = await fetchRoute(created.id);
     const tag = fetched.headers.get('etag') ?? '';
@@ -179,7 +179,7 @@ describe.each(setups)('on $name', ({ engine, topology }) => {
     expect(stranger.status).toBe(401);
   });
 
-  it('a retry of 50 creates at once over both faces makes one route', async () => {
+  it('50 concurrent retries of a create over both faces make one route', async () => {
     const creates = Array.from({ length: 50 }, async (_, index) => {
       if (index % 2 === 0)
         return (await (await post(DEFINITION, '?requestId=burst')).json()) as { id: string };

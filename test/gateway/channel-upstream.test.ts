@@ -18,7 +18,7 @@ import { PATH, unaryCall } from './unary-call.js';
 
 type Answer = (call: UnaryCall) => GrpcReply | Promise<GrpcReply>;
 
-/** An upstream to a server that knows one method. */
+/** An upstream to a server with one method. */
 async function upstreamTo(unary: Answer, address?: string): Promise<ChannelUpstream> {
   const server = opening(await listen({ unary }, [PATH], address));
   return opening(channelUpstream(server.address));
@@ -108,7 +108,7 @@ describe('an upstream over a channel', () => {
     expect(Math.abs(Number(details) - deadline)).toBeLessThan(2_000);
   });
 
-  it('takes a deadline that is farther than any timeout can say', async () => {
+  it('takes a deadline beyond the longest timeout', async () => {
     const upstream = await upstreamTo(echo);
     expect((await upstream.unary(unaryCall({ deadline: Infinity }))).code).toBe(status.OK);
   });
@@ -118,7 +118,7 @@ describe('an upstream over a channel', () => {
     expect((await upstream.unary(unaryCall({ deadline: 1 }))).code).toBe(status.DEADLINE_EXCEEDED);
   });
 
-  it('ends with the caller, and tells the server', async () => {
+  it('ends when the client goes, and tells the server', async () => {
     const caller = new Caller();
     const told = new Deferred<boolean>();
     const upstream = await upstreamTo(({ cancellation }) => {
@@ -133,7 +133,7 @@ describe('an upstream over a channel', () => {
     expect(await told.promise).toBe(true);
   });
 
-  it('does not mind a caller who goes after the answer', async () => {
+  it('is unaffected by a client that goes after the answer', async () => {
     const upstream = await upstreamTo(echo);
     const caller = new Caller();
     expect((await upstream.unary(unaryCall({ cancellation: caller }))).code).toBe(status.OK);
@@ -141,7 +141,7 @@ describe('an upstream over a channel', () => {
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
   });
 
-  it('makes no call for a caller who has gone', async () => {
+  it('makes no call for a client that has gone', async () => {
     const upstream = await upstreamTo(refuse);
     const cancellation = new Caller();
     cancellation.go();
@@ -154,7 +154,7 @@ describe('an upstream over a channel', () => {
     expect(reply.code).toBe(status.UNIMPLEMENTED);
   });
 
-  it('brings calls that are under way to their end when it is closed', async () => {
+  it('completes calls in progress when it is closed', async () => {
     const begun = new Deferred();
     const answer = new Deferred<GrpcReply>();
     const upstream = await upstreamTo(() => {
@@ -184,7 +184,7 @@ describe('a call over a channel', () => {
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
   });
 
-  it('is no success where the server ends well without a message', async () => {
+  it('is not a success where the server ends with OK but without a message', async () => {
     const upstream = await upstreamTo(() => ({ code: status.OK, details: '', trailers: new Metadata() }));
     expect((await upstream.unary(unaryCall())).code).toBe(status.UNIMPLEMENTED);
   });
@@ -234,19 +234,19 @@ describe('the address of an upstream', () => {
 });
 
 describe('the connection of an upstream', () => {
-  it('is UNAVAILABLE where no server is', async () => {
+  it('is UNAVAILABLE where there is no server', async () => {
     const server = await listen({ unary: hang }, [PATH]);
     server.close();
     const upstream = opening(channelUpstream(server.address));
     expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
   });
 
-  it('is UNAVAILABLE for a name that is none', async () => {
+  it('is UNAVAILABLE for an invalid name', async () => {
     const upstream = opening(channelUpstream('nobody.invalid:1'));
     expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
   });
 
-  it('is not tried again at once, but soon', async () => {
+  it('is retried soon, but not at once', async () => {
     const server = opening(await serveSockets((socket) => socket.destroy()));
     const upstream = opening(channelUpstream(server.address));
     const codes = await Promise.all([1, 2, 3].map(async () => upstream.unary(unaryCall())));
@@ -256,13 +256,13 @@ describe('the connection of an upstream', () => {
     await expect.poll(() => server.connections()).toBe(2);
   });
 
-  it('is UNAVAILABLE where something else than gRPC answers', async () => {
+  it('is UNAVAILABLE where something other than gRPC answers', async () => {
     const server = opening(await serveSockets((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')));
     const upstream = opening(channelUpstream(server.address));
     expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
   });
 
-  it('lets each call wait to its own deadline, or until its caller goes, where nothing answers', async () => {
+  it('lets each call wait until its deadline, or until its client goes, where nothing answers', async () => {
     const server = opening(await serveSockets(() => undefined));
     const upstream = opening(channelUpstream(server.address));
     const caller = new Caller();
@@ -276,7 +276,7 @@ describe('the connection of an upstream', () => {
     expect(server.connections()).toBe(1);
   });
 
-  it('is made again when the server came back', async () => {
+  it('is restored when the server comes back', async () => {
     const first = await listen({ unary: echo }, [PATH]);
     const upstream = opening(channelUpstream(first.address));
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
@@ -288,7 +288,7 @@ describe('the connection of an upstream', () => {
       .toBe(status.OK);
   });
 
-  it('ends the calls under way as UNAVAILABLE when it breaks', async () => {
+  it('ends the calls in progress as UNAVAILABLE when it breaks', async () => {
     const begun = new Deferred();
     const unary: Answer = () => {
       begun.resolve();
@@ -373,7 +373,7 @@ describe('a failure', () => {
 });
 
 describe('several servers behind one target', () => {
-  /** Starts servers that count their calls, and an upstream to all of them that is connected to each. */
+  /** Starts servers that count their calls, and an upstream that is connected to all of them. */
   async function upstreamToBoth() {
     const counts = [0, 0];
     const servers = await Promise.all(
@@ -396,7 +396,7 @@ describe('several servers behind one target', () => {
     expect(counts).toEqual([100, 100]);
   });
 
-  it('lose nothing but the calls under way when one goes', async () => {
+  it('lose only the calls in progress when one goes', async () => {
     const { counts, servers, upstream } = await upstreamToBoth();
     servers[0]?.close();
     await new Promise((resolve) => setTimeout(resolve, 1_000));

@@ -10,13 +10,13 @@ import {
 } from '@grpc/grpc-js';
 import type { UnaryCall, UnaryReply } from '@route-registry/transcoder';
 
-/** A reply with all that a server of grpc-js sends. */
+/** A reply with everything that a server of grpc-js sends. */
 export type GrpcReply = Omit<UnaryReply, 'code' | 'trailers'> & {
   readonly code: status;
   readonly trailers: Metadata;
 };
 
-/** What a call is answered by. */
+/** The method that answers the calls. */
 export interface GrpcUpstream {
   unary(call: UnaryCall): GrpcReply | Promise<GrpcReply>;
 }
@@ -29,7 +29,7 @@ export interface ListeningServer {
 }
 
 /**
- * Serves an upstream over a socket: each method takes and gives bytes.
+ * Serves an upstream over a socket: each method takes and returns bytes.
  *
  * @param address `host:port` or `unix:/path`; default: any loopback port.
  */

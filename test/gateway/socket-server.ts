@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 /** A server on a loopback port that answers as no gRPC library would. */
 export interface BareServer {
   readonly address: string;
-  /** How many connections it has had. */
+  /** The number of connections so far. */
   readonly connections: () => number;
   /** Ends all connections at once. */
   close(): void;

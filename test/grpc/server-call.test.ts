@@ -16,7 +16,7 @@ const SLOW = '/test.Service/Slow';
 const UNKNOWN = '/test.Service/Unknown';
 const MESSAGE = framed(Buffer.from('m'));
 
-/** What a test may change. */
+/** The options that a test may change. */
 interface Options {
   readonly authenticator?: Authenticator;
   /** Runs the method `GUARDED`. */
@@ -26,7 +26,7 @@ interface Options {
 
 interface Server {
   readonly address: string;
-  /** What was logged of calls: their paths and codes. */
+  /** The logged calls: their paths and codes. */
   readonly log: string[];
 }
 
@@ -77,7 +77,7 @@ function connectTo({ address }: Server): ClientHttp2Session {
   return session;
 }
 
-/** Resolves when the server has taken in all that was sent before on the connection. */
+/** Resolves when the server has read everything sent earlier on the connection. */
 async function roundTrip(session: ClientHttp2Session): Promise<void> {
   const { code } = await outcomeOf(requestOn(session, ECHO).end(MESSAGE));
   expect(code).toBe(status.OK);
@@ -126,7 +126,7 @@ describe('a call that is refused', () => {
   });
 });
 
-describe('a call whose caller goes', () => {
+describe('a call whose client goes', () => {
   it('ends as that, whatever its method waits for', async () => {
     const server = await start();
     const session = connectTo(server);
@@ -138,7 +138,7 @@ describe('a call whose caller goes', () => {
 });
 
 describe('a call that was answered', () => {
-  it('leaves no timer behind, though its message was waited for', async () => {
+  it('leaves no timer behind, although its message came late', async () => {
     const timers = (): number =>
       process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
     const server = await start();
@@ -165,7 +165,7 @@ describe('a call that was answered', () => {
   });
 
   it('by its deadline is logged as that', async () => {
-    // A clock that is late lets grpc-js see the deadline first.
+    // With a clock that runs late, grpc-js sees the deadline first.
     const server = await start({ now: () => Date.now() - 100 });
     const stream = requestOn(connectTo(server), SLOW, { 'grpc-timeout': '10m' }).end(MESSAGE);
     expect((await outcomeOf(stream)).code).toBe(status.DEADLINE_EXCEEDED);

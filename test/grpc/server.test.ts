@@ -25,7 +25,7 @@ import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 const SERVICE = 'routing.v1.RouteService';
 const ECHO = '/test.Service/Echo';
 const SLOW = '/test.Service/Slow';
-/** The frame with which an answer begins (RFC 9113, section 6.2). */
+/** The frame that begins an answer (RFC 9113, section 6.2). */
 const HEADERS = 0x1;
 const silent = pino({ level: 'silent' });
 
@@ -79,7 +79,7 @@ afterEach(async () => {
   await server.close(1_000);
 });
 
-describe('a failure that grpc-js finds by itself has the code, text and details that it has everywhere', () => {
+describe('a failure that grpc-js itself finds has the code, text and details that it has everywhere', () => {
   it.each([
     [
       'the deadline of the caller passes',
@@ -98,7 +98,7 @@ describe('a failure that grpc-js finds by itself has the code, text and details 
       'REQUEST_TOO_LARGE',
     ],
     [
-      'a message can not be inflated',
+      'a message cannot be inflated',
       ECHO,
       { 'grpc-encoding': 'gzip' },
       framed(Buffer.from('no gzip'), true),
@@ -134,7 +134,7 @@ describe('a failure that grpc-js finds by itself has the code, text and details 
     });
   });
 
-  it('a call that never comes to its end is ended by the limit of the server', async () => {
+  it('a call that never completes ends at the limit of the server', async () => {
     const limited = await start('127.0.0.1:0', true, 1);
     const unfinished = sendFields(
       limited.address,
@@ -207,7 +207,7 @@ describe('health', () => {
     stream.on('error', () => undefined).cancel();
   });
 
-  it('is not told twice to who watches', async () => {
+  it('is not sent twice to a watcher', async () => {
     const stream = client.watch({ service: '' });
     const heard: unknown[] = [];
     stream.on('data', ({ status: told }: { status: ServingStatus }) => heard.push(told));
@@ -230,7 +230,7 @@ describe('health', () => {
     },
   );
 
-  it('ends its watches when the server closes, the last word being NOT_SERVING', async () => {
+  it('ends its watches with NOT_SERVING when the server closes', async () => {
     health.setServing(true);
     const stream = client.watch({ service: '' });
     const heard: unknown[] = [];
@@ -242,7 +242,7 @@ describe('health', () => {
     expect(heard).toEqual([{ status: ServingStatus.SERVING }, { status: ServingStatus.NOT_SERVING }]);
   });
 
-  it('tells who comes to watch after its end that nothing is served, and no more', async () => {
+  it('tells a later watcher only that nothing is served', async () => {
     health.close();
     const stream = client.watch({ service: '' });
     const heard: unknown[] = [];
@@ -262,7 +262,7 @@ describe('health', () => {
     stop();
   });
 
-  it('does not follow a ping that was under way when following was stopped', async () => {
+  it('ignores a ping that was in progress when following stopped', async () => {
     let fail: (error: Error) => void = () => undefined;
     const pings = [() => Promise.resolve(), () => new Promise<void>((_, reject) => (fail = reject))];
     let asked = 0;

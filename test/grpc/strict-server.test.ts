@@ -14,7 +14,7 @@ describe('the HTTP/2 servers of grpc-js', () => {
     ['an empty Map', new Map()],
     ['a Map of something else', new Map([['a', {}]])],
     ['a server that takes no sessions', new Map([[createServer(), {}]])],
-  ])('are missed at the start, in a sentence that says what to do: %s', (_, found) => {
+  ])('stop the start with a sentence that says what to do when they are %s', (_, found) => {
     expect(() => listenersIn(found)).toThrow(/@grpc\/grpc-js is not the one .* package-lock\.json\.$/);
   });
 });

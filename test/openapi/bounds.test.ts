@@ -19,7 +19,7 @@ const isRequestId = ajv.compile({ $ref: requestIdSchema });
 
 const VALID: RouteDefinition = { method: 'GET', path: '/users/:id', middleware: [], handler: 'getUser' };
 
-/** Text made of the given pieces, most of them on some border of what is allowed. */
+/** Text made of the given pieces, most of them at some limit of what is allowed. */
 function textOf(...pieces: readonly string[]): fc.Arbitrary<string> {
   return fc.array(fc.constantFrom(...pieces), { maxLength: 8 }).map((parts) => parts.join(''));
 }
@@ -66,7 +66,7 @@ describe('the schema of a create', () => {
     ['handler', () => name.map((text) => ({ ...VALID, handler: text }))],
     ['middleware', () => name.map((text) => ({ ...VALID, middleware: ['m', text] }))],
     ['all fields together', () => definition],
-  ])('takes what the domain takes, and nothing else: %s', (_, arbitrary) => {
+  ])('accepts exactly what the domain accepts: %s', (_, arbitrary) => {
     fc.assert(
       fc.property(arbitrary(), (candidate) => {
         fc.pre(!namesAParameterTwice(candidate.path));
@@ -92,7 +92,7 @@ describe('the schema of a create', () => {
     }
   });
 
-  it('can not say that no parameter comes twice', () => {
+  it('cannot express that no parameter is repeated', () => {
     const candidate = { ...VALID, path: '/:a/:a' };
     expect([isRouteInput(candidate), checkDefinition(candidate).length]).toEqual([true, 1]);
   });
@@ -134,7 +134,7 @@ describe('the schema of a request id', () => {
     );
   }
 
-  it('takes what the domain takes, and nothing else', async () => {
+  it('accepts exactly what the domain accepts', async () => {
     const edges = textOf('!', '~', 'a', '-', ' ', '\u007f', '\u0000', 'é', '😀');
     const lengths = fc.constantFrom(REQUEST_ID_MAX, REQUEST_ID_MAX + 1).map((length) => 'k'.repeat(length));
     await fc.assert(

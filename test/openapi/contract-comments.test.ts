@@ -27,14 +27,14 @@ describe('the comments of the contract', () => {
     );
   });
 
-  it('have their first sentence as summary, and the rest as description', () => {
+  it('give their first sentence as the summary, and the rest as the description', () => {
     expect(comments.summary(method)).toBe('Stores a v1.2 route and returns it');
     expect(comments.description(method)).toBe(
       'Needs the scope `routes:write`.\n\nFurther error: `ROUTE_EXISTS`.',
     );
   });
 
-  it('say by which codes and reasons a method fails, and all methods of its service', () => {
+  it("name the reasons of a method's failures, including those of its service", () => {
     expect([...comments.reasons(method)]).toEqual(['UNAUTHENTICATED', 'TOKEN_MISSING', 'ROUTE_EXISTS']);
   });
 

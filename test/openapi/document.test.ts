@@ -30,7 +30,7 @@ function responseOf(operationId: string, status: number): Response {
   return resolved(operationOf(operationId).responses[String(status)]);
 }
 
-/** Every schema with examples, and where it is: parameters, headers, bodies and components. */
+/** Every schema with examples, and its place: parameters, headers, bodies and components. */
 const examples = [
   ...operations.flatMap(({ operation }) => [
     ...Object.values(operation.responses).map(resolved),
@@ -47,7 +47,7 @@ const examples = [
   ),
 );
 
-/** The same schema, found from anywhere. */
+/** The same schema, resolvable from anywhere. */
 function absolute(schema: Schema): Schema {
   const { $ref } = schema;
   return typeof $ref === 'string' ? { $ref: `openapi${$ref}` } : schema;
@@ -58,9 +58,9 @@ describe('the document', () => {
     const config = await createConfig({
       extends: ['recommended-strict'],
       rules: {
-        // The project has no license that it could name.
+        // The project has no license to name.
         'info-license': 'off',
-        // OpenAPI has no place for the answers to paths and methods that a service does not have.
+        // OpenAPI has no place for the answers to unknown paths and methods.
         'no-unused-components': 'off',
       },
     });
@@ -106,7 +106,7 @@ describe('the document', () => {
   it.each([
     ['', '/'],
     ['/api/routes', '/api/routes'],
-  ])('under the base path "%s" names the server %s, and is else the same', (basePath, url) => {
+  ])('under the base path "%s" names the server %s, and is otherwise the same', (basePath, url) => {
     const based = openApi(basePath);
     expect(based.servers.map((server) => server.url)).toEqual([url]);
     expect({ ...based, servers: [] }).toEqual({ ...document, servers: [] });
@@ -199,7 +199,7 @@ describe('an operation', () => {
     },
   );
 
-  it('that only tells health needs no token', () => {
+  it('that only reports health needs no token', () => {
     expect(operationOf('checkHealth').security).toEqual([]);
   });
 
@@ -239,7 +239,7 @@ describe('the schema', () => {
     );
   });
 
-  it('of a create takes what the service assigns, refuses what is no field, and asks for the rest', () => {
+  it('of a create accepts assigned fields, refuses unknown ones, and requires the rest', () => {
     expect(schemaOf('RouteInput')).toMatchObject({
       required: ['method', 'path', 'handler'],
       additionalProperties: false,
@@ -264,14 +264,14 @@ describe('the schema', () => {
 describe('the failures', () => {
   const documented = components.schemas['ErrorInfo']?.['properties'] as { reason: { enum: string[] } };
 
-  it('that REST callers can meet are all described', () => {
+  it('that REST clients can see are all described', () => {
     const reasons = new Set([
       ...Object.keys(CODES),
       ...Object.keys(failures),
       'OVERLOADED',
       'UPSTREAM_UNAVAILABLE',
     ]);
-    // Only asked over gRPC, of health.
+    // Only answered over gRPC, about health.
     reasons.delete('SERVICE_UNKNOWN');
     expect(documented.reason.enum).toEqual([...reasons].sort());
   });

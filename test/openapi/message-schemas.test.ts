@@ -39,7 +39,7 @@ describe('the schema of a field', () => {
     expect(schemas.field(fieldOf(name), 'returned')).toEqual(schema);
   });
 
-  it('that may be left out of a request takes null', () => {
+  it('that may be omitted from a request accepts null', () => {
     schemas.message(everything, 'sent');
     expect(schemas.components.get('EverythingInput')?.['properties']).toMatchObject({
       stringValue: { type: ['string', 'null'] },
@@ -83,7 +83,7 @@ describe('the document of another contract', () => {
     expect(responses?.['200']).toMatchObject({ content: { 'application/json': { schema: items } } });
   });
 
-  it('has schemas that hold together', () => {
+  it('has consistent schemas', () => {
     const ajv = validatorOf(document);
     const names = Object.keys(document.components.schemas);
     expect(names.map((name) => typeof ajv.getSchema(`openapi#/components/schemas/${name}`))).toEqual(

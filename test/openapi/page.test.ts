@@ -24,7 +24,7 @@ describe.each(['', '/api/routes'])('the page to try it out, behind the base path
     await database?.drop();
   });
 
-  /** Opens the page, and notes what the browser complains of and where it sends requests. */
+  /** Opens the page, and records the browser's errors and the targets of its requests. */
   async function open(): Promise<{ page: Page; complaints: string[]; origins: Set<string> }> {
     const page = await browser.newPage();
     const complaints: string[] = [];
@@ -72,7 +72,7 @@ describe.each(['', '/api/routes'])('the page to try it out, behind the base path
     await page.close();
   });
 
-  it('shows the refusal to who has no token', async () => {
+  it('shows the refusal to a person without a token', async () => {
     const { page } = await open();
     const create = page.locator('#operations-RouteService-createRoute');
     await create.locator('.opblock-summary-control').click();
@@ -85,7 +85,7 @@ describe.each(['', '/api/routes'])('the page to try it out, behind the base path
     await page.close();
   });
 
-  it('runs no script that was put into it', async () => {
+  it('runs no injected script', async () => {
     const { page, complaints } = await open();
     await page.evaluate(`{
       const script = document.createElement('script');

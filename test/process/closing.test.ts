@@ -27,7 +27,7 @@ describe('closing', () => {
         throw error;
       },
     ],
-  ])('goes on after what %s, and tells every failure in the end', async (_, failWith) => {
+  ])('continues after something that %s, and reports every failure in the end', async (_, failWith) => {
     const closing = new Closing();
     const order: string[] = [];
     const failing = (name: string) => (): Promise<void> => {
@@ -53,7 +53,7 @@ describe('closing', () => {
     await expect(closing.close()).resolves.toBe(false);
   });
 
-  it('tells at its limit what has failed by then', async () => {
+  it('reports at its limit the failures until then', async () => {
     const closing = new Closing(1);
     closing.server(() => Promise.reject(new Error('gRPC')));
     closing.resource(() => new Promise(() => undefined));

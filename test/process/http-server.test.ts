@@ -7,7 +7,7 @@ import { closeHttpServer, startHttpServer } from '../../src/process/http-server.
 /** Longer than a test may take, in milliseconds. */
 const NEVER_MS = 60_000;
 
-/** A server, and a connection to it with all that it has received. */
+/** A server, and a connection to it with everything that it has received. */
 async function start(
   onRequest: RequestListener,
 ): Promise<{ server: Server; socket: Socket; received: () => string }> {
@@ -24,7 +24,7 @@ async function start(
   return { server, socket, received: () => received };
 }
 
-/** Answers each request with its path when it is told to. */
+/** Answers each request with its path when told to. */
 function held(): { onRequest: RequestListener; arrived: () => string[]; answer: () => void } {
   const waiting: { readonly path: string; readonly answer: () => void }[] = [];
   return {
@@ -47,7 +47,7 @@ describe('an HTTP server', () => {
     await expect.poll(received).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*answered/);
   });
 
-  it('closes when what was under way is answered, the last on its connection saying so', async () => {
+  it('closes when the requests in progress are answered, the last on each connection with Connection: close', async () => {
     const { onRequest, arrived, answer } = held();
     const { server, socket, received } = await start(onRequest);
     socket.write(get('/before'));
@@ -77,7 +77,7 @@ describe('an HTTP server', () => {
     expect(received()).toContain('Connection: keep-alive');
   });
 
-  it('ends at its grace what is still under way', async () => {
+  it('ends the requests still in progress after its grace', async () => {
     const { onRequest, arrived } = held();
     const { server, socket } = await start(onRequest);
     socket.write(get('/'));

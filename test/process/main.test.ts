@@ -11,12 +11,12 @@ import { type Ended, Program } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 
 const ROUTE = { method: 'GET', path: '/users/:id', middleware: ['👩‍👩‍👧'], handler: 'getUser' };
-/** Keeps a thread of Node's pool at work for a while from SIGTERM on. */
+/** Keeps a thread of Node's pool busy for a while from SIGTERM on. */
 const BUSY_WHEN_STOPPED = `data:text/javascript,${encodeURIComponent(`
   import { pbkdf2 } from 'node:crypto';
   process.on('SIGTERM', () => pbkdf2('', '', 50_000, 32, 'sha256', () => undefined));
 `)}`;
-/** Lets the HTTP server fail to close. */
+/** Makes the HTTP server fail to close. */
 const CANNOT_BE_CLOSED = `data:text/javascript,${encodeURIComponent(`
   import { Server } from 'node:http';
   Server.prototype.close = () => { throw new Error('stuck'); };
@@ -50,7 +50,7 @@ async function httpUrlOf(program: Program): Promise<string> {
   return String((await program.line('listening'))['http']);
 }
 
-/** Asks the service for a path below its base, and holds the answer to the service's own description. */
+/** Requests a path below the service's base, and checks the answer against the service's own description. */
 async function ask(url: string, path: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url + path, init);
   const basePath = new URL(url).pathname.replace(/^\/$/, '');
@@ -109,7 +109,7 @@ describe('without settings', () => {
     expect(service.lines().at(-1)).toMatchObject({ msg: 'stopped' });
   });
 
-  it('its log ends with its end, however busy the threads are that write it', async () => {
+  it('its log is complete, however busy the threads are that write it', async () => {
     const service = run('main', { UV_THREADPOOL_SIZE: '1', NODE_OPTIONS: `--import ${BUSY_WHEN_STOPPED}` });
     await service.line('listening');
     await service.stop();
@@ -121,7 +121,7 @@ describe('without settings', () => {
     ).toEqual(['stopping', 'stopped']);
   });
 
-  it('what cannot be closed is logged, and told by exit code 1 when all the rest is closed', async () => {
+  it('a failure to close is logged, and reported by exit code 1 after everything else is closed', async () => {
     const service = run('main', { NODE_OPTIONS: `--import ${CANNOT_BE_CLOSED}` });
     await service.line('listening');
     await expect(service.stop()).resolves.toMatchObject({ exitCode: 1 });
@@ -132,7 +132,7 @@ describe('without settings', () => {
     expect(statSync(join(folder, 'data/routes.db-wal')).size).toBe(0);
   });
 
-  it('SIGTERM lets a request under way be answered, and takes no further one on its connection', async () => {
+  it('after SIGTERM a request in progress is answered, and its connection takes no further one', async () => {
     const service = run('main');
     const url = new URL(await httpUrlOf(service));
     const token = (await localToken()).stdout.trim();
@@ -181,7 +181,7 @@ describe('without settings', () => {
     await expect(run('main', settings).ended).resolves.toMatchObject({ exitCode: 1 });
   });
 
-  it('its routes are whole in their one file once it has ended', async () => {
+  it('its routes are complete in one file once it has ended', async () => {
     const first = run('main');
     const firstUrl = await httpUrlOf(first);
     const token = (await localToken()).stdout.trim();
@@ -203,7 +203,7 @@ describe('without settings', () => {
 });
 
 describe('with wrong settings', () => {
-  it('the service says all that is wrong, without a stack, and exits with 1', async () => {
+  it('the service reports every problem, without a stack, and exits with 1', async () => {
     const { exitCode, stdout, stderr } = await run('main', {
       ROLE: 'x',
       DEADLINE_MS: '-1',
@@ -259,20 +259,20 @@ describe('with wrong settings', () => {
     },
   );
 
-  it('a token can not be made without a scope', async () => {
+  it('a token cannot be made without a scope', async () => {
     const { exitCode, stdout, stderr } = await run('token', {}, ['--sub', 'me']).ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(/^--scope is missing\.\nUsage: npm run --silent token .*\n$/);
   });
 
-  it('a token can not be made without a subject', async () => {
+  it('a token cannot be made without a subject', async () => {
     const { exitCode, stdout, stderr } = await run('token', {}, ['--scope', 'x']).ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(/^--sub is missing\.\nUsage: /);
   });
 
   it.each(['1', '0', 'zz', '0h', '1w', '-1h', '1 h'])(
-    'a token can not be made for a ttl of %s',
+    'a token cannot be made for a ttl of %s',
     async (ttl) => {
       const { exitCode, stdout, stderr } = await localToken(`--ttl=${ttl}`);
       expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
@@ -282,7 +282,7 @@ describe('with wrong settings', () => {
     },
   );
 
-  it.each(['--help', '-h'])('%s tells how a token is made', async (option) => {
+  it.each(['--help', '-h'])('%s shows how to make a token', async (option) => {
     const { exitCode, stdout, stderr } = await run('token', {}, [option]).ended;
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toMatch(/^Usage: npm run --silent token .*\n$/);
@@ -296,13 +296,13 @@ describe('with wrong settings', () => {
     expect(stderr).toContain('The file data/jwt-secret does not hold a secret');
   });
 
-  it('a token can not be made for a subject with a line break', async () => {
+  it('a token cannot be made for a subject with a line break', async () => {
     const { exitCode, stdout, stderr } = await run('token', {}, ['--scope', 'x', '--sub', 'a\nb']).ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(/^--sub must have 1 to 255 characters/);
   });
 
-  it('a token can not be made where only others hold the key', async () => {
+  it('a token cannot be made where only others hold the key', async () => {
     const settings = { JWT_JWKS_URL: 'http://127.0.0.1/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
     const { exitCode, stderr } = await run('token', settings, ['--scope', 'x', '--sub', 'me']).ended;
     expect(exitCode).toBe(1);
@@ -324,7 +324,7 @@ describe.each(engines)('on $name', (engine) => {
     await database.drop();
   });
 
-  it('migrations run up, tell their status and run down', async () => {
+  it('migrations run up, report their status and run down', async () => {
     const migrate = async (...args: string[]): Promise<string> => {
       const { stdout, stderr, exitCode } = await run('migrate', settings, args).ended;
       expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
@@ -351,7 +351,7 @@ describe.each(engines)('on $name', (engine) => {
     await expect(getOver(url, created.id, tokenFor())).resolves.toEqual(created);
   });
 
-  it('50 creates at once with one request id make one route, from two processes on one database', async () => {
+  it('50 concurrent creates with one request id, from two processes on one database, make one route', async () => {
     await run('migrate', settings).ended;
     const urls = [await httpUrlOf(run('main', settings)), await httpUrlOf(run('main', settings))];
     const creates = Array.from({ length: 50 }, async (_, index) => {
@@ -383,7 +383,7 @@ describe.each(engines)('on $name', (engine) => {
     await expect(getOver(inChatham, created.id, tokenFor())).resolves.toEqual(created);
   });
 
-  it('each half runs in a process of its own', async () => {
+  it('each half runs in a separate process', async () => {
     await run('migrate', settings).ended;
     const server = run('main', { ...settings, ROLE: 'grpc' });
     const { grpc, http } = await server.line('listening');
@@ -402,7 +402,7 @@ describe.each(engines)('on $name', (engine) => {
 });
 
 describe.each(engines.slice(1))('on $name', (engine) => {
-  it('a schema that is behind is refused in one line that names the command', async () => {
+  it('an outdated schema is refused in one line that names the command', async () => {
     const database = await engine.createDatabase();
     const { exitCode, stderr } = await run('main', { ...SERVICE_SETTINGS, DATABASE_URL: database.url }).ended;
     expect({ exitCode, stderr }).toEqual({

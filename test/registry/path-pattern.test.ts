@@ -33,7 +33,7 @@ describe('an invalid path pattern', () => {
     ['2049 characters of two code units', '😀'.repeat(2049), ['Has 2049 characters. 1 to 2048 are allowed.']],
     ['no slash at the start', 'users', ['Begins with "u". It must begin with "/".']],
     [
-      'a blank',
+      'a space',
       '/a b',
       ['Has the character " ", which RFC 3986 does not allow in a path. Percent-encode it.'],
     ],
@@ -107,7 +107,7 @@ describe('an invalid path pattern', () => {
       ],
     ],
     [
-      'a blank after as many segments as fit',
+      'a space after as many segments as fit',
       `${'/a'.repeat(1023)} `,
       ['Has the character " ", which RFC 3986 does not allow in a path. Percent-encode it.'],
     ],
@@ -148,7 +148,7 @@ describe('a path pattern of any pieces', () => {
     ...['~', '*', '@', '?', '#', ' ', '\\', '\n', '\0', 'é', '😀', '\ud800'],
   );
 
-  it('has no problem if it keeps the rule, and has one if not', () => {
+  it('has no problem if it follows the rule, and has one if not', () => {
     fc.assert(
       fc.property(fc.array(piece, { minLength: 1, maxLength: 10 }), (pieces) => {
         const path = pieces.join('');

@@ -20,7 +20,7 @@ const COMMAND: CreateCommand = {
   requestIds: [],
 };
 
-/** A store that answers as it is told; the real ones have a suite of their own. */
+/** A store that answers as told; the real ones have a suite of their own. */
 function storeThat(answers: Partial<RouteStore>): RouteStore {
   const empty: RouteStore = {
     insert: () => Promise.resolve<InsertOutcome>({ outcome: 'inserted' }),
@@ -83,7 +83,7 @@ describe('create', () => {
   it.each([
     ['empty', ['']],
     ['of 129 characters', ['k'.repeat(129)]],
-    ['with a blank', ['a b']],
+    ['with a space', ['a b']],
     ['beyond ASCII', ['é']],
     ['given twice with different values', ['a', 'b']],
   ])('refuses a request id that is %s', async (_, requestIds) => {
@@ -93,7 +93,7 @@ describe('create', () => {
     });
   });
 
-  it('takes a request id of 128 characters, given twice with the same value', async () => {
+  it('accepts a request id of 128 characters, given twice with the same value', async () => {
     const requestIds = ['~'.repeat(128), '~'.repeat(128)];
     await expect(registryOver({}).create({ ...COMMAND, requestIds })).resolves.toMatchObject({ id: ID });
   });

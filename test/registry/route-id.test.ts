@@ -10,7 +10,7 @@ describe('the id of a new route', () => {
     expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBe(nowMs);
   });
 
-  it('comes once, however many are made in one millisecond', () => {
+  it('is unique, however many are made in one millisecond', () => {
     const ids = Array.from({ length: 2_000 }, () => newRouteId(0));
     expect(new Set(ids).size).toBe(ids.length);
   });

@@ -24,7 +24,7 @@ describe('a valid definition', () => {
     ['64 middleware', { middleware: Array<string>(64).fill('log') }],
     ['a handler of 255 characters that take four bytes each', { handler: '😀'.repeat(255) }],
     ['a middleware name of 255 characters that take four bytes each', { middleware: ['😀'.repeat(255)] }],
-    ['a blank within a name', { handler: 'get user' }],
+    ['a space within a name', { handler: 'get user' }],
     ['an emoji of several code points', { handler: '👩‍👩‍👧' }],
   ])('%s has no violation', (_, change) => {
     expect(checkDefinition({ ...VALID, ...change })).toEqual([]);
@@ -35,7 +35,7 @@ describe('an invalid definition', () => {
   it.each<[string, Partial<RouteDefinition>, string[]]>([
     ['an empty method', { method: '' }, ['method']],
     ['a method of 33 characters', { method: 'M'.repeat(33) }, ['method']],
-    ['a method with a blank', { method: 'GE T' }, ['method']],
+    ['a method with a space', { method: 'GE T' }, ['method']],
     ['a method with a line break at its end', { method: 'GET\n' }, ['method']],
     ['a method beyond ASCII', { method: 'GÉT' }, ['method']],
     ['an empty path', { path: '' }, ['path']],
@@ -52,16 +52,16 @@ describe('an invalid definition', () => {
     ['a NUL', { handler: 'a\0b' }, ['handler']],
     ['a control character of the upper range', { handler: 'a\u0085b' }, ['handler']],
     [
-      'a control character after as many blanks as fit',
+      'a control character after as many spaces as fit',
       { handler: `h${' '.repeat(253)}\u007f` },
       ['handler'],
     ],
-    ['blanks behind, as many as fit', { handler: `h${' '.repeat(254)}` }, ['handler']],
+    ['trailing spaces, as many as fit', { handler: `h${' '.repeat(254)}` }, ['handler']],
     ['a lone surrogate', { handler: 'a\ud800b' }, ['handler']],
-    ['a blank before', { handler: ' h' }, ['handler']],
-    ['a blank behind', { middleware: ['h '] }, ['middleware[0]']],
+    ['a leading space', { handler: ' h' }, ['handler']],
+    ['a trailing space', { middleware: ['h '] }, ['middleware[0]']],
     ['a no-break space behind', { handler: 'h\u00a0' }, ['handler']],
-    ['a tab behind is a control character and a blank', { handler: 'h\t' }, ['handler', 'handler']],
+    ['a trailing tab is a control character and whitespace', { handler: 'h\t' }, ['handler', 'handler']],
   ])('%s is named', (_, change, fields) => {
     expect(fieldsOf(change)).toEqual(fields);
   });
@@ -76,7 +76,7 @@ describe('an invalid definition', () => {
     ]);
   });
 
-  it('says what came and what is allowed', () => {
+  it('says what was sent and what is allowed', () => {
     expect(checkDefinition({ ...VALID, method: 'GE T', handler: 'h'.repeat(256) })).toEqual([
       {
         field: 'method',
@@ -86,7 +86,7 @@ describe('an invalid definition', () => {
     ]);
   });
 
-  it('shows a value of 40 characters whole', () => {
+  it('shows a value of 40 characters in full', () => {
     const [violation] = checkDefinition({ ...VALID, handler: `\u0007${'x'.repeat(39)}` });
     expect(violation?.description).toContain(`"\\u0007${'x'.repeat(39)}"`);
   });
@@ -117,7 +117,7 @@ describe('any text', () => {
     ...['\ud83d', '\ude00', 'x'.repeat(253), '😀'.repeat(127), '😀'.repeat(254)],
   );
 
-  it('is a handler or middleware name if it keeps the rule, and is named if not', () => {
+  it('is a handler or middleware name if it follows the rule, and is reported if not', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 5 }), (pieces) => {
         const name = pieces.join('');
@@ -128,7 +128,7 @@ describe('any text', () => {
     );
   });
 
-  it('is a method if it is a token of at most 32 characters, and is named if not', () => {
+  it('is a method if it is a token of at most 32 characters, and is reported if not', () => {
     const token = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     const character = fc.oneof(
       { weight: 9, arbitrary: fc.constantFrom(...Array.from(token)) },
@@ -172,11 +172,11 @@ describe('two definitions', () => {
     ['another case', '/tasks', '/Tasks'],
     ['a parameter in place of a name', '/tasks/id', '/tasks/:id'],
     ['a colon within a segment', '/tasks/a:b', '/tasks/a:c'],
-  ])('that differ by %s are no duplicates', (_, one, other) => {
+  ])('that differ by %s are not duplicates', (_, one, other) => {
     expect(shapeOf({ ...VALID, path: one })).not.toBe(shapeOf({ ...VALID, path: other }));
   });
 
-  it('with other methods are no duplicates', () => {
+  it('with different methods are not duplicates', () => {
     expect(shapeOf(VALID)).not.toBe(shapeOf({ ...VALID, method: 'get' }));
   });
 });

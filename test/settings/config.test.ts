@@ -30,7 +30,7 @@ function problemsOf(env: Record<string, string>): string[] {
 }
 
 describe('without any setting', () => {
-  it('both halves run locally on the embedded database with a secret of their own', () => {
+  it('both halves run locally on the embedded database with a generated secret', () => {
     expect(readConfig({})).toEqual({
       grpc: {
         address: '127.0.0.1:50051',
@@ -50,7 +50,7 @@ describe('without any setting', () => {
     });
   });
 
-  it('an empty setting is an absent one', () => {
+  it('an empty setting counts as absent', () => {
     expect(readConfig({ ROLE: '', JWT_SECRET: '', BASE_PATH: '' })).toEqual(readConfig({}));
   });
 });

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { batched } from '../../src/store/batch.js';
 
-/** A database that answers when it is told to, and tells what it was asked. */
+/** A database that answers when told to, and records what it was asked. */
 function database(): {
   asked: number[][];
   answer: () => void;

@@ -10,7 +10,10 @@ import { migrateUp } from '../../src/store/migrations.js';
 import { engines } from '../support/engines.js';
 import { entryOf } from '../support/store-entries.js';
 
-/** What a server of the protocol can do (CLIENT_PROTOCOL_41 and all older than it but SSL), and its character set. */
+/**
+ * The capabilities of a server of the protocol (CLIENT_PROTOCOL_41 and all older ones except SSL), and its character
+ * set.
+ */
 const CAPABILITIES = 0xf_f7ff;
 const UTF8MB4 = 45;
 
@@ -40,7 +43,7 @@ describe.each(engines.slice(1))('on $name', (engine) => {
       return threads.filter((thread) => String(thread['Info']).includes(entry.route.path));
     };
     await expect.poll(waiting).toHaveLength(1);
-    // … of which the other has the shape and wants the key.
+    // … while the other has the shape and waits for the key.
     await other.query(ROW, [Buffer.alloc(16, 'b'), 'key', null]);
     await other.rollback();
     await expect(stored).resolves.toEqual({ outcome: 'inserted' });
@@ -48,7 +51,7 @@ describe.each(engines.slice(1))('on $name', (engine) => {
 });
 
 describe('a database that answers an insert with a deadlock', () => {
-  /** A store on a server that does so this many times, and the inserts that have come to it. */
+  /** A store on a server that deadlocks this many times, and the inserts that reached it. */
   async function storeOn(deadlocks: number): Promise<{ store: KnexRouteStore; inserts: string[] }> {
     const inserts: string[] = [];
     const server = createServer((connection: Connection) => {

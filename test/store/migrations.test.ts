@@ -62,7 +62,7 @@ describe.each(engines)('the migrations on $name', (engine) => {
   it('turn the shapes of stored routes into text and back', async () => {
     await migrateUp(knex);
     const store = new KnexRouteStore(knex);
-    // More than are changed at a time, and a second route of the first one's shape, which holds none.
+    // More than one statement changes, and a second route with the shape of the first one, which holds none.
     const entries = [
       ...Array.from({ length: 1_100 }, (_, i) => entryOf({ path: `/r${i}/:id` })),
       entryOf({ path: '/r0/:key' }),

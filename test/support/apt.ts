@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Runs one of apt's programs, one at a time among the runs of these tests, since `apt-get update` does not wait for
- * its own lock, and out of reach of Ctrl-C, which would leave packages half installed.
+ * Runs one of apt's programs, one at a time among the runs of these tests, since `apt-get update` does not wait for its
+ * own lock, and protected from Ctrl-C, which would leave packages half installed.
  */
 async function apt(program: string, ...args: string[]): Promise<string> {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
@@ -24,10 +24,10 @@ async function nameInThisRelease(name: string): Promise<string> {
 }
 
 /**
- * Installs packages of Debian or Ubuntu, and says so on stderr. Rejects when this is another system or an ordinary
- * user, or when the packages cannot be had.
+ * Installs packages of Debian or Ubuntu, and says so on stderr. Rejects on another system, for an ordinary user, or
+ * when the packages are not available.
  *
- * @param why a clause that says what needs them and what was looked for before
+ * @param why a clause that says what needs them and what was tried before
  */
 export async function installPackages(packages: readonly string[], why: string): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('needs root');

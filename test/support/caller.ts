@@ -1,6 +1,6 @@
 import type { Cancellation } from '../../src/calls/call.js';
 
-/** Somebody who waits for an answer until told to go. */
+/** A client that waits for an answer until told to go. */
 export class Caller implements Cancellation {
   cancelled = false;
   readonly #listeners: (() => void)[] = [];

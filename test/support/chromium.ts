@@ -5,7 +5,7 @@ import { installPackages } from './apt.js';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
-/** Nothing of the browser's own may look for a network that tests do not have. */
+/** Keeps the browser itself from looking for a network that tests do not have. */
 const QUIET = [
   '--disable-background-networking',
   '--disable-component-update',
@@ -15,12 +15,12 @@ const QUIET = [
   '--no-first-run',
 ];
 
-/** How long a browser may take to start where it has to be installed first, in milliseconds. */
+/** How long a browser may take to start if it must be installed first, in milliseconds. */
 export const BROWSER_TIMEOUT_MS = 300_000;
 
 /**
- * Starts a headless Chromium with a profile of its own, which goes with it: that of `CHROME_PATH`, else one on the
- * PATH, else, as root on Debian or Ubuntu, one installed from the distribution's packages.
+ * Starts a headless Chromium with a temporary profile: the one at `CHROME_PATH`, else one on the PATH, else, as root on
+ * Debian or Ubuntu, one installed from the distribution's packages.
  */
 export async function startChromium(): Promise<Browser> {
   const executablePath = process.env['CHROME_PATH'] ?? (await installed()) ?? (await installedNow());
@@ -50,7 +50,7 @@ async function installedNow(): Promise<string> {
   } catch (cause) {
     throw new Error(
       'The tests of the page need a Chromium: put one on the PATH, or name it by CHROME_PATH. ' +
-        'It can not be installed from packages here.',
+        'It cannot be installed from packages here.',
       { cause },
     );
   }

@@ -5,17 +5,17 @@ import { createMysqlDatabase, dropMysqlDatabase, type MysqlServer } from './mysq
 
 /** A logical database that belongs to one test alone. */
 export interface Database {
-  /** As the setting `DATABASE_URL` takes it: `sqlite:/…/routes.db` or `mysql://user:password@host:port/name`. */
+  /** In the form of the setting `DATABASE_URL`: `sqlite:/…/routes.db` or `mysql://user:password@host:port/name`. */
   readonly url: string;
-  /** Removes the database with all it holds. Its connections must be closed by then. */
+  /** Removes the database and its content. Its connections must be closed by then. */
   drop(): Promise<void>;
 }
 
 /** A database product that the service runs on. */
 export interface Engine {
-  /** For titles: `SQLite`, or what the server says of itself, such as `MariaDB 10.11.6`. */
+  /** For titles: `SQLite`, or the server's own name and version, such as `MariaDB 10.11.6`. */
   readonly name: string;
-  /** Makes a new, empty database, out of reach of every other test and run. */
+  /** Creates an empty database, isolated from every other test and run. */
   createDatabase(): Promise<Database>;
 }
 

@@ -10,7 +10,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The MySQL-protocol servers of this run, at least one. */
     mysqlServers: readonly MysqlServer[];
-    /** A folder that is removed with all it holds when the run ends, however it ends. */
+    /** A folder that is removed with its content when the run ends, however it ends. */
     temporaryFolder: string;
   }
 }
@@ -20,7 +20,7 @@ interface Servers {
   readonly stop: () => Promise<void>;
 }
 
-/** Those of `TEST_MYSQL_URL`, separated by commas; without it one that the run starts and stops. */
+/** The servers in `TEST_MYSQL_URL`, separated by commas; without it, one that the run starts and stops. */
 async function servers(): Promise<Servers> {
   const given = process.env['TEST_MYSQL_URL'];
   if (given) return { urls: given.split(',').map((url) => url.trim()), stop: () => Promise.resolve() };
@@ -39,7 +39,7 @@ async function prepared(url: string): Promise<MysqlServer> {
   }
 }
 
-/** Runs once before all test files; what it returns runs after the last one. */
+/** Runs once before all test files; the function that it returns runs after the last one. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const temporaryFolder = await mkdtemp(join(tmpdir(), 'rr-test-'));
   const folder = watch({ commands: [], afterwards: [['rm', '-rf', temporaryFolder]] });

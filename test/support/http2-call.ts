@@ -7,14 +7,14 @@ import {
 } from 'node:http2';
 import { Metadata } from '@grpc/grpc-js';
 
-/** How a call ended that was written frame by frame, as no gRPC library would. */
+/** The end of a call that was written frame by frame, as no gRPC library would. */
 export interface RawOutcome {
   readonly code: number;
   readonly details: string;
   readonly trailers: Metadata;
 }
 
-/** A message with the five bytes that gRPC puts before it. */
+/** A message with the five bytes of gRPC's prefix. */
 export function framed(message: Uint8Array, compressed = false): Buffer {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt8(compressed ? 1 : 0, 0);

@@ -30,9 +30,9 @@ function text(value: string): Buffer {
 }
 
 /**
- * Sends one request with header fields that no HTTP/2 library would send, such as one twice.
+ * Sends one request with header fields that no HTTP/2 library would send, such as a repeated one.
  *
- * @param body without one, the request does not come to its end
+ * @param body without one, the request stays open
  */
 export function sendFields(
   address: string,

@@ -8,7 +8,7 @@ const LEFTOVER_AGE_MS = 24 * 60 * 60 * 1000;
 export interface MysqlServer {
   /** Product and version as the server reports them: `MariaDB 10.11.6`, `MySQL 8.4.3`. */
   readonly name: string;
-  /** `mysql://user:password@host:port`, of no database. */
+  /** `mysql://user:password@host:port`, without a database. */
   readonly url: string;
 }
 
@@ -28,8 +28,8 @@ function urlOf(server: string, database: string): string {
 }
 
 /**
- * Asks the server at `location`, whose path is ignored, what it is.
- * Rejects with the driver's error when it does not answer.
+ * Asks the server at `location`, whose path is ignored, for its product and version. Rejects with the
+ * driver's error when it does not answer.
  */
 export async function identifyMysqlServer(location: string): Promise<MysqlServer> {
   const url = urlOf(location, '');
@@ -59,7 +59,7 @@ export async function dropMysqlDatabase(url: string): Promise<void> {
   await connected(urlOf(url, ''), (connection) => connection.query(`drop database if exists ${name}`));
 }
 
-/** Drops what killed runs left on the server: test databases that were created more than a day before `now`. */
+/** Drops the databases that killed runs left on the server: those created more than a day before `now`. */
 export async function dropLeftovers(server: MysqlServer, now: number): Promise<void> {
   await connected(server.url, async (connection) => {
     const [rows] = await connection.query<(RowDataPacket & { name: string })[]>(

@@ -18,7 +18,10 @@ async function ensureImage(): Promise<void> {
   }
 }
 
-/** Starts a private server in a Docker container. Rejects when no engine answers or the image cannot be had. */
+/**
+ * Starts a private server in a Docker container. Rejects when no engine answers or the image is not
+ * available.
+ */
 export async function startDockerServer(): Promise<RunningMysqlServer> {
   await run('docker', ['version', '--format', '{{.Server.Version}}'], { timeout: ANSWER_MS });
   await ensureImage();
@@ -43,7 +46,7 @@ export async function startDockerServer(): Promise<RunningMysqlServer> {
         ],
       ],
       afterwards: [['docker', 'rm', '--force', '--volumes', name]],
-      // By environment, where the list of processes does not show it.
+      // In the environment, where the process list does not show it.
       env: { MYSQL_ROOT_PASSWORD: password },
     });
   });

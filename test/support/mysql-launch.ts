@@ -10,15 +10,15 @@ const POLL_MS = 50;
 
 /** A server that belongs to this run. */
 export interface RunningMysqlServer {
-  /** `mysql://user:password@127.0.0.1:port`, of a user with all grants. */
+  /** `mysql://user:password@127.0.0.1:port`, for a user with all grants. */
   readonly url: string;
-  /** Ends the server and removes its data. */
+  /** Stops the server and removes its data. */
   stop(): Promise<void>;
 }
 
 /** How to start one server. */
 export interface Launch extends Watch {
-  /** Where the server will answer, and as whom: `mysql://user:password@127.0.0.1:port`. */
+  /** The server's address and user: `mysql://user:password@127.0.0.1:port`. */
   readonly url: string;
 }
 
@@ -44,9 +44,9 @@ async function answering(url: string, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Starts a server on a free loopback port and waits until it answers.
- * Another process may take the port in between, or answer there itself: the start is tried three times, and the
- * password in the URL has to be the run's own. Rejects with the server's last words.
+ * Starts a server on a free loopback port and waits until it answers. Another process may take the port in
+ * between, or answer there itself: the start is tried three times, and the password in the URL must be the
+ * run's own. Rejects with the server's last output.
  */
 export async function launchMysqlServer(
   prepare: (port: number) => Promise<Launch>,

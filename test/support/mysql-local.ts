@@ -9,7 +9,7 @@ import type { Command } from './mysql-watchdog.js';
 
 const run = promisify(execFile);
 
-// Servers are often installed where the PATH of an ordinary user does not lead.
+// Servers are often installed in folders that are not on the PATH of an ordinary user.
 const SERVER_FOLDERS = [
   '/usr/sbin',
   '/usr/libexec',
@@ -23,7 +23,7 @@ const FOLDERS = [...(process.env['PATH'] ?? '').split(delimiter), ...SERVER_FOLD
 // A server refuses to run as root unless told to, and another account could not enter the temporary folder.
 const AS_ROOT = process.getuid?.() === 0 ? ['--user=root'] : [];
 
-/** The first executable of these names; a folder is searched for each name before the next folder. */
+/** The first executable with one of these names; each folder is searched for every name before the next folder. */
 async function find(folders: readonly string[], names: readonly string[]): Promise<string | undefined> {
   for (const folder of folders) {
     for (const name of names) {
@@ -38,7 +38,7 @@ async function find(folders: readonly string[], names: readonly string[]): Promi
   return undefined;
 }
 
-/** The command that fills an empty data folder, to which the folder's options are added. */
+/** The command that initializes an empty data folder, to which the folder's options are added. */
 async function initialization(server: string): Promise<Command> {
   const { stdout } = await run(server, ['--no-defaults', '--version']);
   if (!/mariadb/i.test(stdout)) return [server, '--no-defaults', '--initialize-insecure', ...AS_ROOT];
@@ -93,8 +93,8 @@ async function prepare(server: string, port: number): Promise<Launch> {
 }
 
 /**
- * Starts a private server from the `mariadbd` or `mysqld` of this machine, with its data in a temporary folder.
- * Rejects when there is none or it does not start.
+ * Starts a private server from the `mariadbd` or `mysqld` of this machine, with its data in a temporary folder. Rejects
+ * when there is none or it does not start.
  */
 export async function startLocalServer(): Promise<RunningMysqlServer> {
   const server = await find(FOLDERS, ['mariadbd', 'mysqld']);

@@ -2,12 +2,12 @@ import { installPackages } from './apt.js';
 import { startLocalServer } from './mysql-local.js';
 import type { RunningMysqlServer } from './mysql-launch.js';
 
-// The programs alone: these packages, unlike mariadb-server, bring no service that would be started.
+// Only the programs: unlike mariadb-server, these packages start no service.
 const PACKAGES = ['mariadb-server-core', 'mariadb-client-core'];
 
 /**
  * Installs MariaDB's programs from the packages of Debian or Ubuntu and starts a private server from them.
- * Rejects when this is another system or an ordinary user, or when the packages cannot be had.
+ * Rejects on another system, for an ordinary user, or when the packages are not available.
  */
 export async function startPackagedServer(): Promise<RunningMysqlServer> {
   await installPackages(

@@ -18,8 +18,8 @@ const ADVICE = `Do one of these:
 - run the tests as root on Debian or Ubuntu, where they install MariaDB's programs themselves`;
 
 /**
- * Starts a MySQL-protocol server of this run's own, in the first way that works here.
- * Rejects with what each way said and what to do when none does.
+ * Starts a private MySQL-protocol server in the first way that works here. Rejects, when none does, with the
+ * error of each way and what to do.
  */
 export async function startMysqlServer(ways = WAYS): Promise<RunningMysqlServer> {
   const refusals: string[] = [];

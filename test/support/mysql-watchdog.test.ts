@@ -12,7 +12,7 @@ const newFolder = () => mkdtemp(join(inject('temporaryFolder'), 'watchdog-'));
 const gone = { code: 'ENOENT' };
 
 describe('a watchdog', () => {
-  it('runs its commands one after another, and ends with what a failed one said', async () => {
+  it('runs its commands one after another, and ends with the output of a failed one', async () => {
     const folder = await newFolder();
     const watchdog = watch({
       commands: [

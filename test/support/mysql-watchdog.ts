@@ -7,27 +7,27 @@ const OUTPUT_KEPT = 4_000;
 /** A program with its arguments, run without a shell. */
 export type Command = readonly [program: string, ...args: string[]];
 
-/** What a watchdog runs and what it cleans up. */
+/** The commands of a watchdog and its clean-up. */
 export interface Watch {
   /** Run one after another; the last one may run until it is stopped. */
   readonly commands: readonly Command[];
-  /** Run at the end, however it comes: after a failed command, after `stop`, after this process was killed. */
+  /** Run at the end, whatever the reason: a failed command, `stop`, or the death of this process. */
   readonly afterwards: readonly Command[];
-  /** Added to the environment of the commands; default nothing. */
+  /** Added to the environment of the commands; default: nothing. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A watchdog at work. */
+/** A running watchdog. */
 export interface Watchdog {
   /** Resolves when a command has failed or `stop` was called, with the last 4,000 characters of their output. */
   readonly ended: Promise<string>;
-  /** Kills what runs and cleans up; resolves when that is done. */
+  /** Kills the running command and cleans up; resolves when that is done. */
   stop(): Promise<void>;
 }
 
 /**
- * Runs commands under a process that outlives this one just long enough to kill them and clean up after them.
- * It is not in the terminal's process group, so that Ctrl-C reaches it as the end of this process only.
+ * Runs commands under a process that outlives this one just long enough to kill them and clean up after them. It is not
+ * in the terminal's process group, so Ctrl-C reaches it only as the end of this process.
  */
 export function watch({ commands, afterwards, env = {} }: Watch): Watchdog {
   const child = spawn(process.execPath, [PROGRAM, JSON.stringify({ commands, afterwards })], {

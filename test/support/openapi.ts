@@ -10,7 +10,7 @@ export function openApi(basePath = ''): OpenApi {
   return JSON.parse(Buffer.from(page?.body ?? []).toString()) as OpenApi;
 }
 
-/** What was asked for. */
+/** The request. */
 export interface SeenRequest {
   readonly method: string;
   /** The whole URL, or the target as sent. */
@@ -37,11 +37,11 @@ interface SeenResponse {
 const checks = new Map<string, DocumentCheck>();
 
 /**
- * Checks a response of the REST face against the document: its status, each of its headers, its body, and for a
- * failure also that its reason is described there. A body of `fetch` can still be read afterwards.
+ * Checks a response of the REST face against the document: its status, each of its headers, its body, and for
+ * a failure also that its reason is described there. A body of `fetch` can still be read afterwards.
  *
- * @param basePath the service's `BASE_PATH`; default none
- * @throws Error with all that does not fit
+ * @param basePath the service's `BASE_PATH`; default: none
+ * @throws Error with every mismatch
  */
 export async function checkResponse(
   { method, url }: SeenRequest,
@@ -84,7 +84,7 @@ class DocumentCheck {
   readonly #ajv: Ajv2020;
 
   constructor(document: OpenApi, basePath: string) {
-    // Clients must bear with new fields; the tests must not overlook one.
+    // Clients must tolerate new fields; the tests must not overlook one.
     this.#document = closed(document) as OpenApi;
     this.#basePath = basePath;
     this.#ajv = validatorOf(this.#document);
@@ -111,7 +111,7 @@ class DocumentCheck {
     return this.#differences(target, response.status, method, response);
   }
 
-  /** The path of the document that a raw path belongs to. */
+  /** The path in the document that matches a raw path. */
   #templateOf(path: string): string | undefined {
     if (!path.startsWith(`${this.#basePath}/`)) return undefined;
     const local = path.slice(this.#basePath.length);
@@ -206,7 +206,7 @@ function escaped(key: string): string {
   return encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
-/** The same document, its object schemas without room for further properties. */
+/** The same document, with object schemas that allow no further properties. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;

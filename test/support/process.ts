@@ -3,24 +3,24 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 
 const DIST = resolve(import.meta.dirname, '../../dist');
-/** Ends the program when the test that started it is gone, however that ended. */
+/** Ends the program when the test that started it is gone, for whatever reason. */
 const LEASH = "data:text/javascript,process.stdin.on('close',()=>process.exit(1)).resume().unref()";
 
-/** How a program ended. */
+/** The end of a program. */
 export interface Ended {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** A program of the service that runs in a process of its own, built by `npm run build`. */
+/** A program of the service in a separate process, built by `npm run build`. */
 export class Program {
   readonly #child: ChildProcess;
   readonly #ended: Promise<Ended>;
   #stdout = '';
   #stderr = '';
 
-  /** @param name `main`, `migrate`, `token` or `health-probe`; nothing of this process's own settings reaches it */
+  /** @param name `main`, `migrate`, `token` or `health-probe`; it inherits no settings of this process */
   constructor(
     name: string,
     args: readonly string[],

@@ -6,7 +6,7 @@ import type { Outcome } from './service.js';
 
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
 
-/** A failure as both faces tell it. */
+/** A failure, as both faces report it. */
 export interface RichError {
   /** The name of the gRPC status. */
   readonly status: string | undefined;
@@ -21,14 +21,14 @@ export function richErrorOfCall({ error, trailers }: Outcome): RichError {
   return richErrorOfReply({ code: error.code, details: error.details, trailers });
 }
 
-/** What carries a failure, whether it came from a pipeline or over a socket. */
+/** The carrier of a failure, from a pipeline or from a socket. */
 export interface FailedCall {
   readonly code: number;
   readonly details: string;
   readonly trailers: Metadata;
 }
 
-/** The failure that a pipeline answers with. Code and text of the status and of its details must agree. */
+/** The failure in a pipeline's reply. Code and text of the status and of its details must agree. */
 export function richErrorOfReply({ code, details: text, trailers }: FailedCall): RichError {
   const schema = registry.getMessage('google.rpc.Status');
   const [bytes] = trailers.get('grpc-status-details-bin');
@@ -39,7 +39,7 @@ export function richErrorOfReply({ code, details: text, trailers }: FailedCall):
   return { status: status[code], message: text, details: rich['details'] };
 }
 
-/** The failure that a REST answer tells. */
+/** The failure in a REST response. */
 export async function richErrorOfResponse(response: Response): Promise<RichError> {
   const { error } = (await response.json()) as { error: RichError & { code: number } };
   if (error.code !== response.status) throw new Error('The status line and the body differ.');

@@ -22,18 +22,18 @@ const SCOPES = 'routes:read routes:write';
 export const TOPOLOGIES = ['in process', 'over a channel'] as const;
 export type Topology = (typeof TOPOLOGIES)[number];
 
-/** The whole service as its users see it, on sockets of its own. */
+/** The whole service as its users see it, on its own sockets. */
 export interface Service {
   readonly grpcAddress: string;
   /** The base of all REST paths. */
   readonly httpUrl: string;
   readonly client: RouteServiceClient;
-  /** What was logged, a parsed line each. */
+  /** The log, one parsed line each. */
   readonly log: Record<string, unknown>[];
   close(): Promise<void>;
 }
 
-/** What a test may change. */
+/** The options that a test may change. */
 export interface ServiceOptions {
   readonly databaseUrl: string;
   readonly topology?: Topology;
@@ -81,7 +81,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
 }
 
-/** Settings of a service that takes the tokens of `tokenFor`, on ports of its own. */
+/** Settings of a service that accepts the tokens of `tokenFor`, on free ports. */
 export const SERVICE_SETTINGS = {
   GRPC_ADDRESS: '127.0.0.1:0',
   HTTP_ADDRESS: '127.0.0.1:0',
@@ -96,14 +96,14 @@ async function migrate(databaseUrl: string): Promise<void> {
   await knex.destroy();
 }
 
-/** How a token is signed. */
+/** The signature of a token. */
 export interface Signing {
   readonly key: KeyObject;
   readonly algorithm: jwt.Algorithm;
   readonly keyid: string;
 }
 
-/** A token that the service accepts, unless a claim or the signature is changed so that it does not. */
+/** A token that the service accepts, unless a changed claim or signature prevents that. */
 export function tokenFor(claims: Readonly<Record<string, unknown>> = {}, signing?: Signing): string {
   const nowSeconds = Math.floor(Date.now() / 1_000);
   const payload = {
@@ -118,7 +118,7 @@ export function tokenFor(claims: Readonly<Record<string, unknown>> = {}, signing
   return jwt.sign(payload, key, { ...options, noTimestamp: true });
 }
 
-/** The metadata of a call: the bearer token, if there is one, and whatever else is given. */
+/** The metadata of a call: the bearer token, if there is one, and any other given entries. */
 export function metadataOf(token: string | undefined, rest: Readonly<Record<string, string>> = {}): Metadata {
   const metadata = new Metadata();
   if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
@@ -126,7 +126,7 @@ export function metadataOf(token: string | undefined, rest: Readonly<Record<stri
   return metadata;
 }
 
-/** How a gRPC call ended, with its trailers. */
+/** The end of a gRPC call, with its trailers. */
 export interface Outcome {
   readonly error: ServiceError | undefined;
   readonly route: Route | undefined;

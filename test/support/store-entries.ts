@@ -17,7 +17,7 @@ function routeOf(change: Partial<Route> = {}): Route {
   };
 }
 
-/** A new route with a path of its own, as a store takes it. */
+/** A new route with a unique path, as a store takes it. */
 export function entryOf(change: Partial<Route> = {}, rest: Partial<NewRoute> = {}): NewRoute {
   const route = routeOf(change);
   return { route, caller: 'me', requestId: undefined, shape: shapeOf(route), ...rest };

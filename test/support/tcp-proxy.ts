@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A network between a client and a server that can lose connections without a word. */
+/** A network between a client and a server that can lose connections silently. */
 export interface TcpProxy {
   readonly port: number;
-  /** Lets nothing more through on the connections that there are; neither side is told. Later ones work. */
+  /** Blocks all traffic on existing connections; neither side is told. Later ones work. */
   loseConnections(): void;
-  /** Loses the connections, and lets nothing through on later ones either. */
+  /** Loses the connections, and blocks all traffic on later ones, too. */
   stall(): void;
-  /** Ends every connection and refuses later ones. */
+  /** Closes every connection and refuses later ones. */
   close(): Promise<void>;
 }
 

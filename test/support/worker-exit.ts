@@ -1,4 +1,4 @@
-// A test worker whose vitest is gone would otherwise live on until its test has ended.
+// Without this, a test worker whose vitest is gone would live on until its test has ended.
 process.once('disconnect', () => {
   process.exit(1);
 });

@@ -6,7 +6,9 @@ const SRC = resolve(import.meta.dirname, '../src');
 const files = sourceFiles(SRC);
 const imports = files.flatMap(importsOf);
 
-/** From the top down: each may import those below it. The files directly in `src` have layers of their own. */
+/**
+ * From the top down: each may import those below it. The files directly in `src` have layers of their own.
+ */
 const LAYERS = [
   ['index.ts', 'description.ts'],
   ['transcoder.ts'],

@@ -14,7 +14,7 @@ describe('an entity tag', () => {
     { header: '"other", W/"x" , "tag"', matches: true, why: 'it is in the list' },
     { header: '"a,b","tag"', matches: true, why: 'a comma may be part of a tag' },
     { header: '*', matches: true, why: 'any representation counts' },
-    { header: ' * ', matches: true, why: 'blanks around are no part of it' },
+    { header: ' * ', matches: true, why: 'surrounding spaces do not belong to it' },
     { header: '"other"', matches: false, why: 'it is another tag' },
     { header: '"tag', matches: false, why: 'the quote is open' },
     { header: 'tag', matches: false, why: 'a tag has quotes' },

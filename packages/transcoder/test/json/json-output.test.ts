@@ -5,7 +5,7 @@ import { messageType, registry, typeOf } from '../support/library-contract.js';
 
 const output = new JsonOutput(registry, true);
 
-/** The JSON form of the message of the given JSON form. */
+/** The JSON output of the message with the given JSON form. */
 function written(json: JsonValue, type = 'library.v1.Everything'): JsonValue {
   const schema = typeOf(type);
   return output.json(schema, fromJson(schema, json, { registry }));

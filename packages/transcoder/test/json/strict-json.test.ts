@@ -7,7 +7,7 @@ import { messageType, registry } from '../support/library-contract.js';
 const schema = messageType('Everything');
 const strict = new StrictJson(registry);
 
-/** The message in JSON after it went through its binary form, as a request and its answer do. */
+/** The message in JSON after a round trip through its binary form, like a request and its answer. */
 const roundTrip = (json: JsonValue): JsonValue =>
   toJson(schema, fromBinary(schema, toBinary(schema, strict.read(schema, json))), { registry });
 

@@ -25,7 +25,7 @@ describe('a query', () => {
     { query: 'Odd=a', parameters: [['odd_name', 'a']], why: 'the JSON name is the one of the contract' },
     { query: 'string_value', parameters: [['string_value', '']], why: 'without = the text is empty' },
     { query: 'string_value=a=b', parameters: [['string_value', 'a=b']], why: 'the first = separates' },
-    { query: 'string_value=a+b%2Bc', parameters: [['string_value', 'a b+c']], why: 'a plus is a blank' },
+    { query: 'string_value=a+b%2Bc', parameters: [['string_value', 'a b+c']], why: 'a plus is a space' },
     { query: 'string%5Fvalue=%F0%9F%93%9A', parameters: [['string_value', '📚']], why: 'escapes are UTF-8' },
     {
       query: 'nested.nested.bool_value=true',
@@ -143,7 +143,7 @@ describe('a query', () => {
     { query: 'bool_wrapper=1', field: 'bool_wrapper', why: 'wrapped booleans are true or false' },
     { query: 'int32_value=0x10', field: 'int32_value', why: 'numbers are decimal' },
     { query: 'int32_value=', field: 'int32_value', why: 'no text is no number' },
-    { query: 'int32_value=%201', field: 'int32_value', why: 'a blank is no digit' },
+    { query: 'int32_value=%201', field: 'int32_value', why: 'a space is not a digit' },
     { query: 'uint64_value=NaN', field: 'uint64_value', why: 'integers are numbers' },
     { query: 'double_value=Inf', field: 'double_value', why: 'ProtoJSON writes Infinity' },
     { query: 'int32_value=2147483648', field: 'int32_value', why: 'integers have bounds' },

@@ -1,7 +1,7 @@
 import { request as send, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import type { JsonObject } from '@bufbuild/protobuf';
 
-/** A request as it goes over the wire: the path is not normalised. */
+/** A request as sent over the wire: the path is not normalised. */
 export interface HttpRequest {
   readonly method?: string;
   readonly path: string;
@@ -16,14 +16,14 @@ export interface HttpResponse {
   readonly text: string;
 }
 
-/** Sends one request on a connection of its own. */
+/** Sends one request on a separate connection. */
 export function httpRequest(
   origin: string,
   { method = 'GET', path, headers = {}, body }: HttpRequest,
 ): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(origin);
-    // Node frames the body of a DELETE only where it is told to.
+    // Node frames the body of a DELETE only when told to.
     const length =
       body === undefined || 'transfer-encoding' in headers
         ? {}
@@ -46,7 +46,7 @@ export function httpRequest(
   });
 }
 
-/** The error that a response shows. */
+/** The error in a response. */
 export interface ShownError {
   readonly code: number;
   readonly status: string;
@@ -59,14 +59,14 @@ export function errorOf(response: Pick<HttpResponse, 'text'>): ShownError {
   return (JSON.parse(response.text) as { error: ShownError }).error;
 }
 
-/** The reason that the error of a response gives. */
+/** The reason of the error in a response. */
 export function reasonOf(response: Pick<HttpResponse, 'text'>): unknown {
   return errorOf(response).details.find(
     ({ '@type': type }) => type === 'type.googleapis.com/google.rpc.ErrorInfo',
   )?.['reason'];
 }
 
-/** The fields that the error of a response names. */
+/** The fields that the error in a response names. */
 export function fieldsOf(response: Pick<HttpResponse, 'text'>): unknown[] {
   const detail = errorOf(response).details.find(
     ({ '@type': type }) => type === 'type.googleapis.com/google.rpc.BadRequest',

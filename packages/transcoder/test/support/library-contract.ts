@@ -6,7 +6,7 @@ import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
 const require = createRequire(import.meta.url);
 const contract = resolve(import.meta.dirname, '../contract');
-/** What buf is given paths from: a folder above both the contract and the published files. */
+/** The root of buf's paths: a folder above both the contract and the published files. */
 const root = resolve(import.meta.dirname, '../../../..');
 const published = relative(root, dirname(require.resolve('google-proto-files/package.json')));
 // Parts of google/api and google/rpc that import files from elsewhere.
@@ -61,7 +61,7 @@ export function messageType(name: string): DescMessage {
   return typeOf(`library.v1.${name}`);
 }
 
-/** The only or first one of several things. */
+/** The only one, or the first, of several items. */
 export function firstOf<T>(things: readonly T[]): T {
   const [first] = things;
   if (first === undefined) throw new Error('There is none.');

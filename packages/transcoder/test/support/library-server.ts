@@ -12,21 +12,21 @@ import { Code } from '../../src/gen/google/rpc/code_pb.js';
 import type { CallMetadata, Guard, Trailers, UnaryCall, UnaryReply, Upstream } from '../../src/upstream.js';
 import { messageType, registry, typeOf } from './library-contract.js';
 
-/** The credentials that may call everything. */
+/** Credentials that may call everything. */
 export const MEMBER = 'Bearer member';
-/** The credentials that may create nothing. */
+/** Credentials that may create nothing. */
 export const VISITOR = 'Bearer visitor';
 
-/** The time at which everything is created. */
+/** The creation time of everything. */
 export const CREATED_AT = '2026-01-02T03:04:05.000Z';
 
-/** A call that does not end by itself. */
+/** A call that never ends by itself. */
 export interface HungCall {
-  /** Settled when the caller has gone. */
+  /** Settled when the client has gone. */
   readonly gone: Promise<void>;
 }
 
-/** A server for library.v1: a guard that wants a token, and methods without state. */
+/** A server for library.v1: a guard that requires a token, and stateless methods. */
 export class LibraryServer implements Upstream {
   readonly #awaitHung: ((call: HungCall) => void)[] = [];
 
@@ -47,10 +47,10 @@ export class LibraryServer implements Upstream {
       : method(call);
   }
 
-  /** Who may call, whatever is wrong with the call. */
+  /** Checks who may call, whatever else is wrong with the call. */
   readonly guard: Guard = (call) => refusalOf(call) ?? ok(new Uint8Array());
 
-  /** Ends with the deadline or with the caller. */
+  /** Ends at the deadline or when the client goes. */
   #hang({ deadline, cancellation }: UnaryCall): Promise<UnaryReply> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
@@ -190,7 +190,7 @@ function fail({ code, message, reason, scope, details }: FailRequest): UnaryRepl
   }
 }
 
-/** The trailers of every reply that goes well. */
+/** The trailers of every successful reply. */
 const OK_TRAILERS = trailersOf({ 'x-shelf': 'third', 'x-bytes-bin': new Uint8Array([1]) });
 
 function ok(message: Uint8Array): UnaryReply {

@@ -6,7 +6,7 @@ import { createTranscoder } from '../../src/transcoder.js';
 import { libraryDescriptorSet } from './library-contract.js';
 import { LibraryServer } from './library-server.js';
 
-/** A transcoder before a library that listens on a loopback port. */
+/** A transcoder in front of a library, on a loopback port. */
 export interface RunningTranscoder {
   readonly origin: string;
   readonly library: LibraryServer;
@@ -24,7 +24,7 @@ export interface LogLine {
 
 const REQUEST_ID = /^[a-z]{1,8}$/;
 
-/** Starts a library, a transcoder before it, and an HTTP server for that. */
+/** Starts a library, a transcoder in front of it, and an HTTP server. */
 export async function startTranscoder(
   options: Partial<TranscoderOptions> = {},
   limits: ServerOptions = {},

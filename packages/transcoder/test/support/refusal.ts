@@ -11,7 +11,7 @@ export function refusal(action: () => unknown): Failure {
   throw new Error('Nothing was refused.');
 }
 
-/** The names of the wrong fields that an action is refused for. */
+/** The names of the invalid fields for which an action is refused. */
 export function wrongFields(action: () => unknown): string[] {
   return refusal(action)
     .violations()

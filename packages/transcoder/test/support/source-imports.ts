@@ -18,7 +18,7 @@ export function sourceFiles(folder: string): string[] {
     .map((name) => join(folder, name));
 }
 
-/** What a file imports. */
+/** The imports of a file. */
 export function importsOf(file: string): Import[] {
   const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest);
   return source.statements.filter(isImportOrExport).flatMap((statement) => {
@@ -49,12 +49,12 @@ export function packageOf({ to }: Import): string | undefined {
   return to.split('/', to.startsWith('@') ? 2 : 1).join('/');
 }
 
-/** An import for a reader, its files relative to a folder. */
+/** An import in readable form, its files relative to a folder. */
 export function shown({ from, to }: Import, folder: string): string {
   return `${relative(folder, from)} → ${to.startsWith('/') ? relative(folder, to) : to}`;
 }
 
-/** The circles in which files import each other, each as a line. */
+/** The cycles of imports between files, one line each. */
 export function cyclesAmong(imports: readonly Import[], folder: string): string[] {
   const graph = new Map<string, string[]>();
   for (const { from, to } of imports.filter(isOurs)) graph.set(from, [...(graph.get(from) ?? []), to]);

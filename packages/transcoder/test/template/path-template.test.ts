@@ -32,7 +32,7 @@ describe('a path template', () => {
     { source: 'v1', reason: 'it does not begin with a slash' },
     { source: '/v1/', reason: 'it ends with a slash' },
     { source: '/v1//a', reason: 'a segment is empty' },
-    { source: '/v1/a b', reason: 'a blank must be escaped' },
+    { source: '/v1/a b', reason: 'a space must be escaped' },
     { source: '/v1/a?b', reason: 'a query is no part of it' },
     { source: '/v1/%zz', reason: 'the escape is broken' },
     { source: '/v1/{id', reason: 'a brace is open' },
