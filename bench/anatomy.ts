@@ -9,7 +9,7 @@ export interface Anatomy {
   readonly parts: readonly (readonly [part: string, microseconds: number])[];
 }
 
-/** What is kept here of V8's CPU profile; times in microseconds. */
+/** The part of V8's CPU profile that is used; times in microseconds. */
 interface CpuProfile {
   readonly startTime: number;
   readonly nodes: readonly ProfileNode[];

@@ -1,7 +1,7 @@
 import type { LoadResult } from './load/load.js';
 import { median } from './load/percentile.js';
 
-/** What one round measured of a scenario; `null` where that has no meaning or could not be seen. */
+/** The figures of one round of a scenario; `null` where one has no meaning or could not be measured. */
 export interface Sample {
   readonly rate: number | null;
   readonly serverCpuMs: number | null;

@@ -16,7 +16,7 @@ const FIGURES = {
   { take: (sample: Sample) => number | null; decimals: number; unit: string; of: string }
 >;
 
-/** What a figure of a scenario must reach: in its own unit, or beside that of another scenario of the same run. */
+/** The figure that a scenario must reach: in its own unit, or relative to another scenario of the same run. */
 export type Goal = {
   readonly figure: keyof typeof FIGURES;
   /** The scenario by whose figure it is divided. */

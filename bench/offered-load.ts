@@ -5,7 +5,7 @@ import type { Scenario } from './scenarios.js';
 /** A server that answers less than this share of what it is offered has reached its limit. */
 const KEPT_UP = 0.95;
 
-/** What became of one rate of requests. */
+/** The result of one rate of requests. */
 export interface Point {
   /** Requests a second that were due, and that were answered. */
   readonly offered: number;

@@ -10,7 +10,7 @@ const TICK_MS = 10;
 /** CPU time that a process has used so far, user and system, in milliseconds. @throws Error when it is gone */
 export function cpuMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  // The name may hold blanks and parentheses; what follows its last one is fixed (proc_pid_stat(5)).
+  // The name may hold spaces and parentheses; the fields after its last one are fixed (proc_pid_stat(5)).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }

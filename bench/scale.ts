@@ -13,7 +13,7 @@ export interface Scale {
   readonly offered: readonly number[];
 }
 
-/** What the figures in the documents come from. */
+/** The scale of the figures in the documents. */
 export const FULL: Scale = {
   name: 'full',
   rounds: 9,

@@ -28,7 +28,7 @@ const OPEN_RATE = 500;
 const HALVED = [ECHO, 'gRPC GetRoute, uniform', 'REST GetRoute, uniform'];
 const LATENCY: Goal = { figure: 'p99', over: APP_OPEN, atMost: 5 };
 const TAIL: Goal = { figure: 'p99', times: halfLoad(ECHO), atMost: 0.5 };
-/** What a request may cost more among many stored routes than among few, and still be called noise. */
+/** The extra cost of a request among many stored routes that still counts as noise. */
 const NOISE = 1.15;
 
 /** Everything that is measured in rounds without knowing anything of the machine. */

@@ -15,7 +15,7 @@ import { type Server, type Servers, NO_CACHE } from './servers.js';
 export type TargetName =
   'echo' | 'app' | 'router' | 'hop' | 'rows' | 'gateway' | Compared | `old ${Compared}` | `stored${number}`;
 
-/** Who can be compared with the same of another checkout. */
+/** The targets that can be compared with those of another checkout. */
 export type Compared = 'service' | 'cold';
 
 /** A server under test with what it stores. */

@@ -5,7 +5,7 @@ import { announce } from './announce.js';
 
 const ROUTE = routeOf(0);
 
-/** What everybody starts from: an Express app with one JSON route, no database, no authentication. */
+/** The usual starting point: an Express app with one JSON route, no database, no authentication. */
 const app = express();
 app.get('/v1/routing/:route_id', (_request, response) => {
   response.json(ROUTE);

@@ -134,7 +134,7 @@ class GrpcConnection {
     head.writeUInt8(type, 3);
     head.writeUInt8(flags, 4);
     head.writeUInt32BE(stream, 5);
-    // What is sent in one turn of the event loop leaves in one system call.
+    // Writes of one turn of the event loop leave in one system call.
     if (this.#outgoing.length === 0) {
       process.nextTick(() => {
         this.#socket.write(Buffer.concat(this.#outgoing));

@@ -1,10 +1,10 @@
-/** What is spoken: gRPC over HTTP/2, HTTP/1.1, or MySQL's protocol by prepared statements. */
+/** The protocol: gRPC over HTTP/2, HTTP/1.1, or MySQL's protocol with prepared statements. */
 export type Wire = 'grpc' | 'http' | 'mysql';
 
 /** Connections that gRPC callers share, as those of a few client processes would. */
 export const GRPC_CONNECTIONS = 4;
 
-/** What one request does. `echo` sends a whole route to a server that sends it back. */
+/** The action of one request. `echo` sends a whole route to a server that sends it back. */
 export type Operation = 'get' | 'create' | 'echo';
 
 /**
@@ -41,7 +41,7 @@ export interface Load {
   readonly databasePid?: number;
 }
 
-/** What one run of the load generator measured. */
+/** The figures of one run of the load generator. */
 export interface LoadResult {
   /** Requests answered in the measured time. */
   readonly requests: number;

@@ -10,7 +10,7 @@ const GIB = 1024 ** 3;
 export interface Run {
   /** When it began, RFC 3339. */
   readonly at: string;
-  /** What it ran on. */
+  /** The machine and its software. */
   readonly machine: string;
   readonly database: string;
   readonly scale: Scale;

@@ -1,4 +1,4 @@
-/** What a program needs that describes the REST face of a contract, for example by OpenAPI. */
+/** The parts for programs that describe the REST face of a contract, for example as OpenAPI. */
 export { ErrorReplies } from './failures/error-reply.js';
 export {
   type Failure,

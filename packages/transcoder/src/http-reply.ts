@@ -9,20 +9,20 @@ export interface HttpReply {
   readonly body?: string | Uint8Array;
   /** Default: `application/json`. */
   readonly contentType?: string;
-  /** What the caller is not told; for the log. */
+  /** The cause that the client is not told; for the log. */
   readonly cause?: unknown;
 }
 
-/** The response of a failure: never without a body. */
+/** The response for a failure: always with a body. */
 export interface ErrorReply extends HttpReply {
   readonly body: string;
 }
 
-/** Writes a reply. Node leaves the content out for HEAD. */
+/** Writes a reply. Node omits the content for HEAD. */
 export function writeReply(response: ServerResponse, reply: HttpReply, requestId: string): void {
   const headers: Record<string, string | number> = { 'X-Request-Id': requestId, ...reply.headers };
   headers['Cache-Control'] ??= 'no-store';
-  // Node writes bytes as they are, but copies text together with the headers, into three times the room.
+  // Node writes bytes as they are, but copies text together with the headers, into three times the space.
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   if (body !== undefined) {
     headers['Content-Type'] = reply.contentType ?? 'application/json';

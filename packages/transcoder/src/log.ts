@@ -1,11 +1,11 @@
-/** Where a transcoder writes what no answer tells; a pino logger is one. */
+/** The log of a transcoder, for everything that responses do not tell; a pino logger fits. */
 export interface TranscoderLog {
-  /** One line for each request that succeeded, never a URL or a payload; the cause of a client's own mistake. */
+  /** One line for each successful request, never with a URL or a payload; also the cause of a client's own mistake. */
   debug(fields: object, message: string): void;
-  /** One line for each request that did not succeed. */
+  /** One line for each failed request. */
   info(fields: object, message: string): void;
-  /** What the upstream could not do just then, with its cause as `err`. */
+  /** Temporary failures of the upstream, with the cause as `err`. */
   warn(fields: object, message: string): void;
-  /** What was not foreseen, with its cause as `err`. */
+  /** Unforeseen failures, with the cause as `err`. */
   error(fields: object, message: string): void;
 }

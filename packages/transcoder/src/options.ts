@@ -4,7 +4,7 @@ import type { TranscoderLog } from './log.js';
 import type { UnsupportedMethods } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';
 
-/** What a transcoder is made of: a contract, an upstream, and policy, which all has a default. */
+/** The options of a transcoder: a contract, an upstream, and policy, all of which has a default. */
 export interface TranscoderOptions {
   /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
   readonly descriptorSet: Uint8Array;
@@ -25,17 +25,18 @@ export interface TranscoderOptions {
   /** The trailers that become headers of the response, by the header's name. Default: none. */
   readonly trailerHeaders?: ReadonlyMap<string, string>;
   /**
-   * Whether standard methods are answered as the AIPs have it: 201 with `Location` for Create (AIP-133) but for a dry
-   * run (AIP-163), an entity tag and caching for GET (AIP-131). Otherwise each success is a bare 200. Default: true.
+   * Whether standard methods are answered as the AIPs require: 201 with `Location` for Create (AIP-133) except for a
+   * dry run (AIP-163), an entity tag and caching for GET (AIP-131). Otherwise each success is a bare 200. Default:
+   * true.
    */
   readonly standardMethods?: boolean;
-  /** Whether an empty string in an output-only field (AIP-203) is left out of a response. Default: false. */
+  /** Whether an empty string in an output-only field (AIP-203) is omitted from a response. Default: false. */
   readonly omitUnassigned?: boolean;
-  /** What becomes of streaming methods and `google.api.HttpBody`; a skipped one is logged. Default: `refuse`. */
+  /** The treatment of streaming methods and `google.api.HttpBody`; a skipped one is logged. Default: `refuse`. */
   readonly unsupported?: UnsupportedMethods;
-  /** The id of a request, given its header `X-Request-Id`. Default: a random UUID, whatever came. */
+  /** The id of a request, given its header `X-Request-Id`. Default: a random UUID, whatever the header. */
   readonly requestIdOf?: (given: string | undefined) => string;
-  /** Runs what writes a response, now or later in this turn of the event loop. Default: at once. */
+  /** Runs the function that writes a response, now or later in this turn of the event loop. Default: at once. */
   readonly write?: (writing: () => void) => void;
   /** The clock, in milliseconds since the epoch. Default: the system's. */
   readonly now?: () => number;
@@ -45,7 +46,7 @@ export interface TranscoderOptions {
 
 const ignore = (): void => undefined;
 
-/** The options in force, but for the realm, whose default is in the contract. */
+/** The options in force, except the realm, whose default is in the contract. */
 export function withDefaults(options: TranscoderOptions) {
   return {
     guard: undefined,
@@ -67,5 +68,5 @@ export function withDefaults(options: TranscoderOptions) {
   };
 }
 
-/** What a transcoder goes by. */
+/** The policy of a transcoder. */
 export type ResolvedOptions = ReturnType<typeof withDefaults>;

@@ -1,12 +1,12 @@
 /** The metadata of a call: a value by its lower-case key. */
 export type CallMetadata = ReadonlyMap<string, string>;
 
-/** The trailers of a reply: all values of a key, bytes for one that ends with `-bin`. A `Metadata` of grpc-js is one. */
+/** The trailers of a reply: all values of a key, bytes for one that ends with `-bin`. A `Metadata` of grpc-js fits. */
 export interface Trailers {
   get(key: string): readonly (string | Uint8Array)[];
 }
 
-/** One unary gRPC call as the transcoder hands it over. */
+/** One unary gRPC call, as the transcoder makes it. */
 export interface UnaryCall {
   /** The method's path: `/package.Service/Method`. */
   readonly path: string;
@@ -19,14 +19,14 @@ export interface UnaryCall {
   readonly cancellation: {
     readonly cancelled: boolean;
     /**
-     * Calls the listener when the client goes; a later listener may take its place. It may also be called when
-     * the call has been answered.
+     * Calls the listener when the client goes; a later listener replaces it. It may also be called after the call has
+     * been answered.
      */
     onCancelled(listener: () => void): void;
   };
 }
 
-/** How a unary gRPC call ended. */
+/** The end of a unary gRPC call. */
 export interface UnaryReply {
   /** The gRPC status code; a number that gRPC does not define counts as `UNKNOWN`. */
   readonly code: number;
@@ -36,14 +36,14 @@ export interface UnaryReply {
   readonly message?: Uint8Array;
   /**
    * Absent where no server answered and the upstream itself gave the call up: `details` may then name hosts and
-   * sockets, so clients get fixed words instead.
+   * sockets, so clients get a fixed text instead.
    */
   readonly trailers?: Trailers;
 }
 
 /** The gRPC server that answers: over a channel, or in the same process. */
 export interface Upstream {
-  /** Never throws or rejects: every failure is a status of the reply, which may be there at once. */
+  /** Never throws or rejects: every failure is a status of the reply, which may be returned synchronously. */
   unary(call: UnaryCall): UnaryReply | Promise<UnaryReply>;
 }
 

@@ -1,6 +1,6 @@
 import { Code } from '../gen/google/rpc/code_pb.js';
 
-// RFC 6749 3.3, which RFC 6750 3 takes over: scope tokens with single blanks between.
+// RFC 6749 3.3, as RFC 6750 3 requires: scope tokens separated by single spaces.
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/;
 
 /**

@@ -11,9 +11,9 @@ import type { Failure, FieldViolation } from './failure.js';
 import { codeOf, httpStatusOf } from './http-status.js';
 import { upstreamFailure } from './upstream-failure.js';
 
-/** What every error reply is made with. */
+/** The ingredients of every error reply. */
 export interface ErrorReplyOptions {
-  /** Knows the types of error details beside those of google/rpc/error_details.proto; others are left out. */
+  /** Knows the types of error details beyond google/rpc/error_details.proto; unknown ones are omitted. */
   readonly registry: Registry;
   /** The `domain` of the `google.rpc.ErrorInfo` where the server gives none. */
   readonly domain: string;
@@ -24,7 +24,7 @@ export interface ErrorReplyOptions {
 const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
 const STATUS_DETAILS = 'grpc-status-details-bin';
 
-/** Makes the HTTP responses of calls that failed: `{"error":{code, status, message, details}}` (AIP-193). */
+/** Makes the HTTP responses of failed calls: `{"error":{code, status, message, details}}` (AIP-193). */
 export class ErrorReplies {
   readonly #registry: Registry;
   readonly #domain: string;
@@ -36,7 +36,7 @@ export class ErrorReplies {
     this.#realm = realm;
   }
 
-  /** The response for a failure that the transcoder found itself. */
+  /** The response for a failure that the transcoder itself found. */
   ofFailure(failure: Failure, requestId: string): ErrorReply {
     const { code, httpStatus, reason, message, headers, cause } = failure;
     const violations = failure.violations();
@@ -45,8 +45,8 @@ export class ErrorReplies {
   }
 
   /**
-   * The response for a reply other than `OK`. A server that sends no `google.rpc.Status` keeps its code and text,
-   * with the name of the code as the reason; where no server answered, fixed words stand in.
+   * The response for a reply other than `OK`. A server that sends no `google.rpc.Status` keeps its code and text, with
+   * the name of the code as the reason; where no server answered, the text is fixed.
    */
   ofUpstream(reply: UnaryReply, requestId: string): ErrorReply {
     const code = codeOf(reply.code);
@@ -79,7 +79,7 @@ export class ErrorReplies {
     ];
   }
 
-  /** The details of the `google.rpc.Status` in the trailers; undefined where there is none that decodes. */
+  /** The details of the `google.rpc.Status` in the trailers; undefined where none decodes. */
   #statusDetails(trailers: Trailers): JsonObject[] | undefined {
     const [bytes] = trailers.get(STATUS_DETAILS);
     if (!(bytes instanceof Uint8Array)) return undefined;
@@ -102,8 +102,8 @@ export class ErrorReplies {
   }
 }
 
-/** The message with the names of the wrong fields: `The request does not fit the method: book.title.` */
-function naming(message: string, violations: readonly FieldViolation[]): string {
+/** The message with the names of the invalid fields: `The request does not fit the method: book.title.` */
+function naming(message: string, violations: readonly Violation[]): string {
   const fields = new Set(violations.map(({ field }) => field));
   // A parameter may have come without a name.
   fields.delete('');

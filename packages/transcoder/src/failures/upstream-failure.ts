@@ -1,6 +1,6 @@
 import { Code } from '../gen/google/rpc/code_pb.js';
 
-/** How a failure is shown where no server answered. */
+/** A failure as shown where no server answered. */
 export interface UpstreamFailure {
   readonly code: Code;
   readonly reason: string;
@@ -50,7 +50,10 @@ const upstreamFailures = {
   [Code.UNAUTHENTICATED]: INTERNAL,
 } as const satisfies Record<Code, UpstreamFailure>;
 
-/** The words for a call that the upstream gave up. Its own may name hosts and sockets, and are not passed on. */
+/**
+ * The fixed text for a call that the upstream gave up. The upstream's own text may name hosts and sockets, and is not
+ * passed on.
+ */
 export function upstreamFailure(code: Code): UpstreamFailure {
   return upstreamFailures[code];
 }

@@ -1,7 +1,7 @@
 import { ScalarType, type DescField, type DescMessage } from '@bufbuild/protobuf';
 import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
 
-/** What ProtoJSON allows for each scalar type, as the end of a sentence. */
+/** The values that ProtoJSON allows for each scalar type, as the end of a sentence. */
 const scalars = {
   [ScalarType.DOUBLE]: 'a number within double precision',
   [ScalarType.FLOAT]: 'a number within single precision',
@@ -20,7 +20,7 @@ const scalars = {
   [ScalarType.BYTES]: 'a string in base64',
 } as const satisfies Record<ScalarType, string>;
 
-/** The well-known types whose JSON form is no object of their fields. */
+/** The well-known types whose JSON form is not an object of their fields. */
 const wellKnown: ReadonlyMap<string, string> = new Map([
   ['google.protobuf.Any', 'an object with "@type" of a known message and its JSON form'],
   ['google.protobuf.Timestamp', 'a time by RFC 3339 from year 1 to 9999'],
@@ -31,19 +31,19 @@ const wellKnown: ReadonlyMap<string, string> = new Map([
   ['google.protobuf.Value', 'a JSON value whose numbers are within double precision'],
 ]);
 
-/** What is allowed as the value of a field, or as one item or value of a repeated or map field. */
+/** The allowed values of a field, or of one item or value of a repeated or map field. */
 export function allowedValue(field: DescField): string {
   if (field.enum !== undefined) return `one of ${field.enum.values.map(({ name }) => name).join(', ')}`;
   if (field.message !== undefined) return allowedMessage(field.message);
   return allowedScalar(field.scalar);
 }
 
-/** What is allowed as the JSON form of a scalar. */
+/** The allowed JSON forms of a scalar. */
 export function allowedScalar(scalar: ScalarType): string {
   return scalars[scalar];
 }
 
-/** What is allowed as the JSON form of a message. */
+/** The allowed JSON forms of a message. */
 export function allowedMessage(message: DescMessage): string {
   if (isWrapperDesc(message)) return allowedValue(message.fields[0]);
   return wellKnown.get(message.typeName) ?? 'an object';

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 
-/** A member of a JSON object; undefined where it has none of its own of that name, like `constructor`. */
+/** An own member of a JSON object; undefined for inherited names such as `constructor`. */
 export function memberOf(object: JsonObject, key: string): JsonValue | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }

@@ -5,7 +5,7 @@ import { isObject, memberOf } from './json-object.js';
 
 const fieldsOfMessages = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 
-/** The fields of a message by both their names, the proto name and the JSON name, as ProtoJSON has it. */
+/** The fields of a message by both of their ProtoJSON names, the proto name and the JSON name. */
 export function fieldsByName(message: DescMessage): ReadonlyMap<string, DescField> {
   let fields = fieldsOfMessages.get(message);
   if (fields === undefined) {
@@ -26,11 +26,11 @@ export type JsonStep = string | number;
 /** A place in the JSON form of a message. */
 export interface Place {
   /**
-   * The field path in proto names: `['book', 'tagNames', 2]` is `book.tag_names[2]`. Keys of maps stand
-   * in brackets; keys that are no field stand as they came.
+   * The field path in proto names: `['book', 'tagNames', 2]` is `book.tag_names[2]`. Map keys stand in
+   * brackets; unknown keys stay as they came.
    */
   readonly path: string;
-  /** The field that the place belongs to; undefined where it is in none. */
+  /** The field that the place belongs to; undefined if there is none. */
   readonly field: DescField | undefined;
 }
 
@@ -79,7 +79,7 @@ function within(json: JsonValue | undefined, step: JsonStep): JsonValue | undefi
 const LONGEST_ECHO = 64;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
-/** A name that a caller sent, cut to what an answer may repeat. */
+/** A name that a client sent, cut to the length that an answer may repeat. */
 export function shortened(name: string): string {
   const characters = Array.from(name);
   const cut = characters.length > LONGEST_ECHO ? `${characters.slice(0, LONGEST_ECHO).join('')}…` : name;

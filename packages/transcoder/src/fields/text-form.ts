@@ -1,12 +1,12 @@
 import { ScalarType, type JsonValue } from '@bufbuild/protobuf';
 
 /**
- * Takes text to the JSON value that `fromJson` reads without loss. ProtoJSON has one grammar for the text of
- * a JSON string and of a URL; what is not written by it, or is out of the type's bounds, is undefined.
+ * Converts text to the JSON value that `fromJson` reads without loss. ProtoJSON has one grammar for the text
+ * of a JSON string and of a URL; text that does not follow it, or exceeds the type's bounds, is undefined.
  */
 export type TextForm = (text: string) => JsonValue | undefined;
 
-/** The text form of 32-bit integers, and of the numbers of enums. */
+/** The text form of 32-bit integers and enum numbers. */
 export const int32 = whole((value) => BigInt.asIntN(32, value));
 const uint32 = whole((value) => BigInt.asUintN(32, value));
 const int64 = whole((value) => BigInt.asIntN(64, value));
@@ -40,7 +40,7 @@ export const messageForms: ReadonlyMap<string, TextForm> = new Map([
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 const NOT_FINITE = /^(?:NaN|-?Infinity)$/;
 
-/** The text form of numbers of double precision. */
+/** The text form of double-precision numbers. */
 export function double(text: string): JsonValue | undefined {
   if (NOT_FINITE.test(text)) return text;
   return NUMBER.test(text) ? ifFinite(Number(text)) : undefined;
@@ -51,7 +51,7 @@ function float(text: string): JsonValue | undefined {
   return typeof value === 'number' ? singlePrecision(value) : value;
 }
 
-/** The number of single precision as which a float is kept; undefined where that is infinite. */
+/** The single-precision number that a float is stored as; undefined where that is infinite. */
 export function singlePrecision(value: number): number | undefined {
   return ifFinite(Math.fround(value));
 }
@@ -67,10 +67,10 @@ function whole(wrapped: (value: bigint) => bigint): TextForm {
   };
 }
 
-/** As many digits as the longest integer of 64 bits has. */
+/** The number of digits of the longest 64-bit integer. */
 const MAX_DIGITS = 20;
 
-/** The digits of a whole number, in whatever form of RFC 8259 it is written: `1.5e1` is `15`. */
+/** The digits of a whole number, in any form of RFC 8259: `1.5e1` is `15`. */
 function wholeDigits(text: string): string | undefined {
   if (!NUMBER.test(text)) return undefined;
   const [mantissa = '', exponent = '0'] = text.split(/[eE]/);
@@ -83,7 +83,7 @@ function wholeDigits(text: string): string | undefined {
   return `${text.startsWith('-') ? '-' : ''}${significant}${'0'.repeat(zeros)}`;
 }
 
-/** RFC 4648 4 or 5: the padding may be missing, nothing else may come between. */
+/** RFC 4648 4 or 5: the padding may be missing, but no other characters are allowed. */
 export const base64 = matching(
   new RegExp(`^(?:${['[A-Za-z0-9+/]', '[A-Za-z0-9_-]'].map(groups).join('|')})$`),
 );
@@ -95,11 +95,11 @@ function groups(digit: string): string {
 const TIME =
   /^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
 
-/** RFC 3339 without leap seconds, which a Timestamp does not know. */
+/** RFC 3339 without leap seconds, which a Timestamp cannot represent. */
 function time(text: string): JsonValue | undefined {
   const moment = TIME.exec(text)?.[1];
   if (moment === undefined) return undefined;
-  // A day or an hour that the calendar does not have becomes another one, or none.
+  // JavaScript turns a day or hour that does not exist into another one, or into none.
   const date = new Date(`${moment}Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(moment) ? text : undefined;
 }

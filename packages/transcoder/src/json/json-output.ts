@@ -14,15 +14,15 @@ import { typeInAny } from '../fields/any-content.js';
 import { hasBehavior } from '../template/contract-options.js';
 import { memberOf } from '../fields/json-object.js';
 
-/** Takes the JSON form of a value, which it may change in place, to the one that is written. */
+/** Converts the JSON form of a value, which it may change in place, to the one that is written. */
 type Amendment = (json: JsonValue) => JsonValue;
 
-/** Changes what is to be changed about one field in the JSON form of its message. */
+/** Adjusts one field in the JSON form of its message. */
 type FieldAmendment = (json: JsonObject) => void;
 
 /**
- * The JSON form of response messages: ProtoJSON with every field that has no presence, in order of
- * their numbers. A `google.protobuf.Timestamp` has at least three decimals.
+ * The JSON form of response messages: ProtoJSON with every field without presence, in order of their numbers.
+ * A `google.protobuf.Timestamp` has at least three decimals.
  */
 export class JsonOutput {
   readonly #registry: Registry;
@@ -87,7 +87,7 @@ export class JsonOutput {
     };
   }
 
-  /** An Any holds the fields of its message, or the whole of a message whose JSON form is no object. */
+  /** An Any holds the fields of its message, or the whole of a message whose JSON form is not an object. */
   #amendAny(json: JsonObject): JsonObject {
     const type = typeInAny(this.#registry, json);
     if (type === undefined) return json;

@@ -5,18 +5,19 @@ import type { JsonStep, Place } from '../fields/message-fields.js';
 import { literalValue } from '../fields/text-value.js';
 
 /**
- * How deep objects and arrays may nest in a body. A level may be two messages (a `google.protobuf.Value` and
- * its list, an Any and its content), and parsers of protobuf take 100 by default: what comes in goes out.
+ * The deepest nesting of objects and arrays in a body. A level may be two messages (a `google.protobuf.Value`
+ * and its list, an Any and its content), and protobuf parsers allow 100 by default: every accepted message
+ * can be returned.
  */
 export const MAX_DEPTH = 48;
 
 /**
- * Parses JSON text (RFC 8259) more strictly than `JSON.parse` does: the bytes must be UTF-8 without a
- * byte order mark, no object may have a key twice, strings and keys must be whole Unicode characters,
- * numbers must be finite, and nesting is limited to `MAX_DEPTH`. A 64-bit integer that a JavaScript number
- * does not keep becomes a string of its digits.
+ * Parses JSON text (RFC 8259) more strictly than `JSON.parse` does: the bytes must be UTF-8 without a byte
+ * order mark, no object may repeat a key, strings and keys must be whole Unicode characters, numbers must be
+ * finite, and nesting is limited to `MAX_DEPTH`. A 64-bit integer that a JavaScript number cannot hold
+ * becomes a string of its digits.
  *
- * @param locate finds out what a place in the text belongs to.
+ * @param locate finds the field that a place in the text belongs to.
  * @throws Failure `REQUEST_MALFORMED`.
  */
 export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
@@ -33,10 +34,10 @@ export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
   return integers.length === 0 ? value : (JSON.parse(withStrings(text, integers)) as JsonValue);
 }
 
-/** Finds out what a place in JSON text, and in the value that the text stands for, belongs to. */
+/** Finds the field that a place in JSON text, and in the value that it stands for, belongs to. */
 export type Locate = (json: JsonValue, steps: readonly JsonStep[]) => Place;
 
-/** An integer that JavaScript numbers do not keep: where it stands in the text, and its digits. */
+/** An integer that a JavaScript number cannot hold: its place in the text, and its digits. */
 interface LongInteger {
   readonly start: number;
   readonly end: number;
@@ -72,7 +73,9 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],]|-?[0-9][0-9.eE+-]*/g;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const EXPONENT = /[eE]/;
 
-/** Whether a number may be another one than is written, and matter as such: one that is whole, or infinite. */
+/**
+ * Whether a parsed number may differ from the written one in a way that matters: it is whole, or infinite.
+ */
 function isRounded(literal: string): boolean {
   if (literal.length <= 15 && !EXPONENT.test(literal)) return false;
   const value = Number(literal);
@@ -84,7 +87,7 @@ type Open =
   | { readonly kind: 'object'; readonly keys: Set<string>; at: string; keyNext: boolean }
   | { readonly kind: 'array'; at: number };
 
-/** Walks over text that `JSON.parse` took and finds what it lets pass. */
+/** Walks over text that `JSON.parse` accepted and finds the errors that it ignores. */
 function* scan(
   text: string,
   locate: (steps: readonly JsonStep[]) => Place,

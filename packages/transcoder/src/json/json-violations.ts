@@ -10,8 +10,8 @@ import { StrictJson } from './strict-json.js';
 type MapField = Extract<DescField, { fieldKind: 'map' }>;
 
 /**
- * Finds every place where a JSON value is not the ProtoJSON form of a message, after `StrictJson` refused
- * the whole without saying where. Each part is put to it again, so both are of one mind.
+ * Finds every place where a JSON value is not the ProtoJSON form of a message, after `StrictJson` refused the
+ * whole value without a place. Each part is checked by `StrictJson` again, so both always agree.
  */
 export class JsonViolations {
   readonly #registry: Registry;
@@ -22,11 +22,8 @@ export class JsonViolations {
     this.#strict = new StrictJson(registry);
   }
 
-  /**
-   * The violations of a value that was refused, at the given field path; none where no part of it is
-   * wrong by itself.
-   */
-  *find(message: DescMessage, json: JsonValue, path = ''): Generator<FieldViolation> {
+  /** The violations in a refused value, at the given field path; none where each part alone is valid. */
+  *find(message: DescMessage, json: JsonValue, path = ''): Generator<Violation> {
     const content = isAny(message) && isObject(json) ? contentOfAny(this.#registry, json) : undefined;
     if (content?.json !== undefined) {
       const inside = hasCustomJsonRepresentation(content.message) ? joined(path, 'value') : path;
@@ -95,11 +92,11 @@ function joined(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-/** The field path of a body that is the whole request message, named as in google/api/http.proto. */
+/** The field path of a body that is the whole request message, as google/api/http.proto names it. */
 const WHOLE_BODY = '*';
 
-/** An object has a member that its message has no field for. */
-export function unknownField(field: string): FieldViolation {
+/** An object has a member without a field in its message. */
+export function unknownField(field: string): Violation {
   return { field, description: 'Is not a field of this message.' };
 }
 

@@ -15,8 +15,9 @@ import { messageForms } from '../fields/text-form.js';
 import { strictScalar } from '../fields/text-value.js';
 
 /**
- * Takes a JSON value, which it may change in place, to the one that `fromJson` reads as it is meant; undefined
- * where `fromJson` would take more than ProtoJSON allows. What `fromJson` refuses stays as it is.
+ * Converts a JSON value, which it may change in place, to the one that `fromJson` reads as intended;
+ * undefined where `fromJson` would accept more than ProtoJSON allows. Values that `fromJson` refuses stay
+ * unchanged.
  */
 type Rule = (json: JsonValue) => JsonValue | undefined;
 
@@ -25,7 +26,7 @@ type FieldRule = (json: JsonObject) => boolean;
 
 /**
  * Parses ProtoJSON more strictly than `fromJson` does: text in numbers, times, durations, field masks and
- * bytes must be of the very grammar, a time must be in the calendar, the key of a map has one form, and an Any
+ * bytes must follow the exact grammar, a time must exist in the calendar, a map key has one form, and an Any
  * holds nothing beside its message. Integers may be written in every form of a number.
  */
 export class StrictJson {
@@ -108,7 +109,7 @@ export class StrictJson {
   }
 }
 
-// A number in one form only, so that no two keys are the same.
+// A number in one form only, so that no two keys are equal.
 const INTEGER_KEY = /^(?:0|-?[1-9][0-9]*)$/;
 
 const unchanged: Rule = (json) => json;
@@ -131,7 +132,7 @@ function inObject(rule: Rule, isKey: (key: string) => boolean): Rule {
   };
 }
 
-/** Puts a value that is allowed in its place; false for one that is not. */
+/** Puts an allowed value in its place; false for any other. */
 function put<Key extends string | number>(
   holder: Record<Key, JsonValue>,
   key: Key,

@@ -12,19 +12,19 @@ export interface QueryParameter extends Target {
   readonly value: JsonValue;
 }
 
-/** What a query holds for a binding. */
+/** The values and problems of a query for a binding. */
 export interface QueryParameters {
-  readonly parameters: readonly QueryParameter[];
-  /** Every parameter that cannot be taken, under the name it came with. */
-  readonly violations: readonly FieldViolation[];
+  readonly parameters: readonly Parameter[];
+  /** Every parameter that is refused, under the name it came with. */
+  readonly violations: readonly Violation[];
 }
 
 const NO_PARAMETERS: QueryParameters = { parameters: [], violations: [] };
 
 /**
- * Reads the query of a request by the rules in google/api/http.proto: a parameter is named by the path
- * of a request field that neither the path nor the body carries, in either of its names. Text is
- * decoded as `application/x-www-form-urlencoded`, but broken escapes and what is not UTF-8 are refused.
+ * Reads the query of a request by the rules in google/api/http.proto: a parameter is named by the path of a
+ * request field that neither the path nor the body carries, in either of its names. Text is decoded as
+ * `application/x-www-form-urlencoded`, but broken escapes and text that is not UTF-8 are refused.
  */
 export function queryParameters(binding: Binding, query: string): QueryParameters {
   if (query === '') return NO_PARAMETERS;
@@ -43,7 +43,7 @@ export function queryParameters(binding: Binding, query: string): QueryParameter
   return { parameters, violations };
 }
 
-/** A parameter, or the sentence that says why it cannot be taken. */
+/** A parameter, or the sentence that says why it is refused. */
 function readParameter(
   binding: Binding,
   name: string | undefined,
@@ -92,5 +92,5 @@ function decoded(text: string): string | undefined {
   }
 }
 
-// Node hands over bytes beyond ASCII as Latin-1: what the caller meant is lost.
+// Node decodes bytes beyond ASCII as Latin-1, which loses the client's intent.
 const NOT_ASCII = /[^\x21-\x7e]/;

@@ -19,7 +19,7 @@ export interface RequestParts {
   readonly body: JsonValue | undefined;
 }
 
-/** Joins path, query and body to the JSON form of the request message, and parses that as one. */
+/** Joins path, query and body into the JSON form of the request message, and parses that as one. */
 export class RequestMessages {
   readonly #strict: StrictJson;
   readonly #jsonViolations: JsonViolations;
@@ -55,8 +55,8 @@ export class RequestMessages {
   }
 }
 
-/** The parts of the request make no request message of the method. */
-export function misfit(violations: Iterable<FieldViolation>): Failure {
+/** The parts of the request do not form a request message of the method. */
+export function misfit(violations: Iterable<Violation>): Failure {
   return malformed('The request does not fit the method.', violations);
 }
 
@@ -65,7 +65,7 @@ function* both(one: Iterable<FieldViolation>, other: Iterable<FieldViolation>): 
   yield* other;
 }
 
-/** The JSON form of the request message as far as the body makes it. */
+/** The JSON form of the request message, as far as the body provides it. */
 function startingJson({ body }: Binding, json: JsonValue | undefined): JsonValue {
   if (json === undefined || body === undefined) return {};
   return body === '*' ? json : { [body.jsonName]: json };
@@ -89,7 +89,7 @@ function bindVariable(
   const given = memberOf(holder, key) ?? null;
   if (given !== null) {
     const inBody = scalarOf(strict, field, given);
-    // What the field does not take stays, for the parser to refuse.
+    // A value that the field refuses stays, for the parser to refuse.
     if (inBody === undefined) return undefined;
     if (inBody !== (scalarOf(strict, field, value) ?? inBody)) {
       return refuse('Came in path and body with different values; the body may only repeat the path.');
@@ -99,7 +99,7 @@ function bindVariable(
   return undefined;
 }
 
-/** The value of a scalar or an enum that a JSON value stands for, as text; undefined where it is none. */
+/** The scalar or enum value that a JSON value stands for, as text; undefined if there is none. */
 function scalarOf(strict: StrictJson, field: DescField, json: JsonValue): string | undefined {
   const holder = { [field.jsonName]: json };
   if (!strict.accepts(field.parent, holder)) return undefined;
@@ -116,8 +116,8 @@ function bindParameter(json: JsonValue, parameter: QueryParameter): void {
 }
 
 /**
- * The object that holds a field, made where it is not there yet. Where the body has something else than
- * objects on the way, it is one of no use, since the parser refuses the whole.
+ * The object that holds a field, created if necessary. Where the body has something other than objects on the
+ * path, the result is a throwaway object, since the parser refuses the whole body.
  */
 function holderOf(json: JsonValue, { parents }: Target): JsonObject {
   let holder = json;
@@ -131,7 +131,7 @@ function holderOf(json: JsonValue, { parents }: Target): JsonObject {
   return isObject(holder) ? holder : {};
 }
 
-/** The name under which an object has a field, or gets it. */
+/** The name under which an object has a field, or will have it. */
 function keyOf(holder: JsonObject, { name, jsonName }: DescField): string {
   return Object.hasOwn(holder, name) ? name : jsonName;
 }

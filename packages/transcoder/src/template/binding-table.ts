@@ -9,12 +9,12 @@ export interface FoundBinding {
   readonly segments: readonly string[];
 }
 
-/** What a look-up found for an HTTP method and a path. */
+/** The result of a look-up for an HTTP method and a path. */
 export type Lookup =
   | FoundBinding
   | {
       readonly outcome: 'wrong verb';
-      /** The HTTP methods that the path answers to. */
+      /** The HTTP methods that the path supports. */
       readonly allowed: readonly string[];
     }
   | { readonly outcome: 'unknown path' };
@@ -22,22 +22,23 @@ export type Lookup =
 /** The bindings whose templates end at one place, by HTTP method. */
 type Leaf = Map<string, Binding>;
 
-/** Where all templates that begin with the same segments go on. */
+/** The branches of all templates that begin with the same segments. */
 class Branch {
   readonly literals = new Map<string, Branch>();
   oneSegment: Branch | undefined;
   /** Templates that end here. */
   readonly end: Leaf = new Map();
-  /** Templates that go on with `**`. */
+  /** Templates that continue with `**`. */
   readonly rest: Leaf = new Map();
 }
 
 /**
- * All bindings of a gateway, laid out as trees of path segments, one tree for each custom verb.
+ * All bindings of a gateway, as trees of path segments, one tree for each custom verb.
  *
- * Paths match as they are written: case-sensitive but for the digits of escapes, escapes unresolved, no
- * segment empty. Where several templates match, a literal goes before `*` and `*` before `**`, from left to right, and a custom verb
- * goes before the same text as part of a segment. A colon at the end begins no verb: it is part of its segment.
+ * Paths match literally: case-sensitive except for the digits of escapes, escapes unresolved, no segment empty. Where
+ * several templates match, a literal takes precedence over `*` and `*` over `**`, from left to right, and a custom verb
+ * takes precedence over the same text as part of a segment. A colon at the end does not begin a verb: it is part of its
+ * segment.
  */
 export class BindingTable {
   readonly #roots = new Map<string, Branch>();
@@ -95,7 +96,7 @@ function ensure(branches: Map<string, Branch>, key: string): Branch {
   return branch;
 }
 
-/** A path may be read with its last colon beginning a custom verb, and without. */
+/** A path may be read with its last colon as the start of a custom verb, and without. */
 function readings(path: string): [customVerb: string, segments: string[]][] {
   if (!path.startsWith('/')) return [];
   const colon = path.lastIndexOf(':');

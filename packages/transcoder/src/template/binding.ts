@@ -15,7 +15,7 @@ export interface Target {
 /** A variable of a path template and the field that takes its value. */
 export interface BoundVariable extends Variable, Target {}
 
-/** What the HTTP body carries: nothing, the whole request message, or one field of it. */
+/** The content of the HTTP body: nothing, the whole request message, or one field of it. */
 export type BodyBinding = undefined | '*' | DescField;
 
 /** One way to call a method over HTTP: a `google.api.HttpRule` checked against the contract. */
@@ -28,7 +28,7 @@ export interface Binding {
   readonly template: PathTemplate;
   readonly variables: readonly BoundVariable[];
   readonly body: BodyBinding;
-  /** The response field that makes the body of the answer; undefined for the whole message. */
+  /** The response field that becomes the body of the answer; undefined for the whole message. */
   readonly responseBody: DescField | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface Binding {
  * The bindings of a method: its rule's own and the additional ones.
  *
  * @throws Error with one sentence that names the method, where the rule does not fit the method's messages or could
- * serve no request.
+ *   serve no request.
  */
 export function bindingsOf(method: DescMethod, rule: HttpRule): Binding[] {
   try {
@@ -118,14 +118,14 @@ function variableTarget(message: DescMessage, path: readonly string[]): Target {
   throw new Error(`${variable} is ${field.fieldKind === 'message' ? 'a message' : 'a repeated field'}`);
 }
 
-/** A pattern that holds more than a wildcard may match no number and no boolean at all. */
+/** A pattern with more than a wildcard may never match a number or a boolean. */
 function requireFitPattern(field: DescField, pattern: string): void {
   const isText = field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES;
   if (isText || pattern === '*' || pattern === '**' || textValue(field, pattern) !== undefined) return;
   throw new Error(`the pattern "${pattern}" does not fit "${field.name}", which is ${allowedValue(field)}`);
 }
 
-/** A oneof takes one value, so a request that always carries two of its fields is never good. */
+/** A oneof takes one value, so a request that always carries two of its fields is never valid. */
 function refuseRivals(targets: readonly Target[]): void {
   const members = new Map<string, DescField>();
   for (const { parents, field } of targets) {

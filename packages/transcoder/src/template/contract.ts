@@ -11,11 +11,11 @@ export interface Contract {
   readonly bindings: readonly Binding[];
   /** The proto package of the first service with a binding: the `domain` of errors. */
   readonly domain: string;
-  /** A sentence for each method that was left out, because it asks for what is not supported. */
+  /** A sentence for each method that was left out because it needs an unsupported feature. */
   readonly skipped: readonly string[];
 }
 
-/** What becomes of a method whose annotation asks for what is not supported: streaming, or `google.api.HttpBody`. */
+/** The treatment of a method that needs an unsupported feature: streaming, or `google.api.HttpBody`. */
 export type UnsupportedMethods = 'refuse' | 'skip';
 
 /**

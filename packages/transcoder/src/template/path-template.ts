@@ -3,7 +3,7 @@ export type Segment = string;
 
 /** A variable of a template and the segments that it spans. */
 export interface Variable {
-  /** Names of the request field and those it is nested in: `book.name` is `['book', 'name']`. */
+  /** Names of the request field and its parents: `book.name` is `['book', 'name']`. */
   readonly fieldPath: readonly string[];
   /** Index of its first segment. */
   readonly start: number;
@@ -16,7 +16,7 @@ export interface Variable {
 /** A path template by the grammar in the comments of google/api/http.proto. */
 export interface PathTemplate {
   readonly source: string;
-  /** Comparable, as the verb is. */
+  /** Comparable, like the verb. */
   readonly segments: readonly Segment[];
   readonly variables: readonly Variable[];
   /** The custom verb after the last colon (AIP-136); empty for none. */
@@ -37,8 +37,8 @@ const VERB = new RegExp(`:(${LITERAL})$`, 'y');
 /**
  * Reads a path template.
  *
- * @throws Error with one sentence, where the text does not follow the grammar, `**` is not the last
- * segment, or a variable comes twice.
+ * @throws Error with one sentence, where the text does not follow the grammar, `**` is not the last segment,
+ *   or a variable is repeated.
  */
 export function parsePathTemplate(source: string): PathTemplate {
   const segments: Segment[] = [];
@@ -79,8 +79,8 @@ export function parsePathTemplate(source: string): PathTemplate {
 const ESCAPE = /%[0-9A-Fa-f]{2}/g;
 
 /**
- * Literal text of a path, its escapes with upper-case digits, so that what RFC 3986 6.2.2.1 calls equivalent
- * is equal. An escape of a character that needs none stays another text: paths match exactly.
+ * Literal text of a path, its escapes with upper-case digits, so that texts that RFC 3986 6.2.2.1 calls
+ * equivalent are equal. An unnecessary escape stays different text: paths match exactly.
  */
 export function comparable(text: string): string {
   return text.includes('%') ? text.replace(ESCAPE, (escape) => escape.toUpperCase()) : text;
@@ -89,11 +89,11 @@ export function comparable(text: string): string {
 const PATH_TEXT = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$/;
 
 /**
- * The value of a variable in a path that matched. A variable of one segment is decoded whole; in one of
+ * The value of a variable in a matched path. A variable of one segment is decoded completely; in one of
  * several segments `%2F` stays as it is, since it would look like a separator.
  *
- * @returns undefined where the text holds what RFC 3986 does not allow in a path, a broken escape, or
- * escapes that are not UTF-8.
+ * @returns undefined where the text has characters that RFC 3986 does not allow in a path, a broken escape,
+ *   or escapes that are not UTF-8.
  */
 export function variableValue(variable: Variable, segments: readonly string[]): string | undefined {
   const text = segments.slice(variable.start, variable.end).join('/');

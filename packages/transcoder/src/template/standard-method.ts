@@ -6,15 +6,15 @@ import type { Binding } from './binding.js';
 import { hasBehavior } from './contract-options.js';
 import { expandPathTemplate, type PathTemplate } from './path-template.js';
 
-/** What a successful answer says besides its body, as the contract and the AIPs have it. */
+/** The parts of a successful answer besides its body, as the contract and the AIPs define them. */
 export interface SuccessRule {
   /** Whether the method creates a resource (AIP-133), so that a success is 201. */
   readonly creates: boolean;
   /** The request field that asks for a dry run (AIP-163), whose success is 200. */
   readonly validateOnly: DescField | undefined;
-  /** Where a created resource is found; undefined where the contract does not say. */
+  /** The location of a created resource; undefined where the contract does not define it. */
   readonly location: ResourcePath | undefined;
-  /** How long a client may keep the answer; undefined where it must not (`no-store`). */
+  /** How long a client may cache the answer; undefined where it must not (`no-store`). */
   readonly caching: 'revalidate' | 'immutable' | undefined;
 }
 
@@ -28,12 +28,12 @@ export interface ResourcePath {
 /**
  * The rule for each binding.
  *
- * - A unary method `Create<Resource>` with POST that returns `<Resource>` creates (AIP-133). The
- *   resource is found under the first GET binding of the method `Get<Resource>` (AIP-131) of the same
- *   service whose variables can be filled from the resource: variable `x` from the field `x`, or
- *   `<resource>_id` from the field `id`.
- * - An answer to GET may be kept for good where the method has no side effects and every field of its
- *   response is immutable (AIP-203); otherwise it may be kept and must be revalidated.
+ * - A unary method `Create<Resource>` with POST that returns `<Resource>` creates (AIP-133). The resource is
+ *   found under the first GET binding of the method `Get<Resource>` (AIP-131) of the same service whose
+ *   variables can be filled from the resource: variable `x` from the field `x`, or `<resource>_id` from the
+ *   field `id`.
+ * - An answer to GET may be cached forever where the method has no side effects and every field of its
+ *   response is immutable (AIP-203); otherwise it may be cached and must be revalidated.
  */
 export function successRules(bindings: readonly Binding[]): Map<Binding, SuccessRule> {
   return new Map(
