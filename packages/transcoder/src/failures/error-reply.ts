@@ -103,7 +103,7 @@ export class ErrorReplies {
 }
 
 /** The message with the names of the invalid fields: `The request does not fit the method: book.title.` */
-function naming(message: string, violations: readonly Violation[]): string {
+function naming(message: string, violations: readonly FieldViolation[]): string {
   const fields = new Set(violations.map(({ field }) => field));
   // A parameter may have come without a name.
   fields.delete('');

@@ -23,7 +23,7 @@ export class JsonViolations {
   }
 
   /** The violations in a refused value, at the given field path; none where each part alone is valid. */
-  *find(message: DescMessage, json: JsonValue, path = ''): Generator<Violation> {
+  *find(message: DescMessage, json: JsonValue, path = ''): Generator<FieldViolation> {
     const content = isAny(message) && isObject(json) ? contentOfAny(this.#registry, json) : undefined;
     if (content?.json !== undefined) {
       const inside = hasCustomJsonRepresentation(content.message) ? joined(path, 'value') : path;
@@ -96,7 +96,7 @@ function joined(path: string, name: string): string {
 const WHOLE_BODY = '*';
 
 /** An object has a member without a field in its message. */
-export function unknownField(field: string): Violation {
+export function unknownField(field: string): FieldViolation {
   return { field, description: 'Is not a field of this message.' };
 }
 

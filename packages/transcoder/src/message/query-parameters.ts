@@ -14,9 +14,9 @@ export interface QueryParameter extends Target {
 
 /** The values and problems of a query for a binding. */
 export interface QueryParameters {
-  readonly parameters: readonly Parameter[];
+  readonly parameters: readonly QueryParameter[];
   /** Every parameter that is refused, under the name it came with. */
-  readonly violations: readonly Violation[];
+  readonly violations: readonly FieldViolation[];
 }
 
 const NO_PARAMETERS: QueryParameters = { parameters: [], violations: [] };

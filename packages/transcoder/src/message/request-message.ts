@@ -56,7 +56,7 @@ export class RequestMessages {
 }
 
 /** The parts of the request do not form a request message of the method. */
-export function misfit(violations: Iterable<Violation>): Failure {
+export function misfit(violations: Iterable<FieldViolation>): Failure {
   return malformed('The request does not fit the method.', violations);
 }
 
