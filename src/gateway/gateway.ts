@@ -10,7 +10,7 @@ import { guardOf } from './guard.js';
 import { healthReply } from './healthz.js';
 import { pageReply, readOnly, type Page, type ReadReply } from './page.js';
 
-/** What a gateway is made of. */
+/** The parts and limits of a gateway. */
 export interface GatewayOptions {
   /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
   readonly descriptorSet: Uint8Array;
@@ -55,7 +55,7 @@ const FORWARDED_HEADERS = new Map([
  */
 export function createGateway(options: GatewayOptions): Gateway {
   const { descriptorSet, upstream, basePath, deadlineMs, realm, pages, log } = options;
-  // Answers that leave together cost less than answers that leave one by one.
+  // Responses written together cost less than responses written one by one (decision 13).
   const writing = new EndOfTurn<() => void>((write) => {
     write();
   });

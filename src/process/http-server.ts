@@ -5,7 +5,7 @@ import type { Gateway } from '../gateway/gateway.js';
 /** How often connections that have become idle are closed while a server closes, in milliseconds. */
 const SWEEP_MS = 50;
 
-/** Starts an HTTP server and returns it with its real port. @throws Error when the address can not be had */
+/** Starts an HTTP server and returns it with its real port. @throws Error when the address cannot be had */
 export async function startHttpServer(
   gateway: Gateway,
   host: string,

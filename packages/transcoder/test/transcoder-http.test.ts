@@ -54,7 +54,7 @@ async function onlyResponse(bytes: string): Promise<RawResponse> {
   return firstOf(responses);
 }
 
-/** What the answer to every error has. */
+/** The headers and shape that every error response has. */
 function expectErrorShape(response: RawResponse): void {
   const id = /^x-request-id: (.+)\r$/im.exec(response.head)?.[1];
   expect(response.head).toMatch(/^cache-control: no-store\r$/im);

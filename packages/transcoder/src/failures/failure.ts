@@ -27,14 +27,14 @@ export type FailureReason = keyof typeof failures;
 export interface FieldViolation {
   /** Path of the field in proto names (`book.tags[2]`), or the name of the parameter or header. */
   readonly field: string;
-  /** What came and what is allowed. Never quotes a value. */
+  /** A sentence or two: the kind of value that came, and the values that are allowed. */
   readonly description: string;
 }
 
 /** How many violations one answer lists; what is wrong beyond is found with the next attempt. */
 export const MAX_VIOLATIONS = 100;
 
-/** What a failure says besides its reason and message. */
+/** The parts of a failure besides its reason and message. */
 export interface FailureContext {
   /**
    * The wrong places. Finding them may cost more than the refusal, so they are taken when they are shown,
@@ -43,7 +43,7 @@ export interface FailureContext {
   readonly violations?: Iterable<FieldViolation>;
   /** Headers of the answer, for example `Allow`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What went wrong, for the log only. */
+  /** The underlying error, for the log only. */
   readonly cause?: unknown;
 }
 
@@ -96,7 +96,7 @@ export function methodNotAllowed(headers: { readonly Allow: string }): Failure {
   return new Failure('METHOD_NOT_ALLOWED', 'The resource does not answer to this HTTP method.', { headers });
 }
 
-/** What nobody foresaw, in fixed words; the cause is for the log. */
+/** An unforeseen error, in fixed words; the cause is for the log. */
 export function internal(cause: unknown): Failure {
   return new Failure('INTERNAL', 'An internal error occurred.', { cause });
 }

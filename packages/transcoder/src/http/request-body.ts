@@ -4,7 +4,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import getRawBody from 'raw-body';
 import { Failure, malformed } from '../failures/failure.js';
 
-/** What undoes each content coding (RFC 9110 8.4.1). */
+/** The decoder of each content coding (RFC 9110 8.4.1). */
 const decoders: ReadonlyMap<string, () => Transform> = new Map([
   ['gzip', createGunzip],
   ['x-gzip', createGunzip],
@@ -28,7 +28,7 @@ export function readBody(request: IncomingMessage, maxBytes: number): Uint8Array
   if (coding === 'identity') return bytesOf(request, maxBytes, headers['content-length']);
   const decoder = decoders.get(coding)?.();
   if (decoder === undefined) throw encodingUnsupported();
-  // A pipe does not hand on that its source broke off.
+  // A pipe does not forward the errors of its source.
   const breakOff = (error: Error): void => void decoder.destroy(error);
   request.once('error', breakOff);
   return bytesOf(request.pipe(decoder), maxBytes).finally(() => {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { malformed } from '../failures/failure.js';
 import type { CallMetadata } from '../upstream.js';
 
-/** What becomes of a forwarded header whose value gRPC metadata cannot carry: other characters than printable ASCII. */
+/** How to treat a forwarded header whose value gRPC metadata cannot carry: characters other than printable ASCII. */
 export type UnfitValue =
   /** Each such character becomes `?`. */
   | 'mask'
@@ -48,7 +48,7 @@ export function callMetadata(
 }
 
 /**
- * Refuses a header that the caller relies on and that metadata cannot carry.
+ * Refuses a header that the client relies on and that metadata cannot carry.
  *
  * @throws Failure `REQUEST_MALFORMED`.
  */
@@ -66,9 +66,9 @@ export function requireFitHeaders(headers: IncomingHttpHeaders, forwarded: Forwa
 const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
 
 /**
- * How long a caller waits at most, in milliseconds, by the header `Request-Timeout: <seconds>`.
+ * How long a client waits at most, in milliseconds, by the header `Request-Timeout: <seconds>`.
  *
- * @param limitMs what the caller cannot exceed, and the default.
+ * @param limitMs the default, which the client cannot exceed.
  * @throws Failure `REQUEST_MALFORMED`, where the header is no decimal above zero.
  */
 export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number): number {

@@ -25,7 +25,7 @@ import {
 import { requestTarget } from './request-target.js';
 import { SuccessReplies } from './success-reply.js';
 
-/** What transcoding goes by: a part of the options of the whole. */
+/** The options of a transcoder that concern single requests. */
 export interface TranscodingOptions {
   readonly upstream: Upstream;
   readonly guard: Guard | undefined;
@@ -69,7 +69,7 @@ export class Transcoding {
     );
   }
 
-  /** @throws Failure where no call is made and everybody may know why. */
+  /** @throws Failure if no call is made and every client may know why. */
   answer(exchange: Exchange): HttpReply | Promise<HttpReply> {
     const { path, query } = requestTarget(exchange.url);
     const found = this.#lookUp(exchange.verb, path);
@@ -162,7 +162,7 @@ export class Transcoding {
     return { ...answer, headers };
   }
 
-  /** Where there is a guard, a stranger learns nothing about the request: its verdict is all that is told. */
+  /** A client that the guard refuses gets the guard's verdict and learns nothing about the request. */
   async #refuse(exchange: Exchange, { binding }: FoundBinding, failure: unknown): Promise<HttpReply> {
     const { guard, deadlineMs, now } = this.#options;
     const verdict = await guard?.({
