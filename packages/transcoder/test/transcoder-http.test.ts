@@ -335,11 +335,6 @@ describe('what follows a request', () => {
     { what: 'a broken body', bytes: waits('a') + broken, statuses: [504, 400] },
     { what: 'a broken body of an unknown path', bytes: broken.replace('/v1/', '/v0/'), statuses: [404] },
     {
-      what: 'an unclear end',
-      bytes: waits('a') + head(`GET ${BOOK} HTTP/1.1`, 'Transfer-Encoding: ') + unknown,
-      statuses: [504, 400],
-    },
-    {
       what: 'a broken body, with the guard still asked about another fault',
       bytes: broken.replace('Host: x', 'Host: x\r\nContent-Encoding: rot13'),
       statuses: [400],
@@ -349,6 +344,14 @@ describe('what follows a request', () => {
   ])('does not cost it its answer, nor is it taken for one: $what', async ({ bytes, statuses }) => {
     const responses = await exchange(bytes);
     expect(responses.map(({ status }) => status)).toEqual(statuses);
+  });
+
+  it('is not read where the end of a body is unclear, whether Node or we refuse that body', async () => {
+    const unclear = head(`GET ${BOOK} HTTP/1.1`, 'Transfer-Encoding: ');
+    const [first, ...rest] = await exchange(waits('a') + unclear + unknown);
+    expect(first?.status).toBe(504);
+    // Node 20 hands the request over, and Node 24 ends the connection after the response before it.
+    expect([[], [400]]).toContainEqual(rest.map(({ status }) => status));
   });
 
   it('ends the connection, as the last answer says', async () => {
