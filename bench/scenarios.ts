@@ -66,7 +66,7 @@ function faces({ routes }: Scale): Scenario[] {
     scenario('REST GetRoute, hot', 'service', 'http get hot', overApp),
     scenario('REST GetRoute, uniform', 'service', 'http get uniform', [...overApp, ...memory]),
     scenario(HOP, 'hop', 'http get hot'),
-    scenario('REST GetRoute, gateway apart', 'gateway', 'http get uniform', [rate(HOP, 0.85)]),
+    scenario('REST GetRoute, gateway apart', 'gateway', 'http get hot', [rate(HOP, 0.85)]),
     scenario(INSERT, 'rows', 'mysql create hot'),
     scenario('gRPC CreateRoute', 'service', 'grpc create hot', [rate(INSERT, 1.5)]),
     scenario('REST CreateRoute', 'service', 'http create hot', [rate(INSERT, 1.5)]),
