@@ -70,7 +70,7 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
 
 async function startGrpc(
   { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
-  { deadlineMs, routeCacheBytes }: Config,
+  { limits: { deadlineMs }, routeCacheBytes }: Config,
   { logger, now = Date.now, newId = newRouteId }: Surroundings,
   closing: Closing,
 ): Promise<{ address: string; pipeline: Pipeline }> {
@@ -101,7 +101,7 @@ async function startGrpc(
 async function startHttp(
   { host, port, basePath, upstream: target, docs }: HttpConfig,
   pipeline: Pipeline | undefined,
-  { deadlineMs }: Config,
+  { limits: { deadlineMs } }: Config,
   { logger }: Surroundings,
   closing: Closing,
 ): Promise<string> {

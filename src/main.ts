@@ -36,7 +36,7 @@ async function main(): Promise<void> {
   };
   process.once('SIGTERM', stop).once('SIGINT', stop);
 
-  logger.info({ grpc: app.grpcAddress, http: app.httpUrl }, 'listening');
+  logger.info({ grpc: app.grpcAddress, http: app.httpUrl, limits: config.limits }, 'listening');
   if (config.grpc?.tokens.key.kind === 'local') {
     logger.info(
       { secretFile: config.grpc.tokens.key.file },

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Database, parseDatabaseUrl } from './database-url.js';
+import { type Limits, readLimits } from './limits.js';
 import { SettingsReader } from './settings.js';
 
 /** The file of the local mode's secret, and the issuer and audience of its tokens. */
@@ -12,8 +13,9 @@ const ROUTE_CACHE_MAX_MIB = 1_024;
 /** The shortest HMAC secret, in bytes: as long as the hash of HS256 (RFC 7518, section 3.2). */
 const SECRET_MIN_BYTES = 32;
 const UNIX_SOCKET = /^unix:./;
-/** The longest time that one call may be given, in milliseconds. */
-const DEADLINE_MAX_MS = 600_000;
+/** The longest times that the start and the stop may be given, in milliseconds. */
+const DATABASE_WAIT_MAX_MS = 3_600_000;
+const DRAIN_DELAY_MAX_MS = 600_000;
 
 /** The key that verifies tokens; `local` is a secret that the service generates in this file. */
 export type TokenKey =
@@ -55,8 +57,11 @@ export interface HttpConfig {
 export interface Config {
   readonly grpc: GrpcConfig | undefined;
   readonly http: HttpConfig | undefined;
-  /** The longest time of one call, in milliseconds. */
-  readonly deadlineMs: number;
+  readonly limits: Limits;
+  /** How long the start waits for a database that cannot be reached, in milliseconds. */
+  readonly databaseWaitMs: number;
+  /** How long the service goes on after it has said that it stops, in milliseconds. */
+  readonly drainDelayMs: number;
   /** The most bytes of routes that the gRPC server keeps in memory. */
   readonly routeCacheBytes: number;
   readonly logLevel: string;
@@ -74,7 +79,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     return {
       grpc: role === 'gateway' ? undefined : readGrpc(settings),
       http: role === 'grpc' ? undefined : readHttp(settings, role === 'gateway'),
-      deadlineMs: settings.integer('DEADLINE_MS', 1, DEADLINE_MAX_MS),
+      limits: readLimits(settings),
+      databaseWaitMs: settings.integer('DATABASE_WAIT_MS', 0, DATABASE_WAIT_MAX_MS),
+      drainDelayMs: settings.integer('DRAIN_DELAY_MS', 0, DRAIN_DELAY_MAX_MS),
       routeCacheBytes: settings.integer('ROUTE_CACHE_MIB', 0, ROUTE_CACHE_MAX_MIB) * BYTES_PER_MIB,
       logLevel: settings.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
     };

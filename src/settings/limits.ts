@@ -1,0 +1,65 @@
+import type { SettingsReader } from './settings.js';
+
+/** The longest time that any setting may name, in milliseconds: a day. */
+const LONGEST_MS = 86_400_000;
+/** The longest time that one call may be given, in milliseconds. */
+const DEADLINE_MAX_MS = 600_000;
+/** The most connections, streams or calls that any setting may name. */
+const MOST = 1_000_000;
+/** Node accepts no larger head of a request, and no client would read longer trailers. */
+const HEAD_MAX_BYTES = 16_384;
+/** Trailers that hold a status, its reason and the id of the call; violations need more. */
+const TRAILER_MIN_BYTES = 1_024;
+const MESSAGE_MAX_BYTES = 16_777_216;
+
+/** The bounds on everything that comes in. None is off, except the age of connections. */
+export interface Limits {
+  /** The longest time of one call with its body and its waiting, in milliseconds. */
+  readonly deadlineMs: number;
+  /** The largest request message or body, in bytes, on the wire and inflated. */
+  readonly maxMessageBytes: number;
+  /** The longest path of a gRPC call, in bytes. */
+  readonly maxCallPathBytes: number;
+  /** All trailers of one answer, in bytes. */
+  readonly maxTrailerBytes: number;
+  /** Open connections on each face. */
+  readonly maxConnections: number;
+  /** Open streams of one gRPC connection. */
+  readonly maxStreams: number;
+  /** Streaming calls, which are those of health watches and reflection, of all connections. */
+  readonly maxStreamingCalls: number;
+  /** Unary calls under way, of all connections. */
+  readonly maxCalls: number;
+  /** Calls that wait for the database; one caller has at most half of these places. */
+  readonly maxWaitingCalls: number;
+  /** How late the event loop may be before calls that need the database are refused, in milliseconds. */
+  readonly maxEventLoopDelayMs: number;
+  /** Log lines about refused strangers in one second. */
+  readonly maxRefusalsLogged: number;
+  /** How long a gRPC connection may be silent, in milliseconds. */
+  readonly grpcIdleMs: number;
+  /** How old a gRPC connection may become, in milliseconds; 0 for any age. */
+  readonly grpcMaxAgeMs: number;
+  /** How long an HTTP connection may wait for its next request, in milliseconds. */
+  readonly httpIdleMs: number;
+}
+
+/** Reads all limits, and collects their problems in the reader. */
+export function readLimits(settings: SettingsReader): Limits {
+  return {
+    deadlineMs: settings.integer('DEADLINE_MS', 1, DEADLINE_MAX_MS),
+    maxMessageBytes: settings.integer('MAX_MESSAGE_BYTES', 1, MESSAGE_MAX_BYTES),
+    maxCallPathBytes: settings.integer('MAX_CALL_PATH_BYTES', 1, HEAD_MAX_BYTES),
+    maxTrailerBytes: settings.integer('MAX_TRAILER_BYTES', TRAILER_MIN_BYTES, HEAD_MAX_BYTES),
+    maxConnections: settings.integer('MAX_CONNECTIONS', 1, MOST),
+    maxStreams: settings.integer('MAX_STREAMS', 1, MOST),
+    maxStreamingCalls: settings.integer('MAX_STREAMING_CALLS', 1, MOST),
+    maxCalls: settings.integer('MAX_CALLS', 1, MOST),
+    maxWaitingCalls: settings.integer('MAX_WAITING_CALLS', 2, MOST),
+    maxEventLoopDelayMs: settings.integer('MAX_EVENT_LOOP_DELAY_MS', 1, LONGEST_MS),
+    maxRefusalsLogged: settings.integer('MAX_REFUSALS_LOGGED', 0, MOST),
+    grpcIdleMs: settings.integer('GRPC_IDLE_MS', 1_000, LONGEST_MS),
+    grpcMaxAgeMs: settings.integer('GRPC_MAX_AGE_MS', 0, LONGEST_MS),
+    httpIdleMs: settings.integer('HTTP_IDLE_MS', 1_000, LONGEST_MS),
+  };
+}
