@@ -10,6 +10,8 @@ import type { Upstream } from '@route-registry/transcoder';
 import { descriptorSet } from './gen/descriptor-set.js';
 import { Health } from './grpc/health.js';
 import { followStore } from './grpc/health-monitor.js';
+import { Admission } from './calls/admission.js';
+import { CallLog } from './calls/call-log.js';
 import { createInterceptors } from './calls/interceptors.js';
 import { createPipeline, type Pipeline } from './calls/pipeline.js';
 import { REALM, routeService } from './grpc/route-service.js';
@@ -70,7 +72,7 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
 
 async function startGrpc(
   { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
-  { limits: { deadlineMs }, routeCacheBytes }: Config,
+  { limits, routeCacheBytes }: Config,
   { logger, now = Date.now, newId = newRouteId }: Surroundings,
   closing: Closing,
 ): Promise<{ address: string; pipeline: Pipeline }> {
@@ -78,7 +80,7 @@ async function startGrpc(
   const verify = createAuthenticator({ key: verificationKey(key), issuer, audience, now });
   const authenticator = rememberTokens(verify, now);
 
-  const knex = openDatabase(database, deadlineMs);
+  const knex = openDatabase(database, limits.deadlineMs);
   closing.resource(() => closeDatabase(knex, database));
   await opening('The database named by DATABASE_URL cannot be reached', () => reachDatabase(knex));
   await ensureSchema(knex, database);
@@ -90,9 +92,17 @@ async function startGrpc(
   closing.server(stopFollowing);
 
   const methods = [...routeService(registry, routeCacheBytes), ...health.methods()];
-  const pipeline = createPipeline(methods, createInterceptors({ authenticator, deadlineMs, now, logger }));
+  const admission = new Admission(limits);
+  closing.resource(() => {
+    admission.close();
+  });
+  const log = new CallLog(logger, limits.maxRefusalsLogged);
+  const pipeline = createPipeline(
+    methods,
+    createInterceptors({ ...limits, authenticator, admission, now, log }),
+  );
   const server = await opening(`Cannot listen on GRPC_ADDRESS=${address}`, () =>
-    startGrpcServer({ address, methods, pipeline, health, reflection, deadlineMs }),
+    startGrpcServer({ ...limits, address, methods, pipeline, health, reflection }),
   );
   closing.server(() => server.close(GRACE_MS));
   return { address: server.address, pipeline };
@@ -101,7 +111,7 @@ async function startGrpc(
 async function startHttp(
   { host, port, basePath, upstream: target, docs }: HttpConfig,
   pipeline: Pipeline | undefined,
-  { limits: { deadlineMs } }: Config,
+  { limits: { deadlineMs, maxMessageBytes } }: Config,
   { logger }: Surroundings,
   closing: Closing,
 ): Promise<string> {
@@ -111,6 +121,7 @@ async function startHttp(
     upstream,
     basePath,
     deadlineMs,
+    maxBodyBytes: maxMessageBytes,
     realm: REALM,
     pages: docs ? createDocuments(basePath) : [],
     log: logger,

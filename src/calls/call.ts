@@ -19,8 +19,11 @@ export interface CallMetadata {
 export interface Call {
   /** The method's path: `/package.Service/Method`. */
   readonly path: string;
-  /** The request message in binary form. */
-  readonly message: Uint8Array;
+  /**
+   * The request message in binary form; a promise while it is still arriving. It is rejected with a `CallError` if it
+   * cannot be read.
+   */
+  readonly message: Uint8Array | Promise<Uint8Array>;
   readonly metadata: CallMetadata;
   /** When the client stops waiting, in milliseconds since the epoch; `Infinity` without a deadline. */
   readonly deadline: number;

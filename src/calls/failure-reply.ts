@@ -1,31 +1,52 @@
 import { Metadata } from '@grpc/grpc-js';
-import { BadRequest, ErrorInfo, RequestInfo } from '../gen/google/rpc/error_details.js';
+import { BadRequest, ErrorInfo, RequestInfo, RetryInfo } from '../gen/google/rpc/error_details.js';
 import { Status } from '../gen/google/rpc/status.js';
 import { protobufPackage as DOMAIN } from '../gen/routing/v1/route_service.js';
 import type { Reply } from './call.js';
-import { CODES, type CallFailure } from './failures.js';
-import { REQUEST_ID, STATUS_DETAILS } from './metadata-keys.js';
+import { CODES, type CallFailure, RETRY_DELAYS_MS } from './failures.js';
+import { REQUEST_ID, RETRY_PUSHBACK, STATUS_DETAILS } from './metadata-keys.js';
+
+/** The status code and the frames of a field section beside the trailers that have a length of their own. */
+const FIXED_BYTES = 128;
 
 /**
- * The most bytes of a `google.rpc.Status` in the trailers. gRPC clients accept 8 KiB of metadata by default;
- * Base64 adds a third, and the status message is sent there too.
+ * A failure as a reply: status, message, and a `google.rpc.Status` with everything.
+ *
+ * @param maxBytes all trailers; as many violations are sent as fit, the first ones first
  */
-const STATUS_MAX_BYTES = 4_096;
-
-/** A failure as a reply: status, message, and a `google.rpc.Status` with everything. */
-export function failureReply(failure: CallFailure, requestId: string): Reply {
+export function failureReply(failure: CallFailure, requestId: string, maxBytes: number): Reply {
   const trailers = new Metadata();
   trailers.set(REQUEST_ID, requestId);
-  trailers.set(STATUS_DETAILS, Buffer.from(encodeStatus(failure, requestId)));
+  const retryDelayMs = RETRY_DELAYS_MS[failure.reason];
+  if (retryDelayMs !== undefined) trailers.set(RETRY_PUSHBACK, String(retryDelayMs));
+  // The message also has a trailer of its own, percent-encoded (gRPC over HTTP/2).
+  const others = FIXED_BYTES + requestId.length + encodeURI(failure.message).length;
+  trailers.set(
+    STATUS_DETAILS,
+    Buffer.from(encodeStatus(failure, requestId, bytesInBase64(maxBytes - others))),
+  );
   return { code: CODES[failure.reason], details: failure.message, trailers };
 }
 
-/** Omits violations from the end until the status fits, and counts them. */
-function encodeStatus(failure: CallFailure, requestId: string): Uint8Array {
-  for (let kept = failure.violations.length; ; kept = Math.floor(kept * 0.9)) {
-    const bytes = Status.encode(toStatus(failure, requestId, kept)).finish();
-    if (bytes.length <= STATUS_MAX_BYTES || kept === 0) return bytes;
+/** The most bytes whose Base64 has the given length. */
+function bytesInBase64(length: number): number {
+  return Math.floor((length * 3) / 4);
+}
+
+/** Sends as many violations as fit, and counts the others. */
+function encodeStatus(failure: CallFailure, requestId: string, maxBytes: number): Uint8Array {
+  const encode = (kept: number): Uint8Array => Status.encode(toStatus(failure, requestId, kept)).finish();
+  let bytes = encode(failure.violations.length);
+  if (bytes.length <= maxBytes) return bytes;
+  let fits = 0;
+  let tooMany = failure.violations.length;
+  while (tooMany - fits > 1) {
+    const middle = Math.floor((fits + tooMany) / 2);
+    bytes = encode(middle);
+    if (bytes.length <= maxBytes) fits = middle;
+    else tooMany = middle;
   }
+  return encode(fits);
 }
 
 function toStatus(failure: CallFailure, requestId: string, kept: number): Status {
@@ -38,8 +59,15 @@ function toStatus(failure: CallFailure, requestId: string, kept: number): Status
     .map(({ field, description }) => ({ field, description, reason: '', localizedMessage: undefined }));
   const details = [any('ErrorInfo', ErrorInfo.encode({ reason, domain: DOMAIN, metadata }).finish())];
   if (kept > 0) details.push(any('BadRequest', BadRequest.encode({ fieldViolations }).finish()));
+  const retryDelayMs = RETRY_DELAYS_MS[reason];
+  if (retryDelayMs !== undefined) details.push(any('RetryInfo', encodeRetryInfo(retryDelayMs)));
   details.push(any('RequestInfo', RequestInfo.encode({ requestId, servingData: '' }).finish()));
   return { code: CODES[reason], message, details };
+}
+
+function encodeRetryInfo(delayMs: number): Uint8Array {
+  const retryDelay = { seconds: BigInt(Math.floor(delayMs / 1_000)), nanos: (delayMs % 1_000) * 1_000_000 };
+  return RetryInfo.encode({ retryDelay }).finish();
 }
 
 function any(name: string, bytes: Uint8Array): Status['details'][number] {

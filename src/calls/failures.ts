@@ -2,9 +2,6 @@ import { status } from '@grpc/grpc-js';
 import type { Refusal } from '../auth/auth-result.js';
 import { RegistryError, type RegistryReason, type Violation } from '../registry/errors.js';
 
-/** The largest request message in bytes, far above the largest valid one. */
-export const MESSAGE_MAX_BYTES = 65_536;
-
 /** Why a call failed before it reached the registry, or on its way back. */
 export type CallReason =
   | 'TOKEN_MISSING'
@@ -15,6 +12,8 @@ export type CallReason =
   | 'REQUEST_TOO_LARGE'
   | 'PATH_UNKNOWN'
   | 'SERVICE_UNKNOWN'
+  | 'OVERLOADED'
+  | 'SHUTTING_DOWN'
   | 'DEADLINE_EXCEEDED'
   | 'CANCELLED'
   | 'INTERNAL';
@@ -32,6 +31,8 @@ export const CODES = {
   REQUEST_TOO_LARGE: status.RESOURCE_EXHAUSTED,
   PATH_UNKNOWN: status.UNIMPLEMENTED,
   SERVICE_UNKNOWN: status.NOT_FOUND,
+  OVERLOADED: status.RESOURCE_EXHAUSTED,
+  SHUTTING_DOWN: status.UNAVAILABLE,
   DEADLINE_EXCEEDED: status.DEADLINE_EXCEEDED,
   CANCELLED: status.CANCELLED,
   INTERNAL: status.INTERNAL,
@@ -41,6 +42,9 @@ export const CODES = {
   REQUEST_ID_REUSED: status.ALREADY_EXISTS,
   STORE_UNAVAILABLE: status.UNAVAILABLE,
 } as const satisfies Record<Reason, status>;
+
+/** How long a client that wants to retry is asked to wait, in milliseconds. */
+export const RETRY_DELAYS_MS: Partial<Record<Reason, number>> = { OVERLOADED: 1_000, SHUTTING_DOWN: 1_000 };
 
 /** A failure of the call itself. Its message is meant for the client; its `cause` is for the log only. */
 export class CallError extends Error {
@@ -107,7 +111,22 @@ export function cancelled(): CallError {
   return new CallError('CANCELLED', 'The caller cancelled the call.');
 }
 
-/** The request message is larger than any valid one. */
-export function requestTooLarge(): CallError {
-  return new CallError('REQUEST_TOO_LARGE', `The request is larger than ${MESSAGE_MAX_BYTES} bytes.`);
+/** The request message is larger than the service takes. */
+export function requestTooLarge(maxBytes: number): CallError {
+  return new CallError('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
+}
+
+/** The request cannot be read; it has no message, or more than one, or its framing is broken. */
+export function requestUnreadable(): CallError {
+  return new CallError('REQUEST_MALFORMED', 'The request cannot be read.');
+}
+
+/** The service has as much work as it takes on. @param why a sentence */
+export function overloaded(why: string): CallError {
+  return new CallError('OVERLOADED', `The service is overloaded. ${why} Try again in a second.`);
+}
+
+/** The service stops, and does not wait for the rest of a request. */
+export function shuttingDown(): CallError {
+  return new CallError('SHUTTING_DOWN', 'The service is shutting down. Try again in a second.');
 }

@@ -56,7 +56,7 @@ export function implement<Service extends ServiceDefinition>(
   return Object.entries(service.methods).map(([key, { name, requestType, responseType }]) => {
     const { access, handle, remembered } = implementation[key as keyof Service['methods']];
     const answer = async (request: unknown, context: HandlerContext): Promise<Uint8Array> =>
-      encode(responseType, await handle(request, context));
+      encode(responseType, await context.admit(() => handle(request, context)));
     const run = remembered === undefined ? answer : remembering(answer, remembered);
     return {
       path: `/${service.fullName}/${name}`,

@@ -1,14 +1,14 @@
 import { status } from '@grpc/grpc-js';
-import type { Logger } from 'pino';
 import type { AuthResult } from '../auth/auth-result.js';
 import type { Authenticator } from '../auth/authenticator.js';
-import type { Cancellation, Reply } from './call.js';
+import type { Admission } from './admission.js';
+import type { Reply } from './call.js';
+import { type CallLog, loggable } from './call-log.js';
 import { failureReply } from './failure-reply.js';
 import {
   CODES,
   cancelled,
   deadlineExceeded,
-  MESSAGE_MAX_BYTES,
   notAdmitted,
   requestTooLarge,
   scopeMissing,
@@ -27,11 +27,16 @@ const LEVELS: Partial<Record<status, 'error' | 'warn'>> = {
 /** The parts that the interceptors depend on. */
 export interface InterceptorOptions {
   readonly authenticator: Authenticator;
+  readonly admission: Admission;
   /** The longest time of one call, in milliseconds, whatever the client's deadline. */
   readonly deadlineMs: number;
+  /** The largest request message, in bytes. */
+  readonly maxMessageBytes: number;
+  /** All trailers of an answer, in bytes. */
+  readonly maxTrailerBytes: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  readonly logger: Logger;
+  readonly log: CallLog;
 }
 
 /** The steps of every call before its method, outermost first. */
@@ -43,45 +48,49 @@ export function createInterceptors(options: InterceptorOptions): Interceptor[] {
     sealing(options),
     // Before the guard, which may wait for keys.
     limitingTime(options),
+    // Before the guard, so that calls that wait for it are bounded.
+    limitingCalls(options),
     // Before the message is read: a stranger learns nothing about it.
     guarding(options),
     // After the guard, whose verdict is all that such a call asks for.
     endingAfterGuard,
-    // After the guard, so that a stranger's message is not even measured.
-    limitingSize,
+    // After the guard, so that a stranger's message is not even waited for.
+    receivingMessage(options),
+    // After the guard, which knows the caller: nobody takes all places.
+    limitingWaiting(options),
   ];
 }
 
-function logging({ logger, now }: InterceptorOptions): Interceptor {
-  function log(context: CallContext, started: number, reply: Reply): Reply {
+function logging({ log, now }: InterceptorOptions): Interceptor {
+  function write(context: CallContext, started: number, reply: Reply): Reply {
     const entry = {
       requestId: context.requestId,
-      method: context.call.path,
+      method: loggable(context.call.path),
       code: status[reply.code],
       durationMs: now() - started,
     };
-    if (reply.code === status.OK) logger.debug(entry, 'call answered');
-    else logger.info({ ...entry, reason: context.reason }, 'call refused');
+    if (reply.code === status.OK) log.answered(entry, 'call answered');
+    else log.refused(context.caller === undefined, { ...entry, reason: context.reason }, 'call refused');
     return reply;
   }
   return (context, next) => {
     const started = now();
     const reply = next();
-    if (reply instanceof Promise) return reply.then((later) => log(context, started, later));
-    return log(context, started, reply);
+    if (reply instanceof Promise) return reply.then((later) => write(context, started, later));
+    return write(context, started, reply);
   };
 }
 
-function sealing({ logger }: InterceptorOptions): Interceptor {
+function sealing({ log, maxTrailerBytes }: InterceptorOptions): Interceptor {
   function seal(context: CallContext, error: unknown): Reply {
     const { requestId } = context;
     const failure = toCallFailure(error);
     context.reason = failure.reason;
     if (failure.cause !== undefined) {
       const level = LEVELS[CODES[failure.reason]] ?? 'debug';
-      logger[level]({ requestId, reason: failure.reason, err: failure.cause }, failure.message);
+      log.cause(level, { requestId, reason: failure.reason, err: failure.cause }, failure.message);
     }
-    return failureReply(failure, requestId);
+    return failureReply(failure, requestId, maxTrailerBytes);
   }
   return (context, next) => {
     try {
@@ -95,30 +104,56 @@ function sealing({ logger }: InterceptorOptions): Interceptor {
 }
 
 function limitingTime({ deadlineMs, now }: InterceptorOptions): Interceptor {
-  return ({ call }, next) => {
-    const { deadline, cancellation } = call;
+  return (context, next) => {
+    const { deadline, cancellation } = context.call;
     const leftMs = Math.min(deadline - now(), deadlineMs);
     if (leftMs <= 0) throw deadlineExceeded();
     if (cancellation.cancelled) throw cancelled();
     const reply = next();
-    return reply instanceof Promise ? within(leftMs, cancellation, reply) : reply;
+    return reply instanceof Promise ? within(leftMs, context, reply) : reply;
   };
 }
 
 /** The reply, unless the deadline passes or the client goes first. */
-function within(leftMs: number, cancellation: Cancellation, reply: Promise<Reply>): Promise<Reply> {
+function within(leftMs: number, { call, signal }: CallContext, reply: Promise<Reply>): Promise<Reply> {
+  const { cancellation } = call;
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
+      signal.aborted = true;
       reject(deadlineExceeded());
     }, leftMs);
     cancellation.onCancelled(() => {
       // The listener is also called for answered calls, for which an error would be created in vain.
-      if (cancellation.cancelled) reject(cancelled());
+      if (!cancellation.cancelled) return;
+      signal.aborted = true;
+      reject(cancelled());
     });
     void reply.then(resolve, reject).then(() => {
       clearTimeout(timer);
     });
   });
+}
+
+function limitingCalls({ admission }: InterceptorOptions): Interceptor {
+  return (context, next) => {
+    // Health is never refused.
+    if (context.method?.access === 'public') return next();
+    admission.enter();
+    let reply: Reply | Promise<Reply>;
+    try {
+      reply = next();
+    } catch (error) {
+      admission.leave();
+      throw error;
+    }
+    if (reply instanceof Promise) {
+      return reply.finally(() => {
+        admission.leave();
+      });
+    }
+    admission.leave();
+    return reply;
+  };
 }
 
 function guarding({ authenticator }: InterceptorOptions): Interceptor {
@@ -147,7 +182,22 @@ const endingAfterGuard: Interceptor = ({ method, call, requestId }, next) => {
   return ends ? okReply(requestId, EMPTY) : next();
 };
 
-const limitingSize: Interceptor = ({ call }, next) => {
-  if (call.message.length <= MESSAGE_MAX_BYTES) return next();
-  throw requestTooLarge();
-};
+function receivingMessage({ maxMessageBytes }: InterceptorOptions): Interceptor {
+  return (context, next) => {
+    const proceed = (message: Uint8Array): Reply | Promise<Reply> => {
+      if (message.length > maxMessageBytes) throw requestTooLarge(maxMessageBytes);
+      context.message = message;
+      return next();
+    };
+    const { message } = context.call;
+    return message instanceof Promise ? message.then(proceed) : proceed(message);
+  };
+}
+
+function limitingWaiting({ admission }: InterceptorOptions): Interceptor {
+  return (context, next) => {
+    const { caller } = context;
+    if (caller !== undefined) context.admit = (work) => admission.wait(caller.subject, work);
+    return next();
+  };
+}

@@ -12,3 +12,6 @@ export const GUARD_ONLY = 'x-guard-only';
 
 /** The trailer with the `google.rpc.Status` of a failure (AIP-193, google/rpc/status.proto). */
 export const STATUS_DETAILS = 'grpc-status-details-bin';
+
+/** The trailer that tells a gRPC client how long to wait before it retries, in milliseconds (gRFC A6). */
+export const RETRY_PUSHBACK = 'grpc-retry-pushback-ms';

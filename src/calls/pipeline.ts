@@ -2,12 +2,12 @@ import { Metadata, status } from '@grpc/grpc-js';
 import type { Caller } from '../auth/auth-result.js';
 import type { Call, Reply } from './call.js';
 import { CallError, type Reason } from './failures.js';
-import type { Method } from './method.js';
+import type { Admit, HandlerContext, Method } from './method.js';
 import { REQUEST_ID } from './metadata-keys.js';
 import { requestIdOf } from './request-id.js';
 
-/** A call on its way through the pipeline. */
-export interface CallContext {
+/** A call on its way through the pipeline, which is also the context of its handler. */
+export interface CallContext extends HandlerContext {
   readonly call: Call;
   /** Absent when no method has the path of the call. */
   readonly method: Method | undefined;
@@ -15,6 +15,12 @@ export interface CallContext {
   readonly requestId: string;
   /** Set by the guard. */
   caller: Caller | undefined;
+  /** Set once the message is here. */
+  message: Uint8Array;
+  /** Set when the deadline passes or the client goes. */
+  readonly signal: { aborted: boolean };
+  /** Set by admission; until then, nothing is bounded. */
+  admit: Admit;
   /** Why the call failed, if it did. */
   reason: Reason | undefined;
 }
@@ -42,11 +48,19 @@ export function createPipeline(methods: readonly Method[], interceptors: readonl
     walk({
       call,
       method: methodOf.get(call.path),
+      metadata: call.metadata,
       requestId: requestIdOf(call.metadata.get(REQUEST_ID)[0]),
       caller: undefined,
+      message: NO_MESSAGE,
+      signal: { aborted: false },
+      admit: unbounded,
       reason: undefined,
     });
 }
+
+const NO_MESSAGE = new Uint8Array();
+
+const unbounded: Admit = (work) => work();
 
 /** A successful answer. */
 export function okReply(requestId: string, message: Uint8Array): Reply {
@@ -55,9 +69,10 @@ export function okReply(requestId: string, message: Uint8Array): Reply {
   return { code: status.OK, details: '', message, trailers };
 }
 
-function run({ call, method, requestId, caller }: CallContext): Reply | Promise<Reply> {
+function run(context: CallContext): Reply | Promise<Reply> {
+  const { method, message, requestId } = context;
   if (method === undefined) throw new CallError('PATH_UNKNOWN', 'There is no method with this name.');
-  const message = method.run(call.message, { metadata: call.metadata, caller });
-  if (message instanceof Promise) return message.then((later) => okReply(requestId, later));
-  return okReply(requestId, message);
+  const answer = method.run(message, context);
+  if (answer instanceof Promise) return answer.then((later) => okReply(requestId, later));
+  return okReply(requestId, answer);
 }

@@ -3,7 +3,6 @@ import type { Duplex } from 'node:stream';
 import { createTranscoder, type TranscoderLog, type Upstream } from '@route-registry/transcoder';
 import express, { type Request, type Response } from 'express';
 import { EndOfTurn } from '../calls/end-of-turn.js';
-import { MESSAGE_MAX_BYTES } from '../calls/failures.js';
 import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/request-id.js';
 import { guardOf } from './guard.js';
@@ -20,6 +19,8 @@ export interface GatewayOptions {
   readonly basePath: string;
   /** The longest time of one call, in milliseconds. */
   readonly deadlineMs: number;
+  /** The largest body of a request, in bytes after decoding. */
+  readonly maxBodyBytes: number;
   /** The realm that challenges name (RFC 6750 3). */
   readonly realm: string;
   /** Fixed documents to serve beside the contract's paths. */
@@ -54,7 +55,7 @@ const FORWARDED_HEADERS = new Map([
  * @throws Error with one sentence, where the base path is not one or the contract cannot be served.
  */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { descriptorSet, upstream, basePath, deadlineMs, realm, pages, log } = options;
+  const { descriptorSet, upstream, basePath, deadlineMs, maxBodyBytes, realm, pages, log } = options;
   // Responses written together cost less than responses written one by one (decision 13).
   const writing = new EndOfTurn<() => void>((write) => {
     write();
@@ -65,7 +66,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     guard: guardOf(upstream),
     basePath,
     deadlineMs,
-    maxBodyBytes: MESSAGE_MAX_BYTES,
+    maxBodyBytes,
     realm,
     forwardedHeaders: FORWARDED_HEADERS,
     omitUnassigned: true,

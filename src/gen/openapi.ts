@@ -1348,7 +1348,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               },
               "details": {
                 "type": "array",
-                "description": "One `ErrorInfo`, a `BadRequest` where fields are wrong, and one `RequestInfo`.",
+                "description": "One `ErrorInfo`, a `BadRequest` where fields are wrong, a `RetryInfo` where the service asks for a pause, and one `RequestInfo`.",
                 "items": {
                   "oneOf": [
                     {
@@ -1356,6 +1356,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
                     },
                     {
                       "$ref": "#/components/schemas/BadRequest"
+                    },
+                    {
+                      "$ref": "#/components/schemas/RetryInfo"
                     },
                     {
                       "$ref": "#/components/schemas/RequestInfo"
@@ -1366,6 +1369,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                     "mapping": {
                       "type.googleapis.com/google.rpc.ErrorInfo": "#/components/schemas/ErrorInfo",
                       "type.googleapis.com/google.rpc.BadRequest": "#/components/schemas/BadRequest",
+                      "type.googleapis.com/google.rpc.RetryInfo": "#/components/schemas/RetryInfo",
                       "type.googleapis.com/google.rpc.RequestInfo": "#/components/schemas/RequestInfo"
                     }
                   }
@@ -1413,6 +1417,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "ROUTE_INVALID",
               "ROUTE_NOT_FOUND",
               "SCOPE_MISSING",
+              "SHUTTING_DOWN",
               "STORE_UNAVAILABLE",
               "TARGET_TOO_LONG",
               "TOKEN_INVALID",
@@ -1475,6 +1480,27 @@ export const openApi: Readonly<Record<string, unknown>> = {
           "description": {
             "type": "string",
             "description": "What was sent and what is allowed."
+          }
+        }
+      },
+      "RetryInfo": {
+        "type": "object",
+        "description": "When to try again.",
+        "required": [
+          "@type",
+          "retryDelay"
+        ],
+        "properties": {
+          "@type": {
+            "type": "string",
+            "const": "type.googleapis.com/google.rpc.RetryInfo"
+          },
+          "retryDelay": {
+            "type": "string",
+            "description": "The shortest pause, in seconds.",
+            "examples": [
+              "1s"
+            ]
           }
         }
       },
@@ -2295,7 +2321,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         }
       },
       "Error503": {
-        "description": "Service Unavailable: `UPSTREAM_UNAVAILABLE`, `KEYS_UNAVAILABLE`, `STORE_UNAVAILABLE`.",
+        "description": "Service Unavailable: `UPSTREAM_UNAVAILABLE`, `KEYS_UNAVAILABLE`, `SHUTTING_DOWN`, `STORE_UNAVAILABLE`.",
         "headers": {
           "X-Request-Id": {
             "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
@@ -2375,6 +2401,30 @@ export const openApi: Readonly<Record<string, unknown>> = {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                         "reason": "KEYS_UNAVAILABLE",
                         "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              },
+              "SHUTTING_DOWN": {
+                "value": {
+                  "error": {
+                    "code": 503,
+                    "status": "UNAVAILABLE",
+                    "message": "The service is shutting down. Try again in a second.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "SHUTTING_DOWN",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RetryInfo",
+                        "retryDelay": "1s"
                       },
                       {
                         "@type": "type.googleapis.com/google.rpc.RequestInfo",

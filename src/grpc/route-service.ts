@@ -29,12 +29,12 @@ export function routeService(registry: Registry, cacheBytes: number): Method[] {
       access: { scope: SCOPES.createRoute },
       handle: async (request, context) =>
         request.validateOnly
-          ? toUnstoredMessage(await registry.check(toCommand(request, context)))
-          : toMessage(await registry.create(toCommand(request, context))),
+          ? toUnstoredMessage(await registry.check(toCommand(request, context), context.signal))
+          : toMessage(await registry.create(toCommand(request, context), context.signal)),
     },
     getRoute: {
       access: { scope: SCOPES.getRoute },
-      handle: async (request) => toMessage(await registry.get(request.routeId)),
+      handle: async ({ routeId }, { signal }) => toMessage(await registry.get(routeId, signal)),
       // Only ids that were found become keys, and the service itself made those.
       remembered: { maxBytes: cacheBytes, keyOf: ({ routeId }) => routeId },
     },

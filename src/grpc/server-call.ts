@@ -7,44 +7,63 @@ import {
 } from '@grpc/grpc-js';
 import { EndOfTurn } from '../calls/end-of-turn.js';
 import type { Cancellation, Reply } from '../calls/call.js';
-import { completeReply } from './framework-status.js';
+import {
+  type CallError,
+  deadlineExceeded,
+  requestTooLarge,
+  requestUnreadable,
+  shuttingDown,
+} from '../calls/failures.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
 
-/** The calls that the pipeline answers, and how long they may take. */
+/** The calls that the pipeline answers, and their bounds. */
 export interface AnsweredCalls {
   readonly pipeline: Pipeline;
   /** The paths of the unary methods that the pipeline knows. */
   readonly paths: ReadonlySet<string>;
   /** The longest time of one call, in milliseconds, from its first byte on. */
   readonly deadlineMs: number;
+  /** The largest request message, in bytes; grpc-js refuses larger ones. */
+  readonly maxMessageBytes: number;
 }
 
 /**
  * Lets the pipeline answer the calls of its own methods, and calls of unknown methods, as soon as grpc-js has read
  * them. The handlers of grpc-js are for the other methods.
  */
-export function answerCalls(answered: AnsweredCalls): ServerInterceptor {
-  return ({ path }, innermost) => {
-    if (path !== UNKNOWN_METHOD && !answered.paths.has(path)) {
-      return new ServerInterceptingCall(innermost);
-    }
-    const call = new ServerCall(path, innermost, answered);
-    const start = innermost.start.bind(innermost);
-    // V8 allocates a function literal that is assigned to a property in the old generation, where these would keep the
-    // whole call alive until a full collection. So they are assigned by name.
-    const startCall = (): void => {
-      start(call);
+export class CallAnswering {
+  readonly interceptor: ServerInterceptor;
+  /** The calls whose message is still to come, after the turn of their headers. */
+  readonly #late = new Set<ServerCall>();
+
+  constructor(answered: AnsweredCalls) {
+    this.interceptor = ({ path }, innermost) => {
+      if (path !== UNKNOWN_METHOD && !answered.paths.has(path)) {
+        return new ServerInterceptingCall(innermost);
+      }
+      const call = new ServerCall(path, innermost, answered, this.#late);
+      const start = innermost.start.bind(innermost);
+      // V8 allocates a function literal that is assigned to a property in the old generation, where these would keep
+      // the whole call alive until a full collection. So they are assigned by name.
+      const startCall = (): void => {
+        start(call);
+      };
+      const endCall = ({ code }: SentStatus): void => {
+        call.endBy(code);
+      };
+      innermost.start = startCall;
+      // grpc-js ends the calls that it ends itself here, below every interceptor.
+      innermost.sendStatus = endCall;
+      // grpc-js needs only the interface, though its type names the class.
+      return innermost as unknown as ServerInterceptingCall;
     };
-    const endCall = ({ code }: SentStatus): void => {
-      call.endBy(code);
-    };
-    innermost.start = startCall;
-    // grpc-js ends the calls that it ends itself here, below every interceptor.
-    innermost.sendStatus = endCall;
-    // grpc-js needs only the interface, though its type names the class.
-    return innermost as unknown as ServerInterceptingCall;
-  };
+  }
+
+  /** Answers every call whose message is still to come: the service is shutting down. */
+  endLate(): void {
+    for (const call of this.#late) call.fail(shuttingDown());
+  }
 }
 
 type SentStatus = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
@@ -54,9 +73,15 @@ const NO_BYTES = Buffer.alloc(0);
 const sending = new EndOfTurn<{ readonly call: ServerCall; readonly reply: Reply }>(({ call, reply }) => {
   call.send(reply);
 });
-const arming = new EndOfTurn<ServerCall>((call) => {
-  call.arm();
+const waiting = new EndOfTurn<ServerCall>((call) => {
+  call.waitForMessage();
 });
+
+/** A message that is still to come. */
+interface LateMessage {
+  resolve(message: Buffer): void;
+  reject(failure: CallError): void;
+}
 
 /** The one place where a call of grpc-js becomes ours and our reply becomes grpc-js's. */
 class ServerCall implements Cancellation {
@@ -64,28 +89,29 @@ class ServerCall implements Cancellation {
   readonly #path: string;
   readonly #innermost: ServerInterceptingCallInterface;
   readonly #sendStatus: (status: SentStatus) => void;
-  readonly #pipeline: Pipeline;
+  readonly #answered: AnsweredCalls;
   readonly #limit: number;
-  /** Whether the message, or an earlier end of the call, is still to come. */
-  #waits = true;
-  /** Ends a call whose message never completes, which the pipeline does not see. */
-  #timer: NodeJS.Timeout | undefined;
+  readonly #lateCalls: Set<ServerCall>;
   #metadata = new Metadata();
   #message: Buffer | undefined;
-  #failed = false;
+  /** Whether the message is whole, or has failed. */
+  #received = false;
+  #lateMessage: LateMessage | undefined;
   #ended = false;
   #tell: (() => void) | undefined;
 
   constructor(
     path: string,
     innermost: ServerInterceptingCallInterface,
-    { pipeline, deadlineMs }: AnsweredCalls,
+    answered: AnsweredCalls,
+    lateCalls: Set<ServerCall>,
   ) {
     this.#path = path;
     this.#innermost = innermost;
     this.#sendStatus = innermost.sendStatus.bind(innermost);
-    this.#pipeline = pipeline;
-    this.#limit = Date.now() + deadlineMs;
+    this.#answered = answered;
+    this.#limit = Date.now() + answered.deadlineMs;
+    this.#lateCalls = lateCalls;
   }
 
   onCancelled(listener: () => void): void {
@@ -96,12 +122,13 @@ class ServerCall implements Cancellation {
     this.#metadata = metadata;
     if (this.#path === UNKNOWN_METHOD) {
       // Whatever kind of method the client expected, it is told at once that there is none.
+      this.#received = true;
       this.#run(String(metadata.get(UNKNOWN_PATH_KEY)[0]), NO_BYTES);
       return;
     }
-    // Arming a timer costs more than the rest of most calls. Not earlier than here: grpc-js does not report the end of
-    // a call that does not come this far.
-    arming.add(this);
+    // Nearly all messages come with the headers, and then the whole call runs at once. Not earlier than here: grpc-js
+    // does not report the end of a call that does not come this far.
+    waiting.add(this);
     this.#innermost.startRead();
   }
 
@@ -110,49 +137,69 @@ class ServerCall implements Cancellation {
       this.#message = message;
       this.#innermost.startRead();
     } else {
-      this.endBy(status.UNIMPLEMENTED);
+      this.fail(requestUnreadable());
     }
   }
 
   onReceiveHalfClose(): void {
-    if (this.#message === undefined) this.endBy(status.UNIMPLEMENTED);
-    else if (!this.#failed) this.#run(this.#path, this.#message);
+    if (this.#message === undefined) this.fail(requestUnreadable());
+    else this.#receive(this.#message);
   }
 
   /** grpc-js calls this at the end of every call whose metadata it has delivered, whoever ended it. */
   onCancel(): void {
-    this.#waitNoLonger();
+    this.#lateCalls.delete(this);
     if (this.#ended) return;
     this.cancelled = true;
     this.#tell?.();
+    this.#lateMessage?.reject(requestUnreadable());
   }
 
   /** Ends the call as grpc-js would, with the pipeline's reply for the same failure. */
   endBy(code: status): void {
-    // grpc-js may also fail a call that has already failed or been answered.
-    if (this.#failed || this.#ended) return;
-    this.#failed = true;
-    this.#waitNoLonger();
-    this.#end(completeReply(code, this.#path, this.#metadata, this.#pipeline));
+    if (code === status.DEADLINE_EXCEEDED) this.fail(deadlineExceeded());
+    else if (code === status.RESOURCE_EXHAUSTED) this.fail(requestTooLarge(this.#answered.maxMessageBytes));
+    else this.fail(requestUnreadable());
   }
 
-  /** Limits the time of a message that is still to come; nearly all come with the headers. */
-  arm(): void {
-    if (this.#waits) this.#timer = setTimeout(expire, this.#limit - Date.now(), this);
+  /** Lets the pipeline begin without the message: the guard need not wait for it, and the deadline covers it. */
+  waitForMessage(): void {
+    if (this.#received || this.cancelled) return;
+    this.#lateCalls.add(this);
+    const message = new Promise<Buffer>((resolve, reject) => {
+      this.#lateMessage = { resolve, reject };
+    });
+    // The guard may refuse the call, and then nobody waits for the message.
+    message.catch(ignore);
+    this.#run(this.#path, message);
   }
 
-  #waitNoLonger(): void {
-    this.#waits = false;
-    clearTimeout(this.#timer);
+  /** Gives the pipeline a failure in place of the message. */
+  fail(failure: CallError): void {
+    // grpc-js may also fail a call that has failed already.
+    if (this.#received || this.#ended) return;
+    this.#received = true;
+    this.#lateCalls.delete(this);
+    if (this.#lateMessage !== undefined) this.#lateMessage.reject(failure);
+    else {
+      const message = Promise.reject<Buffer>(failure);
+      message.catch(ignore);
+      this.#run(this.#path, message);
+    }
   }
 
-  #run(path: string, message: Buffer): void {
-    this.#waitNoLonger();
+  #receive(message: Buffer): void {
+    if (this.#received) return;
+    this.#received = true;
+    this.#lateCalls.delete(this);
+    if (this.#lateMessage !== undefined) this.#lateMessage.resolve(message);
+    else this.#run(this.#path, message);
+  }
+
+  #run(path: string, message: Buffer | Promise<Buffer>): void {
     const deadline = Math.min(Number(this.#innermost.getDeadline()), this.#limit);
-    this.#end(this.#pipeline({ path, message, metadata: this.#metadata, deadline, cancellation: this }));
-  }
-
-  #end(reply: Reply | Promise<Reply>): void {
+    const call = { path, message, metadata: this.#metadata, deadline, cancellation: this };
+    const reply = this.#answered.pipeline(call);
     if (!(reply instanceof Promise)) this.#answer(reply);
     else {
       void reply.then((later) => {
@@ -164,6 +211,7 @@ class ServerCall implements Cancellation {
   #answer(reply: Reply): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#lateCalls.delete(this);
     sending.add({ call: this, reply });
   }
 
@@ -173,10 +221,6 @@ class ServerCall implements Cancellation {
     if (message !== undefined) this.#innermost.sendMessage(message, ignore);
     this.#sendStatus({ code, details, metadata: trailers });
   }
-}
-
-function expire(call: ServerCall): void {
-  call.endBy(status.DEADLINE_EXCEEDED);
 }
 
 function ignore(): void {

@@ -4,7 +4,7 @@ import type { Health } from './health.js';
 import type { Method } from '../calls/method.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { addReflectionTo } from './reflection.js';
-import { answerCalls } from './server-call.js';
+import { CallAnswering } from './server-call.js';
 import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';
 
 /** The services that health and reflection describe. */
@@ -21,6 +21,8 @@ export interface GrpcServerOptions {
   readonly reflection: boolean;
   /** The longest time of one call, in milliseconds, from its first byte on. */
   readonly deadlineMs: number;
+  /** The largest request message, in bytes. */
+  readonly maxMessageBytes: number;
 }
 
 /** A listening gRPC server. */
@@ -33,10 +35,14 @@ export interface GrpcServer {
 
 /** Starts the server. @throws Error when it cannot listen on the address */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
-  const { address, methods, pipeline, health, reflection, deadlineMs } = options;
+  const { address, methods, pipeline, health, reflection, deadlineMs, maxMessageBytes } = options;
   const paths = new Set(methods.map(({ path }) => path));
-  const interceptors = [answerCalls({ pipeline, paths, deadlineMs })];
-  const server = new StrictServer({ 'grpc.enable_channelz': 0, interceptors });
+  const answering = new CallAnswering({ pipeline, paths, deadlineMs, maxMessageBytes });
+  const server = new StrictServer({
+    'grpc.enable_channelz': 0,
+    'grpc.max_receive_message_length': maxMessageBytes,
+    interceptors: [answering.interceptor],
+  });
   for (const path of paths) server.register(path, unreachable, sent, received, 'unary');
   server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');
   health.addWatchTo(server);
@@ -46,6 +52,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     address: address.startsWith('unix:') ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
       health.close();
+      answering.endLate();
       await shutDown(server, graceMs);
     },
   };

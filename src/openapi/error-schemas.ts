@@ -2,6 +2,8 @@ import { status } from '@grpc/grpc-js';
 import type { Schema } from './open-api.js';
 
 const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
+/** The messages in `details`. */
+const DETAILS = ['ErrorInfo', 'BadRequest', 'RetryInfo', 'RequestInfo'];
 
 /**
  * The schemas of errors (AIP-193).
@@ -26,16 +28,15 @@ export function errorSchemas(domain: string, reasons: readonly string[]): Record
             message: { type: 'string', description: 'What went wrong, for people. The wording may change.' },
             details: {
               type: 'array',
-              description: 'One `ErrorInfo`, a `BadRequest` where fields are wrong, and one `RequestInfo`.',
+              description:
+                'One `ErrorInfo`, a `BadRequest` where fields are wrong, a `RetryInfo` where the service asks for a pause, and one `RequestInfo`.',
               items: {
-                oneOf: [reference('ErrorInfo'), reference('BadRequest'), reference('RequestInfo')],
+                oneOf: DETAILS.map(reference),
                 discriminator: {
                   propertyName: '@type',
-                  mapping: {
-                    [`${TYPE_PREFIX}ErrorInfo`]: '#/components/schemas/ErrorInfo',
-                    [`${TYPE_PREFIX}BadRequest`]: '#/components/schemas/BadRequest',
-                    [`${TYPE_PREFIX}RequestInfo`]: '#/components/schemas/RequestInfo',
-                  },
+                  mapping: Object.fromEntries(
+                    DETAILS.map((name) => [`${TYPE_PREFIX}${name}`, `#/components/schemas/${name}`]),
+                  ),
                 },
               },
               contains: reference('ErrorInfo'),
@@ -70,6 +71,9 @@ export function errorSchemas(domain: string, reasons: readonly string[]): Record
         description: { type: 'string', description: 'What was sent and what is allowed.' },
       },
     },
+    RetryInfo: detail('RetryInfo', 'When to try again.', ['retryDelay'], {
+      retryDelay: { type: 'string', description: 'The shortest pause, in seconds.', examples: ['1s'] },
+    }),
     RequestInfo: detail('RequestInfo', 'The call, as it appears in the log.', ['requestId'], {
       requestId: { type: 'string', description: 'The same as in the header `X-Request-Id`.' },
     }),

@@ -19,10 +19,11 @@ import {
 } from '@route-registry/transcoder/description';
 import {
   type CallError,
-  MESSAGE_MAX_BYTES,
   notAdmitted,
+  overloaded,
   type Reason,
   scopeMissing,
+  shuttingDown,
 } from '../calls/failures.js';
 import type { RegistryError } from '../registry/errors.js';
 import { requestIdReused, routeExists, routeInvalid, routeNotFound } from '../registry/registry.js';
@@ -30,10 +31,13 @@ import { checkDefinition } from '../registry/route.js';
 import { storeUnavailable } from '../store/driver-errors.js';
 import { ROUTE_DEFINITION, ROUTE_ID, WRONG_DEFINITION } from './field-facts.js';
 
+/** The default of `MAX_MESSAGE_BYTES`. */
+const MAX_BODY_BYTES = 65_536;
+
 /** An example of each failure of the gateway. */
 export const gatewayExamples = {
   REQUEST_MALFORMED: () => misfit([unknownField('route.handlr')]),
-  REQUEST_TOO_LARGE: () => bodyTooLarge(MESSAGE_MAX_BYTES),
+  REQUEST_TOO_LARGE: () => bodyTooLarge(MAX_BODY_BYTES),
   REQUEST_TIMED_OUT: requestTimedOut,
   HEADERS_TOO_LARGE: headersTooLarge,
   TARGET_TOO_LONG: targetTooLong,
@@ -64,5 +68,7 @@ export const serverExamples = {
   ROUTE_NOT_FOUND: () => routeNotFound(ROUTE_ID),
   ROUTE_EXISTS: () => routeExists(ROUTE_DEFINITION, ROUTE_ID),
   REQUEST_ID_REUSED: requestIdReused,
+  OVERLOADED: () => overloaded('It has 4096 calls under way.'),
+  SHUTTING_DOWN: shuttingDown,
   STORE_UNAVAILABLE: () => storeUnavailable(undefined),
 } as const satisfies Record<ServerReason, (scope: string | undefined) => CallError | RegistryError>;

@@ -11,6 +11,9 @@ import { failureReply } from '../calls/failure-reply.js';
 import { toCallFailure } from '../calls/failures.js';
 import { gatewayExamples, serverExamples } from './failure-examples.js';
 
+/** Enough for every example, in bytes. */
+const MAX_TRAILER_BYTES = 16_384;
+
 /** The request id in all examples. */
 export const REQUEST_ID = '8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5';
 
@@ -49,7 +52,10 @@ export class FailureReplies {
       .filter(([reason]) => reasons.has(reason))
       .map(([reason, example]) => ({
         reason,
-        reply: this.#errors.ofUpstream(failureReply(toCallFailure(example(scope)), REQUEST_ID), REQUEST_ID),
+        reply: this.#errors.ofUpstream(
+          failureReply(toCallFailure(example(scope)), REQUEST_ID, MAX_TRAILER_BYTES),
+          REQUEST_ID,
+        ),
       }));
   }
 }

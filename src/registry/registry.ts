@@ -1,5 +1,5 @@
 import { RegistryError, type Violation } from './errors.js';
-import type { RouteStore } from './route-store.js';
+import type { RouteStore, Signal } from './route-store.js';
 import { checkDefinition, type Route, type RouteDefinition, sameDefinition, shapeOf } from './route.js';
 import { quote } from './text.js';
 
@@ -7,6 +7,9 @@ import { quote } from './text.js';
 export const REQUEST_ID_MAX = 128;
 /** The syntax of a request id: visible ASCII characters. */
 export const REQUEST_ID_SYNTAX = /^[\x21-\x7e]+$/;
+
+/** The most fields that a message names; the violations list them all. */
+const MAX_NAMED_FIELDS = 8;
 
 /** The route to create, and who asks for it. */
 export interface CreateCommand {
@@ -45,12 +48,16 @@ export class Registry {
    * @throws RegistryError `ROUTE_INVALID` with every violation, `ROUTE_EXISTS`, `REQUEST_ID_REUSED`,
    *   `STORE_UNAVAILABLE`
    */
-  async create(command: CreateCommand): Promise<Route> {
+  async create(command: CreateCommand, signal?: Signal): Promise<Route> {
     const { store, duplicates, now, newId } = this.#options;
     const { definition, caller, requestId } = accept(command);
     const nowMs = now();
     const route: Route = { id: newId(nowMs), ...definition, createdAt: new Date(nowMs) };
-    const stored = await store.insert({ route, caller, requestId, shape: shapeOf(definition) }, duplicates);
+    const stored = await store.insert(
+      { route, caller, requestId, shape: shapeOf(definition) },
+      duplicates,
+      signal,
+    );
     switch (stored.outcome) {
       case 'inserted':
         return route;
@@ -66,14 +73,15 @@ export class Registry {
    *
    * @throws RegistryError as `create` would
    */
-  async check(command: CreateCommand): Promise<RouteDefinition> {
+  async check(command: CreateCommand, signal?: Signal): Promise<RouteDefinition> {
     const { store, duplicates } = this.#options;
     const { definition, caller, requestId } = accept(command);
-    const earlier = requestId === undefined ? undefined : await store.findByRequestId(caller, requestId);
+    const earlier =
+      requestId === undefined ? undefined : await store.findByRequestId(caller, requestId, signal);
     if (earlier !== undefined) {
       repeated(earlier, definition);
     } else if (duplicates === 'reject') {
-      const first = await store.findByShape(shapeOf(definition));
+      const first = await store.findByShape(shapeOf(definition), signal);
       if (first !== undefined) throw routeExists(definition, first);
     }
     return definition;
@@ -84,12 +92,12 @@ export class Registry {
    *
    * @throws RegistryError `ROUTE_INVALID` for an empty identifier, `ROUTE_NOT_FOUND`, `STORE_UNAVAILABLE`
    */
-  async get(id: string): Promise<Route> {
+  async get(id: string, signal?: Signal): Promise<Route> {
     if (id === '')
       throw routeInvalid([
         { field: 'route_id', description: 'Is empty or missing. Give the id of a route.' },
       ]);
-    const route = await this.#options.store.find(id);
+    const route = await this.#options.store.find(id, signal);
     if (route === undefined) throw routeNotFound(id);
     return route;
   }
@@ -129,9 +137,12 @@ function checkRequestIds(requestIds: readonly string[]): Violation[] {
 /** The request has invalid fields; the error names every one. */
 export function routeInvalid(violations: readonly Violation[]): RegistryError {
   const fields = [...new Set(violations.map((violation) => violation.field))];
-  return new RegistryError('ROUTE_INVALID', `The request is not valid: ${fields.join(', ')}.`, {
-    violations,
-  });
+  const named = fields.slice(0, MAX_NAMED_FIELDS).join(', ');
+  const text =
+    fields.length > MAX_NAMED_FIELDS
+      ? `The request is not valid: ${violations.length} violations, the first ones of ${named}.`
+      : `The request is not valid: ${named}.`;
+  return new RegistryError('ROUTE_INVALID', text, { violations });
 }
 
 /** No route has the id. */

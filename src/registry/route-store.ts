@@ -19,6 +19,9 @@ export type InsertOutcome =
   /** Nothing was stored: the route `id` has this shape, and duplicates are refused. */
   | { readonly outcome: 'duplicate'; readonly id: string };
 
+/** Whether nobody waits for an outcome any more, as an `AbortSignal` says it. Without one, somebody always waits. */
+export type Signal = Pick<AbortSignal, 'aborted'>;
+
 /**
  * The storage of routes. Every implementation guarantees that:
  *
@@ -33,15 +36,16 @@ export type InsertOutcome =
  * - Two strings are equal only if all their bytes are: case, accents and trailing spaces make a difference.
  * - When the database cannot be reached or provides no connection in time, every method fails with a
  *   `RegistryError` with the reason `STORE_UNAVAILABLE`.
+ * - A method whose signal is aborted before its statement is sent sends none, stores nothing, and rejects.
  */
 export interface RouteStore {
-  insert(entry: NewRoute, duplicates: 'allow' | 'reject'): Promise<InsertOutcome>;
+  insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome>;
   /** The route with this identifier. Any string is allowed; one that is not an identifier is not found. */
-  find(id: string): Promise<Route | undefined>;
+  find(id: string, signal?: Signal): Promise<Route | undefined>;
   /** The route that the caller created with this request id. */
-  findByRequestId(caller: string, requestId: string): Promise<Route | undefined>;
+  findByRequestId(caller: string, requestId: string, signal?: Signal): Promise<Route | undefined>;
   /** The identifier of the first route of this shape. */
-  findByShape(shape: string): Promise<string | undefined>;
+  findByShape(shape: string, signal?: Signal): Promise<string | undefined>;
   /** Resolves when the store is ready to serve. */
   ping(): Promise<void>;
 }

@@ -1,4 +1,5 @@
 import DataLoader from 'dataloader';
+import { isWanted, NotSent, type Waiting } from './waiting.js';
 
 /** The most entries of one statement: large enough to share its cost, small enough to stay short. */
 const MAX_BATCH = 64;
@@ -10,9 +11,10 @@ const MAX_UNDER_WAY = 2;
  *
  * @param second when to send a second statement beside the first: as soon as there is a call for it, or,
  *   where a statement costs the database more than its entries do, only when more calls wait than fit into it
- * @param run answers a batch: an outcome, or an `Error`, for each entry in order
+ * @param run answers a batch: an outcome, or an `Error`, for each entry in order. It gets only entries for which somebody
+ *   still waits.
  */
-export function batched<Entry, Outcome>(
+export function batched<Entry extends Waiting, Outcome>(
   second: 'at once' | 'when full',
   run: (entries: readonly Entry[]) => Promise<readonly (Outcome | Error)[]>,
 ): (entry: Entry) => Promise<Outcome> {
@@ -39,11 +41,22 @@ export function batched<Entry, Outcome>(
     goOut();
   }
 
-  const loader = new DataLoader<Entry, Outcome>((entries) => run(entries).finally(next), {
+  async function runWanted(entries: readonly Entry[]): Promise<readonly (Outcome | Error)[]> {
+    const wanted = entries.filter(isWanted);
+    if (wanted.length === entries.length) return run(entries);
+    const outcomes = new Map(wanted.length === 0 ? [] : zip(wanted, await run(wanted)));
+    return entries.map((entry) => (outcomes.has(entry) ? (outcomes.get(entry) as Outcome) : new NotSent()));
+  }
+
+  const loader = new DataLoader<Entry, Outcome>((entries) => runWanted(entries).finally(next), {
     cache: false,
     maxBatchSize: MAX_BATCH,
     // Calls that Node reads in one turn join one batch.
     batchScheduleFn: (dispatch) => setImmediate(queue, dispatch),
   });
   return (entry) => loader.load(entry);
+}
+
+function zip<A, B>(these: readonly A[], those: readonly B[]): [A, B][] {
+  return these.map((each, i) => [each, those[i] as B]);
 }

@@ -1,20 +1,21 @@
 import type { Knex } from 'knex';
 import { LRUCache } from 'lru-cache';
-import type { InsertOutcome, NewRoute, RouteStore } from '../registry/route-store.js';
+import type { InsertOutcome, NewRoute, RouteStore, Signal } from '../registry/route-store.js';
 import type { Route } from '../registry/route.js';
 import { batched } from './batch.js';
 import { decodeId, encodeId, type NewRouteRow, toRoute, toRow } from './route-row.js';
 import { RouteRows } from './route-rows.js';
+import { isWanted, NotSent, type Waiting } from './waiting.js';
 
 /** The most shapes remembered as having a first route, so that a duplicate need not try to become it. */
 const MAX_KNOWN_SHAPES = 10_000;
 
-interface Insert {
+interface Insert extends Waiting {
   readonly entry: NewRoute;
   readonly duplicates: 'allow' | 'reject';
 }
 
-interface Wanted {
+interface Find extends Waiting {
   readonly id: string;
   /** The same id in the database's form. */
   readonly key: Buffer;
@@ -28,28 +29,29 @@ export class KnexRouteStore implements RouteStore {
   readonly #rows: RouteRows;
   readonly #knownShapes = new LRUCache<string, true>({ max: MAX_KNOWN_SHAPES });
   readonly #insertJoined = batched('when full', (inserts: readonly Insert[]) => this.#insertAll(inserts));
-  readonly #findJoined = batched('at once', (wanted: readonly Wanted[]) => this.#findAll(wanted));
+  readonly #findJoined = batched('at once', (wanted: readonly Find[]) => this.#findAll(wanted));
 
   constructor(knex: Knex) {
     this.#rows = new RouteRows(knex);
   }
 
-  insert(entry: NewRoute, duplicates: 'allow' | 'reject'): Promise<InsertOutcome> {
-    return this.#insertJoined({ entry, duplicates });
+  insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome> {
+    return this.#insertJoined({ entry, duplicates, signal });
   }
 
-  find(id: string): Promise<Route | undefined> {
+  find(id: string, signal?: Signal): Promise<Route | undefined> {
     const key = encodeId(id);
-    return key === undefined ? Promise.resolve(undefined) : this.#findJoined({ id, key });
+    return key === undefined ? Promise.resolve(undefined) : this.#findJoined({ id, key, signal });
   }
 
-  async findByRequestId(caller: string, requestId: string): Promise<Route | undefined> {
-    const row = await this.#rows.first({ caller: Buffer.from(caller), request_id: Buffer.from(requestId) });
+  async findByRequestId(caller: string, requestId: string, signal?: Signal): Promise<Route | undefined> {
+    const where = { caller: Buffer.from(caller), request_id: Buffer.from(requestId) };
+    const row = await this.#rows.first(where, () => isWanted({ signal }));
     return row === undefined ? undefined : toRoute(row);
   }
 
-  async findByShape(shape: string): Promise<string | undefined> {
-    const row = await this.#rows.first({ shape: Buffer.from(shape) });
+  async findByShape(shape: string, signal?: Signal): Promise<string | undefined> {
+    const row = await this.#rows.first({ shape: Buffer.from(shape) }, () => isWanted({ signal }));
     return row === undefined ? undefined : decodeId(row.id);
   }
 
@@ -57,15 +59,16 @@ export class KnexRouteStore implements RouteStore {
     return this.#rows.ping();
   }
 
-  async #findAll(wanted: readonly Wanted[]): Promise<(Route | undefined)[]> {
-    const rows = await this.#rows.withIds(wanted.map(({ key }) => key));
+  async #findAll(finds: readonly Find[]): Promise<(Route | undefined)[]> {
+    const keys = finds.map(({ key }) => key);
+    const rows = await this.#rows.withIds(keys, () => finds.some(isWanted));
     const routes = new Map(rows.map(toRoute).map((route) => [route.id, route]));
-    return wanted.map(({ id }) => routes.get(id));
+    return finds.map(({ id }) => routes.get(id));
   }
 
-  /** Inserts all in one commit; if an entry prevents that, each separately. */
+  /** Inserts all in one commit; if an entry prevents that, or is not wanted any more, each separately. */
   async #insertAll(inserts: readonly Insert[]): Promise<(InsertOutcome | Error)[]> {
-    if (inserts.length > 1 && (await this.#rows.insert(this.#toRows(inserts))) === undefined) {
+    if (inserts.length > 1 && (await this.#insertTogether(inserts))) {
       for (const { entry } of inserts) this.#knownShapes.set(entry.shape, true);
       return inserts.map(() => ({ outcome: 'inserted' }));
     }
@@ -75,16 +78,24 @@ export class KnexRouteStore implements RouteStore {
     return settled.map((result) => (result.status === 'fulfilled' ? result.value : (result.reason as Error)));
   }
 
+  async #insertTogether(inserts: readonly Insert[]): Promise<boolean> {
+    const refusal = await this.#rows.insert(this.#toRows(inserts), () => inserts.every(isWanted));
+    return refusal === undefined;
+  }
+
   async #insertOne(insert: Insert, row: NewRouteRow): Promise<InsertOutcome> {
-    const { caller, requestId, shape } = insert.entry;
-    const refusal = await this.#rows.insert([row]);
+    const { entry, signal } = insert;
+    const { caller, requestId, shape } = entry;
+    const refusal = await this.#rows.insert([row], () => isWanted(insert));
     if (refusal === undefined) {
       this.#knownShapes.set(shape, true);
       return { outcome: 'inserted' };
     }
-    const repeated = requestId === undefined ? undefined : await this.findByRequestId(caller, requestId);
+    if (refusal instanceof NotSent) throw refusal;
+    const repeated =
+      requestId === undefined ? undefined : await this.findByRequestId(caller, requestId, signal);
     if (repeated !== undefined) return { outcome: 'repeated', route: repeated };
-    const first = row.shape === null ? undefined : await this.findByShape(shape);
+    const first = row.shape === null ? undefined : await this.findByShape(shape, signal);
     if (first === undefined) throw refusal;
     if (insert.duplicates === 'reject') return { outcome: 'duplicate', id: first };
     return this.#insertOne(insert, { ...row, shape: null });

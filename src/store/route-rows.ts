@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { isDeadlock, isRefusal, translate } from './driver-errors.js';
 import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow } from './route-row.js';
+import { NotSent } from './waiting.js';
 
 /** How often an insert is tried while the database picks it as the victim of a deadlock. */
 const INSERT_ATTEMPTS = 5;
@@ -17,13 +18,18 @@ export class RouteRows {
     this.#knex = knex;
   }
 
-  /** Inserts all rows in one commit, or none: then it resolves with the database's reason for refusing one. */
-  async insert(rows: readonly NewRouteRow[]): Promise<Error | undefined> {
+  /**
+   * Inserts all rows in one commit, or none: then it resolves with the database's reason for refusing one, or with
+   * `NotSent`.
+   */
+  async insert(rows: readonly NewRouteRow[], isWanted: Wanted): Promise<Error | undefined> {
     for (let attempt = 1; ; attempt++) {
       try {
-        await this.#knex.raw(INSERT + rows.map(toTuple).join(', '), rows.flatMap(textsOf));
+        const insert = this.#knex.raw(INSERT + rows.map(toTuple).join(', '), rows.flatMap(textsOf));
+        await sentIf(isWanted, insert);
         return undefined;
       } catch (error) {
+        if (error instanceof NotSent) return error;
         const again = isDeadlock(error) && attempt < INSERT_ATTEMPTS;
         if (again) continue;
         if (isRefusal(error)) return translate(error) as Error;
@@ -33,23 +39,39 @@ export class RouteRows {
   }
 
   /** The rows with these identifiers, in any order. */
-  async withIds(ids: readonly Buffer[]): Promise<RouteRow[]> {
-    return rowsOf(await answered(this.#knex.raw<RawAnswer>(`${SELECT}(${ids.map(literal).join(', ')})`)));
+  async withIds(ids: readonly Buffer[], isWanted: Wanted): Promise<RouteRow[]> {
+    const select = this.#knex.raw<RawAnswer>(`${SELECT}(${ids.map(literal).join(', ')})`);
+    return rowsOf(await answered(sentIf(isWanted, select)));
   }
 
   /** The row with these values of unique columns. */
-  async first(where: Partial<NewRouteRow>): Promise<RouteRow | undefined> {
-    return answered(
-      this.#knex<NewRouteRow>('routes')
-        .where(where)
-        .first(...ROUTE_COLUMNS),
-    );
+  async first(where: Partial<NewRouteRow>, isWanted: Wanted): Promise<RouteRow | undefined> {
+    const select = this.#knex<NewRouteRow>('routes')
+      .where(where)
+      .first(...ROUTE_COLUMNS);
+    return answered(sentIf(isWanted, select));
   }
 
   /** Resolves when the table can be read. */
   async ping(): Promise<void> {
     await answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1));
   }
+}
+
+/** Whether somebody still waits for the outcome of a statement. */
+type Wanted = () => boolean;
+
+/** Sends a query if it is still wanted once there is a connection for it. @throws NotSent if it is not */
+function sentIf<Query extends Startable>(isWanted: Wanted, query: Query): Query {
+  query.on('start', () => {
+    if (!isWanted()) throw new NotSent();
+  });
+  return query;
+}
+
+/** A query of Knex, which says when it has a connection. */
+interface Startable {
+  on(event: 'start', listener: () => void): unknown;
 }
 
 /** The placeholders of a row for `INSERT`. Text is bound. */

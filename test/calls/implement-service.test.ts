@@ -7,6 +7,7 @@ import {
   RouteServiceDefinition,
 } from '../../src/gen/routing/v1/route_service.js';
 import { implement } from '../../src/calls/implement-service.js';
+import type { HandlerContext } from '../../src/calls/method.js';
 
 const ROUTES: Readonly<Record<string, RouteMessage>> = {
   long: route({ id: 'long', path: `/${'a'.repeat(2_000)}`, createdAt: new Date(1_700_000_000_123) }),
@@ -19,12 +20,17 @@ function route(given: Partial<RouteMessage>): RouteMessage {
   return { id: '', method: 'GET', path: '', middleware: [], handler: 'h', createdAt: undefined, ...given };
 }
 
+/** The context of a call of nobody, for which everything is admitted. */
+const CONTEXT: HandlerContext = {
+  metadata: new Metadata(),
+  caller: undefined,
+  signal: { aborted: false },
+  admit: (work) => work(),
+};
+
 /** The decoded answer to a request for one of `ROUTES`. */
 async function answerFor(id: string): Promise<RouteMessage> {
-  const answer = await getRoute?.run(GetRouteRequest.encode({ routeId: id }).finish(), {
-    metadata: new Metadata(),
-    caller: undefined,
-  });
+  const answer = await getRoute?.run(GetRouteRequest.encode({ routeId: id }).finish(), CONTEXT);
   return Route.decode(answer ?? new Uint8Array());
 }
 
@@ -68,8 +74,7 @@ function remembering(maxBytes: number) {
       },
     },
   );
-  const run = (message: Uint8Array) =>
-    method?.run(message, { metadata: new Metadata(), caller: undefined }) ?? new Uint8Array();
+  const run = (message: Uint8Array) => method?.run(message, CONTEXT) ?? new Uint8Array();
   return {
     ran,
     run,

@@ -24,6 +24,7 @@ async function startGateway(
     upstream: { unary },
     basePath: '/api',
     deadlineMs: 5_000,
+    maxBodyBytes: 65_536,
     realm: 'registry',
     pages: [PAGE],
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },

@@ -8,6 +8,7 @@ import { createInterceptors } from '../../src/calls/interceptors.js';
 import type { Method } from '../../src/calls/method.js';
 import { createPipeline } from '../../src/calls/pipeline.js';
 import { startGrpcServer } from '../../src/grpc/server.js';
+import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 
 const ECHO = '/test.Service/Echo';
@@ -51,7 +52,7 @@ async function start({
     { path: SLOW, access: 'public', run: () => new Promise(() => undefined) },
   ];
   const deadlineMs = 60_000;
-  const interceptors = createInterceptors({ authenticator, deadlineMs, now, logger });
+  const interceptors = createInterceptors(interceptorOptions({ authenticator, now }, logger));
   const server = await startGrpcServer({
     address: '127.0.0.1:0',
     methods,
@@ -59,6 +60,7 @@ async function start({
     health: new Health([]),
     reflection: false,
     deadlineMs,
+    maxMessageBytes: LIMITS.maxMessageBytes,
   });
   onTestFinished(() => server.close(1_000));
   return { address: server.address, log };

@@ -20,6 +20,7 @@ import { createPipeline } from '../../src/calls/pipeline.js';
 import { type GrpcServer, startGrpcServer } from '../../src/grpc/server.js';
 import { frameTypes, sendFields } from '../support/http2-frames.js';
 import { callRaw, framed } from '../support/http2-call.js';
+import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 const SERVICE = 'routing.v1.RouteService';
@@ -54,12 +55,7 @@ async function start(address = '127.0.0.1:0', reflection = true, deadlineMs = 60
   const authenticator = {
     authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }) as const,
   };
-  const interceptors = createInterceptors({
-    authenticator,
-    deadlineMs: 60_000,
-    now: Date.now,
-    logger: silent,
-  });
+  const interceptors = createInterceptors(interceptorOptions({ authenticator }, silent));
   return startGrpcServer({
     address,
     methods: all,
@@ -67,6 +63,7 @@ async function start(address = '127.0.0.1:0', reflection = true, deadlineMs = 60
     health,
     reflection,
     deadlineMs,
+    maxMessageBytes: LIMITS.maxMessageBytes,
   });
 }
 

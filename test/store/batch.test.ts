@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import type { Signal } from '../../src/registry/route-store.js';
 import { batched } from '../../src/store/batch.js';
 
 /** A database that answers when told to, and records what it was asked. */
@@ -24,10 +25,21 @@ function database(): {
   };
 }
 
+/** Numbers as entries, each wanted until its signal says otherwise. */
+function loading(
+  second: 'at once' | 'when full',
+  run: (entries: readonly number[]) => Promise<readonly (number | Error)[]>,
+): (entry: number, signal?: Signal) => Promise<number> {
+  const load = batched(second, (waiting: readonly { entry: number; signal: Signal | undefined }[]) =>
+    run(waiting.map(({ entry }) => entry)),
+  );
+  return (entry, signal) => load({ entry, signal });
+}
+
 describe('calls to a busy database', () => {
   it('go out alone when they come alone', async () => {
     const { asked, answer, run } = database();
-    const load = batched('at once', run);
+    const load = loading('at once', run);
     const one = load(1);
     await setImmediate();
     const two = load(2);
@@ -40,7 +52,7 @@ describe('calls to a busy database', () => {
 
   it('that come together go out together', async () => {
     const { asked, answer, run } = database();
-    const load = batched('at once', run);
+    const load = loading('at once', run);
     const all = Promise.all([load(1), load(2), load(3)]);
     await setImmediate();
     expect(asked).toEqual([[1, 2, 3]]);
@@ -50,7 +62,7 @@ describe('calls to a busy database', () => {
 
   it('that come while two are under way go out together when one of them is answered', async () => {
     const { asked, answer, run } = database();
-    const load = batched('at once', run);
+    const load = loading('at once', run);
     for (const entry of [1, 2, 3, 4, 5]) {
       void load(entry);
       await setImmediate();
@@ -63,7 +75,7 @@ describe('calls to a busy database', () => {
 
   it('wait beside one that is under way until they fill a statement, where that is asked for', async () => {
     const { asked, answer, run } = database();
-    const load = batched('when full', run);
+    const load = loading('when full', run);
     for (const entry of [1, 2, 3]) {
       void load(entry);
       await setImmediate();
@@ -82,7 +94,7 @@ describe('calls to a busy database', () => {
 
   it('are 64 at most in one', async () => {
     const { asked, run } = database();
-    const load = batched('at once', run);
+    const load = loading('at once', run);
     for (let entry = 0; entry < 65; entry++) void load(entry);
     await setImmediate();
     expect(asked.map(({ length }) => length)).toEqual([64, 1]);
@@ -90,7 +102,7 @@ describe('calls to a busy database', () => {
 
   it('fail each by itself', async () => {
     const { answer, run } = database();
-    const load = batched('at once', run);
+    const load = loading('at once', run);
     const settled = Promise.allSettled([load(1), load(-1), load(3)]);
     await setImmediate();
     answer();
@@ -99,7 +111,7 @@ describe('calls to a busy database', () => {
 
   it('fail together when the database does, and later ones go on', async () => {
     let away = true;
-    const load = batched('at once', (entries: readonly number[]) =>
+    const load = loading('at once', (entries: readonly number[]) =>
       away ? Promise.reject(new Error('away')) : Promise.resolve(entries),
     );
     const settled = await Promise.allSettled([load(1), load(2)]);

@@ -6,6 +6,7 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
+import { Duration } from "../protobuf/duration.js";
 
 export const protobufPackage = "google.rpc";
 
@@ -71,6 +72,26 @@ export interface ErrorInfo {
 export interface ErrorInfo_MetadataEntry {
   key: string;
   value: string;
+}
+
+/**
+ * Describes when the clients can retry a failed request. Clients could ignore
+ * the recommendation here or retry when this information is missing from error
+ * responses.
+ *
+ * It's always recommended that clients should use exponential backoff when
+ * retrying.
+ *
+ * Clients should wait until `retry_delay` amount of time has passed since
+ * receiving the error response before retrying.  If retrying requests also
+ * fail, clients should use an exponential backoff scheme to gradually increase
+ * the delay between retries based on `retry_delay`, until either a maximum
+ * number of retries have been reached or a maximum retry delay cap has been
+ * reached.
+ */
+export interface RetryInfo {
+  /** Clients should wait at least this long between retrying the same request. */
+  retryDelay: Duration | undefined;
 }
 
 /**
@@ -258,6 +279,52 @@ export const ErrorInfo_MetadataEntry: MessageFns<ErrorInfo_MetadataEntry> = {
             }
 
             message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRetryInfo(): RetryInfo {
+  return { retryDelay: undefined };
+}
+
+export const RetryInfo: MessageFns<RetryInfo> = {
+  encode(message: RetryInfo, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.retryDelay !== undefined) {
+      Duration.encode(message.retryDelay, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RetryInfo {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRetryInfo();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.retryDelay = Duration.decode(reader, reader.uint32());
             continue;
           }
         }

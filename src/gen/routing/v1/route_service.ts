@@ -310,9 +310,11 @@ export const GetRouteRequest: MessageFns<GetRouteRequest> = {
  *
  * Errors of every method: `UNAUTHENTICATED` (`TOKEN_MISSING`, `TOKEN_INVALID`), `PERMISSION_DENIED`
  * (`SCOPE_MISSING`), `INVALID_ARGUMENT` (`ROUTE_INVALID`, `REQUEST_MALFORMED`), `RESOURCE_EXHAUSTED`
- * (`REQUEST_TOO_LARGE`: more than 64 KiB), `DEADLINE_EXCEEDED`, `CANCELLED`, `UNAVAILABLE`
- * (`STORE_UNAVAILABLE`, `KEYS_UNAVAILABLE`) and `INTERNAL`. The server ends a call after 5 seconds by
- * default, whatever deadline the client set.
+ * (`REQUEST_TOO_LARGE`: more than 64 KiB; `OVERLOADED`), `DEADLINE_EXCEEDED`, `CANCELLED`,
+ * `UNAVAILABLE` (`STORE_UNAVAILABLE`, `KEYS_UNAVAILABLE`, `SHUTTING_DOWN`) and `INTERNAL`. After
+ * `OVERLOADED` and `SHUTTING_DOWN` nothing was done; `google.rpc.RetryInfo` and the trailer
+ * `grpc-retry-pushback-ms` say when to try again. The server ends a call after 5 seconds by default,
+ * whatever deadline the client set.
  */
 export type RouteServiceDefinition = typeof RouteServiceDefinition;
 export const RouteServiceDefinition = {
@@ -421,9 +423,11 @@ export const RouteServiceDefinition = {
  *
  * Errors of every method: `UNAUTHENTICATED` (`TOKEN_MISSING`, `TOKEN_INVALID`), `PERMISSION_DENIED`
  * (`SCOPE_MISSING`), `INVALID_ARGUMENT` (`ROUTE_INVALID`, `REQUEST_MALFORMED`), `RESOURCE_EXHAUSTED`
- * (`REQUEST_TOO_LARGE`: more than 64 KiB), `DEADLINE_EXCEEDED`, `CANCELLED`, `UNAVAILABLE`
- * (`STORE_UNAVAILABLE`, `KEYS_UNAVAILABLE`) and `INTERNAL`. The server ends a call after 5 seconds by
- * default, whatever deadline the client set.
+ * (`REQUEST_TOO_LARGE`: more than 64 KiB; `OVERLOADED`), `DEADLINE_EXCEEDED`, `CANCELLED`,
+ * `UNAVAILABLE` (`STORE_UNAVAILABLE`, `KEYS_UNAVAILABLE`, `SHUTTING_DOWN`) and `INTERNAL`. After
+ * `OVERLOADED` and `SHUTTING_DOWN` nothing was done; `google.rpc.RetryInfo` and the trailer
+ * `grpc-retry-pushback-ms` say when to try again. The server ends a call after 5 seconds by default,
+ * whatever deadline the client set.
  */
 export type RouteServiceService = typeof RouteServiceService;
 export const RouteServiceService = {

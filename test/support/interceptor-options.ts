@@ -1,0 +1,26 @@
+import type { Logger } from 'pino';
+import { Admission } from '../../src/calls/admission.js';
+import { CallLog } from '../../src/calls/call-log.js';
+import type { InterceptorOptions } from '../../src/calls/interceptors.js';
+import { readConfig } from '../../src/settings/config.js';
+
+/** All limits with their defaults. */
+export const { limits: LIMITS } = readConfig({});
+
+/** The options of interceptors, with the default limits where nothing else is given. */
+export function interceptorOptions(
+  given: Pick<InterceptorOptions, 'authenticator'> & Partial<InterceptorOptions>,
+  logger: Logger,
+): InterceptorOptions {
+  const admission = new Admission(LIMITS, () => 0);
+  // Its clock stands still, and tests count timers.
+  admission.close();
+  return {
+    ...LIMITS,
+    deadlineMs: 60_000,
+    now: Date.now,
+    admission,
+    log: new CallLog(logger, LIMITS.maxRefusalsLogged),
+    ...given,
+  };
+}
