@@ -29,6 +29,7 @@ interface Server {
   readonly address: string;
   /** The logged calls: their paths and codes. */
   readonly log: string[];
+  close(): Promise<void>;
 }
 
 async function start({
@@ -63,7 +64,7 @@ async function start({
     maxMessageBytes: LIMITS.maxMessageBytes,
   });
   onTestFinished(() => server.close(1_000));
-  return { address: server.address, log };
+  return { address: server.address, log, close: () => server.close(5_000) };
 }
 
 const echo: Method['run'] = (message) => message;
@@ -125,6 +126,66 @@ describe('a call that is refused', () => {
     expect((await outcome).code).toBe(code);
     expect(ran).toEqual([]);
     expect(asked).toBe(1);
+  });
+});
+
+const admitted: Authenticator = {
+  authenticate: () => ({
+    ok: true,
+    caller: { subject: 'me', scopes: new Set(['s']) },
+    expiresAtMs: Number.MAX_SAFE_INTEGER,
+  }),
+};
+
+describe('a call whose message is late', () => {
+  const half = MESSAGE.subarray(0, 5);
+
+  it('is refused before the message is here, when it has no token', async () => {
+    const stream = requestOn(connectTo(await start()), GUARDED);
+    stream.write(half);
+    expect((await outcomeOf(stream)).code).toBe(status.UNAUTHENTICATED);
+  });
+
+  it('runs when the message is here, once', async () => {
+    let ran = 0;
+    const run: Method['run'] = (message) => {
+      ran++;
+      return message;
+    };
+    const server = await start({ authenticator: admitted, run });
+    const session = connectTo(server);
+    const stream = requestOn(session, GUARDED);
+    stream.write(half);
+    const outcome = outcomeOf(stream);
+    await roundTrip(session);
+    expect(ran).toBe(0);
+    stream.end(MESSAGE.subarray(5));
+    expect((await outcome).code).toBe(status.OK);
+    expect(ran).toBe(1);
+  });
+
+  it('ends with its deadline, and is logged as that', async () => {
+    const server = await start({ authenticator: admitted });
+    const stream = requestOn(connectTo(server), GUARDED, { 'grpc-timeout': '50m' });
+    stream.write(half);
+    expect((await outcomeOf(stream)).code).toBe(status.DEADLINE_EXCEEDED);
+    expect(server.log).toEqual([`${GUARDED} DEADLINE_EXCEEDED`]);
+  });
+
+  it('ends at once when the server closes, and says when to try again', async () => {
+    const server = await start({ authenticator: admitted });
+    const session = connectTo(server);
+    const stream = requestOn(session, GUARDED);
+    stream.write(half);
+    const outcome = outcomeOf(stream);
+    await roundTrip(session);
+    const closed = server.close();
+    expect(await outcome).toMatchObject({
+      code: status.UNAVAILABLE,
+      trailers: { 'grpc-retry-pushback-ms': '1000' },
+    });
+    stream.close();
+    await closed;
   });
 });
 

@@ -100,6 +100,34 @@ describe('calls to a busy database', () => {
     expect(asked.map(({ length }) => length)).toEqual([64, 1]);
   });
 
+  it('are left out when nobody waits for them any more', async () => {
+    const { asked, answer, run } = database();
+    const load = loading('when full', run);
+    const caller = new AbortController();
+    const first = load(1);
+    await setImmediate();
+    const rest = Promise.allSettled([load(2), load(3, caller.signal), load(4)]);
+    await setImmediate();
+    caller.abort();
+    answer();
+    await first;
+    await setImmediate();
+    answer();
+    expect(asked).toEqual([[1], [2, 4]]);
+    expect(await rest).toMatchObject([{ value: 4 }, { reason: { name: 'NotSent' } }, { value: 8 }]);
+  });
+
+  it('cost no statement when nobody waits for any of them', async () => {
+    const { asked, run } = database();
+    const load = loading('at once', run);
+    await expect(load(1, AbortSignal.abort())).rejects.toThrow(
+      'The call ended before its statement was sent.',
+    );
+    void load(2);
+    await setImmediate();
+    expect(asked).toEqual([[2]]);
+  });
+
   it('fail each by itself', async () => {
     const { answer, run } = database();
     const load = loading('at once', run);

@@ -1,0 +1,123 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Admission, type AdmissionLimits } from '../../src/calls/admission.js';
+
+const LIMITS: AdmissionLimits = { maxCalls: 2, maxWaitingCalls: 4, maxEventLoopDelayMs: 500 };
+
+function admission(limits: Partial<AdmissionLimits> = {}, now?: () => number): Admission {
+  const made = new Admission({ ...LIMITS, ...limits }, now);
+  onTestFinished(() => {
+    made.close();
+  });
+  return made;
+}
+
+/** Work that is done when it is told to be. */
+function work(): { run: () => Promise<string>; finish: () => void; fail: () => void; begun: () => boolean } {
+  let settle: { resolve: (value: string) => void; reject: (error: Error) => void } | undefined;
+  return {
+    run: () =>
+      new Promise((resolve, reject) => {
+        settle = { resolve, reject };
+      }),
+    finish: () => settle?.resolve('done'),
+    fail: () => settle?.reject(new Error('failed')),
+    begun: () => settle !== undefined,
+  };
+}
+
+const overloaded = (text: RegExp) =>
+  expect.objectContaining({ reason: 'OVERLOADED', message: expect.stringMatching(text) as string }) as Error;
+
+describe('calls under way', () => {
+  it('are refused beyond their number, until one of them ends', () => {
+    const calls = admission();
+    calls.enter();
+    calls.enter();
+    expect(() => {
+      calls.enter();
+    }).toThrow(overloaded(/2 calls under way/));
+    calls.leave();
+    calls.enter();
+  });
+});
+
+describe('calls that wait', () => {
+  it('are refused beyond their number, before their work begins', async () => {
+    const places = admission();
+    const waiting = ['a', 'a', 'b', 'b'].map((caller) => ({ caller, ...work() }));
+    const done = waiting.map(({ caller, run }) => places.wait(caller, run));
+    const late = work();
+    await expect(places.wait('c', late.run)).rejects.toThrow(overloaded(/4 calls waiting/));
+    expect(late.begun()).toBe(false);
+    for (const { finish } of waiting) finish();
+    await expect(Promise.all(done)).resolves.toHaveLength(4);
+  });
+
+  it('of one caller have half of the places, and leave the others to other callers', async () => {
+    const places = admission();
+    const mine = [work(), work()];
+    const done = mine.map(({ run }) => places.wait('me', run));
+    await expect(places.wait('me', work().run)).rejects.toThrow(overloaded(/The caller has 2 calls waiting/));
+    const other = work();
+    const others = places.wait('you', other.run);
+    other.finish();
+    await expect(others).resolves.toBe('done');
+    for (const { finish } of mine) finish();
+    await Promise.all(done);
+  });
+
+  it.each([
+    [
+      'done',
+      (one: ReturnType<typeof work>) => {
+        one.finish();
+      },
+    ],
+    [
+      'failed',
+      (one: ReturnType<typeof work>) => {
+        one.fail();
+      },
+    ],
+  ])('give their place back when their work has %s', async (_, settle) => {
+    const places = admission({ maxWaitingCalls: 2 });
+    for (let i = 0; i < 3; i++) {
+      const one = work();
+      const settled = Promise.allSettled([places.wait('me', one.run)]);
+      settle(one);
+      await settled;
+    }
+    const last = work();
+    const waits = places.wait('me', last.run);
+    last.finish();
+    await expect(waits).resolves.toBe('done');
+  });
+});
+
+describe('a process whose event loop is late', () => {
+  it('refuses calls that would wait, and takes calls that need not', async () => {
+    let nowMs = 0;
+    const places = admission({}, () => nowMs);
+    nowMs = 601;
+    await expect(places.wait('me', work().run)).rejects.toThrow(overloaded(/more than 500 ms late/));
+    places.enter();
+  });
+
+  it('takes them again when it has caught up', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    let nowMs = 0;
+    const places = admission({}, () => nowMs);
+    nowMs = 700;
+    vi.advanceTimersByTime(100);
+    await expect(places.wait('me', work().run)).rejects.toThrow(overloaded(/late/));
+    nowMs = 800;
+    vi.advanceTimersByTime(100);
+    const one = work();
+    const waits = places.wait('me', one.run);
+    one.finish();
+    await expect(waits).resolves.toBe('done');
+  });
+});

@@ -1,0 +1,65 @@
+import { pino } from 'pino';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { CallLog, loggable } from '../../src/calls/call-log.js';
+
+let lines: Record<string, unknown>[];
+let log: CallLog;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  lines = [];
+  const write = (line: string): void => void lines.push(JSON.parse(line) as Record<string, unknown>);
+  log = new CallLog(pino({ level: 'info' }, { write }), 3);
+});
+
+const messages = (): unknown[] => lines.map(({ msg, kind, leftOut }) => [msg, kind, leftOut]);
+
+describe('refusals of strangers', () => {
+  it('are logged up to the limit of a second, and then counted in one line', () => {
+    for (let i = 0; i < 1_000; i++) log.refused(true, {}, 'call refused');
+    vi.advanceTimersByTime(1_000);
+    expect(messages()).toEqual([
+      ['call refused', undefined, undefined],
+      ['call refused', undefined, undefined],
+      ['call refused', undefined, undefined],
+      ['log lines left out', 'strangers', 997],
+    ]);
+  });
+
+  it('are logged again in the next second', () => {
+    for (let i = 0; i < 3; i++) log.refused(true, {}, 'call refused');
+    vi.advanceTimersByTime(1_000);
+    log.refused(true, {}, 'call refused');
+    expect(lines).toHaveLength(4);
+  });
+
+  it('leave room for those of callers and for causes', () => {
+    for (let i = 0; i < 10; i++) log.refused(true, {}, 'call refused');
+    log.refused(false, {}, 'a caller');
+    log.cause('error', {}, 'a cause');
+    expect(lines.map(({ msg }) => msg).slice(3)).toEqual(['a caller', 'a cause']);
+  });
+});
+
+describe('causes of failures', () => {
+  it('are limited as well, so that an outage does not fill the log', () => {
+    for (let i = 0; i < 10; i++) log.cause('warn', {}, 'away');
+    vi.advanceTimersByTime(1_000);
+    expect(messages().slice(3)).toEqual([['log lines left out', 'causes', 7]]);
+  });
+});
+
+describe('a text that a client chose', () => {
+  it.each([
+    ['is shown as it is when it is short', '/a.B/C', '/a.B/C'],
+    ['is cut after 128 characters', '/'.repeat(4_000), `${'/'.repeat(127)}…`],
+    ['has its line breaks escaped', 'a\nb\r\u2028c', 'a\\u{a}b\\u{d}\\u{2028}c'],
+    ['has its terminal sequences escaped', '\u001b[2J\u009b1m', '\\u{1b}[2J\\u{9b}1m'],
+    ['has its writing direction escaped', 'a\u202eb', 'a\\u{202e}b'],
+  ])('%s', (_, given, shown) => {
+    expect(loggable(given)).toBe(shown);
+  });
+});
