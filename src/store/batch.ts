@@ -3,11 +3,12 @@ import { isWanted, NotSent, type Waiting } from './waiting.js';
 
 /** The most entries of one statement: large enough to share its cost, small enough to stay short. */
 const MAX_BATCH = 64;
-/** The most concurrent statements of one kind: a second one fills the pauses of the first. */
-const MAX_UNDER_WAY = 2;
+/** The most concurrent statements of one kind: a distant database carries more only by more of them. */
+const MAX_UNDER_WAY = 4;
 
 /**
- * Joins calls that arrive while the database is busy into one batch. A single call is sent at once.
+ * Joins calls that arrive while the database is busy into one batch. A single call is sent at once, and a full batch
+ * beside up to three others.
  *
  * @param second when to send a second statement beside the first: as soon as there is a call for it, or,
  *   where a statement costs the database more than its entries do, only when more calls wait than fit into it
@@ -23,8 +24,8 @@ export function batched<Entry extends Waiting, Outcome>(
 
   function goOut(): void {
     // All waiting batches but the last are full.
-    const mayBeSecond = second === 'at once' || waiting.length > 1;
-    if (underWay >= (mayBeSecond ? MAX_UNDER_WAY : 1)) return;
+    const most = waiting.length > 1 ? MAX_UNDER_WAY : second === 'at once' ? 2 : 1;
+    if (underWay >= most) return;
     const dispatch = waiting.shift();
     if (dispatch === undefined) return;
     underWay++;

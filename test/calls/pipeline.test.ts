@@ -2,13 +2,14 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
+import { Admission, type AdmissionLimits } from '../../src/calls/admission.js';
 import type { Call, Reply } from '../../src/calls/call.js';
 import { createInterceptors } from '../../src/calls/interceptors.js';
 import type { Method } from '../../src/calls/method.js';
 import { createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
 import { RegistryError } from '../../src/registry/errors.js';
 import { Caller } from '../support/caller.js';
-import { interceptorOptions } from '../support/interceptor-options.js';
+import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 const PATH = '/test.Service/Method';
@@ -314,5 +315,109 @@ describe('the log', () => {
       expect.objectContaining({ requestId: 'n', method: PATH, code: 'OK', msg: 'call answered' }),
     ]);
     expect(lines.join('')).not.toContain('hush');
+  });
+});
+
+describe('an overloaded service', () => {
+  /** A pipeline that takes on so little, beside a public method. */
+  function limited(limits: Partial<AdmissionLimits>, run: Method['run']): Pipeline {
+    const admission = new Admission({ ...LIMITS, ...limits }, () => 0);
+    admission.close();
+    const methods: Method[] = [
+      { path: PATH, access: { scope: 's' }, run },
+      { path: '/health', access: 'public', run: () => ANSWER },
+    ];
+    const silent = pino({ level: 'silent' });
+    return createPipeline(
+      methods,
+      createInterceptors(interceptorOptions({ authenticator, admission }, silent)),
+    );
+  }
+
+  const waits: Method['run'] = (_, { admit }) => admit(() => new Promise(() => undefined));
+
+  it.each([
+    ['calls under way', { maxCalls: 1 }],
+    ['places', { maxWaitingCalls: 2 }],
+  ])('that has no more %s refuses a call at once, and says when to try again', async (_, limits) => {
+    const pipeline = limited(limits, waits);
+    void pipeline(callOf());
+    const reply = await pipeline(callOf());
+    expect(reply.code).toBe(status.RESOURCE_EXHAUSTED);
+    expect(reply.trailers.get('grpc-retry-pushback-ms')).toEqual(['1000']);
+    const rich = richErrorOfReply(reply);
+    expect(errorInfoOf(rich).reason).toBe('OVERLOADED');
+    expect(rich.details).toContainEqual({
+      '@type': 'type.googleapis.com/google.rpc.RetryInfo',
+      retryDelay: '1s',
+    });
+  });
+
+  it('never refuses health', async () => {
+    const pipeline = limited({ maxCalls: 1 }, waits);
+    void pipeline(callOf());
+    expect(await pipeline(callOf({ path: '/health' }))).toMatchObject({ code: status.OK });
+  });
+
+  it('answers from memory without a place', async () => {
+    const pipeline = limited({ maxWaitingCalls: 2 }, (message, context) =>
+      message.length === 0 ? ANSWER : waits(message, context),
+    );
+    void pipeline(callOf({ message: new Uint8Array(1) }));
+    expect(await pipeline(callOf())).toMatchObject({ code: status.OK });
+  });
+
+  it('takes on other calls when one has ended, however it ended', async () => {
+    const pipeline = limited({ maxCalls: 1 }, (message) => {
+      if (message.length > 0) throw new RegistryError('ROUTE_NOT_FOUND', 'No.');
+      return ANSWER;
+    });
+    for (const message of [new Uint8Array(1), new Uint8Array(), new Uint8Array(1)]) {
+      expect((await pipeline(callOf({ message }))).code).not.toBe(status.RESOURCE_EXHAUSTED);
+    }
+  });
+});
+
+describe('a call whose message is still to come', () => {
+  it('is refused by the guard without it', async () => {
+    const message = new Promise<Uint8Array>(() => undefined);
+    const reply = await pipelineOf({})(callOf({ message, metadata: new Metadata() }));
+    expect(reply).toMatchObject({ code: status.UNAUTHENTICATED });
+  });
+
+  it('runs when it has come', async () => {
+    const run: Method['run'] = (message) => message;
+    const reply = await pipelineOf({ run })(callOf({ message: Promise.resolve(ANSWER) }));
+    expect(reply).toMatchObject({ code: status.OK, message: ANSWER });
+  });
+
+  it('is refused when it is too large', async () => {
+    const message = Promise.resolve(new Uint8Array(65_537));
+    expect(await pipelineOf({})(callOf({ message }))).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+  });
+});
+
+describe('a call that ends before its work', () => {
+  it.each([
+    ['by its deadline', 1, (): undefined => undefined],
+    [
+      'by its client',
+      60_000,
+      (caller: Caller) => {
+        caller.go();
+      },
+    ],
+  ])('%s tells its work so', async (_, deadlineMs, end) => {
+    let signal: { readonly aborted: boolean } | undefined;
+    const run: Method['run'] = (_message, context) => {
+      signal = context.signal;
+      return new Promise(() => undefined);
+    };
+    const cancellation = new Caller();
+    const reply = pipelineOf({ run }, [], deadlineMs)(callOf({ cancellation }));
+    expect(signal?.aborted).toBe(false);
+    end(cancellation);
+    await reply;
+    expect(signal?.aborted).toBe(true);
   });
 });

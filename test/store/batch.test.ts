@@ -92,6 +92,17 @@ describe('calls to a busy database', () => {
     expect(asked.map(({ length }) => length)).toEqual([1, 64, 1]);
   });
 
+  it('fill up to four statements at once, and no more', async () => {
+    const { asked, answer, run } = database();
+    const load = loading('when full', run);
+    for (let entry = 0; entry < 6 * 64; entry++) void load(entry);
+    await setImmediate();
+    expect(asked.map(({ length }) => length)).toEqual([64, 64, 64, 64]);
+    answer();
+    await setImmediate();
+    expect(asked.map(({ length }) => length)).toEqual([64, 64, 64, 64, 64]);
+  });
+
   it('are 64 at most in one', async () => {
     const { asked, run } = database();
     const load = loading('at once', run);

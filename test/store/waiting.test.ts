@@ -47,7 +47,9 @@ describe.each(engines)('a call that has ended, on $name', (engine) => {
       // Those that come late are given back as they come.
       return Promise.all(waiting.map(async (each) => (await each).rollback()));
     };
-    onTestFinished(async () => void (await giveBack()));
+    onTestFinished(async () => {
+      await giveBack();
+    });
     return giveBack;
   }
 
