@@ -102,7 +102,7 @@ async function startGrpc(
     createInterceptors({ ...limits, authenticator, admission, now, log }),
   );
   const server = await opening(`Cannot listen on GRPC_ADDRESS=${address}`, () =>
-    startGrpcServer({ ...limits, address, methods, pipeline, health, reflection }),
+    startGrpcServer({ address, methods, pipeline, health, reflection, limits }),
   );
   closing.server(() => server.close(GRACE_MS));
   return { address: server.address, pipeline };

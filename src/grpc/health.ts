@@ -1,23 +1,26 @@
 import type { Server, ServerWritableStream } from '@grpc/grpc-js';
-import {
-  type HealthCheckRequest,
-  type HealthCheckResponse,
-  service,
-  servingStatus,
-} from 'grpc-js-health-check';
+import { type HealthCheckResponse, service, servingStatus } from 'grpc-js-health-check';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthDefinition } from '../gen/healthcheck.js';
 import { CallError } from '../calls/failures.js';
 import { implement } from '../calls/implement-service.js';
 import type { Method } from '../calls/method.js';
 
-type Watcher = ServerWritableStream<HealthCheckRequest, HealthCheckResponse>;
+/** The path of `Watch`. */
+export const WATCH_PATH = service.Watch.path;
+
+/** A request of `Watch`, without the name that it gave: that of an unknown service may be long. */
+interface WatchRequest {
+  readonly known: boolean;
+}
+
+type WatchStream = ServerWritableStream<WatchRequest, HealthCheckResponse>;
 
 /**
  * `grpc.health.v1.Health` for the server as a whole (`""`) and each of its services, which share one status.
  * The initial status is not serving.
  */
 export class Health {
-  readonly #watchers = new Map<string, Set<Watcher>>();
+  readonly #watchers = new Set<Watcher>();
   readonly #services: ReadonlySet<string>;
   #serving = false;
   #closed = false;
@@ -34,9 +37,7 @@ export class Health {
   setServing(serving: boolean): void {
     if (serving === this.#serving || this.#closed) return;
     this.#serving = serving;
-    for (const service of this.#services) {
-      for (const watcher of this.#watchers.get(service) ?? []) watcher.write(this.#response(service));
-    }
+    for (const watcher of this.#watchers) watcher.tell(this.#statusOf(watcher));
   }
 
   /** `Check`, which needs no token, as a method of the pipeline. */
@@ -58,38 +59,74 @@ export class Health {
 
   /** Adds `Watch`, whose stream ends when the client goes or the server closes. */
   addWatchTo(server: Server): void {
-    const { path, responseSerialize, requestDeserialize } = service.Watch;
-    const watch = (watcher: Watcher): void => {
-      this.#watch(watcher);
+    const { responseSerialize, requestDeserialize } = service.Watch;
+    const watch = (stream: WatchStream): void => {
+      this.#watch(stream);
     };
-    server.register(path, watch, responseSerialize, requestDeserialize, 'serverStream');
+    const read = (bytes: Buffer): WatchRequest => ({
+      known: this.#services.has(requestDeserialize(bytes).service),
+    });
+    server.register(WATCH_PATH, watch, responseSerialize, read, 'serverStream');
   }
 
   /** Sets the status to not serving for good and ends every watch. */
   close(): void {
     this.setServing(false);
     this.#closed = true;
-    for (const watchers of this.#watchers.values()) for (const watcher of watchers) watcher.end();
+    for (const watcher of this.#watchers) watcher.end();
     this.#watchers.clear();
   }
 
-  #watch(watcher: Watcher): void {
-    const { service: name } = watcher.request;
-    watcher.write(this.#response(name));
+  #watch(stream: WatchStream): void {
+    const watcher = new Watcher(stream);
+    watcher.tell(this.#statusOf(watcher));
     if (this.#closed) {
       watcher.end();
       return;
     }
-    const watchers = this.#watchers.get(name) ?? new Set();
-    this.#watchers.set(name, watchers.add(watcher));
-    watcher.on('cancelled', () => {
-      watchers.delete(watcher);
-      if (watchers.size === 0) this.#watchers.delete(name);
-    });
+    this.#watchers.add(watcher);
+    stream.on('cancelled', () => this.#watchers.delete(watcher));
   }
 
-  #response(name: string): HealthCheckResponse {
-    if (!this.#services.has(name)) return { status: servingStatus.SERVICE_UNKNOWN };
-    return { status: this.#serving ? servingStatus.SERVING : servingStatus.NOT_SERVING };
+  #statusOf({ knows }: Watcher): string {
+    if (!knows) return servingStatus.SERVICE_UNKNOWN;
+    return this.#serving ? servingStatus.SERVING : servingStatus.NOT_SERVING;
+  }
+}
+
+/** The stream of one client that watches. */
+class Watcher {
+  /** Whether the service that it watches exists. */
+  readonly knows: boolean;
+  readonly #stream: WatchStream;
+  #status = '';
+  #told = '';
+  #telling = false;
+
+  constructor(stream: WatchStream) {
+    this.knows = stream.request.known;
+    this.#stream = stream;
+  }
+
+  /** Sends a status that is new to the client; to one that reads slowly, only the latest. */
+  tell(status: string): void {
+    this.#status = status;
+    if (!this.#telling) this.#send();
+  }
+
+  /** Ends the stream after the latest status. */
+  end(): void {
+    this.#send();
+    this.#stream.end();
+  }
+
+  #send(): void {
+    if (this.#status === this.#told) return;
+    this.#telling = true;
+    this.#told = this.#status;
+    this.#stream.write({ status: this.#status }, (error?: Error | null) => {
+      this.#telling = false;
+      if (!error) this.#send();
+    });
   }
 }

@@ -5,6 +5,11 @@ import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/pr
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { descriptorSet } from '../gen/descriptor-set.js';
 
+/** The paths of its methods. */
+export const REFLECTION_PATHS = ['v1', 'v1alpha'].map(
+  (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
+);
+
 /** Adds `grpc.reflection.v1` and `v1alpha`, which list and describe the given services. */
 export function addReflectionTo(server: Server, services: readonly string[]): void {
   // proto-loader rebuilds its file descriptors without dependencies and options, which real clients refuse,

@@ -34,8 +34,7 @@ export interface AnsweredCalls {
  */
 export class CallAnswering {
   readonly interceptor: ServerInterceptor;
-  /** The calls whose message is still to come, after the turn of their headers. */
-  readonly #late = new Set<ServerCall>();
+  readonly #late = new LateCalls();
 
   constructor(answered: AnsweredCalls) {
     this.interceptor = ({ path }, innermost) => {
@@ -60,9 +59,29 @@ export class CallAnswering {
     };
   }
 
-  /** Answers every call whose message is still to come: the service is shutting down. */
+  /** Waits for no more messages: the service is shutting down. */
   endLate(): void {
-    for (const call of this.#late) call.fail(shuttingDown());
+    this.#late.close();
+  }
+}
+
+/** The calls whose message did not come with their headers. */
+class LateCalls {
+  readonly #calls = new Set<ServerCall>();
+  #closed = false;
+
+  add(call: ServerCall): void {
+    this.#calls.add(call);
+    if (this.#closed) call.fail(shuttingDown());
+  }
+
+  delete(call: ServerCall): void {
+    this.#calls.delete(call);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const call of this.#calls) call.fail(shuttingDown());
   }
 }
 
@@ -91,7 +110,7 @@ class ServerCall implements Cancellation {
   readonly #sendStatus: (status: SentStatus) => void;
   readonly #answered: AnsweredCalls;
   readonly #limit: number;
-  readonly #lateCalls: Set<ServerCall>;
+  readonly #lateCalls: LateCalls;
   #metadata = new Metadata();
   #message: Buffer | undefined;
   /** Whether the message is whole, or has failed. */
@@ -104,7 +123,7 @@ class ServerCall implements Cancellation {
     path: string,
     innermost: ServerInterceptingCallInterface,
     answered: AnsweredCalls,
-    lateCalls: Set<ServerCall>,
+    lateCalls: LateCalls,
   ) {
     this.#path = path;
     this.#innermost = innermost;
@@ -165,13 +184,13 @@ class ServerCall implements Cancellation {
   /** Lets the pipeline begin without the message: the guard need not wait for it, and the deadline covers it. */
   waitForMessage(): void {
     if (this.#received || this.cancelled) return;
-    this.#lateCalls.add(this);
     const message = new Promise<Buffer>((resolve, reject) => {
       this.#lateMessage = { resolve, reject };
     });
     // The guard may refuse the call, and then nobody waits for the message.
     message.catch(ignore);
     this.#run(this.#path, message);
+    if (!this.#ended) this.#lateCalls.add(this);
   }
 
   /** Gives the pipeline a failure in place of the message. */

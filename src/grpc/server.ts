@@ -1,10 +1,13 @@
-import type { Server } from '@grpc/grpc-js';
+import type { Server, ServerOptions } from '@grpc/grpc-js';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
-import type { Health } from './health.js';
+import { Connections } from './connections.js';
+import { type Health, WATCH_PATH } from './health.js';
+import { type GrpcLimits, type GrpcTimes, TIMES } from './limits.js';
 import type { Method } from '../calls/method.js';
 import type { Pipeline } from '../calls/pipeline.js';
-import { addReflectionTo } from './reflection.js';
+import { addReflectionTo, REFLECTION_PATHS } from './reflection.js';
 import { CallAnswering } from './server-call.js';
+import { StreamingCalls } from './streaming-calls.js';
 import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';
 
 /** The services that health and reflection describe. */
@@ -19,42 +22,82 @@ export interface GrpcServerOptions {
   readonly pipeline: Pipeline;
   readonly health: Health;
   readonly reflection: boolean;
-  /** The longest time of one call, in milliseconds, from its first byte on. */
-  readonly deadlineMs: number;
-  /** The largest request message, in bytes. */
-  readonly maxMessageBytes: number;
+  readonly limits: GrpcLimits;
+  /** Default: `TIMES`. */
+  readonly times?: Partial<GrpcTimes>;
 }
 
 /** A listening gRPC server. */
 export interface GrpcServer {
   /** Its address, with the actual port. */
   readonly address: string;
-  /** Accepts no new calls, ends the watches and resolves when every call is answered, or after `graceMs`. */
+  /**
+   * Accepts no new connections, ends the streaming calls and resolves when every other call is answered, or after
+   * `graceMs`, when it cuts what is left.
+   */
   close(graceMs: number): Promise<void>;
 }
 
 /** Starts the server. @throws Error when it cannot listen on the address */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
-  const { address, methods, pipeline, health, reflection, deadlineMs, maxMessageBytes } = options;
+  const { address, methods, pipeline, health, reflection, limits } = options;
+  const times = { ...TIMES, ...options.times };
+  const { deadlineMs, maxMessageBytes } = limits;
   const paths = new Set(methods.map(({ path }) => path));
-  const answering = new CallAnswering({ pipeline, paths, deadlineMs, maxMessageBytes });
-  const server = new StrictServer({
-    'grpc.enable_channelz': 0,
-    'grpc.max_receive_message_length': maxMessageBytes,
-    interceptors: [answering.interceptor],
+  const longestMs = new Map(REFLECTION_PATHS.map((path) => [path, times.reflectionMs]));
+  longestMs.set(WATCH_PATH, Infinity);
+  const streamingCalls = new StreamingCalls({
+    longestMs,
+    requestMs: deadlineMs,
+    most: limits.maxStreamingCalls,
+    maxTrailerBytes: limits.maxTrailerBytes,
   });
+  const answering = new CallAnswering({ pipeline, paths, deadlineMs, maxMessageBytes });
+  const interceptors = [answering.interceptor, streamingCalls.interceptor];
+  const server = new StrictServer(
+    { ...transportOptions(limits, times), interceptors },
+    limits.maxCallPathBytes,
+  );
   for (const path of paths) server.register(path, unreachable, sent, received, 'unary');
   server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');
   health.addWatchTo(server);
   if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);
-  const port = await server.listen(address);
+  const connections = new Connections({
+    ...limits,
+    ...times,
+    sharedStreams: limits.maxWaitingCalls / 2,
+    streaming: longestMs,
+  });
+  const port = await server.listen(address, (listener) => {
+    connections.attach(listener);
+  });
   return {
     address: address.startsWith('unix:') ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
       health.close();
       answering.endLate();
-      await shutDown(server, graceMs);
+      streamingCalls.close();
+      const cutting = setTimeout(() => {
+        connections.cut();
+      }, graceMs);
+      await connections.leave();
+      await shutDown(server);
+      clearTimeout(cutting);
     },
+  };
+}
+
+function transportOptions(limits: GrpcLimits, times: GrpcTimes): ServerOptions {
+  return {
+    'grpc.enable_channelz': 0,
+    'grpc.max_receive_message_length': limits.maxMessageBytes,
+    'grpc.max_concurrent_streams': limits.maxStreams,
+    'grpc.keepalive_time_ms': times.keepaliveMs,
+    'grpc.keepalive_timeout_ms': times.keepaliveTimeoutMs,
+    ...(limits.grpcMaxAgeMs > 0 && {
+      'grpc.max_connection_age_ms': limits.grpcMaxAgeMs,
+      'grpc.max_connection_age_grace_ms': limits.deadlineMs + times.unreadMs,
+    }),
   };
 }
 
@@ -72,14 +115,10 @@ function unreachable(): never {
   throw new Error('The pipeline left a call to grpc-js.');
 }
 
-function shutDown(server: Server, graceMs: number): Promise<void> {
+/** Resolves when every connection is gone. */
+function shutDown(server: Server): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => {
-      server.forceShutdown();
-      resolve();
-    }, graceMs);
     server.tryShutdown(() => {
-      clearTimeout(timer);
       resolve();
     });
   });

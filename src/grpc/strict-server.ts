@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
 
 /** Calls of unregistered methods go here, … */
 export const UNKNOWN_METHOD = '/unknown.Service/Method';
@@ -31,6 +31,13 @@ const LONGEST_MS = 99_999_999;
  */
 export class StrictServer extends Server {
   readonly #paths = new Set<string>();
+  readonly #maxPathBytes: number;
+
+  /** @param maxPathBytes how much is kept of the path of an unknown method */
+  constructor(options: ServerOptions, maxPathBytes: number) {
+    super(options);
+    this.#maxPathBytes = maxPathBytes;
+  }
 
   override register<Request, Response>(
     ...definition: Parameters<typeof Server.prototype.register<Request, Response>>
@@ -43,9 +50,10 @@ export class StrictServer extends Server {
   /**
    * Listens without TLS and returns the port.
    *
+   * @param attach is given each HTTP/2 server that listens
    * @throws Error when it cannot listen on the address, or when the installed grpc-js is built differently
    */
-  async listen(address: string): Promise<number> {
+  async listen(address: string, attach: (listener: Http2Server) => void): Promise<number> {
     if (address.startsWith('unix:')) await removeDeadSocket(address.slice('unix:'.length));
     const port = await new Promise<number>((resolve, reject) => {
       this.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
@@ -55,9 +63,10 @@ export class StrictServer extends Server {
     });
     for (const listener of listenersIn(this['http2Servers'])) {
       listener.prependListener('stream', (...[, headers, , rawHeaders]: StreamEvent) => {
-        correct(headers, rawHeaders, this.#paths);
+        correct(headers, rawHeaders, this.#paths, this.#maxPathBytes);
         correctTimeout(headers);
       });
+      attach(listener);
     }
     return port;
   }
@@ -89,16 +98,22 @@ function correct(
   headers: IncomingHttpHeaders,
   rawHeaders: readonly string[],
   paths: ReadonlySet<string>,
+  maxPathBytes: number,
 ): void {
   const path = String(headers[':path']);
   // A client that names the path of unknown methods is treated the same: the path that it claims is ignored.
   if (path === UNKNOWN_METHOD || !paths.has(path)) {
     headers[':path'] = UNKNOWN_METHOD;
-    headers[UNKNOWN_PATH_KEY] = path;
+    headers[UNKNOWN_PATH_KEY] = beginningOf(path, maxPathBytes);
   }
   if (rawHeaders.indexOf('authorization') === rawHeaders.lastIndexOf('authorization')) return;
   const given = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1] === 'authorization');
   headers.authorization = given.join(', ');
+}
+
+/** Copies, since a slice would keep the whole text. Node reads headers as Latin-1, a byte for each character. */
+function beginningOf(text: string, bytes: number): string {
+  return text.length <= bytes ? text : Buffer.from(text, 'latin1').toString('latin1', 0, bytes);
 }
 
 function correctTimeout(headers: IncomingHttpHeaders): void {

@@ -18,9 +18,10 @@ import { createInterceptors } from '../../src/calls/interceptors.js';
 import type { Method } from '../../src/calls/method.js';
 import { createPipeline } from '../../src/calls/pipeline.js';
 import { type GrpcServer, startGrpcServer } from '../../src/grpc/server.js';
+import { LIMITS } from '../support/grpc-limits.js';
 import { frameTypes, sendFields } from '../support/http2-frames.js';
 import { callRaw, framed } from '../support/http2-call.js';
-import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
+import { interceptorOptions } from '../support/interceptor-options.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 const SERVICE = 'routing.v1.RouteService';
@@ -62,8 +63,7 @@ async function start(address = '127.0.0.1:0', reflection = true, deadlineMs = 60
     pipeline: createPipeline(all, interceptors),
     health,
     reflection,
-    deadlineMs,
-    maxMessageBytes: LIMITS.maxMessageBytes,
+    limits: { ...LIMITS, deadlineMs },
   });
 }
 

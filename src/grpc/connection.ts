@@ -1,0 +1,146 @@
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import type { Socket } from 'node:net';
+
+/** What a connection may do. Times are in milliseconds. */
+export interface ConnectionLimits {
+  readonly maxStreams: number;
+  readonly grpcIdleMs: number;
+  readonly patienceMs: number;
+}
+
+/** One connection and its open streams. Every `now` is in milliseconds, on one clock that never goes back. */
+export class Connection {
+  readonly #limits: ConnectionLimits;
+  readonly #socket: Socket;
+  #session: ServerHttp2Session | undefined;
+  /** The open streams of unary and of streaming calls, and until when each may be open. */
+  readonly #calls = new Map<ServerHttp2Stream, number>();
+  readonly #streamingCalls = new Map<ServerHttp2Stream, number>();
+  readonly #forget: (this: ServerHttp2Stream) => void;
+  /** Whether the client has begun with HTTP/2. */
+  #greeted = false;
+  /** When the client last gave a sign of life, as seen by the looks. */
+  #heardAt: number;
+  #heard = false;
+  #openedCall = false;
+  #toldShare: number;
+  #leaves = false;
+  /** When this connection was first seen without streams after its end was announced. */
+  #leftAt: number | undefined;
+
+  constructor(socket: Socket, limits: ConnectionLimits, now: number) {
+    this.#socket = socket;
+    this.#limits = limits;
+    this.#heardAt = now;
+    this.#toldShare = limits.maxStreams;
+    const [calls, streamingCalls] = [this.#calls, this.#streamingCalls];
+    const hear = this.#hear;
+    // One listener for all streams: a closure for each would cost more than the rest.
+    this.#forget = function forget(): void {
+      if (!calls.delete(this)) streamingCalls.delete(this);
+      hear();
+    };
+  }
+
+  readonly #hear = (): void => {
+    this.#heard = true;
+  };
+
+  begin(session: ServerHttp2Session): void {
+    this.#session = session;
+    session.on('ping', this.#hear);
+    session.once('remoteSettings', () => {
+      this.#greeted = true;
+    });
+  }
+
+  openCall(stream: ServerHttp2Stream, until: number): void {
+    this.#openedCall = true;
+    this.#open(this.#calls, stream, until);
+  }
+
+  openStreamingCall(stream: ServerHttp2Stream, until: number): void {
+    this.#open(this.#streamingCalls, stream, until);
+  }
+
+  #open(streams: Map<ServerHttp2Stream, number>, stream: ServerHttp2Stream, until: number): void {
+    streams.set(stream, until);
+    stream.on('close', this.#forget);
+    if (this.#leaves) this.#goAway();
+  }
+
+  /** Whether a unary call was open at any time since the last look. */
+  wasBusy(): boolean {
+    const was = this.#openedCall || this.#calls.size > 0;
+    this.#openedCall = false;
+    return was;
+  }
+
+  /** Tells the client how many streams it may have open, if that has changed. */
+  allow(share: number): void {
+    const session = this.#session;
+    if (share === this.#toldShare || session === undefined || session.closed || session.destroyed) return;
+    // Node ends a connection that has left too many settings unanswered.
+    if (session.pendingSettingsAck) return;
+    this.#toldShare = share;
+    session.settings({ maxConcurrentStreams: share });
+  }
+
+  /** Ends what has lasted too long. */
+  inspect(now: number): void {
+    for (const streams of [this.#calls, this.#streamingCalls]) {
+      for (const [stream, until] of streams) if (now >= until) this.#reset(stream);
+    }
+    if (this.#heard) {
+      this.#heard = false;
+      this.#heardAt = now;
+    }
+    const { grpcIdleMs, patienceMs } = this.#limits;
+    const silentMs = now - this.#heardAt;
+    if (!this.#greeted) {
+      if (silentMs >= Math.min(patienceMs, grpcIdleMs)) this.cut();
+    } else if (this.#calls.size === 0 && this.#streamingCalls.size === 0) {
+      if (this.#isLeaving()) this.#cutWhenLate(now);
+      else if (silentMs >= grpcIdleMs) this.#goAway();
+    }
+  }
+
+  /**
+   * Announces the end: at once on a connection that has calls, so that its client sees GOAWAY before the answers. One
+   * that was busy and is between two calls may have the next one on its way, which would be lost: its end is announced
+   * with that call.
+   *
+   * @returns whether it waits for that call
+   */
+  leave(betweenCalls: boolean): boolean {
+    this.#leaves = true;
+    const waits = betweenCalls && this.#calls.size === 0;
+    if (!waits) this.#goAway();
+    return waits && !this.#isLeaving();
+  }
+
+  /** Ends the connection with whatever is open on it. */
+  cut(): void {
+    this.#socket.destroy();
+  }
+
+  #isLeaving(): boolean {
+    return this.#session === undefined || this.#session.closed || this.#session.destroyed;
+  }
+
+  #goAway(): void {
+    this.#session?.close();
+  }
+
+  /** A client may leave a connection half-open that was closed in order. */
+  #cutWhenLate(now: number): void {
+    this.#leftAt ??= now;
+    if (now - this.#leftAt >= this.#limits.patienceMs) this.cut();
+  }
+
+  #reset(stream: ServerHttp2Stream): void {
+    // Nothing reaches a client whose stream outlives its reset.
+    if (stream.closed) this.cut();
+    else stream.close(constants.NGHTTP2_CANCEL);
+  }
+}

@@ -1,0 +1,118 @@
+import type { Http2Server, Http2Session } from 'node:http2';
+import { Server as NetServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Connection, type ConnectionLimits } from './connection.js';
+import { resetWhenAnswered } from './early-answer.js';
+import { limitMessages } from './message-gate.js';
+import { StreamShare } from './stream-share.js';
+
+/** The time between two inspections of every connection, in looks. */
+const LOOKS_PER_INSPECTION = 10;
+/** How long the next call of a busy connection is waited for at the end, in milliseconds. */
+const NEXT_CALL_MS = 250;
+const NEXT_CALL_STEP_MS = 10;
+
+/** What all connections may do. Times are in milliseconds. */
+export interface ConnectionsOptions extends ConnectionLimits {
+  readonly maxConnections: number;
+  /** The streams of all busy connections together. */
+  readonly sharedStreams: number;
+  /** The longest time of a unary call. */
+  readonly deadlineMs: number;
+  /** The paths of the streaming methods, with the longest time of a call. */
+  readonly streaming: ReadonlyMap<string, number>;
+  /** How long a stream may stay open after that time. */
+  readonly unreadMs: number;
+  readonly lookMs: number;
+}
+
+/** The connections of the gRPC server. */
+export class Connections {
+  readonly #options: ConnectionsOptions;
+  readonly #listeners: Http2Server[] = [];
+  readonly #open = new Set<Connection>();
+  readonly #ofSession = new Map<Http2Session | undefined, Connection>();
+  /** Those that had a unary call since the last look. */
+  readonly #busy = new Set<Connection>();
+  readonly #share: StreamShare;
+  readonly #timer: NodeJS.Timeout;
+  #now = clock();
+  #looks = 0;
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+    this.#share = new StreamShare(options.maxStreams, options.sharedStreams);
+    this.#timer = setInterval(() => {
+      this.#look();
+    }, options.lookMs).unref();
+  }
+
+  /** Takes the connections of a listening server from now on. */
+  attach(listener: Http2Server): void {
+    this.#listeners.push(listener);
+    listener.maxConnections = this.#options.maxConnections;
+    let arriving: Connection | undefined;
+    // Node makes the session of a connection in its own listener, so that `session` comes before the next connection.
+    listener.prependListener('connection', (socket: Socket) => {
+      const connection = new Connection(socket, this.#options, this.#now);
+      arriving = connection;
+      this.#open.add(connection);
+      socket.once('close', () => {
+        this.#open.delete(connection);
+        this.#busy.delete(connection);
+      });
+    });
+    listener.prependListener('session', (session) => {
+      if (arriving === undefined) return;
+      arriving.begin(session);
+      this.#ofSession.set(session, arriving);
+      session.once('close', () => this.#ofSession.delete(session));
+    });
+    listener.prependListener('stream', (stream, headers) => {
+      resetWhenAnswered(stream);
+      const connection = this.#ofSession.get(stream.session);
+      if (connection === undefined) return;
+      const { streaming, deadlineMs, unreadMs } = this.#options;
+      const longestMs = streaming.get(String(headers[':path']));
+      const encoding = headers['grpc-encoding'];
+      if (longestMs !== undefined || encoding !== undefined) limitMessages(stream, encoding);
+      if (longestMs !== undefined) {
+        connection.openStreamingCall(stream, this.#now + longestMs + unreadMs);
+      } else {
+        connection.openCall(stream, this.#now + deadlineMs + unreadMs);
+        this.#busy.add(connection);
+      }
+    });
+  }
+
+  /** Accepts no more connections and announces the end of all; their calls go on. */
+  async leave(): Promise<void> {
+    clearInterval(this.#timer);
+    // Not `listener.close()`, which from Node 24 on also closes every session at once.
+    for (const listener of this.#listeners) NetServer.prototype.close.call(listener);
+    const waiting = (): boolean =>
+      [...this.#open].filter((connection) => connection.leave(this.#busy.has(connection))).length > 0;
+    for (let waited = 0; waiting() && waited < NEXT_CALL_MS; waited += NEXT_CALL_STEP_MS) {
+      await delay(NEXT_CALL_STEP_MS);
+    }
+  }
+
+  /** Ends every connection, whatever is open on it. */
+  cut(): void {
+    for (const connection of this.#open) connection.cut();
+  }
+
+  #look(): void {
+    this.#now = clock();
+    for (const connection of this.#busy) if (!connection.wasBusy()) this.#busy.delete(connection);
+    const share = this.#share.among(this.#busy.size);
+    for (const connection of this.#busy) connection.allow(share);
+    this.#looks = (this.#looks + 1) % LOOKS_PER_INSPECTION;
+    if (this.#looks === 0) for (const connection of this.#open) connection.inspect(this.#now);
+  }
+}
+
+/** Whole milliseconds, which the engine keeps without allocating. */
+function clock(): number {
+  return Math.round(performance.now());
+}

@@ -1,0 +1,43 @@
+import { constants, type ServerHttp2Stream } from 'node:http2';
+
+/** A message of gRPC over HTTP/2 begins with a flag and its length in four bytes. */
+const PREFIX_BYTES = 5;
+/** The messages that may begin in one chunk, which grpc-js unpacks all at once, before anything can hold it up. */
+const MOST = 16;
+/** A few bytes inflate to the largest message. */
+const MOST_COMPRESSED = 2;
+const NEXT_MESSAGE = Buffer.alloc(1);
+
+/**
+ * Resets a stream that sends more messages at once than any client has a reason to. For streaming calls and for
+ * compressed messages; a second message ends any other call.
+ *
+ * @param encoding `grpc-encoding` of the call
+ */
+export function limitMessages(stream: ServerHttp2Stream, encoding: string | string[] | undefined): void {
+  const most = encoding === undefined || encoding === 'identity' ? MOST : MOST_COMPRESSED;
+  let prefixed = 0;
+  let length = 0;
+  stream.on('data', (chunk: Buffer) => {
+    let begun = 0;
+    for (let at = 0; at < chunk.length && begun <= most;) {
+      if (prefixed < PREFIX_BYTES) {
+        if (prefixed === 0) begun += 1;
+        else length = length * 256 + chunk.readUInt8(at);
+        prefixed += 1;
+        at += 1;
+      } else {
+        const skipped = Math.min(length, chunk.length - at);
+        length -= skipped;
+        at += skipped;
+      }
+      if (prefixed === PREFIX_BYTES && length === 0) prefixed = 0;
+    }
+    // grpc-js reads nothing that comes on a closed stream.
+    if (begun > most) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  });
+  stream.on('end', () => {
+    // The decoder of grpc-js keeps the bytes of a message until the next one begins, here for as long as the call.
+    if (prefixed === 0) stream.emit('data', NEXT_MESSAGE);
+  });
+}

@@ -1,0 +1,172 @@
+import {
+  type Metadata,
+  ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+  status,
+} from '@grpc/grpc-js';
+import type { Reply } from '../calls/call.js';
+import { failureReply } from '../calls/failure-reply.js';
+import { type CallError, deadlineExceeded, overloaded, toCallFailure } from '../calls/failures.js';
+import { REQUEST_ID } from '../calls/metadata-keys.js';
+import { requestIdOf } from '../calls/request-id.js';
+
+/** The bounds of streaming calls. */
+export interface StreamingCallsOptions {
+  /** The streaming methods: their paths, with the longest time of a call in milliseconds, or Infinity. */
+  readonly longestMs: ReadonlyMap<string, number>;
+  /** The longest time in which the request of a call that may last for any time must be complete, in milliseconds. */
+  readonly requestMs: number;
+  /** Calls at one time. */
+  readonly most: number;
+  /** All trailers of an answer, in bytes. */
+  readonly maxTrailerBytes: number;
+}
+
+/**
+ * The streaming calls of grpc-js's own handlers: bounded in number and time, and read no faster than their answers are
+ * taken.
+ */
+export class StreamingCalls {
+  readonly #options: StreamingCallsOptions;
+  readonly #open = new Set<StreamingCall>();
+  #closed = false;
+
+  constructor(options: StreamingCallsOptions) {
+    this.#options = options;
+  }
+
+  readonly interceptor: ServerInterceptor = ({ path }, call) => {
+    const { longestMs, requestMs } = this.#options;
+    const limitMs = longestMs.get(path);
+    // grpc-js needs only the interface, though its type names the class.
+    if (limitMs === undefined) return call as unknown as ServerInterceptingCall;
+    const lasts = limitMs === Infinity;
+    return new StreamingCall(call, this, lasts ? requestMs : limitMs, lasts);
+  };
+
+  /** Ends the calls whose time is limited, and accepts no more. The others are ended by their handlers. */
+  close(): void {
+    this.#closed = true;
+    for (const call of this.#open) if (call.isLimited) call.sendStatus(SHUTTING_DOWN);
+  }
+
+  /** Takes in a call that has begun, or answers it. */
+  admit(call: StreamingCall): boolean {
+    if (this.#closed) {
+      call.sendStatus(SHUTTING_DOWN);
+      return false;
+    }
+    if (this.#open.size >= this.#options.most) {
+      call.fail(overloaded('Too many streaming calls are open.'));
+      return false;
+    }
+    this.#open.add(call);
+    return true;
+  }
+
+  /** The reply to a failure of a call. */
+  replyTo(error: CallError, requestId: string): Reply {
+    return failureReply(toCallFailure(error), requestId, this.#options.maxTrailerBytes);
+  }
+
+  remove(call: StreamingCall): void {
+    this.#open.delete(call);
+  }
+}
+
+const SHUTTING_DOWN: Status = { code: status.UNAVAILABLE, details: 'The server is shutting down.' };
+
+type Listener = Parameters<ServerInterceptingCallInterface['start']>[0];
+type Status = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
+
+class StreamingCall extends ServerInterceptingCall {
+  readonly #calls: StreamingCalls;
+  readonly #limitMs: number;
+  /** Whether the limit is only for the request. */
+  readonly #lasts: boolean;
+  #requestId = '';
+  #timer: NodeJS.Timeout | undefined;
+  /** The answers that the transport has not taken yet. */
+  #untaken = 0;
+  #wantsRead = false;
+  #ended = false;
+
+  constructor(call: ServerInterceptingCallInterface, calls: StreamingCalls, limitMs: number, lasts: boolean) {
+    super(call);
+    this.#calls = calls;
+    this.#limitMs = limitMs;
+    this.#lasts = lasts;
+  }
+
+  override start(listener: Listener): void {
+    const onReceiveMetadata = (metadata: Metadata): void => {
+      this.#requestId = requestIdOf(metadata.get(REQUEST_ID)[0]);
+      // The handlers use none of it, and grpc-js keeps it for as long as the call.
+      for (const key of Object.keys(metadata.getMap())) metadata.remove(key);
+      if (!this.#calls.admit(this)) return;
+      this.#timer = setTimeout(() => {
+        this.fail(deadlineExceeded());
+      }, this.#limitMs);
+      listener.onReceiveMetadata(metadata);
+    };
+    super.start({
+      onReceiveMetadata,
+      onReceiveMessage: (message) => {
+        listener.onReceiveMessage(message);
+      },
+      onReceiveHalfClose: () => {
+        if (this.#lasts) this.#stopTimer();
+        listener.onReceiveHalfClose();
+      },
+      onCancel: () => {
+        this.#stopTimer();
+        this.#calls.remove(this);
+        listener.onCancel();
+      },
+    });
+  }
+
+  override startRead(): void {
+    this.#wantsRead = true;
+    this.#readOn();
+  }
+
+  override sendMessage(message: unknown, callback: () => void): void {
+    if (this.#ended) return;
+    this.#untaken += 1;
+    super.sendMessage(message, () => {
+      this.#untaken -= 1;
+      callback();
+      this.#readOn();
+    });
+  }
+
+  /** The first status ends the call; a handler that has not noticed yet may send another. */
+  override sendStatus(sent: Status): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    super.sendStatus(sent);
+  }
+
+  /** Whether a limit of time applies now. */
+  get isLimited(): boolean {
+    return this.#timer !== undefined;
+  }
+
+  fail(error: CallError): void {
+    const { code, details, trailers } = this.#calls.replyTo(error, this.#requestId);
+    this.sendStatus({ code, details, metadata: trailers });
+  }
+
+  #readOn(): void {
+    if (!this.#wantsRead || this.#untaken > 0) return;
+    this.#wantsRead = false;
+    super.startRead();
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+}
