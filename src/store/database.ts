@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import createKnex, { type Knex } from 'knex';
+import { isBusy } from './driver-errors.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */
 const ACQUIRE_TIMEOUT_MS = 3_000;
@@ -39,7 +40,7 @@ export interface SqliteLocation {
  *   since a migration may take long
  */
 export function openDatabase(location: DatabaseLocation, silenceMs = 0): Knex {
-  return createKnex(location.engine === 'mysql' ? mysql(location, silenceMs) : sqlite(location));
+  return location.engine === 'mysql' ? createKnex(mysql(location, silenceMs)) : openEmbedded(location);
 }
 
 /** Checks that the database answers. @throws Error of the driver when it does not */
@@ -106,9 +107,10 @@ interface SqliteConnection {
   pragma(text: string): unknown;
 }
 
-function sqlite({ file }: SqliteLocation): Knex.Config {
+function openEmbedded({ file }: SqliteLocation): Knex {
   if (file !== ':memory:') mkdirSync(dirname(resolve(file)), { recursive: true });
-  return {
+  let usable = true;
+  const knex = createKnex({
     client: 'better-sqlite3',
     log: SILENT,
     connection: { filename: file },
@@ -117,7 +119,9 @@ function sqlite({ file }: SqliteLocation): Knex.Config {
     pool: {
       min: 1,
       max: 1,
+      validate: () => usable,
       afterCreate: (connection: SqliteConnection, done: (error: Error | null) => void) => {
+        usable = true;
         connection.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
         connection.pragma('journal_mode = WAL');
         // Every commit reaches the disk, as with InnoDB's default.
@@ -125,5 +129,10 @@ function sqlite({ file }: SqliteLocation): Knex.Config {
         done(null);
       },
     },
-  };
+  });
+  // After a statement that did not get the lock, libsql would answer further writes without committing them.
+  knex.on('query-error', (error: unknown) => {
+    if (isBusy(error)) usable = false;
+  });
+  return knex;
 }

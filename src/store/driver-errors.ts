@@ -62,6 +62,11 @@ export function isDeadlock(error: unknown): boolean {
   return facts(error).errno === ER_LOCK_DEADLOCK;
 }
 
+/** Whether another process held the embedded database for longer than a statement waits. */
+export function isBusy(error: unknown): boolean {
+  return facts(error).code?.startsWith('SQLITE_BUSY') === true;
+}
+
 /**
  * A driver's error in the form that the rest of the service may see and log: `STORE_UNAVAILABLE` for a database that is
  * unavailable, and never the statement or its values, which Knex and the drivers put into their messages.
