@@ -2,17 +2,14 @@ import { parseArgs } from 'node:util';
 import { readDatabase } from './settings/config.js';
 import { opening } from './process/opening.js';
 import { closeDatabase, openDatabase, reachDatabase } from './store/database.js';
-import { migrateDown, migrateUp, migrationStatus, unlockMigrations } from './store/migrations.js';
+import { migrateDown, migrateUp, migrationStatus } from './store/migrations.js';
 
-const USAGE = 'Usage: npm run migrate [-- --down | --status | --unlock]';
+const USAGE = 'Usage: npm run migrate [-- --down | --status]';
 
-/**
- * Brings the schema up to date; `--down` rolls the newest migration back, `--status` only reports, `--unlock` releases
- * the lock of an interrupted migration.
- */
+/** Brings the schema up to date; `--down` rolls the newest migration back, `--status` only reports. */
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { down: { type: 'boolean' }, status: { type: 'boolean' }, unlock: { type: 'boolean' } },
+    options: { down: { type: 'boolean' }, status: { type: 'boolean' } },
   });
   if (Object.keys(values).length > 1) throw new Error(USAGE);
   const database = readDatabase(process.env);
@@ -20,11 +17,7 @@ async function main(): Promise<void> {
   try {
     await opening('The database named by DATABASE_URL cannot be reached', () => reachDatabase(knex));
     if (values.status === true) {
-      for (const { name, applied } of await migrationStatus(knex))
-        say(`${applied ? 'applied' : 'pending'} ${name}`);
-    } else if (values.unlock === true) {
-      await unlockMigrations(knex);
-      say('unlocked');
+      for (const { name, state } of await migrationStatus(knex)) say(`${state} ${name}`);
     } else {
       const names = await (values.down === true ? migrateDown(knex) : migrateUp(knex));
       for (const name of names) say(`${values.down === true ? 'rolled back' : 'applied'} ${name}`);

@@ -1,66 +1,108 @@
 import type { Knex } from 'knex';
+import { locked } from './migration-lock.js';
 import { createRoutes } from './migrations/0001-routes.js';
 import { shapesAsText } from './migrations/0002-shapes-as-text.js';
 
-const MIGRATIONS: readonly (Knex.Migration & { readonly name: string })[] = [createRoutes, shapesAsText];
+/** A step of the schema. MySQL commits every statement, so an interrupted run leaves some of its changes. */
+interface Migration {
+  readonly name: string;
+  /** Also completes what an interrupted run of either direction left. */
+  up(knex: Knex): Promise<void>;
+  down(knex: Knex): Promise<void>;
+}
 
-type Migration = (typeof MIGRATIONS)[number];
+const MIGRATIONS: readonly Migration[] = [createRoutes, shapesAsText];
 
-const SOURCE: Knex.MigrationSource<Migration> = {
-  getMigrations: () => Promise.resolve([...MIGRATIONS]),
-  getMigrationName: (migration) => migration.name,
-  getMigration: (migration) => Promise.resolve(migration),
-};
+/** What the database has of a migration; `interrupted` is something, but not all. */
+export type MigrationState = 'applied' | 'interrupted' | 'pending';
 
+/** The table that Knex's own migrator would keep, so that either can go on where the other ended. */
 const HISTORY = 'knex_migrations';
+/** Knex counts batches from 1. */
+const UNFINISHED = 0;
 
-const CONFIG: Knex.MigratorConfig = { migrationSource: SOURCE, tableName: HISTORY };
-
-/**
- * Brings the schema up to date and returns the names of the migrations that ran.
- *
- * @throws Error when another process is migrating, or was interrupted while it did
- */
-export async function migrateUp(knex: Knex): Promise<string[]> {
-  return namesOf(await unlessLocked(knex.migrate.latest(CONFIG)));
+interface HistoryRow {
+  readonly name: string;
+  /** The number of the run that applied the migration; 0 while it is being applied or rolled back. */
+  readonly batch: number;
+  readonly migration_time: Date;
 }
 
 /**
- * Rolls the newest migration back, with its data, and returns its name; empty where there is none.
+ * Brings the schema up to date and returns the names of the migrations that ran. Waits for a migration in another
+ * process. If a run is interrupted, the next one completes it.
+ *
+ * @throws Error when another process migrates for longer than a minute, or a newer version has migrated the database
+ */
+export function migrateUp(knex: Knex): Promise<string[]> {
+  return locked(knex, async (connection) => {
+    const batches = await writableHistory(connection);
+    const batch = Math.max(0, ...batches.values()) + 1;
+    const outstanding = MIGRATIONS.filter(({ name }) => stateOf(name, batches) !== 'applied');
+    for (const migration of outstanding) {
+      const { name } = migration;
+      if (!batches.has(name)) await connection(HISTORY).insert(rowOf(name, UNFINISHED));
+      await migration.up(connection);
+      await connection(HISTORY).where({ name }).update(rowOf(name, batch));
+    }
+    return outstanding.map(({ name }) => name);
+  });
+}
+
+/**
+ * Rolls the newest migration back, with its data, and returns its name; empty where there is none. Waits and goes on
+ * like `migrateUp`.
  *
  * @throws Error like `migrateUp`
  */
-export async function migrateDown(knex: Knex): Promise<string[]> {
-  return namesOf(await unlessLocked(knex.migrate.down(CONFIG)));
+export function migrateDown(knex: Knex): Promise<string[]> {
+  return locked(knex, async (connection) => {
+    const batches = await writableHistory(connection);
+    const newest = MIGRATIONS.findLast(({ name }) => batches.has(name));
+    if (newest === undefined) return [];
+    const { name } = newest;
+    if (stateOf(name, batches) === 'interrupted') await newest.up(connection);
+    await connection(HISTORY).where({ name }).update(rowOf(name, UNFINISHED));
+    await newest.down(connection);
+    await connection(HISTORY).where({ name }).del();
+    return [name];
+  });
 }
 
-/** Releases the lock of an interrupted migration. No migration may be running. */
-export async function unlockMigrations(knex: Knex): Promise<void> {
-  await knex.migrate.forceFreeMigrationsLock(CONFIG);
+/** Every migration of this version and what the database has of it. Changes nothing. */
+export async function migrationStatus(knex: Knex): Promise<{ name: string; state: MigrationState }[]> {
+  const batches = (await knex.schema.hasTable(HISTORY)) ? await batchesIn(knex) : new Map<string, number>();
+  return MIGRATIONS.map(({ name }) => ({ name, state: stateOf(name, batches) }));
 }
 
-/** Knex returns the number of the batch, and what ran. */
-function namesOf([, names]: [number, string[]]): string[] {
-  return names;
+function stateOf(name: string, batches: ReadonlyMap<string, number>): MigrationState {
+  const batch = batches.get(name);
+  if (batch === undefined) return 'pending';
+  return batch === UNFINISHED ? 'interrupted' : 'applied';
 }
 
-async function unlessLocked(migration: Promise<unknown>): Promise<[number, string[]]> {
-  try {
-    return (await migration) as [number, string[]];
-  } catch (error) {
-    if (!(error instanceof Error) || error.name !== 'MigrationLocked') throw error;
-    throw new Error(
-      'Another process is migrating the database. If none is, a migration was interrupted: npm run migrate -- --unlock',
-      { cause: error },
-    );
+/** The batch of each migration in the history, which is made where there is none. */
+async function writableHistory(knex: Knex): Promise<Map<string, number>> {
+  if (!(await knex.schema.hasTable(HISTORY))) {
+    await knex.schema.createTable(HISTORY, (table) => {
+      table.increments();
+      table.string('name');
+      table.integer('batch');
+      table.timestamp('migration_time');
+    });
   }
+  const batches = await batchesIn(knex);
+  const unknown = [...batches.keys()].filter((name) => !MIGRATIONS.some((each) => each.name === name));
+  if (unknown.length > 0)
+    throw new Error(`A newer version has migrated the database (${unknown.join(', ')}). Use that version.`);
+  return batches;
 }
 
-/** Every migration of this version and whether the database has it. Changes nothing. */
-export async function migrationStatus(knex: Knex): Promise<{ name: string; applied: boolean }[]> {
-  const applied = new Set<string>();
-  if (await knex.schema.hasTable(HISTORY)) {
-    for (const row of await knex<{ name: string }>(HISTORY).select('name')) applied.add(row.name);
-  }
-  return MIGRATIONS.map(({ name }) => ({ name, applied: applied.has(name) }));
+async function batchesIn(knex: Knex): Promise<Map<string, number>> {
+  const rows = await knex<HistoryRow>(HISTORY).select('name', 'batch');
+  return new Map(rows.map(({ name, batch }) => [name, batch]));
+}
+
+function rowOf(name: string, batch: number): HistoryRow {
+  return { name, batch, migration_time: new Date() };
 }

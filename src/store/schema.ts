@@ -10,7 +10,7 @@ import { migrateUp, migrationStatus } from './migrations.js';
  */
 export async function ensureSchema(knex: Knex, { engine }: DatabaseLocation): Promise<void> {
   const status = await migrationStatus(knex);
-  if (status.every(({ applied }) => applied)) return;
+  if (status.every(({ state }) => state === 'applied')) return;
   if (engine === 'mysql')
     throw new Error('The database schema is out of date. Update it with: npm run migrate');
   await migrateUp(knex);

@@ -336,7 +336,6 @@ describe.each(engines)('on $name', (engine) => {
     await expect(migrate()).resolves.toBe('nothing to do\n');
     await expect(migrate('--status')).resolves.toBe(each('applied'));
     await expect(migrate('--down')).resolves.toBe('rolled back 0002-shapes-as-text\n');
-    await expect(migrate('--unlock')).resolves.toBe('unlocked\n');
     await expect(migrate('--down')).resolves.toBe('rolled back 0001-routes\n');
     await expect(migrate('--down')).resolves.toBe('nothing to do\n');
     await expect(migrate('--status')).resolves.toBe(each('pending'));

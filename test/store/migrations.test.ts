@@ -5,7 +5,7 @@ import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { shapesAsText } from '../../src/store/migrations/0002-shapes-as-text.js';
-import { migrateDown, migrateUp, migrationStatus, unlockMigrations } from '../../src/store/migrations.js';
+import { migrateDown, migrateUp, migrationStatus } from '../../src/store/migrations.js';
 import { ensureSchema } from '../../src/store/schema.js';
 import { type Database, engines } from '../support/engines.js';
 import { entryOf } from '../support/store-entries.js';
@@ -35,16 +35,43 @@ describe.each(engines)('the migrations on $name', (engine) => {
     await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
   });
 
-  it('do not run while another process migrates, or did when it was ended', async () => {
+  it("go on with what Knex's own migrator did, even where that was interrupted", async () => {
     await migrateUp(knex);
     await migrateDown(knex);
-    await knex('knex_migrations_lock').update({ is_locked: 1 });
-    const refusal =
-      'Another process is migrating the database. If none is, a migration was interrupted: npm run migrate -- --unlock';
+    await knex.schema.createTable('knex_migrations_lock', (table) => {
+      table.increments('index').primary();
+      table.integer('is_locked');
+    });
+    await knex('knex_migrations_lock').insert({ is_locked: 1 });
+    await knex('knex_migrations').update({ batch: 3, migration_time: new Date(1_000) });
+    await expect(migrationStatus(knex)).resolves.toEqual([
+      { name: '0001-routes', state: 'applied' },
+      { name: '0002-shapes-as-text', state: 'pending' },
+    ]);
+    await expect(migrateUp(knex)).resolves.toEqual(NAMES.slice(-1));
+    await expect(knex('knex_migrations').orderBy('id').select('name', 'batch')).resolves.toEqual([
+      { name: '0001-routes', batch: 3 },
+      { name: '0002-shapes-as-text', batch: 4 },
+    ]);
+    await expect(migrateDown(knex)).resolves.toEqual(NAMES.slice(-1));
+  });
+
+  it('do not touch a database that a newer version has migrated', async () => {
+    await migrateUp(knex);
+    await knex('knex_migrations').insert({ name: '9999-later', batch: 2, migration_time: new Date() });
+    const refusal = 'A newer version has migrated the database (9999-later). Use that version.';
     await expect(migrateUp(knex)).rejects.toThrow(refusal);
     await expect(migrateDown(knex)).rejects.toThrow(refusal);
-    await unlockMigrations(knex);
-    await expect(migrateUp(knex)).resolves.toEqual(NAMES.slice(-1));
+  });
+
+  it('leave a table of the same name alone that is not theirs', async () => {
+    await knex.schema.createTable('routes', (table) => {
+      table.string('stop');
+    });
+    await knex('routes').insert({ stop: 'Station' });
+    await expect(migrateUp(knex)).rejects.toThrow();
+    await expect(migrateDown(knex).catch(() => [])).resolves.toEqual([]);
+    await expect(knex('routes').select()).resolves.toEqual([{ stop: 'Station' }]);
   });
 
   it('run once', async () => {
@@ -53,10 +80,10 @@ describe.each(engines)('the migrations on $name', (engine) => {
   });
 
   it('tell what the database has, and change nothing by it', async () => {
-    await expect(migrationStatus(knex)).resolves.toEqual(NAMES.map((name) => ({ name, applied: false })));
+    await expect(migrationStatus(knex)).resolves.toEqual(NAMES.map((name) => ({ name, state: 'pending' })));
     await expect(knex.schema.hasTable('knex_migrations')).resolves.toBe(false);
     await migrateUp(knex);
-    await expect(migrationStatus(knex)).resolves.toEqual(NAMES.map((name) => ({ name, applied: true })));
+    await expect(migrationStatus(knex)).resolves.toEqual(NAMES.map((name) => ({ name, state: 'applied' })));
   });
 
   it('turn the shapes of stored routes into text and back', async () => {

@@ -6,32 +6,51 @@ export const createRoutes = {
   name: '0001-routes',
 
   async up(knex: Knex): Promise<void> {
-    await knex.schema.createTable('routes', (table) => {
-      if (isMysql(knex)) {
-        table.engine('InnoDB');
-        table.charset('utf8mb4');
-        table.collate('utf8mb4_bin');
-      }
-      // Bytes of a UUIDv7: time first, so that new rows go to the end of the clustered index.
-      table.binary('id', 16).notNullable().primary();
-      table.string('method', 32).notNullable();
-      table.string('path', 2048).notNullable();
-      // A JSON array as text: the JSON type reads back differently on MySQL, MariaDB and SQLite.
-      table.text('middleware', 'mediumtext').notNullable();
-      table.string('handler', 255).notNullable();
-      // A number, so that no session's time zone affects it.
-      table.bigInteger('created_at_ms').notNullable();
-      // Compared by an index, so stored as UTF-8 bytes: utf8mb4_bin would ignore trailing spaces.
-      table.specificType('caller', 'varbinary(1020)').notNullable();
-      table.specificType('request_id', 'varbinary(128)').nullable();
-      // SHA-256 of method and erased path, held only by the first route of its shape.
-      table.binary('shape', 32).nullable();
-      table.unique(['caller', 'request_id'], { indexName: 'routes_caller_request_id' });
-      table.unique(['shape'], { indexName: 'routes_shape' });
-    });
+    if (!(await knex.schema.hasTable('routes'))) await createTable(knex);
+    await addUnique(knex, 'routes_caller_request_id', ['caller', 'request_id']);
+    await addUnique(knex, 'routes_shape', ['shape']);
   },
 
   async down(knex: Knex): Promise<void> {
     await knex.schema.dropTable('routes');
   },
 };
+
+async function createTable(knex: Knex): Promise<void> {
+  await knex.schema.createTable('routes', (table) => {
+    if (isMysql(knex)) {
+      table.engine('InnoDB');
+      table.charset('utf8mb4');
+      table.collate('utf8mb4_bin');
+    }
+    // Bytes of a UUIDv7: time first, so that new rows go to the end of the clustered index.
+    table.binary('id', 16).notNullable().primary();
+    table.string('method', 32).notNullable();
+    table.string('path', 2048).notNullable();
+    // A JSON array as text: the JSON type reads back differently on MySQL, MariaDB and SQLite.
+    table.text('middleware', 'mediumtext').notNullable();
+    table.string('handler', 255).notNullable();
+    // A number, so that no session's time zone affects it.
+    table.bigInteger('created_at_ms').notNullable();
+    // Compared by an index, so stored as UTF-8 bytes: utf8mb4_bin would ignore trailing spaces.
+    table.specificType('caller', 'varbinary(1020)').notNullable();
+    table.specificType('request_id', 'varbinary(128)').nullable();
+    // SHA-256 of method and erased path, held only by the first route of its shape.
+    table.binary('shape', 32).nullable();
+  });
+}
+
+/** MySQL commits every statement, so an interrupted run may have made the index. */
+async function addUnique(knex: Knex, indexName: string, columns: string[]): Promise<void> {
+  if (isMysql(knex) && (await hasIndex(knex, indexName))) return;
+  await knex.schema.alterTable('routes', (table) => {
+    table.unique(columns, { indexName });
+  });
+}
+
+async function hasIndex(knex: Knex, indexName: string): Promise<boolean> {
+  const row: unknown = await knex('information_schema.statistics')
+    .where({ table_schema: knex.raw('database()'), table_name: 'routes', index_name: indexName })
+    .first('index_name');
+  return row !== undefined;
+}

@@ -1,0 +1,77 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import { isBusy } from './driver-errors.js';
+import { isMysql } from './migrations/is-mysql.js';
+
+/** How long a migration waits for one of another process, in milliseconds. */
+const WAIT_MS = 60_000;
+/** The pause between attempts to lock the embedded database, in milliseconds. */
+const PAUSE_MS = 50;
+/** The name of the lock, which is the server's, not the database's; it may have 64 characters. */
+const LOCK = "concat('route-registry ', left(sha2(database(), 256), 40))";
+
+/**
+ * Does some work on one connection while no other process does any on the same database. The lock ends with that
+ * connection, so that it never outlives its process. In the embedded database, the work is one transaction.
+ *
+ * @param work uses only the connection that it is given
+ * @param waitMs how long to wait for another process, in whole seconds but as milliseconds
+ * @throws Error when another process works for longer
+ */
+export function locked<T>(knex: Knex, work: (connection: Knex) => Promise<T>, waitMs = WAIT_MS): Promise<T> {
+  return isMysql(knex) ? lockedByName(knex, work, waitMs) : lockedByTransaction(knex, work, waitMs);
+}
+
+/** A transaction of Knex has one connection to the end, even where each statement of DDL is a commit. */
+function lockedByName<T>(knex: Knex, work: (connection: Knex) => Promise<T>, waitMs: number): Promise<T> {
+  return knex.transaction(async (connection) => {
+    const taken = connection.raw(`get_lock(${LOCK}, ?) as taken`, [waitMs / 1_000]);
+    const answer = await connection.first<{ taken: number | null } | undefined>(taken);
+    if (answer?.taken !== 1) throw tooLong(waitMs);
+    try {
+      return await work(connection);
+    } finally {
+      // A lost connection has released it already.
+      await connection.raw(`select release_lock(${LOCK})`).catch(() => undefined);
+    }
+  });
+}
+
+/** Knex itself begins transactions that get the lock with their first write, which is too late to wait for it. */
+async function lockedByTransaction<T>(
+  knex: Knex,
+  work: (connection: Knex) => Promise<T>,
+  waitMs: number,
+): Promise<T> {
+  const giveUpAt = performance.now() + waitMs;
+  while (!(await begin(knex))) {
+    if (performance.now() >= giveUpAt) throw tooLong(waitMs);
+    await delay(PAUSE_MS);
+  }
+  try {
+    const result = await work(knex);
+    await knex.raw('COMMIT');
+    return result;
+  } catch (error) {
+    await knex.raw('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Whether the embedded database could be locked. */
+async function begin(knex: Knex): Promise<boolean> {
+  try {
+    await knex.raw('BEGIN IMMEDIATE');
+    return true;
+  } catch (error) {
+    if (isBusy(error)) return false;
+    throw error;
+  }
+}
+
+function tooLong(waitMs: number): Error {
+  return new Error(
+    `Another process has been migrating the database for ${waitMs / 1_000} s. Try again when it has ended.`,
+  );
+}
