@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readDatabase } from '../../src/settings/config.js';
+import { openDatabase } from '../../src/store/database.js';
+import { KnexRouteStore } from '../../src/store/knex-route-store.js';
+import { migrateUp, migrationStatus } from '../../src/store/migrations.js';
+import { type Database, engines } from '../support/engines.js';
+import { Program } from '../support/process.js';
+import { entryOf } from '../support/store-entries.js';
+
+const DIST = resolve(import.meta.dirname, '../../dist');
+
+/** Migrates, and kills itself instead of sending this statement. */
+const KILLED = `
+  const [url, statement] = process.argv.slice(1);
+  const { readDatabase } = await import('${DIST}/settings/config.js');
+  const { openDatabase } = await import('${DIST}/store/database.js');
+  const { migrateUp } = await import('${DIST}/store/migrations.js');
+  const knex = openDatabase(readDatabase({ DATABASE_URL: url }));
+  let sent = 0;
+  knex.on('query', () => {
+    if (++sent === Number(statement)) process.kill(process.pid, 'SIGKILL');
+  });
+  await migrateUp(knex);
+  await knex.destroy();
+`;
+
+/** Begins a migration and returns the signal that ended it. */
+async function killedAt(url: string, statement: number): Promise<NodeJS.Signals | null> {
+  const args = ['--input-type=module', '--eval', KILLED, url, String(statement)];
+  const child = spawn(process.execPath, args, { stdio: 'inherit' });
+  const [, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  return signal;
+}
+
+describe.each(engines)('on $name', (engine) => {
+  let database: Database;
+  let folder: string;
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
+    database = await engine.createDatabase();
+  });
+
+  afterEach(async () => {
+    await database.drop();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('five processes that migrate an empty database at once all succeed, and one of them has done it', async () => {
+    const programs = Array.from(
+      { length: 5 },
+      () => new Program('migrate', [], folder, { DATABASE_URL: database.url }),
+    );
+    const ended = await Promise.all(programs.map((program) => program.ended));
+    expect(ended.map(({ exitCode, stderr }) => ({ exitCode, stderr }))).toEqual(
+      programs.map(() => ({ exitCode: 0, stderr: '' })),
+    );
+    expect(ended.map(({ stdout }) => stdout).sort()).toEqual([
+      'applied 0001-routes\napplied 0002-shapes-as-text\n',
+      ...Array.from({ length: 4 }, () => 'nothing to do\n'),
+    ]);
+  });
+
+  it('a migration that is killed on its way is completed by the next one', async () => {
+    await expect(killedAt(database.url, 10)).resolves.toBe('SIGKILL');
+    const knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+    await expect(migrationStatus(knex)).resolves.not.toMatchObject([{}, { state: 'applied' }]);
+    await migrateUp(knex);
+    await expect(new KnexRouteStore(knex).insert(entryOf(), 'reject')).resolves.toEqual({
+      outcome: 'inserted',
+    });
+    await knex.destroy();
+  });
+});
