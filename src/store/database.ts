@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import createKnex, { type Knex } from 'knex';
 import { isBusy } from './driver-errors.js';
+import { EmbeddedFile } from './embedded-file.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */
 const ACQUIRE_TIMEOUT_MS = 3_000;
@@ -38,14 +39,16 @@ export interface SqliteLocation {
  *
  * @param silenceMs how long MySQL may be silent before its connection is dropped, in milliseconds; default: forever,
  *   since a migration may take long
+ * @param file takes note of the embedded database's files when they are opened
  */
-export function openDatabase(location: DatabaseLocation, silenceMs = 0): Knex {
-  return location.engine === 'mysql' ? createKnex(mysql(location, silenceMs)) : openEmbedded(location);
+export function openDatabase(location: DatabaseLocation, silenceMs = 0, file?: EmbeddedFile): Knex {
+  return location.engine === 'mysql' ? createKnex(mysql(location, silenceMs)) : openEmbedded(location, file);
 }
 
-/** Checks that the database answers. @throws Error of the driver when it does not */
-export async function reachDatabase(knex: Knex): Promise<void> {
-  await knex.raw('SELECT 1');
+/** The files of an embedded database that has any. */
+export function embeddedFileOf(location: DatabaseLocation): EmbeddedFile | undefined {
+  if (location.engine !== 'sqlite' || location.file === ':memory:') return undefined;
+  return new EmbeddedFile(location.file);
 }
 
 /** Closes all connections. The embedded database is then complete in its one file, with an empty log. */
@@ -107,13 +110,14 @@ interface SqliteConnection {
   pragma(text: string): unknown;
 }
 
-function openEmbedded({ file }: SqliteLocation): Knex {
-  if (file !== ':memory:') mkdirSync(dirname(resolve(file)), { recursive: true });
+function openEmbedded(location: SqliteLocation, file?: EmbeddedFile): Knex {
+  const filename = location.file;
+  if (filename !== ':memory:') mkdirSync(dirname(resolve(filename)), { recursive: true });
   let usable = true;
   const knex = createKnex({
     client: 'better-sqlite3',
     log: SILENT,
-    connection: { filename: file },
+    connection: { filename },
     useNullAsDefault: true,
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
     pool: {
@@ -126,6 +130,9 @@ function openEmbedded({ file }: SqliteLocation): Knex {
         connection.pragma('journal_mode = WAL');
         // Every commit reaches the disk, as with InnoDB's default.
         connection.pragma('synchronous = FULL');
+        // The first read opens the log.
+        connection.pragma('user_version');
+        file?.opened();
         done(null);
       },
     },

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { InsertOutcome, NewRoute, RouteStore, Signal } from '../registry/route-store.js';
 import type { Route } from '../registry/route.js';
 import { batched } from './batch.js';
+import type { EmbeddedFile } from './embedded-file.js';
 import { decodeId, encodeId, type NewRouteRow, toRoute, toRow } from './route-row.js';
 import { RouteRows } from './route-rows.js';
 import { isWanted, NotSent, type Waiting } from './waiting.js';
@@ -31,8 +32,9 @@ export class KnexRouteStore implements RouteStore {
   readonly #insertJoined = batched('when full', (inserts: readonly Insert[]) => this.#insertAll(inserts));
   readonly #findJoined = batched('at once', (wanted: readonly Find[]) => this.#findAll(wanted));
 
-  constructor(knex: Knex) {
-    this.#rows = new RouteRows(knex);
+  /** @param file the files of the embedded database */
+  constructor(knex: Knex, file?: EmbeddedFile) {
+    this.#rows = new RouteRows(knex, file);
   }
 
   insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome> {

@@ -1,10 +1,14 @@
 import type { Knex } from 'knex';
 import { isDeadlock, isRefusal, translate } from './driver-errors.js';
+import type { EmbeddedFile } from './embedded-file.js';
 import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow } from './route-row.js';
 import { NotSent } from './waiting.js';
 
 /** How often an insert is tried while the database picks it as the victim of a deadlock. */
 const INSERT_ATTEMPTS = 5;
+
+/** How long a ping may take once it is sent, in milliseconds; then its connection is given up. */
+const PING_LIMIT_MS = 2_000;
 
 // The statements that every call needs are written by hand: Knex's builder takes longer to make one than to send it.
 const SELECT = `select ${ROUTE_COLUMNS.join(', ')} from routes where id in `;
@@ -13,9 +17,12 @@ const INSERT = `insert into routes (${ROUTE_COLUMNS.join(', ')}, caller, request
 /** The statements on the table `routes`, the same on every engine. They fail with the registry's errors. */
 export class RouteRows {
   readonly #knex: Knex;
+  readonly #file: EmbeddedFile | undefined;
 
-  constructor(knex: Knex) {
+  /** @param file what an acknowledged write must be in */
+  constructor(knex: Knex, file?: EmbeddedFile) {
     this.#knex = knex;
+    this.#file = file;
   }
 
   /**
@@ -34,6 +41,8 @@ export class RouteRows {
         if (again) continue;
         if (isRefusal(error)) return translate(error) as Error;
         throw translate(error);
+      } finally {
+        this.#file?.check();
       }
     }
   }
@@ -54,7 +63,8 @@ export class RouteRows {
 
   /** Resolves when the table can be read. */
   async ping(): Promise<void> {
-    await answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1));
+    await answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(PING_LIMIT_MS));
+    this.#file?.check();
   }
 }
 
