@@ -1015,6 +1015,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
           "414": {
             "$ref": "#/components/responses/Error414"
           },
+          "429": {
+            "$ref": "#/components/responses/Error429"
+          },
           "431": {
             "$ref": "#/components/responses/Error431"
           },
@@ -2063,6 +2066,283 @@ export const openApi: Readonly<Record<string, unknown>> = {
           }
         }
       },
+      "Error429": {
+        "description": "Too Many Requests: `OVERLOADED`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "examples": {
+              "OVERLOADED": {
+                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+              }
+            }
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            },
+            "examples": {
+              "OVERLOADED": {
+                "value": "no-store"
+              }
+            }
+          },
+          "Retry-After": {
+            "description": "The number of seconds to wait before a retry.",
+            "required": true,
+            "schema": {
+              "type": "integer",
+              "minimum": 0
+            },
+            "examples": {
+              "OVERLOADED": {
+                "value": 1
+              }
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "OVERLOADED": {
+                "value": {
+                  "error": {
+                    "code": 429,
+                    "status": "RESOURCE_EXHAUSTED",
+                    "message": "The service is overloaded. It has 4096 calls under way. Try again in a second.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "OVERLOADED",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RetryInfo",
+                        "retryDelay": "1s"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
+      "Error503": {
+        "description": "Service Unavailable: `SHUTTING_DOWN`, `UPSTREAM_UNAVAILABLE`, `KEYS_UNAVAILABLE`, `STORE_UNAVAILABLE`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "examples": {
+              "SHUTTING_DOWN": {
+                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+              }
+            }
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            },
+            "examples": {
+              "SHUTTING_DOWN": {
+                "value": "no-store"
+              }
+            }
+          },
+          "Retry-After": {
+            "description": "The number of seconds to wait before a retry.",
+            "required": true,
+            "schema": {
+              "type": "integer",
+              "minimum": 0
+            },
+            "examples": {
+              "SHUTTING_DOWN": {
+                "value": 1
+              }
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "SHUTTING_DOWN": {
+                "value": {
+                  "error": {
+                    "code": 503,
+                    "status": "UNAVAILABLE",
+                    "message": "The service is shutting down. Try again in a second.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "SHUTTING_DOWN",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RetryInfo",
+                        "retryDelay": "1s"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              },
+              "UPSTREAM_UNAVAILABLE": {
+                "value": {
+                  "error": {
+                    "code": 503,
+                    "status": "UNAVAILABLE",
+                    "message": "The service is unavailable.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "UPSTREAM_UNAVAILABLE",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              },
+              "KEYS_UNAVAILABLE": {
+                "value": {
+                  "error": {
+                    "code": 503,
+                    "status": "UNAVAILABLE",
+                    "message": "The keys that verify tokens are unavailable. Try again.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "KEYS_UNAVAILABLE",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              },
+              "STORE_UNAVAILABLE": {
+                "value": {
+                  "error": {
+                    "code": 503,
+                    "status": "UNAVAILABLE",
+                    "message": "The route store is unavailable. Try again.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "STORE_UNAVAILABLE",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
+      "Error504": {
+        "description": "Gateway Timeout: `DEADLINE_EXCEEDED`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "examples": {
+              "DEADLINE_EXCEEDED": {
+                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+              }
+            }
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            },
+            "examples": {
+              "DEADLINE_EXCEEDED": {
+                "value": "no-store"
+              }
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "DEADLINE_EXCEEDED": {
+                "value": {
+                  "error": {
+                    "code": 504,
+                    "status": "DEADLINE_EXCEEDED",
+                    "message": "The deadline passed before the call was answered.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "DEADLINE_EXCEEDED",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
       "Error500": {
         "description": "Internal Server Error: `INTERNAL`.",
         "headers": {
@@ -2171,279 +2451,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                         "reason": "CANCELLED",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
-      "Error504": {
-        "description": "Gateway Timeout: `DEADLINE_EXCEEDED`.",
-        "headers": {
-          "X-Request-Id": {
-            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "maxLength": 128,
-              "pattern": "^[!-~]+$"
-            },
-            "examples": {
-              "DEADLINE_EXCEEDED": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
-          },
-          "Cache-Control": {
-            "description": "Whether the response may be cached, and for how long.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "const": "no-store"
-            },
-            "examples": {
-              "DEADLINE_EXCEEDED": {
-                "value": "no-store"
-              }
-            }
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "DEADLINE_EXCEEDED": {
-                "value": {
-                  "error": {
-                    "code": 504,
-                    "status": "DEADLINE_EXCEEDED",
-                    "message": "The deadline passed before the call was answered.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "DEADLINE_EXCEEDED",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
-      "Error429": {
-        "description": "Too Many Requests: `OVERLOADED`.",
-        "headers": {
-          "X-Request-Id": {
-            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "maxLength": 128,
-              "pattern": "^[!-~]+$"
-            },
-            "examples": {
-              "OVERLOADED": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
-          },
-          "Cache-Control": {
-            "description": "Whether the response may be cached, and for how long.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "const": "no-store"
-            },
-            "examples": {
-              "OVERLOADED": {
-                "value": "no-store"
-              }
-            }
-          },
-          "Retry-After": {
-            "description": "The number of seconds to wait before a retry.",
-            "required": true,
-            "schema": {
-              "type": "integer",
-              "minimum": 0
-            },
-            "examples": {
-              "OVERLOADED": {
-                "value": 1
-              }
-            }
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "OVERLOADED": {
-                "value": {
-                  "error": {
-                    "code": 429,
-                    "status": "RESOURCE_EXHAUSTED",
-                    "message": "The service has more load than it can carry.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "OVERLOADED",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
-      "Error503": {
-        "description": "Service Unavailable: `UPSTREAM_UNAVAILABLE`, `KEYS_UNAVAILABLE`, `SHUTTING_DOWN`, `STORE_UNAVAILABLE`.",
-        "headers": {
-          "X-Request-Id": {
-            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "maxLength": 128,
-              "pattern": "^[!-~]+$"
-            },
-            "examples": {
-              "UPSTREAM_UNAVAILABLE": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
-          },
-          "Cache-Control": {
-            "description": "Whether the response may be cached, and for how long.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "const": "no-store"
-            },
-            "examples": {
-              "UPSTREAM_UNAVAILABLE": {
-                "value": "no-store"
-              }
-            }
-          },
-          "Retry-After": {
-            "description": "The number of seconds to wait before a retry.",
-            "required": true,
-            "schema": {
-              "type": "integer",
-              "minimum": 0
-            },
-            "examples": {
-              "UPSTREAM_UNAVAILABLE": {
-                "value": 1
-              }
-            }
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "UPSTREAM_UNAVAILABLE": {
-                "value": {
-                  "error": {
-                    "code": 503,
-                    "status": "UNAVAILABLE",
-                    "message": "The service is unavailable.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "UPSTREAM_UNAVAILABLE",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              },
-              "KEYS_UNAVAILABLE": {
-                "value": {
-                  "error": {
-                    "code": 503,
-                    "status": "UNAVAILABLE",
-                    "message": "The keys that verify tokens are unavailable. Try again.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "KEYS_UNAVAILABLE",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              },
-              "SHUTTING_DOWN": {
-                "value": {
-                  "error": {
-                    "code": 503,
-                    "status": "UNAVAILABLE",
-                    "message": "The service is shutting down. Try again in a second.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "SHUTTING_DOWN",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RetryInfo",
-                        "retryDelay": "1s"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              },
-              "STORE_UNAVAILABLE": {
-                "value": {
-                  "error": {
-                    "code": 503,
-                    "status": "UNAVAILABLE",
-                    "message": "The route store is unavailable. Try again.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "STORE_UNAVAILABLE",
                         "domain": "routing.v1"
                       },
                       {

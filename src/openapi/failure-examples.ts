@@ -3,6 +3,7 @@ import { tokenInvalid, tokenMissing } from '../auth/auth-result.js';
 import { keysUnavailable } from '../auth/remote-key-set.js';
 import {
   bodyTooLarge,
+  deadlineExceeded,
   encodingUnsupported,
   type Failure,
   type FailureReason,
@@ -10,9 +11,11 @@ import {
   internal,
   methodNotAllowed,
   misfit,
+  overloaded,
   pathUnknown,
   preconditionFailed,
   requestTimedOut,
+  shuttingDown,
   targetTooLong,
   transferCodingUnsupported,
   unknownField,
@@ -20,10 +23,8 @@ import {
 import {
   type CallError,
   notAdmitted,
-  overloaded,
   type Reason,
   scopeMissing,
-  shuttingDown,
 } from '../calls/failures.js';
 import type { RegistryError } from '../registry/errors.js';
 import { requestIdReused, routeExists, routeInvalid, routeNotFound } from '../registry/registry.js';
@@ -46,14 +47,14 @@ export const gatewayExamples = {
   PRECONDITION_FAILED: preconditionFailed,
   PATH_UNKNOWN: pathUnknown,
   METHOD_NOT_ALLOWED: () => methodNotAllowed({ Allow: 'GET, HEAD, OPTIONS' }),
+  OVERLOADED: () => overloaded('It has 4096 calls under way.'),
+  SHUTTING_DOWN: shuttingDown,
+  DEADLINE_EXCEEDED: deadlineExceeded,
   INTERNAL: () => internal(undefined),
 } as const satisfies Record<FailureReason, () => Failure>;
 
 /** The failures of the server that a REST client can see and that neither the gateway nor its upstream produces. */
-export type ServerReason = Exclude<
-  Reason,
-  FailureReason | 'SERVICE_UNKNOWN' | 'DEADLINE_EXCEEDED' | 'CANCELLED'
->;
+export type ServerReason = Exclude<Reason, FailureReason | 'SERVICE_UNKNOWN' | 'CANCELLED'>;
 
 /** An example of each failure of the server, for a method that needs the given scope. */
 export const serverExamples = {
@@ -68,7 +69,5 @@ export const serverExamples = {
   ROUTE_NOT_FOUND: () => routeNotFound(ROUTE_ID),
   ROUTE_EXISTS: () => routeExists(ROUTE_DEFINITION, ROUTE_ID),
   REQUEST_ID_REUSED: requestIdReused,
-  OVERLOADED: () => overloaded('It has 4096 calls under way.'),
-  SHUTTING_DOWN: shuttingDown,
   STORE_UNAVAILABLE: () => storeUnavailable(undefined),
 } as const satisfies Record<ServerReason, (scope: string | undefined) => CallError | RegistryError>;

@@ -14,6 +14,7 @@ const REASONS = [
   'TARGET_TOO_LONG',
   'HEADERS_TOO_LARGE',
   'TRANSFER_CODING_UNSUPPORTED',
+  'OVERLOADED',
   'INTERNAL',
 ] as const satisfies readonly FailureReason[];
 

@@ -4,9 +4,12 @@ export {
   type Failure,
   type FailureReason,
   failures,
+  deadlineExceeded,
   internal,
   methodNotAllowed,
+  overloaded,
   pathUnknown,
+  shuttingDown,
 } from './failures/failure.js';
 export { codeOf, httpStatusOf } from './failures/http-status.js';
 export { upstreamFailure } from './failures/upstream-failure.js';

@@ -20,6 +20,32 @@ export interface ErrorReply extends HttpReply {
 
 /** Writes a reply. Node omits the content for HEAD. */
 export function writeReply(response: ServerResponse, reply: HttpReply, requestId: string): void {
+  response.end(writeHead(response, reply, requestId));
+}
+
+/** How long what a client still sends is dropped after its answer, in milliseconds. */
+const LINGER_MS = 500;
+
+/**
+ * Writes a reply to a request whose body has not come, as the last on its connection. The connection stays open until
+ * the client ends it, but not for long: to close it while the client sends would reset it, and cost the client the
+ * answer (RFC 9112 9.6).
+ */
+export function writeEarlyReply(response: ServerResponse, reply: HttpReply, requestId: string): void {
+  const closing = { ...reply, headers: { ...reply.headers, Connection: 'close' } };
+  const body = writeHead(response, closing, requestId);
+  if (body !== undefined) response.write(body);
+  response.flushHeaders();
+  const end = (): void => void response.end();
+  const timer = setTimeout(end, LINGER_MS);
+  response.once('close', () => {
+    clearTimeout(timer);
+  });
+  response.req.once('end', end).resume();
+}
+
+/** @returns the content. */
+function writeHead(response: ServerResponse, reply: HttpReply, requestId: string): Uint8Array | undefined {
   const headers: Record<string, string | number> = { 'X-Request-Id': requestId, ...reply.headers };
   headers['Cache-Control'] ??= 'no-store';
   // Node writes bytes as they are, but copies text together with the headers, into three times the space.
@@ -28,5 +54,6 @@ export function writeReply(response: ServerResponse, reply: HttpReply, requestId
     headers['Content-Type'] = reply.contentType ?? 'application/json';
     headers['Content-Length'] = body.length;
   }
-  response.writeHead(reply.status, headers).end(body);
+  response.writeHead(reply.status, headers);
+  return body;
 }

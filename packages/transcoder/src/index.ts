@@ -10,7 +10,7 @@ export { entityTag, isCurrent } from './http/entity-tag.js';
 export type { Exchange } from './http/exchange.js';
 export type { ForwardedHeaders, UnfitValue } from './http/request-headers.js';
 export type { ErrorReply, HttpReply } from './http-reply.js';
-export type { TranscoderLog } from './log.js';
+export type { LogKind, TranscoderLog } from './log.js';
 export type { TranscoderOptions } from './options.js';
 export type { UnsupportedMethods } from './template/contract.js';
 export { type Answer, createTranscoder, type Transcoder } from './transcoder.js';

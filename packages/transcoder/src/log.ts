@@ -9,3 +9,9 @@ export interface TranscoderLog {
   /** Unforeseen failures, with the cause as `err`. */
   error(fields: object, message: string): void;
 }
+
+/**
+ * The lines that clients can provoke: refusals of those that the server does not know and of those that it knows, and
+ * causes of failures. Each kind may have a limit of its own.
+ */
+export type LogKind = 'strangers' | 'callers' | 'causes';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { FORWARDED_HEADERS, type ForwardedHeaders } from './http/request-headers.js';
-import type { TranscoderLog } from './log.js';
+import type { LogKind, TranscoderLog } from './log.js';
 import type { UnsupportedMethods } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';
 
@@ -14,10 +14,15 @@ export interface TranscoderOptions {
   readonly guard?: Guard | undefined;
   /** Prefix of all paths: segments of unreserved characters, for example `/api`. Default: none. */
   readonly basePath?: string;
-  /** The longest time of one call, in milliseconds; a client may ask for less by `Request-Timeout`. Default: 5,000. */
+  /**
+   * The longest time of one call with its body, in milliseconds; a client may ask for less by `Request-Timeout`.
+   * Default: 5,000.
+   */
   readonly deadlineMs?: number;
-  /** The largest body of a request, in bytes after decoding. Default: 65,536. */
+  /** The largest body of a request, in bytes, as sent and decoded. Default: 65,536. */
   readonly maxBodyBytes?: number;
+  /** Requests for methods of the contract that may be under way at a time. Default: 4,096. */
+  readonly maxRequests?: number;
   /** The realm that challenges name (RFC 6750 3). Default: the proto package of the contract. */
   readonly realm?: string;
   /** The headers that become metadata. Default: `authorization`, `traceparent` and `tracestate`. */
@@ -42,6 +47,8 @@ export interface TranscoderOptions {
   readonly now?: () => number;
   /** Default: nothing is logged. */
   readonly log?: TranscoderLog;
+  /** Asked before each line above `debug` about a request: whether to write it. Default: always. */
+  readonly mayLog?: (kind: LogKind) => boolean;
 }
 
 const ignore = (): void => undefined;
@@ -53,6 +60,7 @@ export function withDefaults(options: TranscoderOptions) {
     basePath: '',
     deadlineMs: 5_000,
     maxBodyBytes: 65_536,
+    maxRequests: 4_096,
     forwardedHeaders: FORWARDED_HEADERS,
     trailerHeaders: new Map<string, string>(),
     standardMethods: true,
@@ -64,6 +72,7 @@ export function withDefaults(options: TranscoderOptions) {
     },
     now: Date.now,
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+    mayLog: () => true,
     ...options,
   };
 }

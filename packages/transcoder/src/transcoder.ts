@@ -3,10 +3,11 @@ import type { Duplex } from 'node:stream';
 import { ErrorReplies } from './failures/error-reply.js';
 import { Failure, internal } from './failures/failure.js';
 import { clientFailure, endAfter, writeClientError } from './http/client-error.js';
+import { Connection } from './http/connection.js';
 import { Exchange } from './http/exchange.js';
 import { requireWellFormedHead } from './http/request-head.js';
 import { Transcoding } from './http/transcoding.js';
-import { type HttpReply, writeReply } from './http-reply.js';
+import { type HttpReply, writeEarlyReply, writeReply } from './http-reply.js';
 import { type TranscoderOptions, withDefaults } from './options.js';
 import { readContract } from './template/contract.js';
 
@@ -22,6 +23,11 @@ export interface Transcoder {
     response: ServerResponse,
     next?: (error?: unknown) => void,
   ) => void;
+  /**
+   * For the event `checkContinue`: as `handler`, but a client that waits for 100 before it sends its body gets it after
+   * the guard has let it pass. Without this listener, Node itself sends 100, to everybody.
+   */
+  readonly onCheckContinue: (request: IncomingMessage, response: ServerResponse) => void;
   /** For the event `clientError`: answers what is not HTTP in the shape of all other errors. */
   readonly onClientError: (error: Error, socket: Duplex) => void;
   /** For the event `connect`: refuses a tunnel (RFC 9110 9.3.6), where Node would end the connection without a word. */
@@ -31,6 +37,11 @@ export interface Transcoder {
    * others. What `answer` throws becomes an error: a `Failure` as it says, anything else 500 in fixed words.
    */
   readonly respond: (request: IncomingMessage, response: ServerResponse, answer: Answer) => void;
+  /**
+   * For a server that closes: requests whose bodies are still arriving are answered with 503 `SHUTTING_DOWN`, and so
+   * are later ones that do not come whole. All others go on.
+   */
+  readonly endUploads: () => void;
 }
 
 /** Finds the reply of an exchange, now or later. */
@@ -51,7 +62,7 @@ const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
  */
 export function createTranscoder(given: TranscoderOptions): Transcoder {
   const options = withDefaults(given);
-  const { basePath, log, now, requestIdOf, write } = options;
+  const { basePath, log, mayLog, now, requestIdOf, write } = options;
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; it is "/" and a name, or several.`);
   }
@@ -59,58 +70,91 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });
   const transcoding = new Transcoding(contract, errors, options);
-  const latest = new WeakMap<Duplex, Exchange>();
-  /** Exchanges that `onClientError` has answered in place of what was on its way. */
-  const cutShort = new WeakSet<Exchange>();
+  const transcode: Answer = (exchange) => transcoding.answer(exchange);
+  const connections = new WeakMap<Duplex, Connection>();
+
+  function connectionOf(socket: Duplex): Connection {
+    const connection = connections.get(socket) ?? new Connection();
+    connections.set(socket, connection);
+    return connection;
+  }
 
   const failed = (error: unknown, { requestId }: Exchange): HttpReply =>
     errors.ofFailure(error instanceof Failure ? error : internal(error), requestId);
-  const lineOf = ({ requestId, verb, started }: Exchange): object => {
-    return { requestId, method: verb, ms: now() - started };
-  };
 
-  function finish(exchange: Exchange, reply: HttpReply): void {
-    if (cutShort.has(exchange)) return;
-    const { requestId, response } = exchange;
-    const line = lineOf(exchange);
-    if (exchange.cancelled) {
-      log.info(line, 'client gone');
-      return;
-    }
-    writeReply(response, reply, requestId);
-    if (reply.cause !== undefined) {
-      log[LEVELS[reply.status] ?? 'debug']({ requestId, err: reply.cause }, 'request failed');
-    }
-    log[reply.status < 400 ? 'debug' : 'info']({ ...line, status: reply.status }, 'request answered');
+  function refused({ known }: Exchange, line: object, message: string): void {
+    if (mayLog(known ? 'callers' : 'strangers')) log.info(line, message);
   }
 
-  function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  function finish(exchange: Exchange, reply: HttpReply, write: typeof writeReply): void {
+    // `onClientError` may have answered in place of what was on its way.
+    if (exchange.answered) return;
+    exchange.answered = true;
+    const { requestId, verb, started, request, response } = exchange;
+    connectionOf(request.socket).answered();
+    const line = { requestId, method: verb, ms: now() - started };
+    if (exchange.cancelled) {
+      refused(exchange, line, 'client gone');
+      return;
+    }
+    write(response, reply, requestId);
+    const { status, cause } = reply;
+    if (cause !== undefined) {
+      const level = LEVELS[status] ?? 'debug';
+      if (level === 'debug' || mayLog('causes')) log[level]({ requestId, err: cause }, 'request failed');
+    }
+    if (status < 400) log.debug({ ...line, status }, 'request answered');
+    else refused(exchange, { ...line, status }, 'request answered');
+  }
+
+  function respond(
+    request: IncomingMessage,
+    response: ServerResponse,
+    answer: Answer,
+    awaitsContinue = false,
+  ): void {
     const id = request.headers['x-request-id'];
     const requestId = requestIdOf(typeof id === 'string' ? id : undefined);
-    const exchange = new Exchange(request, response, requestId, now());
-    latest.set(request.socket, exchange);
+    const exchange = new Exchange(request, response, requestId, now(), awaitsContinue);
+    const connection = connectionOf(request.socket);
+    connection.begin(exchange);
     const finishWith = (reply: HttpReply): void => {
       write(() => {
-        finish(exchange, reply);
+        finish(exchange, reply, exchange.partial ? writeEarlyReply : writeReply);
       });
     };
     let reply: HttpReply | Promise<HttpReply>;
     try {
       requireWellFormedHead(request, exchange.url);
+      connection.requirePlace();
       reply = answer(exchange);
     } catch (error) {
       reply = failed(error, exchange);
     }
-    if (!(reply instanceof Promise)) finishWith(reply);
-    else void reply.catch((error: unknown) => failed(error, exchange)).then(finishWith);
+    if (reply instanceof Promise) {
+      void reply.catch((error: unknown) => failed(error, exchange)).then(finishWith);
+    } else if (exchange.partial) {
+      // Node has yet to read what came together with the head.
+      setImmediate(finishWith, reply);
+    } else {
+      finishWith(reply);
+    }
   }
 
   return {
     handler(request, response, next) {
       if (next !== undefined && !transcoding.knows(request)) next();
-      else respond(request, response, (exchange) => transcoding.answer(exchange));
+      else respond(request, response, transcode);
     },
-    respond,
+    onCheckContinue(request, response) {
+      respond(request, response, transcode, true);
+    },
+    respond: (request, response, answer) => {
+      respond(request, response, answer);
+    },
+    endUploads: () => {
+      transcoding.endUploads();
+    },
     onClientError(error, socket) {
       const failure = clientFailure(error);
       if (!socket.writable) {
@@ -118,26 +162,25 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
         if (failure.reason === 'REQUEST_TIMED_OUT') socket.destroy();
         return;
       }
-      const last = latest.get(socket);
+      const last = connections.get(socket)?.latest;
       if (last === undefined || last.over) {
         const requestId = requestIdOf(undefined);
         const reply = errors.ofFailure(failure, requestId);
         writeClientError(socket, reply, requestId);
-        log.info({ requestId, status: reply.status }, 'request answered');
+        if (mayLog('strangers')) log.info({ requestId, status: reply.status }, 'request answered');
       } else if (last.request.complete || last.response.headersSent) {
         endAfter(last.response, socket);
         log.debug({ requestId: last.requestId }, 'connection ends');
       } else {
         const reply = failed(failure, last);
-        finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } });
-        cutShort.add(last);
+        finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } }, writeReply);
       }
     },
     onConnect(request) {
       const { socket } = request;
       // Node has let go of the connection, so nobody else would hear of its errors.
       socket.on('error', ignore);
-      const last = latest.get(socket);
+      const last = connections.get(socket)?.latest;
       if (last?.response.closed === false) {
         endAfter(last.response, socket);
         return;
@@ -145,7 +188,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       const response = new ServerResponse(request);
       response.assignSocket(socket);
       endAfter(response, socket);
-      respond(request, response, (exchange) => transcoding.answer(exchange));
+      respond(request, response, transcode);
     },
   };
 }

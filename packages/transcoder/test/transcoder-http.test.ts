@@ -333,7 +333,7 @@ describe('what follows a request', () => {
       statuses: [504, 404],
     },
     { what: 'a broken body', bytes: waits('a') + broken, statuses: [504, 400] },
-    { what: 'a broken body of an unknown path', bytes: broken.replace('/v1/', '/v0/'), statuses: [404] },
+    { what: 'a broken body of an unknown path', bytes: broken.replace('/v1/', '/v0/'), statuses: [400] },
     {
       what: 'a broken body, with the guard still asked about another fault',
       bytes: broken.replace('Host: x', 'Host: x\r\nContent-Encoding: rot13'),
@@ -358,10 +358,9 @@ describe('what follows a request', () => {
     const [first, last] = await exchange(waits('first') + waits('last') + garbage);
     expect(first?.head).toMatch(/^connection: keep-alive\r$/im);
     expect(last?.head).toMatch(/^connection: close\r$/im);
-    expect(gateway.log.slice(-2)).toMatchObject([
-      { message: 'request answered', fields: { requestId: 'first', status: 504 } },
-      { message: 'request answered', fields: { requestId: 'last', status: 504 } },
-    ]);
+    expect(
+      new Set(gateway.log.slice(-2).map(({ fields }) => [fields['requestId'], fields['status']].join())),
+    ).toEqual(new Set(['first,504', 'last,504']));
   });
 
   it.each([

@@ -196,7 +196,7 @@ describe('a body that does not come to its end', () => {
 
   it('is 408 under the id of its request, in answer and log', async () => {
     const gateway = await start(
-      {},
+      { guard: undefined },
       {
         requestTimeout: 50,
         headersTimeout: 50,
@@ -214,7 +214,7 @@ describe('a body that does not come to its end', () => {
   });
 
   it('is a client gone where the connection broke', async () => {
-    const gateway = await start({});
+    const gateway = await start({ guard: undefined });
     const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
     socket.write(beginning.replace('Host: x', 'Host: x\r\nExpect: 100-continue'));
     await once(socket, 'data');

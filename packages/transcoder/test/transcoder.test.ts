@@ -711,6 +711,20 @@ describe('a transcoder', () => {
       expect(response.headers['retry-after']).toBe(retry);
     });
 
+    it.each([
+      { delay: '0s', retry: '0' },
+      { delay: '0.200s', retry: '1' },
+      { delay: '7s', retry: '7' },
+      { delay: '-3s', retry: '0' },
+    ])('with a RetryInfo of $delay has Retry-After: $retry', async ({ delay, retry }) => {
+      const body = { code: Code.RESOURCE_EXHAUSTED, reason: delay, details: 'retry' };
+      const response = await call('POST', '/v1/fail', body);
+      expect(response).toMatchObject({ status: 429, headers: { 'retry-after': retry } });
+      expect(errorOf(response).details).toEqual([
+        { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: delay },
+      ]);
+    });
+
     it('never puts its text into a header', async () => {
       const body = { code: Code.PERMISSION_DENIED, message: 'x"\r\nA: b', scope: 'x"\r\nA: b' };
       const response = await call('POST', '/v1/fail', body);

@@ -38,10 +38,16 @@ export class ErrorReplies {
 
   /** The response for a failure that the transcoder itself found. */
   ofFailure(failure: Failure, requestId: string): ErrorReply {
-    const { code, httpStatus, reason, message, headers, cause } = failure;
+    const { code, httpStatus, reason, message, headers, retryAfterS, cause } = failure;
     const violations = failure.violations();
-    const details = this.#ownDetails(reason, requestId, violations);
-    return { ...errorReply(code, httpStatus, naming(message, violations), details, headers), cause };
+    const details = this.#ownDetails(reason, requestId, violations, retryAfterS);
+    return {
+      ...errorReply(code, httpStatus, naming(message, violations), details, {
+        ...headers,
+        ...(retryAfterS === undefined ? {} : { 'Retry-After': String(retryAfterS) }),
+      }),
+      cause,
+    };
   }
 
   /**
@@ -52,13 +58,12 @@ export class ErrorReplies {
     const code = codeOf(reply.code);
     if (reply.trailers === undefined) return this.#unanswered(code, reply.details, requestId);
     const details = this.#statusDetails(reply.trailers) ?? this.#ownDetails(Code[code], requestId, []);
-    const info = details.find((detail) => detail['@type'] === `${TYPE_PREFIX}ErrorInfo`) ?? {};
-    const { reason, metadata } = info;
+    const { reason, metadata } = detailOf(details, 'ErrorInfo');
     const tooLarge = code === Code.RESOURCE_EXHAUSTED && reason === 'REQUEST_TOO_LARGE';
     const scope = isObject(metadata) ? metadata['scope'] : undefined;
     const challenge = bearerChallenge(code, this.#realm, reason, scope);
     return errorReply(code, tooLarge ? 413 : httpStatusOf(code), reply.details, details, {
-      ...(tooLarge ? {} : retryHeaders(code)),
+      ...(tooLarge ? {} : retryHeaders(code, details)),
       ...(challenge === undefined ? {} : { 'WWW-Authenticate': challenge }),
     });
   }
@@ -66,15 +71,24 @@ export class ErrorReplies {
   #unanswered(upstreamCode: Code, text: string, requestId: string): ErrorReply {
     const { code, reason, message } = upstreamFailure(upstreamCode);
     const details = this.#ownDetails(reason, requestId, []);
+    const headers = retryHeaders(code, details);
     const cause = new Error(`upstream: ${Code[upstreamCode]}: ${text}`);
-    return { ...errorReply(code, httpStatusOf(code), message, details, retryHeaders(code)), cause };
+    return { ...errorReply(code, httpStatusOf(code), message, details, headers), cause };
   }
 
-  #ownDetails(reason: string, requestId: string, violations: readonly FieldViolation[]): JsonObject[] {
+  #ownDetails(
+    reason: string,
+    requestId: string,
+    violations: readonly FieldViolation[],
+    retryAfterS?: number,
+  ): JsonObject[] {
     const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
     return [
       { '@type': `${TYPE_PREFIX}ErrorInfo`, reason, domain: this.#domain },
       ...(fieldViolations.length === 0 ? [] : [{ '@type': `${TYPE_PREFIX}BadRequest`, fieldViolations }]),
+      ...(retryAfterS === undefined
+        ? []
+        : [{ '@type': `${TYPE_PREFIX}RetryInfo`, retryDelay: `${retryAfterS}s` }]),
       { '@type': `${TYPE_PREFIX}RequestInfo`, requestId },
     ];
   }
@@ -110,8 +124,17 @@ function naming(message: string, violations: readonly FieldViolation[]): string 
   return fields.size === 0 ? message : `${message.slice(0, -1)}: ${[...fields].join(', ')}.`;
 }
 
-function retryHeaders(code: Code): Record<string, string> {
-  return code === Code.UNAVAILABLE || code === Code.RESOURCE_EXHAUSTED ? { 'Retry-After': '1' } : {};
+/** The detail of a type from google/rpc/error_details.proto; without fields where there is none. */
+function detailOf(details: readonly JsonObject[], name: string): JsonObject {
+  return details.find((detail) => detail['@type'] === TYPE_PREFIX + name) ?? {};
+}
+
+/** `Retry-After` (RFC 9110 10.2.3), in whole seconds: what the `RetryInfo` of the server says, or else 1. */
+function retryHeaders(code: Code, details: readonly JsonObject[]): Record<string, string> {
+  if (code !== Code.UNAVAILABLE && code !== Code.RESOURCE_EXHAUSTED) return {};
+  const { retryDelay } = detailOf(details, 'RetryInfo');
+  const seconds = typeof retryDelay === 'string' ? Math.max(0, Math.ceil(parseFloat(retryDelay))) : 1;
+  return { 'Retry-After': String(seconds) };
 }
 
 function errorReply(

@@ -17,8 +17,14 @@ export const failures = {
   CONTENT_TYPE_UNSUPPORTED: { code: Code.INVALID_ARGUMENT, httpStatus: 415 },
   TRANSFER_CODING_UNSUPPORTED: { code: Code.UNIMPLEMENTED, httpStatus: 501 },
   PRECONDITION_FAILED: { code: Code.FAILED_PRECONDITION, httpStatus: 412 },
+  OVERLOADED: { code: Code.RESOURCE_EXHAUSTED, httpStatus: 429 },
+  SHUTTING_DOWN: { code: Code.UNAVAILABLE, httpStatus: 503 },
+  DEADLINE_EXCEEDED: { code: Code.DEADLINE_EXCEEDED, httpStatus: 504 },
   INTERNAL: { code: Code.INTERNAL, httpStatus: 500 },
 } as const satisfies Record<string, FailureStatus>;
+
+/** The text for a deadline that passed, whoever noticed it. */
+export const DEADLINE_EXCEEDED_TEXT = 'The deadline passed before the call was answered.';
 
 /** Why the gateway itself ends a request. */
 export type FailureReason = keyof typeof failures;
@@ -43,6 +49,8 @@ export interface FailureContext {
   readonly violations?: Iterable<FieldViolation>;
   /** Headers of the answer, for example `Allow`. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** How long a client that wants to retry is asked to wait, in seconds. */
+  readonly retryAfterS?: number;
   /** The underlying error, for the log only. */
   readonly cause?: unknown;
 }
@@ -53,6 +61,7 @@ export class Failure extends Error {
   readonly code: Code;
   readonly httpStatus: number;
   readonly headers: Readonly<Record<string, string>>;
+  readonly retryAfterS: number | undefined;
   readonly #violations: Iterable<FieldViolation>;
 
   constructor(reason: FailureReason, message: string, context: FailureContext = {}) {
@@ -62,6 +71,7 @@ export class Failure extends Error {
     this.code = failures[reason].code;
     this.httpStatus = failures[reason].httpStatus;
     this.headers = context.headers ?? {};
+    this.retryAfterS = context.retryAfterS;
     this.#violations = context.violations ?? [];
   }
 
@@ -94,6 +104,25 @@ export function pathUnknown(): Failure {
 /** The path is there, but not for this HTTP method; the headers name those that it answers to. */
 export function methodNotAllowed(headers: { readonly Allow: string }): Failure {
   return new Failure('METHOD_NOT_ALLOWED', 'The resource does not answer to this HTTP method.', { headers });
+}
+
+/** The server has as much work as it takes on; nothing was done. @param why a sentence */
+export function overloaded(why: string): Failure {
+  return new Failure('OVERLOADED', `The service is overloaded. ${why} Try again in a second.`, {
+    retryAfterS: 1,
+  });
+}
+
+/** The server stops, and does not wait for the rest of a request. */
+export function shuttingDown(): Failure {
+  return new Failure('SHUTTING_DOWN', 'The service is shutting down. Try again in a second.', {
+    retryAfterS: 1,
+  });
+}
+
+/** The deadline of a call passed before its request had come whole. */
+export function deadlineExceeded(): Failure {
+  return new Failure('DEADLINE_EXCEEDED', DEADLINE_EXCEEDED_TEXT);
 }
 
 /** An unforeseen error, in fixed words; the cause is for the log. */

@@ -1,4 +1,5 @@
 import { Code } from '../gen/google/rpc/code_pb.js';
+import { DEADLINE_EXCEEDED_TEXT } from './failure.js';
 
 /** A failure as shown where no server answered. */
 export interface UpstreamFailure {
@@ -23,7 +24,7 @@ const upstreamFailures = {
   [Code.DEADLINE_EXCEEDED]: {
     code: Code.DEADLINE_EXCEEDED,
     reason: 'DEADLINE_EXCEEDED',
-    message: 'The deadline passed before the call was answered.',
+    message: DEADLINE_EXCEEDED_TEXT,
   },
   [Code.UNAVAILABLE]: {
     code: Code.UNAVAILABLE,
@@ -33,7 +34,7 @@ const upstreamFailures = {
   [Code.RESOURCE_EXHAUSTED]: {
     code: Code.RESOURCE_EXHAUSTED,
     reason: 'OVERLOADED',
-    message: 'The service has more load than it can carry.',
+    message: 'The service is overloaded. Try again in a second.',
   },
   [Code.OK]: INTERNAL,
   [Code.UNKNOWN]: INTERNAL,

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { UnaryCall } from '../upstream.js';
+import { hasBody } from './request-body.js';
 
 type UnaryCancellation = UnaryCall['cancellation'];
 
@@ -14,14 +15,37 @@ export class Exchange implements UnaryCancellation {
   readonly verb: string;
   /** The request target as it came, also where a router has cut its own prefix off. */
   readonly url: string;
+  /** Whether the server has said that it knows the caller; others are strangers. */
+  known = false;
+  /** Whether the reply has been handed to Node. */
+  answered = false;
+  readonly #awaitsContinue: boolean;
 
-  constructor(request: IncomingMessage, response: ServerResponse, requestId: string, started: number) {
+  /** @param awaitsContinue whether the client waits for 100 (RFC 9110 10.1.1) before it sends the body. */
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    requestId: string,
+    started: number,
+    awaitsContinue: boolean,
+  ) {
     this.request = request;
     this.response = response;
     this.requestId = requestId;
     this.started = started;
     this.verb = String(request.method);
     this.url = targetOf(request);
+    this.#awaitsContinue = awaitsContinue;
+  }
+
+  /** Whether a part of the body has not come. Before the end of the turn that brought the head, it may be on its way. */
+  get partial(): boolean {
+    return !this.request.complete && hasBody(this.request.headers);
+  }
+
+  /** Lets a client send the body that it announced. */
+  invite(): void {
+    if (this.#awaitsContinue && this.partial && !this.answered) this.response.writeContinue();
   }
 
   /** Whether the caller has gone before the answer was written. */

@@ -1,70 +1,88 @@
-import type { IncomingMessage } from 'node:http';
-import type { Readable, Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate, type InputType, type ZlibOptions } from 'node:zlib';
 import getRawBody from 'raw-body';
 import { Failure, malformed } from '../failures/failure.js';
 
-/** The decoder of each content coding (RFC 9110 8.4.1). */
-const decoders: ReadonlyMap<string, () => Transform> = new Map([
-  ['gzip', createGunzip],
-  ['x-gzip', createGunzip],
-  ['deflate', createInflate],
-  ['br', createBrotliDecompress],
+/** Decodes a whole body. */
+export type DecodeBody = (bytes: Uint8Array) => Promise<Uint8Array>;
+
+/** Inflates bytes, to at most `maxOutputLength`. */
+type Inflate = (bytes: InputType, options: ZlibOptions) => Promise<Uint8Array>;
+
+/** The inverse of each content coding (RFC 9110 8.4.1). */
+const inflaters: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  ['deflate', promisify(inflate)],
+  ['br', promisify(brotliDecompress)],
 ]);
 
+/** Whether a request has a body (RFC 9112 6.3), be it empty. */
+export function hasBody(headers: IncomingHttpHeaders): boolean {
+  return 'content-length' in headers || 'transfer-encoding' in headers;
+}
+
 /**
- * Reads the whole body of a request, decoded.
+ * Reads the whole body of a request, as it was sent.
  *
- * @param maxBytes the largest body, in bytes after decoding.
+ * @param maxBytes the largest body, in bytes.
  * @returns the bytes; none for a request without a body.
- * @throws Failure `REQUEST_TOO_LARGE`, `CONTENT_TYPE_UNSUPPORTED` for a `Content-Encoding` that is not
- * known, or `REQUEST_MALFORMED` for one that the bytes do not follow.
+ * @throws Failure `REQUEST_TOO_LARGE`, at once where the length is given, or `REQUEST_MALFORMED`.
  */
-export function readBody(request: IncomingMessage, maxBytes: number): Uint8Array | Promise<Uint8Array> {
+export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Array | Promise<Uint8Array> {
   const { headers } = request;
-  // RFC 9112 6.3: without either header there is no body.
-  if (!('content-length' in headers || 'transfer-encoding' in headers)) return NO_BYTES;
-  const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
-  if (coding === 'identity') return bytesOf(request, maxBytes, headers['content-length']);
-  const decoder = decoders.get(coding)?.();
-  if (decoder === undefined) throw encodingUnsupported();
-  // A pipe does not forward the errors of its source.
-  const breakOff = (error: Error): void => void decoder.destroy(error);
-  request.once('error', breakOff);
-  return bytesOf(request.pipe(decoder), maxBytes).finally(() => {
-    request.off('error', breakOff).unpipe(decoder).resume();
-    decoder.destroy();
-  });
+  if (!hasBody(headers)) return NO_BYTES;
+  return bytesOf(request, maxBytes, headers['content-length']);
 }
 
 const NO_BYTES = new Uint8Array();
 
+async function bytesOf(
+  request: IncomingMessage,
+  limit: number,
+  length: string | null = null,
+): Promise<Uint8Array> {
+  try {
+    return await getRawBody(request, { limit, length });
+  } catch (error) {
+    const { type } = error as { readonly type?: string };
+    throw type === 'entity.too.large' ? bodyTooLarge(limit) : malformed('The body did not arrive whole.');
+  }
+}
+
+/**
+ * The decoder that the headers of a request ask for; undefined where the body is taken as it comes. It throws a
+ * Failure `REQUEST_TOO_LARGE`, or `REQUEST_MALFORMED` for bytes that do not follow the coding.
+ *
+ * @param maxBytes the largest body, in bytes after decoding.
+ * @throws Failure `CONTENT_TYPE_UNSUPPORTED` for a `Content-Encoding` that is not known.
+ */
+export function bodyDecoder(headers: IncomingHttpHeaders, maxBytes: number): DecodeBody | undefined {
+  const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
+  if (coding === 'identity' || !hasBody(headers)) return undefined;
+  const decode = inflaters.get(coding);
+  if (decode === undefined) throw encodingUnsupported();
+  return async (bytes) => {
+    try {
+      return await decode(bytes, { maxOutputLength: maxBytes });
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw code === 'ERR_BUFFER_TOO_LARGE' ? bodyTooLarge(maxBytes) : wronglyEncoded(coding);
+    }
+  };
+}
+
 /** The content codings that are taken: for answers that refuse another, and no others (RFC 9110 12.5.3). */
 const ACCEPT_ENCODING = { 'Accept-Encoding': 'gzip, deflate, br' };
 
-async function bytesOf(stream: Readable, limit: number, length: string | null = null): Promise<Uint8Array> {
-  try {
-    return await getRawBody(stream, { limit, length });
-  } catch (error) {
-    throw bodyFailure(error, limit);
-  }
+function wronglyEncoded(coding: string): Failure {
+  return malformed('The body does not match its headers.', [
+    { field: 'content-encoding', description: `Names ${coding}, but the body is not valid ${coding}.` },
+  ]);
 }
 
-/** The codes of Node's `zlib`. */
-const ZLIB_ERROR = /^(?:Z_|ERR__ERROR_|ERR_BROTLI_|ERR_ZSTD_|ZSTD_)/;
-
-function bodyFailure(error: unknown, limit: number): Failure {
-  const { type, code = '' } = error as { readonly type?: string; readonly code?: string };
-  if (type === 'entity.too.large') return bodyTooLarge(limit);
-  if (ZLIB_ERROR.test(code)) {
-    return malformed('The body is not what its headers say.', [
-      { field: 'content-encoding', description: 'Names an encoding that the body does not follow.' },
-    ]);
-  }
-  return malformed('The body did not arrive whole.');
-}
-
-/** @param maxBytes what is allowed, decoded */
+/** @param maxBytes what is allowed, as sent and decoded */
 export function bodyTooLarge(maxBytes: number): Failure {
   return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }

@@ -9,6 +9,7 @@ import {
 } from '@bufbuild/protobuf';
 import { anyPack, AnySchema, EmptySchema, StructSchema, type Any } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
+import { RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.js';
 import type { CallMetadata, Guard, Trailers, UnaryCall, UnaryReply, Upstream } from '../../src/upstream.js';
 import { messageType, registry, typeOf } from './library-contract.js';
 
@@ -183,11 +184,18 @@ function fail({ code, message, reason, scope, details }: FailRequest): UnaryRepl
       return { code, details: message, trailers: trailersOf({ [DETAILS]: new Uint8Array([0xff]) }) };
     case 'untyped':
       return described(code, message, create(AnySchema));
+    case 'retry':
+      return described(code, message, retryInfo(reason));
     case 'unknown':
       return described(code, message, unknown);
     default:
       return failed(code, message, reason, scope === '' ? {} : { scope });
   }
+}
+
+/** @param delay `1.5s` */
+function retryInfo(delay: string): Any {
+  return anyPack(RetryInfoSchema, fromJson(RetryInfoSchema, { retryDelay: delay }));
 }
 
 /** The trailers of every successful reply. */

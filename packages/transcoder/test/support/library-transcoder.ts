@@ -12,6 +12,8 @@ export interface RunningTranscoder {
   readonly library: LibraryServer;
   /** The lines of the log, as JSON values. */
   readonly log: readonly LogLine[];
+  /** Ends the requests whose bodies have not come. */
+  endUploads(): void;
   close(): Promise<void>;
 }
 
@@ -48,11 +50,13 @@ export async function startTranscoder(
     ...options,
   });
   const server = createServer({ requireHostHeader: false, ...limits }, transcoder.handler)
+    .on('checkContinue', transcoder.onCheckContinue)
     .on('clientError', transcoder.onClientError)
     .on('connect', transcoder.onConnect);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  return { origin: `http://127.0.0.1:${port}`, library, log, close: () => closed(server) };
+  const { endUploads } = transcoder;
+  return { origin: `http://127.0.0.1:${port}`, library, log, endUploads, close: () => closed(server) };
 }
 
 function* requestIds(): Generator<number, never> {

@@ -1,0 +1,149 @@
+import { toBinary, type JsonValue, type Message, type Registry } from '@bufbuild/protobuf';
+import type { ErrorReplies } from '../failures/error-reply.js';
+import { malformed } from '../failures/failure.js';
+import { placeOf } from '../fields/message-fields.js';
+import type { HttpReply } from '../http-reply.js';
+import { parseJsonText } from '../json/json-text.js';
+import type { RequestMessages } from '../message/request-message.js';
+import type { Binding } from '../template/binding.js';
+import type { FoundBinding } from '../template/binding-table.js';
+import type { Guard, UnaryReply, Upstream } from '../upstream.js';
+import { Admission, isOk, knowsCaller } from './admission.js';
+import type { Exchange } from './exchange.js';
+import { bodyDecoder, type DecodeBody, receiveBody, requireJsonType } from './request-body.js';
+import {
+  callMetadata,
+  type ForwardedHeaders,
+  requestTimeoutMs,
+  requireFitHeaders,
+} from './request-headers.js';
+import type { SuccessReplies } from './success-reply.js';
+import type { Uploads } from './uploads.js';
+
+/** The parts that all calls share. */
+export interface CallParts {
+  readonly upstream: Upstream;
+  readonly guard: Guard | undefined;
+  readonly deadlineMs: number;
+  readonly maxBodyBytes: number;
+  readonly forwardedHeaders: ForwardedHeaders;
+  readonly trailerHeaders: ReadonlyMap<string, string>;
+  readonly errors: ErrorReplies;
+  readonly registry: Registry;
+  readonly requests: RequestMessages;
+  readonly successes: SuccessReplies;
+  readonly uploads: Uploads;
+}
+
+/** A request for a method of the contract, on its way to become a call. */
+export class RequestedCall {
+  readonly #parts: CallParts;
+  readonly #exchange: Exchange;
+  readonly #found: FoundBinding;
+  readonly #query: string;
+  readonly #head;
+  readonly #admission: Admission;
+
+  constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, query: string) {
+    const { guard, deadlineMs, forwardedHeaders, errors } = parts;
+    const { request, requestId, started } = exchange;
+    this.#parts = parts;
+    this.#exchange = exchange;
+    this.#found = found;
+    this.#query = query;
+    this.#head = {
+      path: found.binding.callPath,
+      metadata: callMetadata(request.headersDistinct, requestId, forwardedHeaders),
+      deadline: started + deadlineMs,
+      cancellation: exchange,
+    };
+    this.#admission = new Admission(exchange, this.#head, guard, errors);
+  }
+
+  answer(): HttpReply | Promise<HttpReply> {
+    const { deadlineMs, forwardedHeaders, maxBodyBytes } = this.#parts;
+    const { request, started } = this.#exchange;
+    const { headers } = request;
+    let decode: DecodeBody | undefined;
+    try {
+      requireFitHeaders(headers, forwardedHeaders);
+      this.#head.deadline = started + requestTimeoutMs(headers, deadlineMs);
+      decode = bodyDecoder(headers, maxBodyBytes);
+    } catch (failure) {
+      return this.#admission.refuse(failure);
+    }
+    const body = receiveBody(request, maxBodyBytes);
+    return body instanceof Promise ? this.#callLater(body, decode) : this.#callWith(body);
+  }
+
+  async #callLater(body: Promise<Uint8Array>, decode: DecodeBody | undefined): Promise<HttpReply> {
+    const { uploads } = this.#parts;
+    const received = await uploads.wait(body, this.#head.deadline, this.#admission, this.#exchange);
+    if (!(received instanceof Uint8Array)) return received;
+    if (decode === undefined) return this.#callWith(received);
+    let decoded: Uint8Array;
+    try {
+      decoded = await decode(received);
+    } catch (failure) {
+      return this.#admission.refuse(failure);
+    }
+    return this.#callWith(decoded);
+  }
+
+  #callWith(body: Uint8Array): HttpReply | Promise<HttpReply> {
+    const { upstream, registry, requests } = this.#parts;
+    const { binding, segments } = this.#found;
+    const { headersDistinct } = this.#exchange.request;
+    let message: Message;
+    try {
+      const json = bodyJson(registry, binding, headersDistinct['content-type']?.join(', '), body);
+      message = requests.read(binding, { segments, query: this.#query, body: json });
+    } catch (failure) {
+      return this.#admission.refuse(failure);
+    }
+    const reply = upstream.unary({ ...this.#head, message: toBinary(binding.method.input, message) });
+    if (!(reply instanceof Promise)) return this.#reply(message, reply);
+    return reply.then((later) => this.#reply(message, later));
+  }
+
+  #reply(message: Message, reply: UnaryReply): HttpReply {
+    const { errors, successes } = this.#parts;
+    const { request, requestId } = this.#exchange;
+    this.#exchange.known = knowsCaller(reply);
+    const answer = isOk(reply)
+      ? successes.reply(this.#found.binding, message, reply.message, request.headers)
+      : errors.ofUpstream(reply, requestId);
+    return this.#withTrailers(answer, reply);
+  }
+
+  #withTrailers(answer: HttpReply, { trailers }: UnaryReply): HttpReply {
+    const { trailerHeaders } = this.#parts;
+    if (trailers === undefined || trailerHeaders.size === 0) return answer;
+    const headers: Record<string, string> = { ...answer.headers };
+    for (const [key, name] of trailerHeaders) {
+      const [value] = trailers.get(key);
+      if (typeof value === 'string') headers[name] = value;
+    }
+    return { ...answer, headers };
+  }
+}
+
+function bodyJson(
+  registry: Registry,
+  { method, body }: Binding,
+  contentType: string | undefined,
+  bytes: Uint8Array,
+): JsonValue | undefined {
+  if (body === undefined) {
+    if (bytes.length > 0) throw malformed('The request has a body; this method takes none.');
+    return undefined;
+  }
+  if (bytes.length === 0) throw malformed('The request has no body; this method takes one.');
+  requireJsonType(contentType);
+  const { input: message } = method;
+  return parseJsonText(bytes, (json, steps) =>
+    body === '*'
+      ? placeOf(registry, { message, json }, steps)
+      : placeOf(registry, { message, json: { [body.jsonName]: json } }, [body.jsonName, ...steps]),
+  );
+}

@@ -1,0 +1,72 @@
+import { deadlineExceeded, shuttingDown } from '../failures/failure.js';
+import type { HttpReply } from '../http-reply.js';
+import type { Admission } from './admission.js';
+import type { Exchange } from './exchange.js';
+
+/** The bodies that did not come together with the heads of their requests. */
+export class Uploads {
+  readonly #now: () => number;
+  readonly #arriving = new Set<(failure: Error) => void>();
+  #ended = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /**
+   * Waits for a body. Where it is not whole by the end of this turn of the event loop, the guard is asked at once: a
+   * stranger gets the guard's verdict, however long the body would take.
+   *
+   * @param deadline in milliseconds since the epoch.
+   * @returns the body, or the reply to a client that the guard refuses.
+   * @throws Failure `DEADLINE_EXCEEDED` or `SHUTTING_DOWN`, or that of the body.
+   */
+  async wait(
+    body: Promise<Uint8Array>,
+    deadline: number,
+    admission: Admission,
+    exchange: Exchange,
+  ): Promise<Uint8Array | HttpReply> {
+    let timer: NodeJS.Timeout | undefined;
+    let turn: NodeJS.Immediate | undefined;
+    let end: (failure: Error) => void = ignore;
+    const arrived = (): void => {
+      clearImmediate(turn);
+      clearTimeout(timer);
+      this.#arriving.delete(end);
+    };
+    try {
+      return await new Promise<Uint8Array | HttpReply>((resolve, reject) => {
+        end = reject;
+        turn = setImmediate(() => {
+          if (this.#ended) {
+            end(shuttingDown());
+            return;
+          }
+          this.#arriving.add(end);
+          timer = setTimeout(() => {
+            end(deadlineExceeded());
+          }, deadline - this.#now());
+          admission.refusal().then((refusal) => {
+            if (refusal === undefined) exchange.invite();
+            else resolve(refusal);
+          }, end);
+        });
+        body
+          .finally(arrived)
+          .catch((failure: unknown) => admission.refuse(failure))
+          .then(resolve, reject);
+      });
+    } finally {
+      arrived();
+    }
+  }
+
+  /** Ends the wait for all bodies that are arriving, and from now on for any other. */
+  end(): void {
+    this.#ended = true;
+    for (const end of this.#arriving) end(shuttingDown());
+  }
+}
+
+const ignore = (): void => undefined;

@@ -1,0 +1,427 @@
+import { once } from 'node:events';
+import type { ServerOptions } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import { deflateRawSync, gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { Code } from '../src/gen/google/rpc/code_pb.js';
+import { MAX_UNANSWERED } from '../src/http/connection.js';
+import type { LogKind } from '../src/log.js';
+import type { TranscoderOptions } from '../src/options.js';
+import type { Guard, UnaryCall, Upstream } from '../src/upstream.js';
+import { errorOf, httpRequest, reasonOf, type HttpResponse } from './support/http-request.js';
+import { LibraryServer, MEMBER } from './support/library-server.js';
+import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+
+const running: RunningTranscoder[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((gateway) => gateway.close()));
+});
+
+async function start(
+  options: Partial<TranscoderOptions> = {},
+  limits: ServerOptions = {},
+): Promise<RunningTranscoder> {
+  const gateway = await startTranscoder(options, limits);
+  running.push(gateway);
+  return gateway;
+}
+
+/** Longer than a test may take, in milliseconds. */
+const NEVER_MS = 60_000;
+const BODY = '{"theme":"x"}';
+const AS_MEMBER = `Authorization: ${MEMBER}`;
+
+/** The head of a create whose body has the given length. */
+function head(length: number, ...lines: string[]): string {
+  return [
+    'POST /v1/shelves HTTP/1.1',
+    'Host: x',
+    'Content-Type: application/json',
+    `Content-Length: ${length}`,
+    ...lines,
+    '',
+    '',
+  ].join('\r\n');
+}
+
+/** A connection with everything that it has received. */
+function open({ origin }: RunningTranscoder): {
+  socket: Socket;
+  received: () => string;
+  closed: Promise<unknown>;
+} {
+  const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+  let received = '';
+  socket
+    .on('data', (data: Buffer) => (received += data.toString('latin1')))
+    // A client that goes on sending may meet a closed connection.
+    .on('error', () => undefined);
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  return {
+    socket,
+    received: () => received,
+    closed: new Promise((resolve) => socket.once('close', resolve)),
+  };
+}
+
+/** The reason of the only answer in what was received. */
+function reasonIn(received: string): unknown {
+  return reasonOf({ text: received.split('\r\n\r\n').at(-1) ?? '' });
+}
+
+/** A library that counts what it is asked. */
+function counted(): { upstream: Upstream; guard: Guard; calls: UnaryCall[]; guarded: () => number } {
+  const library = new LibraryServer();
+  const calls: UnaryCall[] = [];
+  let guarded = 0;
+  return {
+    calls,
+    guarded: () => guarded,
+    upstream: {
+      unary: (call) => {
+        calls.push(call);
+        return library.unary(call);
+      },
+    },
+    guard: (call) => {
+      guarded += 1;
+      return library.guard(call);
+    },
+  };
+}
+
+describe('a body', () => {
+  it.each([
+    { what: 'as it is', body: Buffer.from(BODY), lines: [] },
+    { what: 'in gzip', body: gzipSync(BODY), lines: ['Content-Encoding: gzip'] },
+  ])('that comes with its head, $what, makes one call', async ({ body, lines }) => {
+    const { calls, guarded, ...server } = counted();
+    const gateway = await start(server);
+    const request = Buffer.concat([
+      Buffer.from(head(body.length, AS_MEMBER, 'Connection: close', ...lines)),
+      body,
+    ]);
+    expect(await rawExchange(gateway.origin, request)).toMatch(/^HTTP\/1\.1 201 /);
+    expect([calls.length, guarded()]).toEqual([1, 0]);
+  });
+
+  it('that comes later makes a call once the guard has been asked, with the time that is left', async () => {
+    const { calls, guarded, ...server } = counted();
+    const gateway = await start({ ...server, deadlineMs: NEVER_MS });
+    const { socket, received } = open(gateway);
+    const sentMs = Date.now();
+    socket.write(head(BODY.length, AS_MEMBER));
+    await expect.poll(guarded).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(calls).toEqual([]);
+    socket.write(BODY);
+    await expect.poll(received).toMatch(/^HTTP\/1\.1 201 [^]*Connection: keep-alive\r\n/);
+    expect(guarded()).toBe(1);
+    const deadline = Number(calls[0]?.deadline);
+    expect(deadline).toBeGreaterThanOrEqual(sentMs + NEVER_MS);
+    expect(deadline).toBeLessThan(sentMs + NEVER_MS + 50);
+  });
+
+  it.each([
+    { what: 'one byte in a while', write: (socket: Socket) => socket.write(' ') },
+    { what: 'as much as it can', write: (socket: Socket) => socket.write(' '.repeat(65_536)) },
+  ])('of a stranger is refused at once, and the answer arrives while he sends $what', async ({ write }) => {
+    const gateway = await start({ deadlineMs: NEVER_MS });
+    const { socket, received, closed } = open(gateway);
+    const began = performance.now();
+    socket.write(head(1e12));
+    const writing = setInterval(() => {
+      if (socket.writable) write(socket);
+    }, 5);
+    onTestFinished(() => {
+      clearInterval(writing);
+    });
+    await expect.poll(received).toMatch(/^HTTP\/1\.1 401 [^]*Connection: close\r\n/);
+    await closed;
+    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(reasonIn(received())).toBe('TOKEN_MISSING');
+  });
+
+  it('that a stranger stops sending costs no connection for longer than half a second', async () => {
+    const gateway = await start({ deadlineMs: NEVER_MS });
+    const { socket, received, closed } = open(gateway);
+    socket.write(head(9));
+    const began = performance.now();
+    await closed;
+    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(reasonIn(received())).toBe('TOKEN_MISSING');
+  });
+
+  const guards = [
+    { who: 'that the guard admits', options: {} },
+    { who: 'without a guard', options: { guard: undefined } },
+    { who: 'whose guard does not answer', options: { guard: () => new Promise<never>(() => undefined) } },
+  ];
+  it.each(guards)('of a client $who is ended by the deadline, also when it trickles', async ({ options }) => {
+    const gateway = await start({ ...options, deadlineMs: 100 });
+    const { socket, received, closed } = open(gateway);
+    socket.write(head(1_000, AS_MEMBER));
+    const writing = setInterval(() => socket.write(' '), 20);
+    await closed;
+    clearInterval(writing);
+    expect(received()).toMatch(/^HTTP\/1\.1 504 [^]*Connection: close\r\n/);
+    expect(reasonIn(received())).toBe('DEADLINE_EXCEEDED');
+  });
+
+  it('is ended by the time that the client gives it', async () => {
+    const gateway = await start({ deadlineMs: NEVER_MS });
+    const request = head(9, AS_MEMBER, 'Request-Timeout: 0.05');
+    expect(reasonIn(await rawExchange(gateway.origin, request))).toBe('DEADLINE_EXCEEDED');
+  });
+
+  it('is an internal error where the guard breaks its word', async () => {
+    const guard = (): Promise<never> => Promise.reject(new Error('secret'));
+    const gateway = await start({ guard, deadlineMs: NEVER_MS });
+    const text = await rawExchange(gateway.origin, head(9, AS_MEMBER));
+    expect(text).toMatch(/^HTTP\/1\.1 500 /);
+    expect(text).not.toContain('secret');
+  });
+
+  it('with a fault of its own is put to the guard once', async () => {
+    const { guarded, calls, ...server } = counted();
+    const gateway = await start(server);
+    const { socket, received } = open(gateway);
+    socket.write(head(1, AS_MEMBER));
+    await expect.poll(guarded).toBe(1);
+    socket.write('{');
+    await expect.poll(received).toMatch(/^HTTP\/1\.1 400 /);
+    expect([guarded(), calls.length]).toEqual([1, 0]);
+  });
+
+  it.each([
+    { why: 'nobody asked for it', request: head(9).replace('/v1/', '/v0/'), status: 404 },
+    { why: 'it is too large', request: head(65_537, AS_MEMBER), status: 413 },
+  ])('is not waited for where $why', async ({ request, status }) => {
+    const gateway = await start({ deadlineMs: NEVER_MS });
+    const text = await rawExchange(gateway.origin, request);
+    expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*Connection: close\r\n`));
+  });
+
+  it('that inflates to nothing is bounded as it is sent', async () => {
+    const gateway = await start();
+    // A block without content, again and again.
+    const empty = Buffer.from([0, 0, 0, 0xff, 0xff]);
+    const blocks = Array<Buffer>(20_000).fill(empty);
+    const end = [deflateRawSync(''), Buffer.alloc(8)];
+    const body = Buffer.concat([gzipSync('').subarray(0, 10), ...blocks, ...end]);
+    const response = await httpRequest(gateway.origin, {
+      method: 'POST',
+      path: '/v1/shelves',
+      headers: {
+        authorization: MEMBER,
+        'content-encoding': 'gzip',
+        'content-type': 'application/json',
+        'transfer-encoding': 'chunked',
+      },
+      body,
+    });
+    expect(response.status).toBe(413);
+  });
+});
+
+describe('a client that waits for 100', () => {
+  const EXPECT = 'Expect: 100-continue';
+
+  it('gets it once the guard has admitted it', async () => {
+    const gateway = await start();
+    const { socket, received } = open(gateway);
+    socket.write(head(BODY.length, AS_MEMBER, EXPECT));
+    await expect.poll(received).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    socket.write(BODY);
+    await expect.poll(received).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /);
+  });
+
+  it.each([
+    { why: 'it has no token', request: head(9, EXPECT), status: 401 },
+    { why: 'its body is too large', request: head(65_537, AS_MEMBER, EXPECT), status: 413 },
+    { why: 'nobody has the path', request: head(9, EXPECT).replace('/v1/', '/v0/'), status: 404 },
+    {
+      why: 'its encoding is unknown',
+      request: head(9, AS_MEMBER, EXPECT, 'Content-Encoding: x'),
+      status: 415,
+    },
+    {
+      why: 'the body came along',
+      request: head(BODY.length, AS_MEMBER, EXPECT, 'Connection: close') + BODY,
+      status: 201,
+    },
+  ])('gets its answer instead where $why', async ({ request, status }) => {
+    const gateway = await start({ deadlineMs: NEVER_MS });
+    const text = await rawExchange(gateway.origin, request);
+    expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  });
+
+  it('does not get it after its answer', async () => {
+    let admit: (() => void) | undefined;
+    const guard: Guard = () =>
+      new Promise((resolve) => {
+        admit = () => {
+          resolve({ code: Code.OK, details: '' });
+        };
+      });
+    const gateway = await start({ guard });
+    const { socket, received, closed } = open(gateway);
+    const request = head(1, AS_MEMBER, EXPECT).replace('Content-Length: 1', 'Transfer-Encoding: chunked');
+    socket.write(request);
+    await expect.poll(() => admit).toBeDefined();
+    socket.write('zz\r\n');
+    await expect.poll(received).toMatch(/^HTTP\/1\.1 400 /);
+    admit?.();
+    await closed;
+    expect(received()).not.toContain('100 Continue');
+  });
+});
+
+describe('a server that closes', () => {
+  it('ends the requests whose bodies are arriving, and answers the others', async () => {
+    const { guarded, calls, ...server } = counted();
+    const gateway = await start({ ...server, deadlineMs: NEVER_MS });
+    const stalled = open(gateway);
+    stalled.socket.write(head(9, AS_MEMBER));
+    await expect.poll(guarded).toBe(1);
+    gateway.endUploads();
+    await stalled.closed;
+    expect(stalled.received()).toMatch(/^HTTP\/1\.1 503 [^]*Retry-After: 1\r\n[^]*Connection: close\r\n/);
+    expect(reasonIn(stalled.received())).toBe('SHUTTING_DOWN');
+
+    expect(reasonIn(await rawExchange(gateway.origin, head(9, AS_MEMBER)))).toBe('SHUTTING_DOWN');
+    const whole = head(BODY.length, AS_MEMBER, 'Connection: close') + BODY;
+    expect(await rawExchange(gateway.origin, whole)).toMatch(/^HTTP\/1\.1 201 /);
+    expect(calls).toHaveLength(1);
+  });
+});
+
+describe('requests under way', () => {
+  const hang = ({ origin }: RunningTranscoder, path = '/v1/hang'): Promise<HttpResponse> =>
+    httpRequest(origin, { path, headers: { authorization: MEMBER, 'request-timeout': '0.5' } });
+
+  it('are bounded, and the guard is not asked about others', async () => {
+    const gateway = await start({ maxRequests: 2 });
+    const hanging = [gateway.library.nextHang(), hang(gateway), hang(gateway)];
+    await hanging[0];
+    const { origin } = gateway;
+    const refused = await expect
+      .poll(() => httpRequest(origin, { path: '/v1/shelves/1' }))
+      .toMatchObject({ status: 429, headers: { 'retry-after': '1', 'cache-control': 'no-store' } })
+      .then(() => httpRequest(origin, { path: '/v1/shelves/1' }));
+    expect(errorOf(refused)).toMatchObject({
+      status: 'RESOURCE_EXHAUSTED',
+      message: 'The service is overloaded. It has 2 calls under way. Try again in a second.',
+      details: [
+        { reason: 'OVERLOADED' },
+        { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '1s' },
+        { requestId: refused.headers['x-request-id'] },
+      ],
+    });
+    expect((await httpRequest(origin, { path: '/nowhere' })).status).toBe(404);
+    expect((await httpRequest(origin, { method: 'OPTIONS', path: '/v1/shelves' })).status).toBe(204);
+
+    await Promise.all(hanging);
+    expect((await httpRequest(origin, { path: '/v1/shelves/1' })).status).toBe(401);
+  });
+
+  it.each([
+    { what: 'throws', unary: () => throwing() },
+    { what: 'rejects', unary: () => Promise.reject(new Error('secret')) },
+    { what: 'answers at once', unary: () => ({ code: Code.INTERNAL, details: '' }) },
+  ])('do not count once the upstream $what', async ({ unary }) => {
+    const gateway = await start({ maxRequests: 1, upstream: { unary } });
+    expect((await hang(gateway)).status).toBe(500);
+    expect((await hang(gateway)).status).toBe(500);
+  });
+
+  it('of one connection are bounded, whatever they ask for', async () => {
+    const gateway = await start();
+    const { socket, received } = open(gateway);
+    const get = `GET /v1/hang HTTP/1.1\r\nHost: x\r\nRequest-Timeout: 0.5\r\n${AS_MEMBER}\r\n\r\n`;
+    const other = 'GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n';
+    socket.write(get.repeat(MAX_UNANSWERED) + other.repeat(2));
+    const statuses = (): string[] => received().match(/HTTP\/1\.1 \d{3}/g) ?? [];
+    await expect.poll(statuses, { timeout: 10_000 }).toHaveLength(MAX_UNANSWERED + 2);
+    expect(statuses().slice(-3)).toEqual(['HTTP/1.1 504', 'HTTP/1.1 429', 'HTTP/1.1 429']);
+    expect(received()).toContain(`The connection has ${MAX_UNANSWERED} requests under way.`);
+    socket.write(other);
+    await expect.poll(() => statuses().at(-1)).toBe('HTTP/1.1 404');
+  });
+
+  it('are no more than its connection holds where a client reads no answer', async () => {
+    const { calls, ...server } = counted();
+    const gateway = await start(server);
+    const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
+    onTestFinished(() => {
+      socket.destroy();
+    });
+    await once(socket, 'connect');
+    socket.pause();
+    const get = `GET /v1/shelves/1 HTTP/1.1\r\nHost: x\r\n${AS_MEMBER}\r\n\r\n`;
+    const many = 400_000;
+    socket.write(get.repeat(many));
+    let before = -1;
+    await expect
+      .poll(
+        () => {
+          const same = calls.length === before;
+          before = calls.length;
+          return same;
+        },
+        { interval: 500, timeout: 20_000 },
+      )
+      .toBe(true);
+    expect(calls.length).toBeLessThan(many / 4);
+  });
+});
+
+function throwing(): never {
+  throw new Error('secret');
+}
+
+describe('lines of the log', () => {
+  /** A gateway that writes only lines of one kind. */
+  async function onlyOf(kind: LogKind): Promise<RunningTranscoder> {
+    return start({ mayLog: (each) => each === kind });
+  }
+  const nowhere = { path: '/nowhere' };
+  const fault = { path: '/v1/shelves/1?wrong=1', headers: { authorization: MEMBER } };
+  const unavailable = {
+    method: 'POST',
+    path: '/v1/fail',
+    headers: { authorization: MEMBER, 'content-type': 'application/json' },
+    body: JSON.stringify({ code: Code.UNAVAILABLE, details: 'unanswered' }),
+  };
+  const debug = { ...unavailable, body: JSON.stringify({ code: Code.CANCELLED, details: 'unanswered' }) };
+
+  it.each<{ kind: LogKind; statuses: (number | string)[] }>([
+    { kind: 'strangers', statuses: [404, 401, 503, 'debug', 499, 400] },
+    { kind: 'callers', statuses: [400, 403, 'debug'] },
+    { kind: 'causes', statuses: ['warn', 'debug'] },
+  ])('about $kind may be left out, apart from those of other kinds', async ({ kind, statuses }) => {
+    const gateway = await onlyOf(kind);
+    const { origin } = gateway;
+    await httpRequest(origin, nowhere);
+    await httpRequest(origin, { path: '/v1/shelves/1' });
+    await httpRequest(origin, fault);
+    await httpRequest(origin, { ...unavailable, body: JSON.stringify({ code: Code.PERMISSION_DENIED }) });
+    await httpRequest(origin, unavailable);
+    await httpRequest(origin, debug);
+    await rawExchange(origin, 'nonsense\r\n\r\n');
+    expect(gateway.log.map(({ level, fields }) => fields['status'] ?? level)).toEqual(statuses);
+  });
+
+  it('repeat nothing that a client chose but the id of its request', async () => {
+    const gateway = await start();
+    const headers = { authorization: `Bearer secret`, 'x-secret': 'secret', 'x-request-id': 'secret secret' };
+    await httpRequest(gateway.origin, { path: `/${'secret'.repeat(100)}`, headers });
+    await httpRequest(gateway.origin, { path: '/v1/shelves/secret?secret=secret', headers });
+    await rawExchange(gateway.origin, 'SECRET /secret HTTP/1.1\r\n\r\n');
+    expect(gateway.log).toHaveLength(3);
+    expect(JSON.stringify(gateway.log)).not.toMatch(/secret/i);
+  });
+});
