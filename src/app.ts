@@ -22,8 +22,9 @@ import { createDocuments } from './openapi/documents.js';
 import { opening } from './process/opening.js';
 import { Registry } from './registry/registry.js';
 import { newRouteId } from './registry/route-id.js';
-import { closeDatabase, openDatabase, reachDatabase } from './store/database.js';
+import { closeDatabase, embeddedFileOf, openDatabase } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
+import { reachDatabase } from './store/reach-database.js';
 import { ensureSchema } from './store/schema.js';
 
 /** The dependencies that the service does not choose itself. */
@@ -33,6 +34,8 @@ export interface Surroundings {
   readonly now?: () => number;
   /** Makes a UUIDv7 for the given time; default: a random one. */
   readonly newId?: (nowMs: number) => string;
+  /** Ends a start that waits for the database. */
+  readonly stop?: AbortSignal;
 }
 
 /** The running service. */
@@ -42,8 +45,9 @@ export interface App {
   /** The base of all REST paths; absent when the gateway does not run. */
   readonly httpUrl: string | undefined;
   /**
-   * Accepts nothing new, answers the calls in progress and closes everything, the database last. Resolves
-   * after at most eight seconds, with whether everything was closed in that time.
+   * Turns its health to not serving, goes on for `drainDelayMs`, then accepts nothing new, answers the calls in progress
+   * and closes everything, the database last. Resolves at most eight seconds after the delay, with whether everything
+   * was closed in that time.
    *
    * @throws AggregateError with everything that failed to close, after the rest is closed
    */
@@ -61,7 +65,11 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
     const grpc = config.grpc && (await startGrpc(config.grpc, config, surroundings, closing));
     const httpUrl =
       config.http && (await startHttp(config.http, grpc?.pipeline, config, surroundings, closing));
-    return { grpcAddress: grpc?.address, httpUrl, close: () => closing.close() };
+    const log = (step: string, ms: number): void => {
+      surroundings.logger.info({ ms }, step);
+    };
+    const close = (): Promise<boolean> => closing.close({ drainMs: config.drainDelayMs, log });
+    return { grpcAddress: grpc?.address, httpUrl, close };
   } catch (error) {
     await closing.close().catch((err: unknown) => {
       surroundings.logger.error({ err }, 'not everything could be closed');
@@ -72,28 +80,34 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
 
 async function startGrpc(
   { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
-  { limits, routeCacheBytes }: Config,
-  { logger, now = Date.now, newId = newRouteId }: Surroundings,
+  { limits, databaseWaitMs, routeCacheBytes }: Config,
+  { logger, now = Date.now, newId = newRouteId, stop }: Surroundings,
   closing: Closing,
 ): Promise<{ address: string; pipeline: Pipeline }> {
   const { key, issuer, audience } = tokens;
   const verify = createAuthenticator({ key: verificationKey(key), issuer, audience, now });
   const authenticator = rememberTokens(verify, now);
 
-  const knex = openDatabase(database, limits.deadlineMs);
-  closing.resource(() => closeDatabase(knex, database));
-  await opening('The database named by DATABASE_URL cannot be reached', () => reachDatabase(knex));
+  const file = embeddedFileOf(database);
+  const knex = openDatabase(database, limits.deadlineMs, file);
+  closing.resource('database', () => closeDatabase(knex, database));
+  await opening('The database named by DATABASE_URL cannot be reached', () =>
+    reachDatabase(knex, { waitMs: databaseWaitMs, stop, log: logger.info.bind(logger) }),
+  );
   await ensureSchema(knex, database);
-  const store = new KnexRouteStore(knex);
+  const store = new KnexRouteStore(knex, file);
   const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
 
   const health = new Health([ROUTE_SERVICE]);
   const stopFollowing = await followStore(health, () => store.ping(), logger);
-  closing.server(stopFollowing);
+  closing.announce('not serving', () => {
+    stopFollowing();
+    health.setServing(false);
+  });
 
   const methods = [...routeService(registry, routeCacheBytes), ...health.methods()];
   const admission = new Admission(limits);
-  closing.resource(() => {
+  closing.resource('admission', () => {
     admission.close();
   });
   const log = new CallLog(logger, limits.maxRefusalsLogged);
@@ -104,7 +118,7 @@ async function startGrpc(
   const server = await opening(`Cannot listen on GRPC_ADDRESS=${address}`, () =>
     startGrpcServer({ address, methods, pipeline, health, reflection, limits }),
   );
-  closing.server(() => server.close(GRACE_MS));
+  closing.server('gRPC server', () => server.close(GRACE_MS));
   return { address: server.address, pipeline };
 }
 
@@ -131,7 +145,7 @@ async function startHttp(
     `Cannot listen on HTTP_ADDRESS=${writtenHost}:${port}`,
     () => startHttpServer(gateway, host, port),
   );
-  closing.server(() => closeHttpServer(server, GRACE_MS));
+  closing.server('HTTP server', () => closeHttpServer(server, GRACE_MS));
   return `http://${writtenHost}:${realPort}${basePath}`;
 }
 
@@ -144,7 +158,7 @@ function openUpstream(
   if (target === undefined && pipeline !== undefined) return memoryUpstream(pipeline);
   if (target === undefined) throw new Error('The gateway has no gRPC server to call.');
   const channel = channelUpstream(target);
-  closing.resource(() => {
+  closing.resource('channel to the gRPC server', () => {
     channel.close();
   });
   return channel;

@@ -1,15 +1,22 @@
+import { once } from 'node:events';
 import { setLogger } from '@grpc/grpc-js';
-import { destination, pino } from 'pino';
-import { startApp } from './app.js';
-import { ConfigError, readConfig } from './settings/config.js';
+import { destination, type Logger, pino } from 'pino';
+import { type App, startApp } from './app.js';
+import { type Config, ConfigError, readConfig } from './settings/config.js';
 import { localModeHint } from './process/local-mode-hint.js';
+import { onStopSignals } from './process/stop-signals.js';
 
 /** The longest time that shutdown waits for a slow or absent reader of the log, in milliseconds. */
 const LOG_LIMIT_MS = 1_000;
 /** The log's destination. A thread writes it, so that a slow reader does not delay calls. */
 const output = destination();
+// A log that cannot be written, as on a full disk or a closed terminal, does not end the service.
+output.on('error', () => undefined);
 
-/** Runs the service until SIGTERM or SIGINT. Exit code 0 after an orderly shutdown, 1 when it cannot run. */
+/**
+ * Runs the service until SIGTERM, SIGINT or SIGHUP. Exit code 0 after an orderly shutdown, 1 when it cannot run or
+ * cannot go on, 128 and the signal's number when a later signal cuts the shutdown short.
+ */
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const logger = pino({ level: config.logLevel }, output);
@@ -19,31 +26,55 @@ async function main(): Promise<void> {
       logger.debug({ line }, 'grpc-js');
     },
   });
-  const app = await startApp(config, { logger });
-  const stop = (signal: NodeJS.Signals): void => {
-    logger.info({ signal }, 'stopping');
-    app.close().then(
-      (inTime) => {
-        if (!inTime) logger.warn('not everything could be closed in time');
-        logger.info('stopped');
-        end(0);
-      },
-      (err: unknown) => {
-        logger.error({ err }, 'not everything could be closed');
-        end(1);
-      },
-    );
-  };
-  process.once('SIGTERM', stop).once('SIGINT', stop);
-
-  logger.info({ grpc: app.grpcAddress, http: app.httpUrl, limits: config.limits }, 'listening');
-  if (config.grpc?.tokens.key.kind === 'local') {
-    logger.info(
-      { secretFile: config.grpc.tokens.key.file },
-      'local mode: tokens are verified with a locally generated secret',
-    );
-    process.stderr.write(localModeHint(app));
+  process.on('uncaughtException', (err, origin) => {
+    logger.fatal({ err, origin }, 'an error that nothing handles: ending');
+    end(1);
+  });
+  const stop = new AbortController();
+  onStopSignals(
+    (signal) => {
+      logger.info({ signal }, 'stopping');
+      stop.abort();
+    },
+    (signal, exitCode) => {
+      logger.warn({ signal }, 'ending before everything is closed');
+      end(exitCode);
+    },
+  );
+  const app = await startApp(config, { logger, stop: stop.signal }).catch((error: unknown) => {
+    if (!stop.signal.aborted) throw error;
+  });
+  if (app === undefined) {
+    stopped(logger);
+    return;
   }
+  report(app, config, logger);
+  if (!stop.signal.aborted) await once(stop.signal, 'abort');
+  app.close().then(
+    (inTime) => {
+      if (!inTime) logger.warn('not everything could be closed in time');
+      stopped(logger);
+    },
+    (err: unknown) => {
+      logger.error({ err }, 'not everything could be closed');
+      end(1);
+    },
+  );
+}
+
+function stopped(logger: Logger): void {
+  logger.info('stopped');
+  end(0);
+}
+
+function report(app: App, { grpc, limits }: Config, logger: Logger): void {
+  logger.info({ grpc: app.grpcAddress, http: app.httpUrl, limits }, 'listening');
+  if (grpc?.tokens.key.kind !== 'local') return;
+  logger.info(
+    { secretFile: grpc.tokens.key.file },
+    'local mode: tokens are verified with a locally generated secret',
+  );
+  process.stderr.write(localModeHint(app));
 }
 
 /** Reports a failed start in words; a stack would not help with a wrong setting. */

@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
-import { readDatabase } from './settings/config.js';
+import { readMigration } from './settings/config.js';
 import { opening } from './process/opening.js';
-import { closeDatabase, openDatabase, reachDatabase } from './store/database.js';
+import { closeDatabase, openDatabase } from './store/database.js';
 import { migrateDown, migrateUp, migrationStatus } from './store/migrations.js';
+import { reachDatabase } from './store/reach-database.js';
 
 const USAGE = 'Usage: npm run migrate [-- --down | --status]';
 
@@ -12,10 +13,12 @@ async function main(): Promise<void> {
     options: { down: { type: 'boolean' }, status: { type: 'boolean' } },
   });
   if (Object.keys(values).length > 1) throw new Error(USAGE);
-  const database = readDatabase(process.env);
+  const { database, databaseWaitMs } = readMigration(process.env);
   const knex = openDatabase(database);
   try {
-    await opening('The database named by DATABASE_URL cannot be reached', () => reachDatabase(knex));
+    await opening('The database named by DATABASE_URL cannot be reached', () =>
+      reachDatabase(knex, { waitMs: databaseWaitMs, log: say }),
+    );
     if (values.status === true) {
       for (const { name, state } of await migrationStatus(knex)) say(`${state} ${name}`);
     } else {

@@ -1,31 +1,54 @@
+import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 
 type Close = () => Promise<void> | void;
+
+interface Opened {
+  readonly name: string;
+  readonly close: Close;
+}
 
 /** How long servers wait for calls in progress when they close, in milliseconds. */
 export const GRACE_MS = 6_000;
 /** Less than the ten seconds that containers are given. */
 const LIMIT_MS = 8_000;
 
-/** Everything that was opened and must be closed: first the servers, all at once, then the rest in reverse order. */
+/** How to close. */
+export interface ClosingOptions {
+  /** How long everything goes on after the announcements, in milliseconds; default: not at all. */
+  readonly drainMs?: number;
+  /** Is told each step, and how many milliseconds after the beginning it was done. */
+  readonly log?: (step: string, ms: number) => void;
+}
+
+/**
+ * Everything that was opened and must be closed: after the announcements and the time to heed them, first the servers,
+ * all at once, then the rest in reverse order.
+ */
 export class Closing {
-  readonly #servers: Close[] = [];
-  readonly #resources: Close[] = [];
+  readonly #announcements: Opened[] = [];
+  readonly #servers: Opened[] = [];
+  readonly #resources: Opened[] = [];
   readonly #limitMs: number;
 
-  /** @param limitMs the longest time that closing may take, in milliseconds */
+  /** @param limitMs the longest time that closing may take after the drain, in milliseconds */
   constructor(limitMs = LIMIT_MS) {
     this.#limitMs = limitMs;
   }
 
-  /** A server, or something that acts for one: it ends its calls in progress within `GRACE_MS`. */
-  server(close: Close): void {
-    this.#servers.push(close);
+  /** Tells others, such as balancers, to go elsewhere. The service goes on. */
+  announce(name: string, tell: Close): void {
+    this.#announcements.push({ name, close: tell });
+  }
+
+  /** A server: it ends its calls in progress within `GRACE_MS`. */
+  server(name: string, close: Close): void {
+    this.#servers.push({ name: `closed the ${name}`, close });
   }
 
   /** Something that calls in progress may need. */
-  resource(close: Close): void {
-    this.#resources.push(close);
+  resource(name: string, close: Close): void {
+    this.#resources.push({ name: `closed the ${name}`, close });
   }
 
   /**
@@ -34,11 +57,22 @@ export class Closing {
    *
    * @throws AggregateError with every failure in that time
    */
-  async close(): Promise<boolean> {
+  async close({ drainMs = 0, log = () => undefined }: ClosingOptions = {}): Promise<boolean> {
+    const begunAt = performance.now();
     const failures: unknown[] = [];
+    const take = async ({ name, close }: Opened): Promise<void> => {
+      try {
+        await close();
+        log(name, Math.round(performance.now() - begunAt));
+      } catch (error) {
+        failures.push(error);
+      }
+    };
+    await Promise.all(this.#announcements.map(take));
+    if (drainMs > 0) await delay(drainMs);
     const waiting = new AbortController();
     const inTime = await Promise.race([
-      this.#closeAll(failures).then(() => true),
+      this.#closeAll(take).then(() => true),
       delay(this.#limitMs, false, { signal: waiting.signal }).catch(() => false),
     ]);
     waiting.abort();
@@ -46,15 +80,8 @@ export class Closing {
     return inTime;
   }
 
-  async #closeAll(failures: unknown[]): Promise<void> {
-    const attempt = async (close: Close): Promise<void> => {
-      try {
-        await close();
-      } catch (error) {
-        failures.push(error);
-      }
-    };
-    await Promise.all(this.#servers.map(attempt));
-    for (const close of this.#resources.reverse()) await attempt(close);
+  async #closeAll(take: (opened: Opened) => Promise<void>): Promise<void> {
+    await Promise.all(this.#servers.map(take));
+    for (const resource of this.#resources.reverse()) await take(resource);
   }
 }

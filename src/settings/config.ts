@@ -80,7 +80,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       grpc: role === 'gateway' ? undefined : readGrpc(settings),
       http: role === 'grpc' ? undefined : readHttp(settings, role === 'gateway'),
       limits: readLimits(settings),
-      databaseWaitMs: settings.integer('DATABASE_WAIT_MS', 0, DATABASE_WAIT_MAX_MS),
+      databaseWaitMs: databaseWaitOf(settings),
       drainDelayMs: settings.integer('DRAIN_DELAY_MS', 0, DRAIN_DELAY_MAX_MS),
       routeCacheBytes: settings.integer('ROUTE_CACHE_MIB', 0, ROUTE_CACHE_MAX_MIB) * BYTES_PER_MIB,
       logLevel: settings.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
@@ -93,6 +93,17 @@ export function readDatabase(env: NodeJS.ProcessEnv): Database {
   return read(env, databaseOf);
 }
 
+/** Only what a migration needs. @throws ConfigError with every problem */
+export function readMigration(env: NodeJS.ProcessEnv): {
+  readonly database: Database;
+  readonly databaseWaitMs: number;
+} {
+  return read(env, (settings) => ({
+    database: databaseOf(settings),
+    databaseWaitMs: databaseWaitOf(settings),
+  }));
+}
+
 /** Only the tokens to accept. @throws ConfigError with every problem */
 export function readTokens(env: NodeJS.ProcessEnv): TokenConfig {
   return read(env, (settings) => tokensOf(settings, databaseOf(settings)));
@@ -103,6 +114,10 @@ function read<T extends object>(env: NodeJS.ProcessEnv, build: (settings: Settin
   const built = build(settings);
   if (settings.problems.length === 0) return Object.freeze(built);
   throw new ConfigError(['The settings cannot be used:', ...settings.problems].join('\n- '));
+}
+
+function databaseWaitOf(settings: SettingsReader): number {
+  return settings.integer('DATABASE_WAIT_MS', 0, DATABASE_WAIT_MAX_MS);
 }
 
 function readGrpc(settings: SettingsReader): GrpcConfig {

@@ -35,6 +35,16 @@ const AWAY_NUMBERS: ReadonlySet<number | string | undefined> = new Set([
   ER_ACCOUNT_HAS_BEEN_LOCKED_MARIADB,
 ]);
 
+/** A server that is starting, stopping or full of connections. */
+const CROWDED_NUMBERS: ReadonlySet<number | undefined> = new Set([
+  ER_CON_COUNT_ERROR,
+  ER_SERVER_SHUTDOWN,
+  ER_TOO_MANY_USER_CONNECTIONS,
+]);
+
+/** The name of the error of Knex for a connection or an answer that did not come in time. */
+const TIMEOUT = 'KnexTimeoutError';
+
 /** Codes of Node's sockets and of mysql2 for a database that cannot be reached. */
 const AWAY_CODES: ReadonlySet<number | string | undefined> = new Set([
   'ECONNREFUSED',
@@ -62,6 +72,12 @@ export function isDeadlock(error: unknown): boolean {
   return facts(error).errno === ER_LOCK_DEADLOCK;
 }
 
+/** Whether a later attempt to reach the database may succeed, unlike one with a login that it refuses. */
+export function isOutOfReach(error: unknown): boolean {
+  const { errno, code, name } = facts(error);
+  return AWAY_CODES.has(code) || CROWDED_NUMBERS.has(errno) || name === TIMEOUT || isBusy(error);
+}
+
 /** Whether another process held the embedded database for longer than a statement waits. */
 export function isBusy(error: unknown): boolean {
   return facts(error).code?.startsWith('SQLITE_BUSY') === true;
@@ -73,7 +89,7 @@ export function isBusy(error: unknown): boolean {
  */
 export function translate(error: unknown): unknown {
   const { errno, code, name } = facts(error);
-  const timedOut = name === 'KnexTimeoutError';
+  const timedOut = name === TIMEOUT;
   if (code === undefined && !timedOut) return error;
   const bare = new Error(
     `The database answered ${code ?? 'with no free connection'} (${errno ?? 'no number'}).`,

@@ -11,10 +11,10 @@ describe('closing', () => {
       await setImmediate();
       order.push(`${name} ends`);
     };
-    closing.resource(() => void order.push('pool'));
-    closing.server(server('gRPC'));
-    closing.resource(() => void order.push('channel'));
-    closing.server(server('HTTP'));
+    closing.resource('x', () => void order.push('pool'));
+    closing.server('x', server('gRPC'));
+    closing.resource('x', () => void order.push('channel'));
+    closing.server('x', server('HTTP'));
     await expect(closing.close()).resolves.toBe(true);
     expect(order).toEqual(['gRPC begins', 'HTTP begins', 'gRPC ends', 'HTTP ends', 'channel', 'pool']);
   });
@@ -34,10 +34,10 @@ describe('closing', () => {
       order.push(name);
       return failWith(new Error(name));
     };
-    closing.resource(() => void order.push('pool'));
-    closing.resource(failing('channel'));
-    closing.server(failing('gRPC'));
-    closing.server(async () => {
+    closing.resource('x', () => void order.push('pool'));
+    closing.resource('x', failing('channel'));
+    closing.server('x', failing('gRPC'));
+    closing.server('x', async () => {
       await setImmediate();
       order.push('HTTP');
     });
@@ -49,14 +49,14 @@ describe('closing', () => {
 
   it('ends at its limit, whatever takes longer', async () => {
     const closing = new Closing(1);
-    closing.resource(() => new Promise(() => undefined));
+    closing.resource('x', () => new Promise(() => undefined));
     await expect(closing.close()).resolves.toBe(false);
   });
 
   it('reports at its limit the failures until then', async () => {
     const closing = new Closing(1);
-    closing.server(() => Promise.reject(new Error('gRPC')));
-    closing.resource(() => new Promise(() => undefined));
+    closing.server('x', () => Promise.reject(new Error('gRPC')));
+    closing.resource('x', () => new Promise(() => undefined));
     await expect(closing.close()).rejects.toThrow(AggregateError);
   });
 });

@@ -12,8 +12,8 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-/** Starts a proxy on loopback to a port on loopback. */
-export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
+/** Starts a proxy on loopback, on a free port if none is given, to a port on loopback. */
+export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let stalled = false;
   const server = createServer((client) => {
@@ -27,7 +27,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       one.on('error', () => other.destroy()).on('close', () => other.destroy());
     }
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const loseConnections = (): void => {
     for (const socket of sockets) socket.unpipe().pause();

@@ -1,0 +1,32 @@
+import { constants } from 'node:os';
+import { performance } from 'node:perf_hooks';
+
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+/**
+ * Signals within this time after the first one repeat it, in milliseconds: npm hands on what a terminal has sent to its
+ * whole process group, and so do `timeout` and service managers.
+ */
+const REPEAT_MS = 1_000;
+
+/**
+ * Listens for the signals that end a process.
+ *
+ * @param stop ends it in order; called for the first signal
+ * @param force ends it at once with the given exit code, which is not 0; called for every signal later than a second
+ *   after the first
+ */
+export function onStopSignals(
+  stop: (signal: NodeJS.Signals) => void,
+  force: (signal: NodeJS.Signals, exitCode: number) => void,
+): void {
+  let stoppingSince: number | undefined;
+  const listener = (signal: NodeJS.Signals): void => {
+    if (stoppingSince === undefined) {
+      stoppingSince = performance.now();
+      stop(signal);
+    } else if (performance.now() - stoppingSince >= REPEAT_MS) {
+      force(signal, 128 + constants.signals[signal]);
+    }
+  };
+  for (const signal of SIGNALS) process.on(signal, listener);
+}

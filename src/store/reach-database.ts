@@ -1,0 +1,41 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import { isOutOfReach } from './driver-errors.js';
+
+/** The pauses between attempts, in milliseconds: each is twice the one before, up to the longest. */
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 2_000;
+
+/** How to wait for a database. */
+export interface DatabaseWait {
+  /** How long to try again while it cannot be reached, in milliseconds; 0 tries once. */
+  readonly waitMs: number;
+  /** Ends the wait. */
+  readonly stop?: AbortSignal | undefined;
+  /** Is told when the wait begins and when the database is there. */
+  readonly log: (line: string) => void;
+}
+
+/**
+ * Resolves when the database answers. Waits for one that is out of reach, not for one that refuses.
+ *
+ * @throws Error of the driver when it does not answer in time; `AbortError` when stopped
+ */
+export async function reachDatabase(knex: Knex, { waitMs, stop, log }: DatabaseWait): Promise<void> {
+  const giveUpAt = performance.now() + waitMs;
+  let pauseMs = FIRST_PAUSE_MS;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await knex.raw('SELECT 1');
+      if (attempt > 1) log('the database is there');
+      return;
+    } catch (error) {
+      const leftMs = giveUpAt - performance.now();
+      if (leftMs <= 0 || !isOutOfReach(error)) throw error;
+      if (attempt === 1) log(`waiting up to ${waitMs / 1_000} s for the database`);
+      await delay(Math.min(pauseMs, leftMs), undefined, { signal: stop });
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+    }
+  }
+}
