@@ -107,9 +107,6 @@ async function startGrpc(
 
   const methods = [...routeService(registry, routeCacheBytes), ...health.methods()];
   const admission = new Admission(limits);
-  closing.resource('admission', () => {
-    admission.close();
-  });
   const log = new CallLog(logger, limits.maxRefusalsLogged);
   const pipeline = createPipeline(
     methods,
