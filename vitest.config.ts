@@ -1,22 +1,43 @@
 import { defineConfig } from 'vitest/config';
 
+// Like the compiler, reads packages of this repository as source.
+const ssr = {
+  resolve: { conditions: ['@route-registry/source', 'module', 'node', 'development|production'] },
+};
+
 export default defineConfig({
   test: {
     projects: [
       'packages/*',
       {
-        // Like the compiler, reads packages of this repository as source.
-        ssr: {
-          resolve: { conditions: ['@route-registry/source', 'module', 'node', 'development|production'] },
-        },
+        ssr,
         test: {
           name: 'service',
           include: ['test/**/*.test.ts'],
+          exclude: ['test/faults/**'],
           globalSetup: ['test/support/global-setup.ts'],
           setupFiles: ['test/support/worker-exit.ts'],
           pool: 'forks',
           testTimeout: 30_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        ssr,
+        test: {
+          name: 'faults',
+          // `npm run test:faults` also runs those that take longer or need more programs.
+          include: [
+            process.env['FAULTS'] === undefined ? 'test/faults/*.test.ts' : 'test/faults/**/*.test.ts',
+          ],
+          globalSetup: ['test/faults/rig/global-setup.ts'],
+          setupFiles: ['test/support/worker-exit.ts'],
+          pool: 'forks',
+          testTimeout: 900_000,
+          hookTimeout: 120_000,
+          // After everything else and one by one: they measure.
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -93,13 +93,18 @@ async function prepare(server: string, port: number): Promise<Launch> {
 }
 
 /**
- * Starts a private server from the `mariadbd` or `mysqld` of this machine, with its data in a temporary folder. Rejects
- * when there is none or it does not start.
+ * How to start a private server from the `mariadbd` or `mysqld` of this machine, with its data in a temporary folder:
+ * the first command fills the folder, the second is the server. Rejects when there is none.
  */
-export async function startLocalServer(): Promise<RunningMysqlServer> {
+export async function prepareLocalServer(port: number): Promise<Launch> {
   const server = await find(FOLDERS, ['mariadbd', 'mysqld']);
   if (server === undefined) {
     throw new Error(`no mariadbd or mysqld in PATH, ${SERVER_FOLDERS.join(', ')}`);
   }
-  return launchMysqlServer((port) => prepare(server, port));
+  return prepare(server, port);
+}
+
+/** Starts that server. Rejects when there is none or it does not start. */
+export async function startLocalServer(): Promise<RunningMysqlServer> {
+  return launchMysqlServer(prepareLocalServer);
 }

@@ -42,6 +42,16 @@ export class Program {
     }));
   }
 
+  /** @throws Error when it could not be started */
+  get pid(): number {
+    if (this.#child.pid === undefined) throw new Error('The program did not start.');
+    return this.#child.pid;
+  }
+
+  get stdout(): string {
+    return this.#stdout;
+  }
+
   get stderr(): string {
     return this.#stderr;
   }

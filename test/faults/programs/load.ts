@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { status } from '@grpc/grpc-js';
+import type { Field } from '../../../bench/load/hpack.js';
+import { percentile } from '../../../bench/load/percentile.js';
+import { draftOf } from '../../../bench/stored-routes.js';
+import { CreateRouteRequest, GetRouteRequest } from '../../../src/gen/routing/v1/route_service.js';
+import { GrpcConnection } from './grpc-connection.js';
+import { type Load, type LoadResult, NOT_ANSWERED } from './load-result.js';
+
+const SERVICE = '/routing.v1.RouteService';
+/** How long answers are waited for after the last call, in milliseconds: longer than a call may take. */
+const PATIENCE_MS = 8_000;
+
+/** The load program: a process of its own that takes a load as argument and prints what it saw. */
+async function main(): Promise<void> {
+  const load = JSON.parse(process.argv[2] ?? '') as Load;
+  const first = Date.now() * 1_000;
+  const statuses: number[] = [];
+  const good: number[] = [];
+  const refused: number[] = [];
+  const start = performance.now();
+  const end = start + load.durationMs;
+  let ended = 0;
+  let goodInTime = 0;
+  let turn = 0;
+
+  const due = (): number => {
+    const elapsedMs = Math.min(performance.now() - start, load.durationMs);
+    return load.rate === undefined ? Number.POSITIVE_INFINITY : Math.floor((load.rate / 1_000) * elapsedMs);
+  };
+  /** Sends what is due and has room; the rest waits here, as it would in the queues of real clients. */
+  const pump = (): void => {
+    if (performance.now() >= end) return;
+    const wanted = due();
+    for (let full = 0; statuses.length < wanted && full < connections.length;) {
+      const connection = connections[turn++ % connections.length];
+      if (connection === undefined || statuses.length - ended >= load.callers) return;
+      if (connection.hasRoom) {
+        full = 0;
+        call(connection);
+      } else full++;
+    }
+  };
+  const call = (connection: GrpcConnection): void => {
+    const message = messageOf(load, first + statuses.length);
+    const index = statuses.push(NOT_ANSWERED) - 1;
+    const sentAt = performance.now();
+    connection.call(message, (code) => {
+      ended++;
+      statuses[index] = code;
+      if (code === Number(status.OK)) good.push(performance.now() - sentAt);
+      if (code === Number(status.OK) && performance.now() < end) goodInTime++;
+      if (code === Number(status.RESOURCE_EXHAUSTED)) refused.push(performance.now() - sentAt);
+    });
+  };
+  const connections = Array.from(
+    { length: load.connections },
+    () => new GrpcConnection(load.target, fieldsOf(load), pump),
+  );
+
+  while (performance.now() < end) {
+    pump();
+    await sleep(1);
+  }
+  for (let waited = 0; ended < statuses.length && waited < PATIENCE_MS; waited += 10) await sleep(10);
+  const ends: Record<number, number> = {};
+  for (const code of statuses) ends[code] = (ends[code] ?? 0) + 1;
+  const result: LoadResult = {
+    due: Math.min(due(), Number.MAX_SAFE_INTEGER),
+    sent: statuses.length,
+    goodRate: goodInTime / (load.durationMs / 1_000),
+    ends,
+    goodP99Ms: p99Of(good),
+    refusedP99Ms: p99Of(refused),
+    first,
+    statuses: Buffer.from(statuses).toString('base64'),
+  };
+  process.stdout.write(`${JSON.stringify({ msg: 'measured', ...result })}\n`, () => process.exit(0));
+}
+
+function p99Of(times: readonly number[]): number {
+  return times.length === 0 ? 0 : percentile(Float64Array.from(times).sort(), 99);
+}
+
+function fieldsOf({ target, operation, token }: Load): Field[] {
+  return [
+    [':method', 'POST'],
+    [':scheme', 'http'],
+    [':path', `${SERVICE}/${operation === 'get' ? 'GetRoute' : 'CreateRoute'}`],
+    [':authority', target],
+    ['te', 'trailers'],
+    ['content-type', 'application/grpc'],
+    ['authorization', `Bearer ${token}`],
+  ];
+}
+
+/** The message of the n-th call behind its length. */
+function messageOf({ operation, ids }: Load, n: number): Buffer {
+  const message =
+    operation === 'get'
+      ? GetRouteRequest.encode({ routeId: ids[n % ids.length] ?? '' }).finish()
+      : CreateRouteRequest.encode({
+          route: { id: '', ...draftOf(n), createdAt: undefined },
+          requestId: '',
+          validateOnly: false,
+        }).finish();
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+await main();

@@ -1,0 +1,21 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Callers, isGood } from './callers.js';
+import type { ServiceProcess } from './service-process.js';
+
+/** A usual answer takes less than this, in milliseconds, also on a busy machine. */
+const USUAL_MS = 100;
+const LIMIT_MS = 15_000;
+
+/** How long it takes from now until a create is answered as usual on each face, in milliseconds; at most 15,000. */
+export async function answersAgainMs({ grpc, http }: ServiceProcess): Promise<number> {
+  const start = performance.now();
+  const callers = new Callers({ grpc, http, each: 1 });
+  const found = (): boolean =>
+    (['grpc', 'rest'] as const).every((face) =>
+      callers.creates.some((each) => each.face === face && isGood(each.end) && each.ms < USUAL_MS),
+    );
+  while (!found() && performance.now() - start < LIMIT_MS) await sleep(10);
+  const elapsed = performance.now() - start;
+  await callers.stop();
+  return elapsed;
+}

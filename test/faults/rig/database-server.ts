@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { expect } from 'vitest';
+import { listenerOf } from '../../../bench/process-usage.js';
+import { freePort } from '../../support/free-port.js';
+import { createMysqlDatabase, identifyMysqlServer } from '../../support/mysql-databases.js';
+import { prepareLocalServer } from '../../support/mysql-local.js';
+import type { Launch } from '../../support/mysql-launch.js';
+import { installServerPackages } from '../../support/mysql-packages.js';
+import { type Watchdog, watch } from '../../support/mysql-watchdog.js';
+import { migrate } from './service-process.js';
+
+const run = promisify(execFile);
+const START_MS = 60_000;
+/** An account that a read-only server refuses writes, as it would a service's. */
+const ACCOUNT = 'service';
+
+/** A MySQL-protocol server of one test file, which may be killed, frozen and spoiled. */
+export class DatabaseServer {
+  readonly #launch: Launch;
+  readonly #folder: Watchdog;
+  #running: Watchdog | undefined;
+  #hasAccounts = false;
+
+  constructor(launch: Launch) {
+    this.#launch = launch;
+    // Removes the folder also when this process is gone; by then the server must be, too.
+    this.#folder = watch({ commands: [], afterwards: [['sleep', '0.5'], ...launch.afterwards] });
+  }
+
+  get port(): number {
+    return Number(new URL(this.#launch.url).port);
+  }
+
+  /** Fills the folder of the server, once. */
+  async initialize(): Promise<void> {
+    const [program, ...args] = this.#launch.commands[0] ?? [''];
+    await run(program, args);
+  }
+
+  /** Starts the server on its port and its data, and waits until it answers. */
+  async start(): Promise<void> {
+    const [program = '', ...args] = this.#launch.commands[1] ?? [];
+    // A second start would make the accounts again, and fail.
+    const rest = args.filter((arg) => !this.#hasAccounts || !arg.startsWith('--init-file='));
+    this.#running = watch({ commands: [[program, ...rest]], afterwards: [] });
+    await expect
+      .poll(() => identifyMysqlServer(this.#launch.url), { timeout: START_MS, interval: 50 })
+      .toBeDefined();
+    this.#hasAccounts = true;
+  }
+
+  /** A migrated database, and its URL for an account without special rights. */
+  async createDatabase(): Promise<string> {
+    const url = new URL(await createMysqlDatabase({ name: '', url: this.#launch.url }));
+    const name = url.pathname.slice(1);
+    await this.query(`create user if not exists '${ACCOUNT}'@'127.0.0.1' identified by '${url.password}'`);
+    await this.query(`grant all on ${name}.* to '${ACCOUNT}'@'127.0.0.1'`);
+    url.username = ACCOUNT;
+    await migrate(url.href);
+    return url.href;
+  }
+
+  async query(sql: string): Promise<RowDataPacket[]> {
+    return query(this.#launch.url, sql);
+  }
+
+  /** Ends the server as a power cut does, as seen by its clients. */
+  async kill(): Promise<void> {
+    process.kill(this.#pid(), 'SIGKILL');
+    await this.#running?.ended;
+    this.#running = undefined;
+  }
+
+  /** Stops it from doing anything; its connections stay open. */
+  freeze(): void {
+    process.kill(this.#pid(), 'SIGSTOP');
+  }
+
+  thaw(): void {
+    process.kill(this.#pid(), 'SIGCONT');
+  }
+
+  /** Lets no file of the server grow beyond this size, as on a full disk; `unlimited` frees the disk. */
+  async limitFiles(bytes: number | 'unlimited'): Promise<void> {
+    await run('prlimit', ['--pid', String(this.#pid()), `--fsize=${bytes}:`]);
+  }
+
+  async close(): Promise<void> {
+    await this.#running?.stop();
+    await this.#folder.stop();
+  }
+
+  #pid(): number {
+    const pid = listenerOf(this.port);
+    if (pid === undefined) throw new Error(`No database listens on port ${this.port}.`);
+    return pid;
+  }
+}
+
+/** Starts a server for one test file; the file must close it. */
+export async function startDatabaseServer(): Promise<DatabaseServer> {
+  const port = await freePort();
+  const launch = await prepareLocalServer(port).catch(async () => {
+    await installServerPackages('the tests of faults need a MySQL-protocol server of their own, to kill it');
+    return prepareLocalServer(port);
+  });
+  const server = new DatabaseServer(launch);
+  try {
+    await server.initialize();
+    await server.start();
+    return server;
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+}
+
+/** Asks one question over a connection of its own. */
+export async function query(url: string, sql: string): Promise<RowDataPacket[]> {
+  const connection = await createConnection({ uri: url });
+  try {
+    const [rows] = await connection.query<RowDataPacket[]>(sql);
+    return rows;
+  } finally {
+    await connection.end();
+  }
+}

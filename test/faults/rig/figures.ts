@@ -1,0 +1,20 @@
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+
+/** Where a run collects its figures, in the folder that goes with it. */
+export const FIGURES_FILE = 'figures';
+
+/** Keeps a figure for the table that is printed at the end of the run. */
+export function figure(title: string, values: Readonly<Record<string, string | number>>): void {
+  const text = Object.entries(values)
+    .map(([name, value]) => `${name} ${typeof value === 'number' ? shown(value) : value}`)
+    .join(', ');
+  appendFileSync(join(inject('temporaryFolder'), FIGURES_FILE), `${title}: ${text}\n`);
+}
+
+function shown(value: number): string {
+  return Math.abs(value) >= 100
+    ? Math.round(value).toLocaleString('en')
+    : String(Number(value.toPrecision(3)));
+}

@@ -1,0 +1,26 @@
+import { query } from './database-server.js';
+import { type Create, isGood } from './callers.js';
+
+/** What callers were told against what is stored. */
+export interface Ledger {
+  readonly acknowledged: number;
+  /** Acknowledged and not stored. */
+  readonly lost: number;
+  /** Stored more than once. */
+  readonly doubled: number;
+  /** Refused or without an answer, and stored all the same. */
+  readonly unacknowledged: number;
+}
+
+/** Counts the rows of the table against the creates. */
+export async function ledgerOf(databaseUrl: string, creates: readonly Create[]): Promise<Ledger> {
+  const rows = await query(databaseUrl, 'select handler, count(*) as copies from routes group by handler');
+  const copies = new Map(rows.map((row) => [String(row['handler']), Number(row['copies'])]));
+  const good = creates.filter(({ end }) => isGood(end));
+  return {
+    acknowledged: good.length,
+    lost: good.filter(({ handler }) => !copies.has(handler)).length,
+    doubled: creates.filter(({ handler }) => (copies.get(handler) ?? 0) > 1).length,
+    unacknowledged: creates.filter(({ handler, end }) => !isGood(end) && copies.has(handler)).length,
+  };
+}

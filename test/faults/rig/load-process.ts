@@ -1,0 +1,51 @@
+import { resolve } from 'node:path';
+import { inject } from 'vitest';
+import { Child } from '../../../bench/child.js';
+import { rssMib } from '../../../bench/process-usage.js';
+import { tokenFor } from '../../support/service.js';
+import type { Load, LoadResult } from '../programs/load-result.js';
+import type { ServiceProcess } from './service-process.js';
+
+const PROGRAMS = resolve(import.meta.dirname, '../../../dist/faults/test/faults/programs');
+const SAMPLE_MS = 50;
+
+/** Starts one of the programs that attack the service. It ends, at the latest, with this process. */
+export function startProgram(name: string, argument: unknown): Child {
+  return new Child(
+    [resolve(PROGRAMS, `${name}.js`), JSON.stringify(argument)],
+    {},
+    inject('temporaryFolder'),
+  );
+}
+
+/** Puts a load on the service, by another process. */
+export async function runLoad(
+  { grpc }: ServiceProcess,
+  load: Partial<Load> & Pick<Load, 'connections' | 'durationMs'>,
+): Promise<LoadResult> {
+  const defaults = { target: grpc, operation: 'create', token: tokenFor(), ids: [], callers: 1_000_000 };
+  const child = startProgram('load', { ...defaults, ...load });
+  return (await child.message('measured')) as LoadResult;
+}
+
+/** The most memory that a process has while something is done, in MiB. */
+export async function peakMib<T>(pid: number, during: Promise<T>): Promise<{ result: T; mib: number }> {
+  let mib = rssMib(pid);
+  const timer = setInterval(() => {
+    // A process that is gone has none.
+    mib = Math.max(mib, rssOf(pid));
+  }, SAMPLE_MS);
+  try {
+    return { result: await during, mib };
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+function rssOf(pid: number): number {
+  try {
+    return rssMib(pid);
+  } catch {
+    return 0;
+  }
+}

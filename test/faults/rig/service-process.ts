@@ -1,0 +1,39 @@
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, inject, onTestFinished } from 'vitest';
+import { Program } from '../../support/process.js';
+import { SERVICE_SETTINGS } from '../../support/service.js';
+
+/** The service as a process of its own. */
+export interface ServiceProcess {
+  readonly program: Program;
+  readonly pid: number;
+  /** `host:port` of its gRPC face. */
+  readonly grpc: string;
+  /** The base of its REST paths. */
+  readonly http: string;
+}
+
+/** Starts the built service and waits until it listens. It ends with the test. */
+export async function startProcess(settings: Readonly<Record<string, string>>): Promise<ServiceProcess> {
+  const program = await spawnService(settings);
+  const { grpc = '', http = '' } = (await program.line('listening')) as { grpc?: string; http?: string };
+  return { program, pid: program.pid, grpc, http };
+}
+
+/** Starts the built service and waits for nothing. It ends with the test. */
+export async function spawnService(settings: Readonly<Record<string, string>>): Promise<Program> {
+  const folder = await mkdtemp(join(inject('temporaryFolder'), 'service-'));
+  const program = new Program('main', [], folder, { ...SERVICE_SETTINGS, ...settings });
+  onTestFinished(async () => {
+    await program.stop('SIGKILL');
+  });
+  return program;
+}
+
+/** Migrates a database as its operator would. */
+export async function migrate(databaseUrl: string): Promise<void> {
+  const program = new Program('migrate', [], inject('temporaryFolder'), { DATABASE_URL: databaseUrl });
+  const { exitCode, stderr } = await program.ended;
+  expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+}
