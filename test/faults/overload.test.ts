@@ -1,26 +1,16 @@
-import { expect, inject, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { median } from '../../bench/load/percentile.js';
-import { createMysqlDatabase, dropMysqlDatabase } from '../support/mysql-databases.js';
 import type { LoadResult } from './programs/load-result.js';
 import { answersAgainMs } from './rig/answers-again.js';
 import { figure } from './rig/figures.js';
 import { peakMib, runLoad } from './rig/load-process.js';
 import { scale } from './rig/scale.js';
-import { migrate, type ServiceProcess, startProcess } from './rig/service-process.js';
+import { type ServiceProcess, startOnMysql } from './rig/service-process.js';
 
 /** Callers of the closed loop that finds the peak. */
 const CALLERS = 512;
-/** Of a call's first moments: what the just-in-time compiler and empty caches cost. */
-const WARM_UP_MS = 1_500;
-
-async function startOnMysql(settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
-  const [server] = inject('mysqlServers');
-  if (server === undefined) throw new Error('A run has at least one server.');
-  const url = await createMysqlDatabase(server);
-  onTestFinished(() => dropMysqlDatabase(url));
-  await migrate(url);
-  return startProcess({ DATABASE_URL: url, ...settings });
-}
+/** How long a new process is used before anything is measured, in milliseconds. */
+const WARM_UP_MS = 1_000;
 
 /** The creates a second that the service carries for callers who wait for each answer. */
 async function peakOf(service: ServiceProcess, connections: number): Promise<number> {

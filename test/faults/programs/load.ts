@@ -7,6 +7,8 @@ import { CreateRouteRequest, GetRouteRequest } from '../../../src/gen/routing/v1
 import { GrpcConnection } from './grpc-connection.js';
 import { type Load, type LoadResult, NOT_ANSWERED } from './load-result.js';
 
+const OK: number = status.OK;
+const REFUSED: number = status.RESOURCE_EXHAUSTED;
 const SERVICE = '/routing.v1.RouteService';
 /** How long answers are waited for after the last call, in milliseconds: longer than a call may take. */
 const PATIENCE_MS = 8_000;
@@ -48,9 +50,9 @@ async function main(): Promise<void> {
     connection.call(message, (code) => {
       ended++;
       statuses[index] = code;
-      if (code === Number(status.OK)) good.push(performance.now() - sentAt);
-      if (code === Number(status.OK) && performance.now() < end) goodInTime++;
-      if (code === Number(status.RESOURCE_EXHAUSTED)) refused.push(performance.now() - sentAt);
+      if (code === OK) good.push(performance.now() - sentAt);
+      if (code === OK && performance.now() < end) goodInTime++;
+      if (code === REFUSED) refused.push(performance.now() - sentAt);
     });
   };
   const connections = Array.from(

@@ -1,4 +1,4 @@
-import { Agent, request } from 'node:http';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { credentials, status } from '@grpc/grpc-js';
 import { percentile } from '../../../bench/load/percentile.js';
@@ -102,7 +102,7 @@ export class Callers {
     };
     const metadata = metadataOf(this.#token);
     const { error } = await create(this.#client, { route, requestId, validateOnly: false }, metadata);
-    return status[error?.code ?? status.OK] ?? 'lost';
+    return status[error?.code ?? status.OK];
   }
 
   #overRest(handler: string, requestId: string): Promise<string> {
@@ -115,7 +115,7 @@ export class Callers {
       const options = { method: 'POST', agent: this.#agent, headers, timeout: CALL_LIMIT_MS };
       const sent = request(`${this.#options.http}/v1/routing`, options, (response) => {
         response.resume().on('end', () => {
-          resolve(String(response.statusCode));
+          resolve(endOf(response));
         });
         response.on('error', () => {
           resolve('lost');
@@ -129,6 +129,12 @@ export class Callers {
       sent.end(JSON.stringify({ method: 'GET', path: `/${handler}`, handler }));
     });
   }
+}
+
+/** The status; a refusal that must say when to come back and does not is another one. */
+function endOf({ statusCode = 0, headers }: IncomingMessage): string {
+  const mustSay = statusCode === 429 || statusCode === 503;
+  return `${statusCode}${mustSay && headers['retry-after'] === undefined ? ' without Retry-After' : ''}`;
 }
 
 /** Whether a create was acknowledged. */

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { expect } from 'vitest';
 import { listenerOf } from '../../../bench/process-usage.js';
 import { freePort } from '../../support/free-port.js';
 import { createMysqlDatabase, identifyMysqlServer } from '../../support/mysql-databases.js';
@@ -13,6 +13,7 @@ import { migrate } from './service-process.js';
 
 const run = promisify(execFile);
 const START_MS = 60_000;
+const POLL_MS = 50;
 /** An account that a read-only server refuses writes, as it would a service's. */
 const ACCOUNT = 'service';
 
@@ -45,10 +46,19 @@ export class DatabaseServer {
     // A second start would make the accounts again, and fail.
     const rest = args.filter((arg) => !this.#hasAccounts || !arg.startsWith('--init-file='));
     this.#running = watch({ commands: [[program, ...rest]], afterwards: [] });
-    await expect
-      .poll(() => identifyMysqlServer(this.#launch.url), { timeout: START_MS, interval: 50 })
-      .toBeDefined();
+    const deadline = Date.now() + START_MS;
+    while (!(await this.answers())) {
+      if (Date.now() > deadline) throw new Error(`The database did not start within ${START_MS} ms.`);
+      await sleep(POLL_MS);
+    }
     this.#hasAccounts = true;
+  }
+
+  async answers(): Promise<boolean> {
+    return identifyMysqlServer(this.#launch.url).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** A migrated database, and its URL for an account without special rights. */
@@ -85,6 +95,24 @@ export class DatabaseServer {
   /** Lets no file of the server grow beyond this size, as on a full disk; `unlimited` frees the disk. */
   async limitFiles(bytes: number | 'unlimited'): Promise<void> {
     await run('prlimit', ['--pid', String(this.#pid()), `--fsize=${bytes}:`]);
+  }
+
+  /** Ends all connections but these and the one that does it. */
+  async killConnectionsBut(ids: readonly number[]): Promise<void> {
+    const kept = [...ids, 'connection_id()'].join(', ');
+    const rows = await this.query(
+      `select id from information_schema.processlist where user = '${ACCOUNT}' and id not in (${kept})`,
+    );
+    for (const row of rows) await this.query(`kill ${String(row['ID'] ?? row['id'])}`);
+  }
+
+  /** Undoes whatever a test has left. */
+  async heal(): Promise<void> {
+    if (listenerOf(this.port) === undefined) return this.start();
+    this.thaw();
+    await this.limitFiles('unlimited');
+    await this.query('set global read_only = 0');
+    await this.query('set global max_connections = 151');
   }
 
   async close(): Promise<void> {

@@ -24,3 +24,9 @@ export async function ledgerOf(databaseUrl: string, creates: readonly Create[]):
     unacknowledged: creates.filter(({ handler, end }) => !isGood(end) && copies.has(handler)).length,
   };
 }
+
+/** The numbers of the routes that the load program created and the table has. */
+export async function storedNumbers(databaseUrl: string): Promise<Set<number>> {
+  const rows = await query(databaseUrl, "select handler from routes where handler like 'collection%'");
+  return new Set(rows.map((row) => Number(/\d+/.exec(String(row['handler']))?.[0])));
+}

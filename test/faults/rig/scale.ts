@@ -11,7 +11,7 @@ export interface Scale {
 }
 
 const SCALES: Readonly<Record<string, Scale>> = {
-  short: { loadMs: 3_000, rounds: 1, kills: 1, soakMs: 40_000 },
+  short: { loadMs: 2_000, rounds: 1, kills: 1, soakMs: 40_000 },
   long: { loadMs: 8_000, rounds: 3, kills: 10, soakMs: 600_000 },
 };
 

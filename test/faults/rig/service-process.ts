@@ -1,6 +1,7 @@
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished } from 'vitest';
+import { createMysqlDatabase, dropMysqlDatabase } from '../../support/mysql-databases.js';
 import { Program } from '../../support/process.js';
 import { SERVICE_SETTINGS } from '../../support/service.js';
 
@@ -29,6 +30,21 @@ export async function spawnService(settings: Readonly<Record<string, string>>): 
     await program.stop('SIGKILL');
   });
   return program;
+}
+
+/** A migrated database of its own on the first server of the run. It is dropped when the test ends. */
+export async function databaseOnMysql(): Promise<string> {
+  const [server] = inject('mysqlServers');
+  if (server === undefined) throw new Error('A run has at least one server.');
+  const url = await createMysqlDatabase(server);
+  onTestFinished(() => dropMysqlDatabase(url));
+  await migrate(url);
+  return url;
+}
+
+/** Starts the service on such a database. */
+export async function startOnMysql(settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
+  return startProcess({ DATABASE_URL: await databaseOnMysql(), ...settings });
 }
 
 /** Migrates a database as its operator would. */

@@ -1,0 +1,187 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createConnection } from 'mysql2/promise';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { startTcpProxy } from '../support/tcp-proxy.js';
+import { Callers, type Create, isGood, summary } from './rig/callers.js';
+import { type DatabaseServer, startDatabaseServer } from './rig/database-server.js';
+import { throughPort } from './rig/distant-proxy.js';
+import { figure } from './rig/figures.js';
+import { ledgerOf } from './rig/ledger.js';
+import { scale } from './rig/scale.js';
+import { type ServiceProcess, spawnService, startProcess } from './rig/service-process.js';
+
+const FAULT_MS = 1_200;
+/** What callers may be told while the database cannot serve them. */
+const OUTAGE = ['503', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
+/** Longer than a call may take, with what an exhausted machine adds. */
+const BACK_MS = 15_000;
+
+let server: DatabaseServer;
+
+beforeAll(async () => {
+  server = await startDatabaseServer();
+});
+
+afterEach(() => server.heal());
+
+afterAll(() => server.close());
+
+/** Waits until both faces acknowledge creates that began after now. */
+async function acknowledgedAgain(callers: Callers): Promise<number> {
+  const start = performance.now();
+  const back = ({ face, end, endedAt, ms }: Create, wanted: string): boolean =>
+    face === wanted && isGood(end) && endedAt - ms > start;
+  await expect
+    .poll(() => ['grpc', 'rest'].map((face) => callers.creates.some((each) => back(each, face))), {
+      timeout: BACK_MS,
+      interval: 20,
+    })
+    .toEqual([true, true]);
+  return performance.now() - start;
+}
+
+interface Fault {
+  readonly fault: string;
+  readonly begin: () => Promise<void> | void;
+  readonly end: () => Promise<void> | void;
+}
+
+const FAULTS: readonly Fault[] = [
+  {
+    fault: 'killed and started again',
+    begin: () => server.kill(),
+    end: () => server.start(),
+  },
+  {
+    fault: 'frozen for a while',
+    begin: () => {
+      server.freeze();
+    },
+    end: () => {
+      server.thaw();
+    },
+  },
+  {
+    fault: 'on a full disk for a while',
+    begin: () => server.limitFiles(4_096),
+    end: () => server.limitFiles('unlimited'),
+  },
+  {
+    fault: 'read-only for a while',
+    begin: async () => {
+      await server.query('set global read_only = 1');
+    },
+    end: async () => {
+      await server.query('set global read_only = 0');
+    },
+  },
+];
+
+describe.each(FAULTS)('with a database that is $fault', ({ fault, begin, end }) => {
+  it.each([true, false])(
+    'no acknowledged create is lost, none is doubled (request ids: %s)',
+    async (insist) => {
+      const url = await server.createDatabase();
+      const service = await startProcess({ DATABASE_URL: url });
+      const callers = new Callers({ ...service, each: 4, insist });
+      onTestFinished(async () => {
+        await callers.stop();
+      });
+      const outages: number[] = [];
+      for (let kill = 0; kill < scale.kills; kill++) {
+        await sleep(500);
+        await begin();
+        await sleep(FAULT_MS);
+        await end();
+        outages.push(await acknowledgedAgain(callers));
+      }
+      const creates = await callers.stop();
+      const ledger = await ledgerOf(url, creates);
+      const { bad, p99Ms } = summary(creates);
+      const measured = {
+        ...ledger,
+        bad: JSON.stringify(bad),
+        'p99 ms': p99Ms,
+        'back after ms': Math.max(...outages),
+      };
+      figure(`database ${fault}, request ids: ${String(insist)}`, measured);
+      expect.soft(ledger, JSON.stringify(measured)).toMatchObject({ lost: 0, doubled: 0 });
+      expect.soft(Object.keys(bad).filter((each) => !OUTAGE.includes(each))).toEqual([]);
+      expect.soft(ledger.acknowledged).toBeGreaterThan(0);
+    },
+  );
+});
+
+it('when the network to the database is cut, no acknowledged create is lost or doubled', async () => {
+  const url = await server.createDatabase();
+  const proxy = await startTcpProxy(server.port);
+  onTestFinished(() => proxy.close());
+  const service = await startProcess({ DATABASE_URL: throughPort(url, proxy.port), DEADLINE_MS: '1000' });
+  const callers = new Callers({ ...service, each: 4, insist: true });
+  await sleep(500);
+  proxy.loseConnections();
+  const back = await acknowledgedAgain(callers);
+  const ledger = await ledgerOf(url, await callers.stop());
+  figure('network to the database cut', { ...ledger, 'back after ms': back });
+  expect(ledger).toMatchObject({ lost: 0, doubled: 0 });
+});
+
+it('a database out of connections is unavailable to callers, and served again when it has some', async () => {
+  const url = await server.createDatabase();
+  const service = await startProcess({ DATABASE_URL: url });
+  const others: Awaited<ReturnType<typeof createConnection>>[] = [];
+  await server.query('set global max_connections = 10');
+  for (let free = true; free;) {
+    const connection = await createConnection({ uri: url }).catch(() => undefined);
+    if (connection === undefined) free = false;
+    else others.push(connection);
+  }
+  // Those of the service are among the ones that are taken.
+  await server.killConnectionsBut(others.map(({ threadId }) => threadId));
+  const more = await Promise.allSettled(Array.from({ length: 10 }, () => createConnection({ uri: url })));
+  const taken = more.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  const callers = new Callers({ ...service, each: 2 });
+  await sleep(1_000);
+  const during = summary(callers.creates);
+  await Promise.all([...others, ...taken].map((connection) => connection.end()));
+  const back = await acknowledgedAgain(callers);
+  const ledger = await ledgerOf(url, await callers.stop());
+  figure('database out of connections', {
+    bad: JSON.stringify(during.bad),
+    'back after ms': back,
+    ...ledger,
+  });
+  expect.soft(Object.keys(during.bad).filter((each) => !OUTAGE.includes(each))).toEqual([]);
+  expect.soft(Object.keys(during.bad)).not.toEqual([]);
+  expect(ledger).toMatchObject({ lost: 0, doubled: 0 });
+});
+
+describe('with a database that is away at the start', () => {
+  it('the service waits as long as DATABASE_WAIT_MS says, and then serves', async () => {
+    const url = await server.createDatabase();
+    await server.kill();
+    const program = await spawnService({ DATABASE_URL: url, DATABASE_WAIT_MS: '20000' });
+    await sleep(FAULT_MS);
+    await server.start();
+    const { grpc = '', http = '' } = (await program.line('listening')) as Partial<ServiceProcess>;
+    const callers = new Callers({ grpc, http, each: 1 });
+    await acknowledgedAgain(callers);
+    expect(summary(await callers.stop()).bad).toEqual({});
+  });
+
+  it.each([
+    { wait: '0', atLeastMs: 0 },
+    { wait: '1500', atLeastMs: 1_500 },
+  ])('it gives up after $wait ms with exit code 1 and the setting named', async ({ wait, atLeastMs }) => {
+    const url = await server.createDatabase();
+    await server.kill();
+    const start = performance.now();
+    const program = await spawnService({ DATABASE_URL: url, DATABASE_WAIT_MS: wait });
+    const { exitCode, stderr } = await program.ended;
+    const ms = performance.now() - start;
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('DATABASE_URL');
+    expect(ms).toBeGreaterThanOrEqual(atLeastMs);
+    expect(ms).toBeLessThan(atLeastMs + 5_000);
+  });
+});
