@@ -42,8 +42,8 @@ async function acknowledgedAgain(callers: Callers): Promise<number> {
 
 interface Fault {
   readonly fault: string;
-  readonly begin: () => Promise<void> | void;
-  readonly end: () => Promise<void> | void;
+  readonly begin: (url: string) => Promise<void> | void;
+  readonly end: (url: string) => Promise<void> | void;
 }
 
 const FAULTS: readonly Fault[] = [
@@ -63,8 +63,8 @@ const FAULTS: readonly Fault[] = [
   },
   {
     fault: 'on a full disk for a while',
-    begin: () => server.limitFiles(4_096),
-    end: () => server.limitFiles('unlimited'),
+    begin: (url) => server.fillDisk(url),
+    end: (url) => server.freeDisk(url),
   },
   {
     fault: 'read-only for a while',
@@ -90,9 +90,9 @@ describe.each(FAULTS)('with a database that is $fault', ({ fault, begin, end }) 
       const outages: number[] = [];
       for (let kill = 0; kill < scale.kills; kill++) {
         await sleep(500);
-        await begin();
+        await begin(url);
         await sleep(FAULT_MS);
-        await end();
+        await end(url);
         outages.push(await acknowledgedAgain(callers));
       }
       const creates = await callers.stop();

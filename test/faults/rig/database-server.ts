@@ -64,7 +64,7 @@ export class DatabaseServer {
   /** A migrated database, and its URL for an account without special rights. */
   async createDatabase(): Promise<string> {
     const url = new URL(await createMysqlDatabase({ name: '', url: this.#launch.url }));
-    const name = url.pathname.slice(1);
+    const name = nameOf(url.href);
     await this.query(`create user if not exists '${ACCOUNT}'@'127.0.0.1' identified by '${url.password}'`);
     await this.query(`grant all on ${name}.* to '${ACCOUNT}'@'127.0.0.1'`);
     url.username = ACCOUNT;
@@ -92,9 +92,16 @@ export class DatabaseServer {
     process.kill(this.#pid(), 'SIGCONT');
   }
 
-  /** Lets no file of the server grow beyond this size, as on a full disk; `unlimited` frees the disk. */
-  async limitFiles(bytes: number | 'unlimited'): Promise<void> {
-    await run('prlimit', ['--pid', String(this.#pid()), `--fsize=${bytes}:`]);
+  /** Answers inserts as a server does whose disk is full (ER_RECORD_FILE_FULL). A real one may crash as well. */
+  async fillDisk(databaseUrl: string): Promise<void> {
+    const full = "signal sqlstate 'HY000' set mysql_errno = 1114, message_text = 'The table is full'";
+    await this.query(
+      `create trigger ${nameOf(databaseUrl)}.full_disk before insert on routes for each row ${full}`,
+    );
+  }
+
+  async freeDisk(databaseUrl: string): Promise<void> {
+    await this.query(`drop trigger ${nameOf(databaseUrl)}.full_disk`);
   }
 
   /** Ends all connections but these and the one that does it. */
@@ -110,7 +117,6 @@ export class DatabaseServer {
   async heal(): Promise<void> {
     if (listenerOf(this.port) === undefined) return this.start();
     this.thaw();
-    await this.limitFiles('unlimited');
     await this.query('set global read_only = 0');
     await this.query('set global max_connections = 151');
   }
@@ -143,6 +149,10 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
     await server.close();
     throw error;
   }
+}
+
+function nameOf(databaseUrl: string): string {
+  return new URL(databaseUrl).pathname.slice(1);
 }
 
 /** Asks one question over a connection of its own. */
