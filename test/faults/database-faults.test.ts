@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startTcpProxy } from '../support/tcp-proxy.js';
-import { Callers, type Create, isGood, summary } from './rig/callers.js';
+import { acknowledgedAgain } from './rig/answers-again.js';
+import { Callers, summary } from './rig/callers.js';
 import { type DatabaseServer, startDatabaseServer } from './rig/database-server.js';
 import { throughPort } from './rig/distant-proxy.js';
 import { figure } from './rig/figures.js';
@@ -13,8 +14,6 @@ import { type ServiceProcess, spawnService, startProcess } from './rig/service-p
 const FAULT_MS = 1_200;
 /** What callers may be told while the database cannot serve them. */
 const OUTAGE = ['503', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
-/** Longer than a call may take, with what an exhausted machine adds. */
-const BACK_MS = 15_000;
 
 let server: DatabaseServer;
 
@@ -25,20 +24,6 @@ beforeAll(async () => {
 afterEach(() => server.heal());
 
 afterAll(() => server.close());
-
-/** Waits until both faces acknowledge creates that began after now. */
-async function acknowledgedAgain(callers: Callers): Promise<number> {
-  const start = performance.now();
-  const back = ({ face, end, endedAt, ms }: Create, wanted: string): boolean =>
-    face === wanted && isGood(end) && endedAt - ms > start;
-  await expect
-    .poll(() => ['grpc', 'rest'].map((face) => callers.creates.some((each) => back(each, face))), {
-      timeout: BACK_MS,
-      interval: 20,
-    })
-    .toEqual([true, true]);
-  return performance.now() - start;
-}
 
 interface Fault {
   readonly fault: string;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Callers, isGood } from './callers.js';
+import { expect } from 'vitest';
+import { Callers, type Create, isGood } from './callers.js';
 import type { ServiceProcess } from './service-process.js';
 
 /** A usual answer takes less than this, in milliseconds, also on a busy machine. */
@@ -18,4 +19,18 @@ export async function answersAgainMs({ grpc, http }: ServiceProcess): Promise<nu
   const elapsed = performance.now() - start;
   await callers.stop();
   return elapsed;
+}
+
+/** Waits until both faces acknowledge creates that began after now; resolves with the milliseconds that took. */
+export async function acknowledgedAgain(callers: Callers): Promise<number> {
+  const start = performance.now();
+  const back = ({ face, end, endedAt, ms }: Create, wanted: string): boolean =>
+    face === wanted && isGood(end) && endedAt - ms > start;
+  await expect
+    .poll(() => ['grpc', 'rest'].map((face) => callers.creates.some((each) => back(each, face))), {
+      timeout: LIMIT_MS,
+      interval: 20,
+    })
+    .toEqual([true, true]);
+  return performance.now() - start;
 }

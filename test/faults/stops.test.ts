@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { request } from 'node:http';
+import { connect } from 'node:http2';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, inject, it, onTestFinished } from 'vitest';
+import { framed, requestOn } from '../support/http2-call.js';
+import { tokenFor } from '../support/service.js';
+import { Callers, summary } from './rig/callers.js';
+import { figure } from './rig/figures.js';
+import { type ServiceProcess, startProcess } from './rig/service-process.js';
+
+const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+/** A message of one field without content, which every method takes. */
+const EMPTY = framed(new Uint8Array());
+
+let files = 0;
+
+async function start(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<{ service: ServiceProcess; file: string }> {
+  const file = join(inject('temporaryFolder'), `stops-${process.pid}-${files++}.db`);
+  return { service: await startProcess({ DATABASE_URL: `sqlite:${file}`, ...settings }), file };
+}
+
+async function openStream({ grpc }: ServiceProcess, path: string): Promise<void> {
+  const session = connect(`http://${grpc}`).on('error', () => undefined);
+  onTestFinished(() => {
+    session.destroy();
+  });
+  const stream = requestOn(session, path).on('error', () => undefined);
+  stream.resume().write(EMPTY);
+  await once(stream, 'response');
+}
+
+async function stallUpload({ http }: ServiceProcess): Promise<void> {
+  const headers = {
+    authorization: `Bearer ${tokenFor()}`,
+    'content-type': 'application/json',
+    'content-length': 1_000,
+    expect: '100-continue',
+  };
+  const upload = request(`${http}/v1/routing`, { method: 'POST', agent: false, headers });
+  upload.on('error', () => undefined).flushHeaders();
+  await once(upload, 'continue');
+  upload.write('{');
+  onTestFinished(() => {
+    upload.destroy();
+  });
+}
+
+async function openSilently({ http }: ServiceProcess): Promise<void> {
+  const response = await fetch(`${http}/healthz`);
+  await response.arrayBuffer();
+}
+
+it.each([
+  {
+    open: 'health watch',
+    begin: (service: ServiceProcess) => openStream(service, '/grpc.health.v1.Health/Watch'),
+  },
+  { open: 'reflection stream', begin: (service: ServiceProcess) => openStream(service, REFLECTION) },
+  { open: 'stalled upload', begin: stallUpload },
+  { open: 'idle HTTP connection', begin: openSilently },
+])('a stop with an open $open takes less than a second', async ({ open, begin }) => {
+  const { service } = await start();
+  await begin(service);
+  const begun = performance.now();
+  const { exitCode } = await service.program.stop();
+  const ms = performance.now() - begun;
+  figure(`stop with an open ${open}`, { ms });
+  expect.soft(exitCode).toBe(0);
+  expect(ms).toBeLessThan(1_000);
+});
+
+it('while it drains, health says 503 and calls are answered', async () => {
+  const { service } = await start({ DRAIN_DELAY_MS: '1500' });
+  const begun = performance.now();
+  process.kill(service.pid, 'SIGTERM');
+  await sleep(200);
+  const callers = new Callers({ ...service, each: 1 });
+  const health = await fetch(`${service.http}/healthz`);
+  await sleep(800);
+  const { good, bad } = summary(await callers.stop());
+  const { exitCode } = await service.program.ended;
+  const ms = performance.now() - begun;
+  figure('drain of 1,500 ms', { good, bad: JSON.stringify(bad), 'ended after ms': ms });
+  expect(health.status).toBe(503);
+  expect({ bad, exitCode }).toEqual({ bad: {}, exitCode: 0 });
+  expect(good).toBeGreaterThan(0);
+  expect(ms).toBeGreaterThanOrEqual(1_500);
+  expect(ms).toBeLessThan(3_000);
+});
+
+it.each(['SIGTERM', 'SIGINT'] as const)('a second %s at once is the first one', async (signal) => {
+  const { service, file } = await start();
+  process.kill(service.pid, signal);
+  await sleep(2);
+  const { exitCode } = await service.program.stop(signal);
+  expect(exitCode).toBe(0);
+  expect(existsSync(`${file}-wal`)).toBe(false);
+});
+
+it('a second signal after a second forces the end, with an exit code that says so', async () => {
+  const { service } = await start({ DRAIN_DELAY_MS: '20000' });
+  process.kill(service.pid, 'SIGTERM');
+  await sleep(1_300);
+  const begun = performance.now();
+  const { exitCode } = await service.program.stop('SIGTERM');
+  const ms = performance.now() - begun;
+  figure('second signal after 1.3 s', { 'ended after ms': ms, 'exit code': String(exitCode) });
+  expect(exitCode).toBeGreaterThan(0);
+  expect(ms).toBeLessThan(1_000);
+});
