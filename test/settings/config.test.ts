@@ -54,7 +54,7 @@ describe('without any setting', () => {
         maxStreamingCalls: 1_024,
         maxCalls: 4_096,
         maxWaitingCalls: 2_048,
-        maxEventLoopDelayMs: 500,
+        maxEventLoopDelayMs: 1_000,
         maxRefusalsLogged: 10,
         grpcIdleMs: 300_000,
         grpcMaxAgeMs: 0,
