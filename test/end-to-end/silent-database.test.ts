@@ -43,3 +43,31 @@ describe.each(engines.slice(1))('when the network loses the connections to $name
     expect(status).toBe(200);
   });
 });
+
+describe.each(engines.slice(1))('when calls may wait for $name for long', (engine) => {
+  let database: Database;
+  let proxy: TcpProxy;
+  let service: Service;
+
+  beforeAll(async () => {
+    database = await engine.createDatabase();
+    const url = new URL(database.url);
+    proxy = await startTcpProxy(Number(url.port));
+    url.port = String(proxy.port);
+    service = await startService({ databaseUrl: url.href, settings: { DEADLINE_MS: '30000' } });
+  });
+
+  afterAll(async () => {
+    await service.close();
+    await proxy.close();
+    await database.drop();
+  });
+
+  it('the health is not serving seconds after its connections are lost, and serving again over new ones', async () => {
+    const health = async (): Promise<number> => (await fetch(`${service.httpUrl}/healthz`)).status;
+    await expect(health()).resolves.toBe(200);
+    proxy.loseConnections();
+    await expect.poll(health, { timeout: 8_000 }).toBe(503);
+    await expect.poll(health, { timeout: 8_000 }).toBe(200);
+  });
+});

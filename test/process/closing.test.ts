@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Closing } from '../../src/process/closing.js';
 
@@ -45,6 +45,39 @@ describe('closing', () => {
       new AggregateError([new Error('gRPC'), new Error('channel')], 'Not everything could be closed.'),
     );
     expect(order).toEqual(['gRPC', 'HTTP', 'channel', 'pool']);
+  });
+
+  it('tells others first, and goes on for the given time', async () => {
+    const closing = new Closing();
+    const order: string[] = [];
+    closing.server('HTTP server', () => void order.push('HTTP'));
+    closing.announce('not serving', () => void order.push('announcement'));
+    const closed = closing.close({ drainMs: 50 });
+    await delay(10);
+    expect(order).toEqual(['announcement']);
+    await closed;
+    expect(order).toEqual(['announcement', 'HTTP']);
+  });
+
+  it('has its whole limit after that time', async () => {
+    const closing = new Closing(100);
+    closing.server('HTTP server', () => delay(10));
+    await expect(closing.close({ drainMs: 150 })).resolves.toBe(true);
+  });
+
+  it('logs each step with its time', async () => {
+    const closing = new Closing();
+    closing.announce('not serving', () => undefined);
+    closing.server('HTTP server', () => delay(20));
+    closing.resource('database', () => undefined);
+    const log: { step: string; ms: number }[] = [];
+    await closing.close({ drainMs: 20, log: (step, ms) => void log.push({ step, ms }) });
+    expect(log.map(({ step }) => step)).toEqual([
+      'not serving',
+      'closed the HTTP server',
+      'closed the database',
+    ]);
+    expect(log[1]?.ms).toBeGreaterThanOrEqual(38);
   });
 
   it('ends at its limit, whatever takes longer', async () => {

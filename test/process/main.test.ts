@@ -116,9 +116,16 @@ describe('without settings', () => {
     expect(
       service
         .lines()
-        .slice(-2)
+        .slice(-6)
         .map(({ msg }) => msg),
-    ).toEqual(['stopping', 'stopped']);
+    ).toEqual([
+      'stopping',
+      'not serving',
+      'closed the HTTP server',
+      'closed the gRPC server',
+      'closed the database',
+      'stopped',
+    ]);
   });
 
   it('a failure to close is logged, and reported by exit code 1 after everything else is closed', async () => {

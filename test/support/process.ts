@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 
 const DIST = resolve(import.meta.dirname, '../../dist');
 /** Ends the program when the test that started it is gone, for whatever reason. */
-const LEASH = "data:text/javascript,process.stdin.on('close',()=>process.exit(1)).resume().unref()";
+export const LEASH = "data:text/javascript,process.stdin.on('close',()=>process.exit(1)).resume().unref()";
 
 /** The end of a program. */
 export interface Ended {
