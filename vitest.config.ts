@@ -33,7 +33,7 @@ export default defineConfig({
           globalSetup: ['test/faults/rig/global-setup.ts'],
           setupFiles: ['test/support/worker-exit.ts'],
           pool: 'forks',
-          testTimeout: 900_000,
+          testTimeout: process.env['FAULTS'] === 'long' ? 900_000 : 90_000,
           hookTimeout: 120_000,
           // After everything else and one by one: they measure.
           fileParallelism: false,

@@ -1,6 +1,7 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { credentials, status } from '@grpc/grpc-js';
+import { onTestFinished } from 'vitest';
 import { percentile } from '../../../bench/load/percentile.js';
 import { RouteServiceClient } from '../../../src/gen/routing/v1/route_service.js';
 import { create, metadataOf, tokenFor } from '../../support/service.js';
@@ -39,7 +40,7 @@ export interface CallersOptions {
   readonly sub?: string;
 }
 
-/** Callers in this process that go on creating routes, over gRPC and over REST, until told to stop. */
+/** Callers in this process that go on creating routes, over gRPC and over REST, until told to stop or the test ends. */
 export class Callers {
   readonly creates: Create[] = [];
   readonly #options: CallersOptions;
@@ -58,11 +59,14 @@ export class Callers {
     this.#token = tokenFor({ sub: options.sub ?? 'honest', exp: Math.floor(Date.now() / 1_000) + 3_600 });
     const faces = Array.from({ length: options.each }, () => ['grpc', 'rest'] as const).flat();
     this.#working = Promise.all(faces.map((face) => this.#work(face)));
+    onTestFinished(async () => {
+      await this.stop();
+    });
   }
 
   /** Ends the callers once their last creates have ended. */
   async stop(): Promise<readonly Create[]> {
-    this.#stoppedAt = performance.now();
+    this.#stoppedAt = Math.min(this.#stoppedAt, performance.now());
     await this.#working;
     this.#client.close();
     this.#agent.destroy();

@@ -1,0 +1,141 @@
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { END_STREAM, INITIAL_WINDOW_SIZE, number, RST_STREAM } from './frames.js';
+import { open, RudeConnection, seen } from './rude-connection.js';
+
+/** One attack, without a token unless it says so. */
+export interface Attack {
+  readonly name: keyof typeof ATTACKS;
+  /** `host:port` of the gRPC face and of the REST face. */
+  readonly grpc: string;
+  readonly http: string;
+  readonly token: string;
+  readonly durationMs: number;
+}
+
+const WATCH = '/grpc.health.v1.Health/Watch';
+const CREATE = '/routing.v1.RouteService/CreateRoute';
+const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+const GZIP = [['grpc-encoding', 'gzip']] as const;
+const CANCEL = 0x8;
+const MIB = 1024 * 1024;
+
+function message(bytes: Buffer, compressed: boolean, claimed = bytes.length): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt8(compressed ? 1 : 0, 0);
+  prefix.writeUInt32BE(claimed, 1);
+  return Buffer.concat([prefix, bytes]);
+}
+
+/** The request of a health check: field 1 is the name of the service. */
+function healthCheck(nameBytes: number, seed: number): Buffer {
+  const name = Buffer.alloc(nameBytes, `service-${seed}-`);
+  const length: number[] = [];
+  let rest = nameBytes;
+  for (; rest >= 128; rest >>= 7) length.push((rest & 127) | 128);
+  return Buffer.concat([Buffer.from([0x0a, ...length, rest]), name]);
+}
+
+function connections(count: number, target: string, values = {}): RudeConnection[] {
+  return Array.from({ length: count }, () => new RudeConnection(target, values));
+}
+
+/** Does something over and over, as fast as the sockets take it. */
+async function repeat(
+  { durationMs }: Attack,
+  over: readonly RudeConnection[],
+  act: (on: RudeConnection) => void,
+): Promise<void> {
+  for (const end = Date.now() + durationMs; Date.now() < end; await sleep(1))
+    for (const each of over) for (let i = 0; i < 20 && each.usable; i++) act(each);
+}
+
+async function bytewise({ durationMs }: Attack, sockets: readonly Socket[]): Promise<void> {
+  for (const end = Date.now() + durationMs; Date.now() < end; await sleep(300))
+    for (const socket of sockets) if (socket.writable) socket.write('x');
+}
+
+/** The attacks by name; each goes on for the given time. */
+export const ATTACKS = {
+  async 'watches of 4 MiB names in 4 KB'(attack: Attack) {
+    const bomb = message(gzipSync(healthCheck(4 * MIB, 0)), true);
+    const over = connections(8, attack.grpc);
+    for (const each of over)
+      for (let i = 0; i < 125; i++) each.data(each.begin(WATCH, GZIP), bomb, END_STREAM);
+    await sleep(attack.durationMs);
+  },
+  async 'watches of ever new 60 KiB names'(attack: Attack) {
+    let seed = 0;
+    await repeat(attack, connections(8, attack.grpc), (on) => {
+      on.data(on.begin(WATCH), message(healthCheck(60 * 1024, seed++), false), END_STREAM);
+    });
+  },
+  async 'half-sent messages'(attack: Attack) {
+    const part = message(Buffer.alloc(60 * 1024), false, 3 * MIB);
+    await repeat(attack, connections(8, attack.grpc), (on) => {
+      on.data(on.begin(CREATE), part);
+    });
+  },
+  async 'gzip messages that inflate to 64 MiB'(attack: Attack) {
+    const bomb = message(gzipSync(Buffer.alloc(64 * MIB)), true);
+    const over = connections(8, attack.grpc);
+    for (let i = 0; i < 25; i++) for (const each of over) each.data(each.begin(CREATE, GZIP), bomb);
+    await sleep(attack.durationMs);
+  },
+  async 'reflection requests whose answers nobody reads'(attack: Attack) {
+    const listServices = message(Buffer.from([0x3a, 0x00]), false);
+    const many = Buffer.concat(Array.from({ length: 500 }, () => listServices));
+    const streams = new Map<RudeConnection, number>();
+    await repeat(attack, connections(8, attack.grpc, { [INITIAL_WINDOW_SIZE]: 0 }), (on) => {
+      if (!streams.has(on)) streams.set(on, on.begin(REFLECTION));
+      on.data(streams.get(on) ?? 1, many);
+    });
+  },
+  async 'paths of 8 KiB, for the log'(attack: Attack) {
+    const long = 'a'.repeat(8_000);
+    const web = Array.from({ length: 8 }, () => open(attack.http).resume());
+    await repeat(attack, connections(8, attack.grpc), (on) => {
+      on.data(on.begin(`/${long}`), message(Buffer.alloc(0), false), END_STREAM);
+      for (const socket of web)
+        if (socket.writable && socket.writableLength === 0)
+          socket.write(`GET /${long} HTTP/1.1\r\nhost: service\r\n\r\n`);
+    });
+  },
+  async 'silent connections'(attack: Attack) {
+    for (let i = 0; i < 1_000; i++) for (const target of [attack.grpc, attack.http]) open(target).resume();
+    await sleep(attack.durationMs);
+  },
+  async 'REST bodies byte by byte'(attack: Attack) {
+    const head = 'POST /v1/routing HTTP/1.1\r\nhost: service\r\ncontent-type: application/json\r\n';
+    const bodies = ['', `authorization: Bearer ${attack.token}\r\n`].flatMap((authorization) =>
+      Array.from({ length: 200 }, () => {
+        const socket = open(attack.http).once('data', () => {
+          seen.answered++;
+        });
+        socket.write(`${head}${authorization}content-length: 1000\r\n\r\n`);
+        return socket;
+      }),
+    );
+    await bytewise(attack, bodies);
+  },
+  async 'REST heads byte by byte'(attack: Attack) {
+    const heads = Array.from({ length: 400 }, () => open(attack.http).resume());
+    for (const socket of heads) socket.write('GET / HTTP/1.1\r\nx: ');
+    await bytewise(attack, heads);
+  },
+  async 'rapid resets'(attack: Attack) {
+    await repeat(attack, connections(4, attack.grpc), (on) => {
+      on.send(RST_STREAM, 0, on.begin(CREATE), number(CANCEL));
+    });
+  },
+  async 'more streams than are allowed'(attack: Attack) {
+    await repeat(attack, connections(8, attack.grpc), (on) => {
+      on.begin(CREATE, [['authorization', `Bearer ${attack.token}`]]);
+    });
+  },
+};
+
+const attack = JSON.parse(process.argv[2] ?? '') as Attack;
+await ATTACKS[attack.name](attack);
+process.stdout.write(`${JSON.stringify({ msg: 'done', ...seen })}\n`, () => process.exit(0));
