@@ -16,7 +16,7 @@ import { createInterceptors } from './calls/interceptors.js';
 import { createPipeline, type Pipeline } from './calls/pipeline.js';
 import { REALM, routeService } from './grpc/route-service.js';
 import { ROUTE_SERVICE, startGrpcServer } from './grpc/server.js';
-import { closeHttpServer, startHttpServer } from './process/http-server.js';
+import { startHttpServer } from './process/http-server.js';
 import { localSecret } from './settings/local-secret.js';
 import { createDocuments } from './openapi/documents.js';
 import { opening } from './process/opening.js';
@@ -60,30 +60,38 @@ export interface App {
  * @throws Error when something cannot be opened; everything opened before it is closed again
  */
 export async function startApp(config: Config, surroundings: Surroundings): Promise<App> {
+  const { logger } = surroundings;
   const closing = new Closing();
+  const callLog = new CallLog(logger, config.limits.maxRefusalsLogged);
+  const whole: Whole = { ...surroundings, config, closing, callLog };
   try {
-    const grpc = config.grpc && (await startGrpc(config.grpc, config, surroundings, closing));
-    const httpUrl =
-      config.http && (await startHttp(config.http, grpc?.pipeline, config, surroundings, closing));
+    const grpc = config.grpc && (await startGrpc(config.grpc, whole));
+    const httpUrl = config.http && (await startHttp(config.http, grpc?.pipeline, whole));
     const log = (step: string, ms: number): void => {
-      surroundings.logger.info({ ms }, step);
+      logger.info({ ms }, step);
     };
     const close = (): Promise<boolean> => closing.close({ drainMs: config.drainDelayMs, log });
     return { grpcAddress: grpc?.address, httpUrl, close };
   } catch (error) {
     await closing.close().catch((err: unknown) => {
-      surroundings.logger.error({ err }, 'not everything could be closed');
+      logger.error({ err }, 'not everything could be closed');
     });
     throw error;
   }
 }
 
+/** The parts that both halves share. */
+interface Whole extends Surroundings {
+  readonly config: Config;
+  readonly closing: Closing;
+  readonly callLog: CallLog;
+}
+
 async function startGrpc(
   { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
-  { limits, databaseWaitMs, routeCacheBytes }: Config,
-  { logger, now = Date.now, newId = newRouteId, stop }: Surroundings,
-  closing: Closing,
+  { config, closing, logger, callLog, now = Date.now, newId = newRouteId, stop }: Whole,
 ): Promise<{ address: string; pipeline: Pipeline }> {
+  const { limits, databaseWaitMs, routeCacheBytes } = config;
   const { key, issuer, audience } = tokens;
   const verify = createAuthenticator({ key: verificationKey(key), issuer, audience, now });
   const authenticator = rememberTokens(verify, now);
@@ -107,10 +115,9 @@ async function startGrpc(
 
   const methods = [...routeService(registry, routeCacheBytes), ...health.methods()];
   const admission = new Admission(limits);
-  const log = new CallLog(logger, limits.maxRefusalsLogged);
   const pipeline = createPipeline(
     methods,
-    createInterceptors({ ...limits, authenticator, admission, now, log }),
+    createInterceptors({ ...limits, authenticator, admission, now, log: callLog }),
   );
   const server = await opening(`Cannot listen on GRPC_ADDRESS=${address}`, () =>
     startGrpcServer({ address, methods, pipeline, health, reflection, limits }),
@@ -122,27 +129,28 @@ async function startGrpc(
 async function startHttp(
   { host, port, basePath, upstream: target, docs }: HttpConfig,
   pipeline: Pipeline | undefined,
-  { limits: { deadlineMs, maxMessageBytes } }: Config,
-  { logger }: Surroundings,
-  closing: Closing,
+  { config: { limits }, closing, logger, callLog }: Whole,
 ): Promise<string> {
   const upstream = openUpstream(target, pipeline, closing);
   const gateway = createGateway({
     descriptorSet,
     upstream,
     basePath,
-    deadlineMs,
-    maxBodyBytes: maxMessageBytes,
+    deadlineMs: limits.deadlineMs,
+    maxBodyBytes: limits.maxMessageBytes,
+    maxRequests: limits.maxCalls,
     realm: REALM,
     pages: docs ? createDocuments(basePath) : [],
     log: logger,
+    mayLog: (kind) => callLog.mayWrite(kind),
   });
+  closing.announce('gateway not serving', gateway.drain);
   const writtenHost = host.includes(':') ? `[${host}]` : host;
   const { server, port: realPort } = await opening(
     `Cannot listen on HTTP_ADDRESS=${writtenHost}:${port}`,
-    () => startHttpServer(gateway, host, port),
+    () => startHttpServer(gateway, host, port, limits),
   );
-  closing.server('HTTP server', () => closeHttpServer(server, GRACE_MS));
+  closing.server('HTTP server', () => server.close(GRACE_MS));
   return `http://${writtenHost}:${realPort}${basePath}`;
 }
 

@@ -12,7 +12,7 @@ export function loggable(text: string): string {
 }
 
 /** Whose lines are counted together: nobody can use up the lines of another kind. */
-type Kind = 'strangers' | 'callers' | 'causes';
+export type Kind = 'strangers' | 'callers' | 'causes';
 
 /** How long the lines of a kind are counted together, in milliseconds. */
 const WINDOW_MS = 1_000;
@@ -39,15 +39,16 @@ export class CallLog {
 
   /** @param stranger whether it was refused before the guard knew the caller */
   refused(stranger: boolean, entry: object, message: string): void {
-    if (this.#mayWrite(stranger ? 'strangers' : 'callers')) this.#logger.info(entry, message);
+    if (this.mayWrite(stranger ? 'strangers' : 'callers')) this.#logger.info(entry, message);
   }
 
   /** The part of a failure that the client is not told. */
   cause(level: 'debug' | 'warn' | 'error', entry: object, message: string): void {
-    if (level === 'debug' || this.#mayWrite('causes')) this.#logger[level](entry, message);
+    if (level === 'debug' || this.mayWrite('causes')) this.#logger[level](entry, message);
   }
 
-  #mayWrite(kind: Kind): boolean {
+  /** Whether a line of this kind may be written; if not, it is counted. */
+  mayWrite(kind: Kind): boolean {
     const before = this.#lines.get(kind) ?? this.#begin(kind);
     this.#lines.set(kind, before + 1);
     return before < this.#maxLines;

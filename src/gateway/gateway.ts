@@ -1,12 +1,17 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { createTranscoder, type TranscoderLog, type Upstream } from '@route-registry/transcoder';
+import {
+  createTranscoder,
+  type LogKind,
+  type TranscoderLog,
+  type Upstream,
+} from '@route-registry/transcoder';
 import express, { type Request, type Response } from 'express';
 import { EndOfTurn } from '../calls/end-of-turn.js';
 import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/request-id.js';
 import { guardOf } from './guard.js';
-import { healthReply } from './healthz.js';
+import { healthReply, NOT_SERVING } from './healthz.js';
 import { pageReply, readOnly, type Page, type ReadReply } from './page.js';
 
 /** The parts and limits of a gateway. */
@@ -17,25 +22,35 @@ export interface GatewayOptions {
   readonly upstream: Upstream;
   /** Prefix of all paths, for example `/api`; empty for none. */
   readonly basePath: string;
-  /** The longest time of one call, in milliseconds. */
+  /** The longest time of one call with its body, in milliseconds. */
   readonly deadlineMs: number;
-  /** The largest body of a request, in bytes after decoding. */
+  /** The largest body of a request, in bytes, as sent and decoded. */
   readonly maxBodyBytes: number;
+  /** Requests for methods of the contract that may be under way at a time. */
+  readonly maxRequests: number;
   /** The realm that challenges name (RFC 6750 3). */
   readonly realm: string;
   /** Fixed documents to serve beside the contract's paths. */
   readonly pages: readonly Page[];
   readonly log: TranscoderLog;
+  /** Whether to write a line that a client provoked. Default: always. */
+  readonly mayLog?: (kind: LogKind) => boolean;
 }
 
 /** The listeners that make a `node:http` server a gateway. */
 export interface Gateway {
   /** For the event `request`. */
   readonly onRequest: RequestListener;
+  /** For the event `checkContinue`: lets a client send its body once the guard has let it pass. */
+  readonly onCheckContinue: RequestListener;
   /** For the event `clientError`: answers what is not HTTP in the shape of all other errors. */
   readonly onClientError: (error: Error, socket: Duplex) => void;
   /** For the event `connect`: refuses a tunnel in the same shape. */
   readonly onConnect: (request: IncomingMessage) => void;
+  /** Tells balancers, by `GET /healthz`, to send no further requests. All requests are answered as before. */
+  readonly drain: () => void;
+  /** Ends the requests whose bodies are still arriving, and from now on all that do not come whole. */
+  readonly endUploads: () => void;
 }
 
 /**
@@ -55,27 +70,22 @@ const FORWARDED_HEADERS = new Map([
  * @throws Error with one sentence, where the base path is not one or the contract cannot be served.
  */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { descriptorSet, upstream, basePath, deadlineMs, maxBodyBytes, realm, pages, log } = options;
+  const { upstream, basePath, pages } = options;
   // Responses written together cost less than responses written one by one (decision 13).
   const writing = new EndOfTurn<() => void>((write) => {
     write();
   });
   const transcoder = createTranscoder({
-    descriptorSet,
-    upstream,
+    ...options,
     guard: guardOf(upstream),
-    basePath,
-    deadlineMs,
-    maxBodyBytes,
-    realm,
     forwardedHeaders: FORWARDED_HEADERS,
     omitUnassigned: true,
     requestIdOf,
     write: (write) => {
       writing.add(write);
     },
-    log,
   });
+  let draining = false;
 
   const router = express.Router({ caseSensitive: true, strict: true });
   const serve = (path: string, read: ReadReply): void => {
@@ -83,18 +93,27 @@ export function createGateway(options: GatewayOptions): Gateway {
       transcoder.respond(request, response, (exchange) => readOnly(exchange, read));
     });
   };
-  serve('/healthz', (exchange) => healthReply(upstream, exchange, deadlineMs));
+  serve('/healthz', (exchange) => (draining ? NOT_SERVING : healthReply(upstream, exchange)));
   for (const page of pages) serve(page.path, pageReply(page));
 
-  return {
-    onRequest: (request, response) => {
-      // A router alone, without an Express application, leaves Node's request and response as they are. It passes on
-      // what it does not know, and what it cannot read as a URL.
+  // A router alone, without an Express application, leaves Node's request and response as they are. It passes on
+  // what it does not know, and what it cannot read as a URL.
+  const routed =
+    (onwards: RequestListener): RequestListener =>
+    (request, response) => {
       router(request as Request, response as Response, () => {
-        transcoder.handler(request, response);
+        onwards(request, response);
       });
-    },
+    };
+
+  return {
+    onRequest: routed(transcoder.handler),
+    onCheckContinue: routed(transcoder.onCheckContinue),
     onClientError: transcoder.onClientError,
     onConnect: transcoder.onConnect,
+    drain: () => {
+      draining = true;
+    },
+    endUploads: transcoder.endUploads,
   };
 }

@@ -12,29 +12,32 @@ const CHECK = `/${HealthDefinition.fullName}/${HealthDefinition.methods.check.na
 const OK: number = status.OK;
 const WHOLE_SERVER = HealthCheckRequest.encode({ service: '' }).finish();
 
+/** How long the server may take to say how it is, in milliseconds. */
+const CHECK_MS = 2_000;
+
 /**
  * Asks the server for its health (gRPC Health Checking Protocol): 200 `{"status":"SERVING"}`, or 503
  * `{"status":"NOT_SERVING"}` for everything else, including no answer.
  */
-export async function healthReply(
-  upstream: Upstream,
-  exchange: Exchange,
-  deadlineMs: number,
-): Promise<HttpReply> {
+export async function healthReply(upstream: Upstream, exchange: Exchange): Promise<HttpReply> {
   const reply = await upstream.unary({
     path: CHECK,
     message: WHOLE_SERVER,
     metadata: new Map([[REQUEST_ID, exchange.requestId]]),
-    deadline: Date.now() + deadlineMs,
+    deadline: Date.now() + CHECK_MS,
     cancellation: exchange,
   });
-  const serving = reply.code === OK && isServing(reply.message);
-  return {
-    status: serving ? 200 : 503,
-    headers: serving ? {} : { 'Retry-After': '1' },
-    body: JSON.stringify({ status: serving ? 'SERVING' : 'NOT_SERVING' }),
-  };
+  return reply.code === OK && isServing(reply.message) ? SERVING : NOT_SERVING;
 }
+
+const SERVING: HttpReply = { status: 200, headers: {}, body: '{"status":"SERVING"}' };
+
+/** The reply of a gateway that should get no further requests. */
+export const NOT_SERVING: HttpReply = {
+  status: 503,
+  headers: { 'Retry-After': '1' },
+  body: '{"status":"NOT_SERVING"}',
+};
 
 function isServing(message: Uint8Array | undefined): boolean {
   return (

@@ -11,6 +11,7 @@ import { httpRequest, reasonOf } from '../../packages/transcoder/test/support/ht
 
 interface RunningGateway {
   readonly origin: string;
+  readonly drain: () => void;
   close(): Promise<void>;
 }
 
@@ -25,14 +26,18 @@ async function startGateway(
     basePath: '/api',
     deadlineMs: 5_000,
     maxBodyBytes: 65_536,
+    maxRequests: 1,
     realm: 'registry',
     pages: [PAGE],
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
   });
-  const server = createServer(gateway.onRequest).on('clientError', gateway.onClientError);
+  const server = createServer(gateway.onRequest)
+    .on('clientError', gateway.onClientError)
+    .on('checkContinue', gateway.onCheckContinue);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    drain: gateway.drain,
     close: () =>
       new Promise((resolve) => {
         server.close(() => {
@@ -149,6 +154,32 @@ describe('the health', () => {
     const response = await httpRequest((await start(unary)).origin, { path: '/api/healthz' });
     expect(response).toMatchObject({ status: 503, text: '{"status":"NOT_SERVING"}' });
     expect(response.headers['retry-after']).toBe('1');
+  });
+
+  it('is 503 once the gateway drains, though everything else is answered as before', async () => {
+    const { origin, drain } = await start(() => health(SERVING));
+    drain();
+    const response = await httpRequest(origin, { path: '/api/healthz' });
+    expect(response).toMatchObject({ status: 503, text: '{"status":"NOT_SERVING"}' });
+    expect((await httpRequest(origin, { path: '/api/notes.txt' })).status).toBe(200);
+  });
+
+  it('is not waited for longer than two seconds', async () => {
+    const asked: UnaryCall[] = [];
+    const { origin } = await start((call) => {
+      asked.push(call);
+      return unavailable;
+    });
+    const before = Date.now();
+    await httpRequest(origin, { path: '/api/healthz' });
+    expect(asked[0]?.deadline).toBeGreaterThanOrEqual(before + 2_000);
+    expect(asked[0]?.deadline).toBeLessThanOrEqual(Date.now() + 2_000);
+  });
+
+  it('is told to a client that waits for 100', async () => {
+    const { origin } = await start(() => health(SERVING));
+    const headers = { expect: '100-continue' };
+    expect((await httpRequest(origin, { path: '/api/healthz', headers })).status).toBe(200);
   });
 
   it('is 500 where the upstream breaks its contract', async () => {

@@ -23,21 +23,24 @@ export function writeReply(response: ServerResponse, reply: HttpReply, requestId
   response.end(writeHead(response, reply, requestId));
 }
 
-/** How long what a client still sends is dropped after its answer, in milliseconds. */
-const LINGER_MS = 500;
-
 /**
  * Writes a reply to a request whose body has not come, as the last on its connection. The connection stays open until
- * the client ends it, but not for long: to close it while the client sends would reset it, and cost the client the
- * answer (RFC 9112 9.6).
+ * the client ends it: to close it while the client sends would reset it, and cost the client the answer (RFC 9112 9.6).
+ *
+ * @param lingerMs how long it stays open at most, in milliseconds; what comes meanwhile is dropped
  */
-export function writeEarlyReply(response: ServerResponse, reply: HttpReply, requestId: string): void {
+export function writeEarlyReply(
+  response: ServerResponse,
+  reply: HttpReply,
+  requestId: string,
+  lingerMs: number,
+): void {
   const closing = { ...reply, headers: { ...reply.headers, Connection: 'close' } };
   const body = writeHead(response, closing, requestId);
   if (body !== undefined) response.write(body);
   response.flushHeaders();
   const end = (): void => void response.end();
-  const timer = setTimeout(end, LINGER_MS);
+  const timer = setTimeout(end, lingerMs);
   response.once('close', () => {
     clearTimeout(timer);
   });

@@ -47,6 +47,9 @@ export interface Transcoder {
 /** Finds the reply of an exchange, now or later. */
 export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
+/** How long what a client still sends is dropped after its answer, in milliseconds. */
+const LINGER_MS = 500;
+
 /** How loud the cause of a failure is in the log; other causes help only those who debug. */
 const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: 'error', 503: 'warn' };
 
@@ -72,6 +75,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const transcoding = new Transcoding(contract, errors, options);
   const transcode: Answer = (exchange) => transcoding.answer(exchange);
   const connections = new WeakMap<Duplex, Connection>();
+  let ending = false;
 
   function connectionOf(socket: Duplex): Connection {
     const connection = connections.get(socket) ?? new Connection();
@@ -86,7 +90,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     if (mayLog(known ? 'callers' : 'strangers')) log.info(line, message);
   }
 
-  function finish(exchange: Exchange, reply: HttpReply, write: typeof writeReply): void {
+  function finish(exchange: Exchange, reply: HttpReply): void {
     // `onClientError` may have answered in place of what was on its way.
     if (exchange.answered) return;
     exchange.answered = true;
@@ -97,8 +101,10 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       refused(exchange, line, 'client gone');
       return;
     }
-    write(response, reply, requestId);
-    const { status, cause } = reply;
+    const { status, headers, cause } = reply;
+    const early = exchange.partial && headers['Connection'] === undefined;
+    if (early) writeEarlyReply(response, reply, requestId, ending ? 0 : LINGER_MS);
+    else writeReply(response, reply, requestId);
     if (cause !== undefined) {
       const level = LEVELS[status] ?? 'debug';
       if (level === 'debug' || mayLog('causes')) log[level]({ requestId, err: cause }, 'request failed');
@@ -120,7 +126,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     connection.begin(exchange);
     const finishWith = (reply: HttpReply): void => {
       write(() => {
-        finish(exchange, reply, exchange.partial ? writeEarlyReply : writeReply);
+        finish(exchange, reply);
       });
     };
     let reply: HttpReply | Promise<HttpReply>;
@@ -153,6 +159,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       respond(request, response, answer);
     },
     endUploads: () => {
+      ending = true;
       transcoding.endUploads();
     },
     onClientError(error, socket) {
@@ -173,7 +180,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
         log.debug({ requestId: last.requestId }, 'connection ends');
       } else {
         const reply = failed(failure, last);
-        finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } }, writeReply);
+        finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } });
       }
     },
     onConnect(request) {
