@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { deflateSync, gzipSync } from 'node:zlib';
 import { Client, credentials, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -90,7 +91,23 @@ describe('a failure that grpc-js itself finds has the code, text and details tha
       'a message is larger than grpc-js takes',
       ECHO,
       {},
-      framed(new Uint8Array(4_194_305)),
+      framed(new Uint8Array(65_537)),
+      status.RESOURCE_EXHAUSTED,
+      'REQUEST_TOO_LARGE',
+    ],
+    [
+      'a message is larger than that when it is inflated',
+      ECHO,
+      { 'grpc-encoding': 'gzip' },
+      framed(gzipSync(new Uint8Array(1_000_000)), true),
+      status.RESOURCE_EXHAUSTED,
+      'REQUEST_TOO_LARGE',
+    ],
+    [
+      'a message is larger than that when it is inflated, as deflate',
+      ECHO,
+      { 'grpc-encoding': 'deflate' },
+      framed(deflateSync(new Uint8Array(1_000_000)), true),
       status.RESOURCE_EXHAUSTED,
       'REQUEST_TOO_LARGE',
     ],

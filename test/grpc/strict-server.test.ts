@@ -1,5 +1,8 @@
 import { createServer } from 'node:http2';
 import { describe, expect, it } from 'vitest';
+import { outcomeOf, requestOn } from '../support/http2-call.js';
+import { connectTo, openDoor } from '../support/grpc-door.js';
+import { status } from '@grpc/grpc-js';
 import { listenersIn } from '../../src/grpc/strict-server.js';
 
 describe('the HTTP/2 servers of grpc-js', () => {
@@ -16,5 +19,17 @@ describe('the HTTP/2 servers of grpc-js', () => {
     ['a server that takes no sessions', new Map([[createServer(), {}]])],
   ])('stop the start with a sentence that says what to do when they are %s', (_, found) => {
     expect(() => listenersIn(found)).toThrow(/@grpc\/grpc-js is not the one .* package-lock\.json\.$/);
+  });
+});
+
+describe('the path of an unknown method', () => {
+  it.each([
+    ['as long as is kept', '/' + 'p'.repeat(19), '/' + 'p'.repeat(19)],
+    ['longer', '/' + 'p'.repeat(20_000), '/' + 'p'.repeat(19)],
+  ])('%s is kept from its beginning', async (_, path, kept) => {
+    const door = await openDoor({ limits: { maxCallPathBytes: 20 } });
+    const { code } = await outcomeOf(requestOn(connectTo(door), path).end());
+    expect(code).toBe(status.UNIMPLEMENTED);
+    expect(door.log).toEqual([expect.objectContaining({ method: kept })]);
   });
 });

@@ -1,0 +1,209 @@
+import { once } from 'node:events';
+import { type ClientHttp2Session, connect, constants } from 'node:http2';
+import { connect as connectSocket, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { WATCH_PATH } from '../../src/grpc/health.js';
+import { sendFields } from '../support/http2-frames.js';
+import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { connectTo, type Door, ECHO, openDoor, SLOW } from '../support/grpc-door.js';
+
+const MESSAGE = framed(Buffer.from('m'));
+const EMPTY_SETTINGS = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+/** A tenth of the usual times. */
+const FAST = { lookMs: 10, patienceMs: 300, unreadMs: 200 };
+
+function socketTo({ address }: Door, allowHalfOpen = false): Socket {
+  const { hostname, port } = new URL(`http://${address}`);
+  const socket = connectSocket({ host: hostname, port: Number(port), allowHalfOpen });
+  socket.on('error', () => undefined);
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  return socket;
+}
+
+async function echoes(session: ClientHttp2Session): Promise<void> {
+  const { code } = await outcomeOf(requestOn(session, ECHO).end(MESSAGE));
+  expect(code).toBe(status.OK);
+}
+
+function streamsOf(session: ClientHttp2Session): number | undefined {
+  return session.remoteSettings.maxConcurrentStreams;
+}
+
+describe('connections', () => {
+  it('beyond the limit are refused, and accepted when others have gone', async () => {
+    const door = await openDoor({ limits: { maxConnections: 2 } });
+    const [first, second] = [connectTo(door), connectTo(door)];
+    await Promise.all([echoes(first), echoes(second)]);
+    await once(socketTo(door), 'close');
+    first.destroy();
+    await expect
+      .poll(() =>
+        echoes(connectTo(door)).then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(true);
+  });
+
+  it('that do not begin with HTTP/2 are ended', async () => {
+    const door = await openDoor({ times: FAST });
+    const [silent, slow] = [socketTo(door), socketTo(door)];
+    slow.write('PRI * HTTP/2');
+    await Promise.all([once(silent.resume(), 'close'), once(slow.resume(), 'close')]);
+  });
+
+  it('without calls are closed in order when they have been silent for long', async () => {
+    const door = await openDoor({ limits: { grpcIdleMs: 200 }, times: FAST });
+    const session = connectTo(door);
+    await echoes(session);
+    const [code] = (await once(session, 'goaway')) as [number];
+    expect(code).toBe(constants.NGHTTP2_NO_ERROR);
+    await once(session, 'close');
+  });
+
+  it('without calls stay while their client sends pings', async () => {
+    const door = await openDoor({ limits: { grpcIdleMs: 200 }, times: FAST });
+    const session = connectTo(door);
+    const ended = once(session, 'goaway').then(() => 'ended');
+    await echoes(session);
+    const pinging = setInterval(() => session.ping(() => undefined), 50);
+    await expect(Promise.race([ended, delay(1_000, 'open')])).resolves.toBe('open');
+    clearInterval(pinging);
+    await expect(ended).resolves.toBe('ended');
+  });
+
+  it.each([
+    ['a call', SLOW],
+    ['a watch', WATCH_PATH],
+  ])('with %s stay, however silent', async (_, path) => {
+    const door = await openDoor({ limits: { grpcIdleMs: 200 }, times: FAST });
+    const session = connectTo(door);
+    requestOn(session, path)
+      .on('error', () => undefined)
+      .end(framed(new Uint8Array()));
+    const ended = once(session, 'goaway').then(() => 'ended');
+    await expect(Promise.race([ended, delay(1_000, 'open')])).resolves.toBe('open');
+  });
+
+  it('are cut when their client answers no ping, although it calls', async () => {
+    const door = await openDoor({ times: { ...FAST, keepaliveMs: 100, keepaliveTimeoutMs: 100 } });
+    const fields = [
+      [':method', 'POST'],
+      [':scheme', 'http'],
+      [':path', WATCH_PATH],
+      [':authority', 'localhost'],
+      ['content-type', 'application/grpc'],
+      ['te', 'trailers'],
+    ] as const;
+    await once(sendFields(door.address, fields, undefined).resume(), 'close');
+  });
+
+  it('are cut when their client leaves them half-open after the end', async () => {
+    const door = await openDoor({ limits: { grpcIdleMs: 200 }, times: FAST });
+    const socket = socketTo(door, true);
+    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    socket.write(EMPTY_SETTINGS);
+    await once(socket.resume(), 'end');
+    // Only what it sends tells this end that the other has gone.
+    const sending = setInterval(() => socket.write(EMPTY_SETTINGS), 50);
+    await new Promise((resolve) => socket.once('close', resolve));
+    clearInterval(sending);
+  });
+
+  it('may have a greatest age', async () => {
+    const door = await openDoor({ limits: { grpcMaxAgeMs: 300 } });
+    const session = connectTo(door);
+    const pinging = setInterval(() => session.ping(() => undefined), 50);
+    await once(session, 'goaway');
+    clearInterval(pinging);
+  });
+});
+
+describe('a stream', () => {
+  it('beyond the limit of its connection is not opened before another has ended', async () => {
+    const door = await openDoor({ limits: { maxStreams: 2 } });
+    const session = connectTo(door);
+    await once(session, 'remoteSettings');
+    const calls = [1, 2, 3].map(() => outcomeOf(requestOn(session, SLOW).end(MESSAGE)));
+    await door.arrived(2);
+    await expect(Promise.race([door.arrived(3).then(() => 'opened'), delay(100, 'waits')])).resolves.toBe(
+      'waits',
+    );
+    door.answer();
+    await door.arrived(1);
+    door.answer();
+    expect((await Promise.all(calls)).map(({ code }) => code)).toEqual([0, 0, 0]);
+  });
+
+  it('whose answer is not read is reset after the longest time of a call', async () => {
+    const door = await openDoor({ limits: { deadlineMs: 300 }, times: FAST });
+    const session = connect(`http://${door.address}`, { settings: { initialWindowSize: 10 } });
+    onTestFinished(() => {
+      session.destroy();
+    });
+    const stream = requestOn(session, ECHO).on('error', () => undefined);
+    stream.end(framed(Buffer.alloc(1_000))).pause();
+    await expect.poll(() => stream.rstCode, { timeout: 3_000 }).toBe(constants.NGHTTP2_CANCEL);
+  });
+});
+
+describe('streams are shared among busy connections', () => {
+  /** 8 streams for all, at most 4 for each. */
+  const SHARED = { limits: { maxStreams: 4, maxWaitingCalls: 16 }, times: FAST };
+
+  it('which may open fewer while there are many, and more when there are few again', async () => {
+    const door = await openDoor(SHARED);
+    const sessions = Array.from({ length: 8 }, () => connectTo(door));
+    const calls = sessions.map((session) => outcomeOf(requestOn(session, SLOW).end(MESSAGE)));
+    await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(8).fill(1));
+    await door.arrived(8);
+    door.answer();
+    await Promise.all(calls);
+    const [left = connectTo(door)] = sessions;
+    requestOn(left, SLOW)
+      .on('error', () => undefined)
+      .end(MESSAGE);
+    await expect.poll(() => streamsOf(left)).toBe(4);
+    expect(sessions.slice(1).map(streamsOf)).toEqual(Array(7).fill(1));
+  });
+
+  it('and idle ones and those that only watch keep theirs and take none', async () => {
+    const door = await openDoor(SHARED);
+    const sessions = Array.from({ length: 8 }, () => connectTo(door));
+    for (const session of sessions) {
+      const watch = requestOn(session, WATCH_PATH)
+        .on('error', () => undefined)
+        .end(framed(new Uint8Array()));
+      await once(watch, 'data');
+    }
+    await delay(100);
+    expect(sessions.map(streamsOf)).toEqual(Array(8).fill(4));
+  });
+});
+
+describe('a client that opens and cancels streams as fast as it can', () => {
+  it('is cut off, and the others are served', async () => {
+    const door = await openDoor();
+    const other = connectTo(door);
+    await echoes(other);
+    const session = connectTo(door);
+    let opened = 0;
+    const flood = setInterval(() => {
+      for (let made = 0; made < 100 && !session.closed && !session.destroyed; made++) {
+        opened += 1;
+        requestOn(session, SLOW)
+          .on('error', () => undefined)
+          .close(constants.NGHTTP2_CANCEL);
+      }
+    });
+    await new Promise((resolve) => session.once('close', resolve));
+    clearInterval(flood);
+    expect(opened).toBeLessThan(20_000);
+    await echoes(other);
+  });
+});

@@ -1,0 +1,113 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { type ClientHttp2Session, connect, constants } from 'node:http2';
+import { join } from 'node:path';
+import { deflateSync, gzipSync } from 'node:zlib';
+import { status } from '@grpc/grpc-js';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { WATCH_PATH } from '../../src/grpc/health.js';
+import { HealthCheckRequest } from '../../src/gen/healthcheck.js';
+import { LIMITS } from '../support/grpc-limits.js';
+import { framed, outcomeOf, type RawOutcome, requestOn } from '../support/http2-call.js';
+
+const GUARDED = '/test.Service/Guarded';
+const MIB = 1_048_576;
+
+let door: ChildProcess;
+let address: string;
+let sessions: ClientHttp2Session[];
+
+beforeEach(async () => {
+  sessions = [];
+  const program = join(import.meta.dirname, '../support/measured-door.mjs');
+  door = fork(program, [JSON.stringify(LIMITS)], { execArgv: ['--expose-gc'] });
+  [address] = (await once(door, 'message')) as [string];
+});
+
+afterEach(async () => {
+  for (const session of sessions) session.destroy();
+  door.disconnect();
+  await once(door, 'exit');
+});
+
+/** The bytes on and off the heap that the server holds after a collection, and the most that its process had. */
+async function measure(): Promise<{ held: number; peak: number }> {
+  door.send('measure');
+  const [memory] = (await once(door, 'message')) as [{ held: number; peak: number }];
+  return memory;
+}
+
+/** A connection for at most 100 calls. */
+function sessionFor(call: number): ClientHttp2Session {
+  const place = Math.floor(call / 100);
+  // The client's own limit would end calls that send much.
+  return (sessions[place] ??= connect(`http://${address}`, { maxSessionMemory: 2_000 }).on(
+    'error',
+    () => undefined,
+  ));
+}
+
+/** A message of which only the beginning comes. */
+function unfinished(bytes: number): Buffer {
+  return framed(Buffer.alloc(bytes)).subarray(0, -1);
+}
+
+describe('what strangers send is not kept', () => {
+  it.each([
+    ['600 half-sent messages of 3 MB', 600, {}, unfinished(3_000_000)],
+    [
+      '200 of 4 MiB, as gzip',
+      200,
+      { 'grpc-encoding': 'gzip' },
+      framed(gzipSync(Buffer.alloc(4 * MIB)), true),
+    ],
+    [
+      '200 of 4 MiB, as deflate',
+      200,
+      { 'grpc-encoding': 'deflate' },
+      framed(deflateSync(Buffer.alloc(4 * MIB)), true),
+    ],
+  ])('%s', async (_, calls, headers, body) => {
+    const before = await measure();
+    const outcomes: Promise<RawOutcome>[] = [];
+    for (let made = 0; made < calls; made++) {
+      const stream = requestOn(sessionFor(made), GUARDED, headers);
+      stream.write(body);
+      outcomes.push(outcomeOf(stream));
+    }
+    const codes = (await Promise.all(outcomes)).map(({ code }) => code);
+    expect(codes).toEqual(Array(calls).fill(status.UNAUTHENTICATED));
+    const { held } = await measure();
+    expect(held - before.held).toBeLessThan(4 * MIB);
+  });
+
+  it('1,000 names of 64 KiB that are watched', async () => {
+    const before = await measure();
+    const service = 'n'.repeat(65_500);
+    const message = framed(HealthCheckRequest.encode({ service }).finish());
+    const streams = Array.from({ length: 1_000 }, (_, made) =>
+      requestOn(sessionFor(made), WATCH_PATH).end(message),
+    );
+    await Promise.all(streams.map((stream) => once(stream, 'data')));
+    const { held } = await measure();
+    expect(held - before.held).toBeLessThan(12 * MIB);
+  });
+
+  it('100 times 170 messages of 64 KiB at once, as gzip', async () => {
+    const before = await measure();
+    const message = framed(gzipSync(Buffer.alloc(65_536)), true);
+    const body = Buffer.concat(Array<Buffer>(170).fill(message));
+    const closed = Array.from({ length: 100 }, async (_, made) => {
+      const stream = requestOn(sessionFor(made), GUARDED, { 'grpc-encoding': 'gzip' });
+      stream
+        .on('error', () => undefined)
+        .resume()
+        .write(body);
+      await new Promise((resolve) => stream.once('close', resolve));
+      return stream.rstCode;
+    });
+    expect(new Set(await Promise.all(closed))).toEqual(new Set([constants.NGHTTP2_ENHANCE_YOUR_CALM]));
+    const { peak } = await measure();
+    expect(peak - before.peak).toBeLessThan(50 * MIB);
+  });
+});

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { connect as connectSocket } from 'node:net';
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { connectTo, ECHO, openDoor, SLOW } from '../support/grpc-door.js';
+
+const MESSAGE = framed(Buffer.from('m'));
+
+async function timeOf(closing: Promise<void>): Promise<number> {
+  const started = performance.now();
+  await closing;
+  return performance.now() - started;
+}
+
+describe('a server that closes', () => {
+  it('answers the calls in progress, whose clients learn of the end before', async () => {
+    const door = await openDoor();
+    const session = connectTo(door);
+    const order: string[] = [];
+    session.once('goaway', () => order.push('goaway'));
+    const call = outcomeOf(requestOn(session, SLOW).end(MESSAGE)).then(({ code }) =>
+      order.push(`code ${code}`),
+    );
+    await door.arrived(1);
+    const closed = door.close(10_000);
+    await once(session, 'goaway');
+    door.answer();
+    await Promise.all([call, closed]);
+    expect(order).toEqual(['goaway', 'code 0']);
+  });
+
+  it('answers the next call of a connection that was between two calls', async () => {
+    const door = await openDoor();
+    const session = connectTo(door);
+    await outcomeOf(requestOn(session, ECHO).end(MESSAGE));
+    const closed = door.close(10_000);
+    const next = outcomeOf(requestOn(session, ECHO).end(MESSAGE));
+    await once(session, 'goaway');
+    expect((await next).code).toBe(status.OK);
+    await closed;
+  });
+
+  it('does not wait for idle connections', async () => {
+    const door = await openDoor();
+    const session = connectTo(door);
+    await once(session, 'remoteSettings');
+    expect(await timeOf(door.close(10_000))).toBeLessThan(200);
+  });
+
+  it('accepts no more connections', async () => {
+    const door = await openDoor();
+    const session = connectTo(door);
+    const call = outcomeOf(requestOn(session, SLOW).end(MESSAGE));
+    await door.arrived(1);
+    const closed = door.close(10_000);
+    const { hostname, port } = new URL(`http://${door.address}`);
+    const [error] = (await once(connectSocket(Number(port), hostname), 'error').catch((failure: unknown) => [
+      failure,
+    ])) as [NodeJS.ErrnoException];
+    expect(error.code).toBe('ECONNREFUSED');
+    door.answer();
+    await Promise.all([call, closed]);
+  });
+
+  it('cuts what is left after its grace', async () => {
+    const door = await openDoor();
+    const session = connectTo(door);
+    const stream = requestOn(session, SLOW)
+      .on('error', () => undefined)
+      .end(MESSAGE);
+    await door.arrived(1);
+    const gone = new Promise((resolve) => stream.once('close', resolve));
+    expect(await timeOf(door.close(300))).toBeLessThan(1_000);
+    await gone;
+    expect(session.destroyed).toBe(true);
+  });
+});

@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2';
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { WATCH_PATH } from '../../src/grpc/health.js';
+import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
+import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { connectTo, openDoor } from '../support/grpc-door.js';
+import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
+
+/** `list_services: "*"` of a ServerReflectionRequest. */
+const LIST_SERVICES = framed(Buffer.from([0x3a, 1, 0x2a]));
+const EVERYTHING = framed(new Uint8Array());
+
+/** A streaming call with one request. */
+function begin(session: ClientHttp2Session, path: string): ClientHttp2Stream {
+  const stream = requestOn(session, path).on('error', () => undefined);
+  stream.write(path === WATCH_PATH ? EVERYTHING : LIST_SERVICES);
+  return path === WATCH_PATH ? stream.end() : stream;
+}
+
+/** The same, when its answer has come. */
+async function begun(session: ClientHttp2Session, path: string): Promise<ClientHttp2Stream> {
+  const stream = begin(session, path);
+  await once(stream, 'data');
+  return stream;
+}
+
+/** Whether such a call is answered rather than refused. */
+async function isOpened(session: ClientHttp2Session, path: string): Promise<boolean> {
+  const refused = new AbortController();
+  const stream = begin(session, path).once('close', () => {
+    refused.abort();
+  });
+  return once(stream, 'data', { signal: refused.signal }).then(
+    () => true,
+    () => false,
+  );
+}
+
+describe.each([
+  [WATCH_PATH, status.OK],
+  ...REFLECTION_PATHS.map((path) => [path, status.UNAVAILABLE] as const),
+] as const)('%s', (path, codeAtEnd) => {
+  it('is refused beyond the limit of all connections, until another has ended', async () => {
+    const door = await openDoor({ limits: { maxStreamingCalls: 2 } });
+    const [first] = await Promise.all([
+      begun(connectTo(door), WATCH_PATH),
+      begun(connectTo(door), WATCH_PATH),
+    ]);
+    const session = connectTo(door);
+    const outcome = await outcomeOf(requestOn(session, path, { 'x-request-id': 'n' }).end(EVERYTHING));
+    expect(outcome.code).toBe(status.RESOURCE_EXHAUSTED);
+    expect(errorInfoOf(richErrorOfReply(outcome))).toMatchObject({
+      reason: 'OVERLOADED',
+      domain: 'routing.v1',
+    });
+    expect(outcome.trailers.get('x-request-id')).toEqual(['n']);
+    first.close(constants.NGHTTP2_CANCEL);
+    await expect.poll(() => isOpened(session, path)).toBe(true);
+  });
+
+  it('is ended when its request is not complete in the time of a call', async () => {
+    const door = await openDoor({ limits: { deadlineMs: 100 }, times: { reflectionMs: 100 } });
+    const outcome = await outcomeOf(requestOn(connectTo(door), path));
+    expect(outcome.code).toBe(status.DEADLINE_EXCEEDED);
+    expect(errorInfoOf(richErrorOfReply(outcome))).toMatchObject({ reason: 'DEADLINE_EXCEEDED' });
+  });
+
+  it('is reset when it sends more messages at once than any client has a reason to', async () => {
+    const stream = requestOn(connectTo(await openDoor()), path).on('error', () => undefined);
+    stream.end(Buffer.concat(Array<Buffer>(17).fill(EVERYTHING))).resume();
+    await new Promise((resolve) => stream.once('close', resolve));
+    expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  });
+
+  it('is ended when the server closes, which does not wait for it', async () => {
+    const door = await openDoor();
+    const session = connectTo(door);
+    const outcome = outcomeOf(await begun(session, path));
+    const started = performance.now();
+    await door.close(10_000);
+    expect(performance.now() - started).toBeLessThan(1_000);
+    expect((await outcome).code).toBe(codeAtEnd);
+  });
+});
+
+describe('a watch', () => {
+  it('lasts longer than other calls may', async () => {
+    const door = await openDoor({ limits: { deadlineMs: 50 }, times: { unreadMs: 0, lookMs: 5 } });
+    const stream = await begun(connectTo(door), WATCH_PATH);
+    const told = once(stream, 'data');
+    setTimeout(() => {
+      door.health.setServing(true);
+    }, 300);
+    await told;
+  });
+
+  it('of a client that reads slowly is told the latest status only', async () => {
+    const door = await openDoor();
+    const stream = await begun(connectTo(door), WATCH_PATH);
+    const received: Buffer[] = [];
+    stream.on('data', (data: Buffer) => received.push(data));
+    for (let times = 0; times < 1_000; times++) {
+      door.health.setServing(true);
+      door.health.setServing(false);
+    }
+    door.health.setServing(true);
+    const ended = once(stream, 'end');
+    await door.close(10_000);
+    await ended;
+    const statuses = [...Buffer.concat(received)].filter((_, index) => index % 7 === 6);
+    expect(statuses).toEqual([1, 2]);
+  });
+});
+
+describe('reflection', () => {
+  it('reads the next request when the last answer was taken', async () => {
+    const session = connectTo(await openDoor());
+    const stream = requestOn(session, REFLECTION_PATHS[0] ?? '').on('error', () => undefined);
+    stream.pause();
+    const some = Buffer.concat(Array<Buffer>(16).fill(LIST_SERVICES));
+    for (let sent = 0; sent < 16_000; sent += 16) {
+      stream.write(some);
+      await new Promise((resolve) => session.ping(resolve));
+    }
+    expect(stream.writableLength).toBeGreaterThan(0);
+    expect(stream.closed).toBe(false);
+  });
+
+  it.each(REFLECTION_PATHS)('of %s is ended after its time, however busy', async (path) => {
+    const door = await openDoor({ times: { reflectionMs: 200 } });
+    const stream = await begun(connectTo(door), path);
+    const asking = setInterval(() => stream.write(LIST_SERVICES), 10);
+    expect(await outcomeOf(stream)).toMatchObject({ code: status.DEADLINE_EXCEEDED });
+    clearInterval(asking);
+  });
+});

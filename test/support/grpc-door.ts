@@ -1,0 +1,99 @@
+import { type ClientHttp2Session, connect } from 'node:http2';
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { createInterceptors } from '../../src/calls/interceptors.js';
+import type { Method } from '../../src/calls/method.js';
+import { createPipeline } from '../../src/calls/pipeline.js';
+import { Health } from '../../src/grpc/health.js';
+import type { GrpcLimits, GrpcTimes } from '../../src/grpc/limits.js';
+import { type GrpcServer, ROUTE_SERVICE, startGrpcServer } from '../../src/grpc/server.js';
+import { LIMITS } from './grpc-limits.js';
+
+/** Answers with its own message. */
+export const ECHO = '/test.Service/Echo';
+/** Answers nobody, as it needs a token that there is none of. */
+export const GUARDED = '/test.Service/Guarded';
+/** Answers when it is told to. */
+export const SLOW = '/test.Service/Slow';
+
+/** A gRPC server with three methods of its own. */
+export interface Door extends GrpcServer {
+  readonly health: Health;
+  /** The log, one parsed line each. */
+  readonly log: Record<string, unknown>[];
+  /** Resolves when so many slow calls have come. */
+  arrived(calls: number): Promise<void>;
+  /** Answers the slow calls. */
+  answer(): void;
+}
+
+/** The options that a test may change. */
+export interface DoorOptions {
+  readonly limits?: Partial<GrpcLimits>;
+  readonly times?: Partial<GrpcTimes>;
+}
+
+/** Starts the server; it is closed when the test ends. */
+export async function openDoor({ limits = {}, times = {} }: DoorOptions = {}): Promise<Door> {
+  const log: Record<string, unknown>[] = [];
+  const logger = pino(
+    { level: 'debug' },
+    { write: (line) => log.push(JSON.parse(line) as Record<string, unknown>) },
+  );
+  const waiting: (() => void)[] = [];
+  let notice: () => void = () => undefined;
+  const slow: Method['run'] = (message) =>
+    new Promise((resolve) => {
+      waiting.push(() => {
+        resolve(message);
+      });
+      notice();
+    });
+  const health = new Health([ROUTE_SERVICE]);
+  const methods: Method[] = [
+    { path: ECHO, access: 'public', run: (message) => message },
+    { path: GUARDED, access: { scope: 's' }, run: (message) => message },
+    { path: SLOW, access: 'public', run: slow },
+    ...health.methods(),
+  ];
+  const refusing = {
+    authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: 'No token.' }) as const,
+  };
+  const all = { ...LIMITS, ...limits };
+  const interceptors = createInterceptors({
+    authenticator: refusing,
+    deadlineMs: all.deadlineMs,
+    now: Date.now,
+    logger,
+  });
+  const server = await startGrpcServer({
+    address: '127.0.0.1:0',
+    methods,
+    pipeline: createPipeline(methods, interceptors),
+    health,
+    reflection: true,
+    limits: all,
+    times,
+  });
+  onTestFinished(() => server.close(0));
+  return {
+    ...server,
+    health,
+    log,
+    async arrived(calls) {
+      while (waiting.length < calls) await new Promise<void>((resolve) => (notice = resolve));
+    },
+    answer() {
+      for (const each of waiting.splice(0)) each();
+    },
+  };
+}
+
+/** An HTTP/2 connection to the server, which is ended with the test. */
+export function connectTo({ address }: { readonly address: string }): ClientHttp2Session {
+  const session = connect(`http://${address}`);
+  onTestFinished(() => {
+    session.destroy();
+  });
+  return session.on('error', () => undefined);
+}

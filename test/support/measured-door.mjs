@@ -1,0 +1,42 @@
+// A gRPC server that refuses every token and measures itself: a message asks for the bytes that it holds.
+import { createInterceptors } from '../../dist/calls/interceptors.js';
+import { createPipeline } from '../../dist/calls/pipeline.js';
+import { Health } from '../../dist/grpc/health.js';
+import { startGrpcServer } from '../../dist/grpc/server.js';
+import { setImmediate } from 'node:timers/promises';
+import { pino } from 'pino';
+
+const limits = JSON.parse(process.argv[2]);
+const health = new Health([]);
+const methods = [
+  { path: '/test.Service/Guarded', access: { scope: 's' }, run: (message) => message },
+  ...health.methods(),
+];
+const interceptors = createInterceptors({
+  authenticator: { authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }) },
+  deadlineMs: limits.deadlineMs,
+  now: Date.now,
+  logger: pino({ level: 'silent' }),
+});
+const { address } = await startGrpcServer({
+  address: '127.0.0.1:0',
+  methods,
+  pipeline: createPipeline(methods, interceptors),
+  health,
+  reflection: true,
+  limits,
+});
+
+let peak = process.memoryUsage().rss;
+setInterval(() => {
+  peak = Math.max(peak, process.memoryUsage().rss);
+}, 10).unref();
+process.on('message', async () => {
+  global.gc();
+  await setImmediate();
+  global.gc();
+  const { heapUsed, external } = process.memoryUsage();
+  process.send({ held: heapUsed + external, peak });
+});
+process.on('disconnect', () => process.exit(0));
+process.send(address);
