@@ -1864,7 +1864,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "error": {
                     "code": 415,
                     "status": "INVALID_ARGUMENT",
-                    "message": "The content encoding is not supported; gzip, deflate and br are.",
+                    "message": "The content encoding is not supported; gzip, deflate and br are allowed.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -1986,7 +1986,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "error": {
                     "code": 431,
                     "status": "RESOURCE_EXHAUSTED",
-                    "message": "The headers are larger than the server takes.",
+                    "message": "The headers are larger than the server accepts.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -2047,7 +2047,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "error": {
                     "code": 501,
                     "status": "UNIMPLEMENTED",
-                    "message": "The transfer coding is not supported; chunked alone is.",
+                    "message": "The transfer coding is not supported; only chunked is allowed.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -2676,7 +2676,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "error": {
                     "code": 405,
                     "status": "UNIMPLEMENTED",
-                    "message": "The resource does not answer to this HTTP method.",
+                    "message": "The resource does not support this HTTP method.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",

@@ -67,7 +67,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const options = withDefaults(given);
   const { basePath, log, mayLog, now, requestIdOf, write } = options;
   if (!BASE_PATH.test(basePath)) {
-    throw new Error(`"${basePath}" is not a base path; it is "/" and a name, or several.`);
+    throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
   const contract = readContract(options.descriptorSet, options.unsupported);
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');

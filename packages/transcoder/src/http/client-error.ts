@@ -19,7 +19,7 @@ export function clientFailure(error: Error): Failure {
 
 /** Node's parser takes no more headers than this. */
 export function headersTooLarge(): Failure {
-  return new Failure('HEADERS_TOO_LARGE', 'The headers are larger than the server takes.');
+  return new Failure('HEADERS_TOO_LARGE', 'The headers are larger than the server accepts.');
 }
 
 /** Headers or body took longer than the server waits for them. */
@@ -30,7 +30,7 @@ export function requestTimedOut(): Failure {
 function chunkExtensionsTooLarge(): Failure {
   return new Failure(
     'REQUEST_TOO_LARGE',
-    'The chunk extensions of the body are larger than the server takes.',
+    'The chunk extensions of the body are larger than the server accepts.',
   );
 }
 

@@ -89,7 +89,10 @@ export function bodyTooLarge(maxBytes: number): Failure {
 
 /** The body came in a content coding that is not taken. */
 export function encodingUnsupported(): Failure {
-  return unsupported('The content encoding is not supported; gzip, deflate and br are.', ACCEPT_ENCODING);
+  return unsupported(
+    'The content encoding is not supported; gzip, deflate and br are allowed.',
+    ACCEPT_ENCODING,
+  );
 }
 
 // RFC 9110 5.6.6: parameters may be empty, and space may stand around semicolons.
@@ -103,7 +106,7 @@ const JSON_TYPE = /^application\/json(?:[ \t]*;(?:[ \t]*charset=(?:utf-8|"utf-8"
  */
 export function requireJsonType(contentType: string | undefined): void {
   if (contentType === undefined || !JSON_TYPE.test(contentType)) {
-    throw unsupported('The content type is not supported; application/json in UTF-8 is.');
+    throw unsupported('The content type is not supported; application/json in UTF-8 is allowed.');
   }
 }
 

@@ -4,7 +4,7 @@ import { Failure, malformed } from '../failures/failure.js';
 /** The longest request target, in bytes. */
 const TARGET_MAX_BYTES = 8_192;
 
-const MALFORMED = 'The request has a malformed header.';
+const MALFORMED = 'The request has an invalid header.';
 
 /**
  * Refuses a request that breaks a rule of HTTP itself, which Node's parser lets pass.
@@ -16,7 +16,7 @@ export function requireWellFormedHead(request: IncomingMessage, target: string):
   // First, since this one ends the connection.
   requireTransferCoding(request);
   if (request.httpVersionMajor !== 1) {
-    throw malformed(`The request is of HTTP/${request.httpVersion}; HTTP/1.1 and HTTP/1.0 are allowed.`);
+    throw malformed(`The request uses HTTP/${request.httpVersion}; HTTP/1.1 and HTTP/1.0 are allowed.`);
   }
   requireTarget(target);
   requireHost(request);
@@ -48,10 +48,13 @@ function requireHost({ headersDistinct, httpVersionMinor }: IncomingMessage): vo
     throw malformedHeader('host', 'Is missing; one line with a host is required.');
   }
   if (hosts.length > 1) {
-    throw malformedHeader('host', `Came on ${hosts.length} lines; one is allowed.`);
+    throw malformedHeader('host', `Was sent ${hosts.length} times; it is allowed once.`);
   }
   if (!HOST.test(String(hosts[0]))) {
-    throw malformedHeader('host', 'Is no host; a name or an address is allowed, with a port or without.');
+    throw malformedHeader(
+      'host',
+      'Is not a valid host; a name or an address is allowed, with or without a port.',
+    );
   }
 }
 
@@ -71,7 +74,7 @@ function requireTransferCoding({ headers, httpVersionMinor }: IncomingMessage): 
 export function framingUnclear(): Failure {
   return malformedHeader(
     'transfer-encoding',
-    'Does not tell where the body ends; chunked is allowed, with HTTP/1.1 and without Content-Length.',
+    'Does not say where the body ends; only chunked is allowed, with HTTP/1.1 and without Content-Length.',
     { Connection: 'close' },
   );
 }
@@ -80,7 +83,7 @@ export function framingUnclear(): Failure {
 export function lengthUnclear(): Failure {
   return malformedHeader(
     'content-length',
-    'Is no single count of bytes; one decimal number is allowed, without Transfer-Encoding.',
+    'Is not a valid length; one decimal number is allowed, without Transfer-Encoding.',
   );
 }
 
@@ -88,7 +91,7 @@ export function lengthUnclear(): Failure {
 export function transferCodingUnsupported(): Failure {
   return new Failure(
     'TRANSFER_CODING_UNSUPPORTED',
-    'The transfer coding is not supported; chunked alone is.',
+    'The transfer coding is not supported; only chunked is allowed.',
   );
 }
 

@@ -22,7 +22,7 @@ export const FORWARDED_HEADERS: ForwardedHeaders = new Map([
   ['tracestate', 'drop'],
 ]);
 
-const MALFORMED = 'The request has a malformed header.';
+const MALFORMED = 'The request has an invalid header.';
 
 const UNFIT = /[^\x20-\x7e]/g;
 
@@ -57,7 +57,10 @@ export function requireFitHeaders(headers: IncomingHttpHeaders, forwarded: Forwa
     const value = headers[name];
     if (unfit === 'refuse' && typeof value === 'string' && value.search(UNFIT) >= 0) {
       throw malformed(MALFORMED, [
-        { field: name, description: 'Holds other characters than visible ASCII; only these are allowed.' },
+        {
+          field: name,
+          description: 'Contains characters other than printable ASCII; only printable ASCII is allowed.',
+        },
       ]);
     }
   }
@@ -78,7 +81,7 @@ export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number):
     throw malformed(MALFORMED, [
       {
         field: 'request-timeout',
-        description: 'Is not a number of seconds; a decimal above zero is allowed.',
+        description: 'Is not a number of seconds; a decimal number above zero is allowed.',
       },
     ]);
   }

@@ -30,7 +30,7 @@ export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
   }
   const integers: LongInteger[] = [];
   const violations = firstViolations(scan(text, (steps) => locate(value, steps), integers));
-  if (violations.length > 0) throw malformed('The body is not acceptable JSON.', violations);
+  if (violations.length > 0) throw malformed('The body is not valid JSON.', violations);
   return integers.length === 0 ? value : (JSON.parse(withStrings(text, integers)) as JsonValue);
 }
 
@@ -110,11 +110,12 @@ function* scan(
       if (inner.kind === 'object' && inner.keyNext) {
         inner.at = content;
         inner.keyNext = false;
-        if (inner.keys.has(content)) yield here('Came more than once; a key is allowed once in an object.');
+        if (inner.keys.has(content))
+          yield here('Appears more than once; a key may appear only once in an object.');
         inner.keys.add(content);
       }
       if (LONE_SURROGATE.test(content))
-        yield here('Holds half a surrogate pair; only whole characters are allowed.');
+        yield here('Contains half of a surrogate pair; only whole characters are allowed.');
     } else if (token !== ',') {
       if (isRounded(token)) {
         const { path, field } = place();
@@ -130,7 +131,7 @@ function* scan(
     } else {
       inner.at += 1;
     }
-    if (open.length > MAX_DEPTH) throw malformed(`The body nests deeper than ${MAX_DEPTH} levels.`);
+    if (open.length > MAX_DEPTH) throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
   }
 }
 

@@ -47,7 +47,10 @@ export class JsonViolations {
       seen.set(field, key);
       if (oneof !== undefined) seen.set(oneof, key);
       if (rival !== undefined) {
-        yield { field: place, description: `Came beside "${rival}"; only one of the two is allowed.` };
+        yield {
+          field: place,
+          description: `Was sent together with "${rival}"; only one of the two is allowed.`,
+        };
       } else {
         yield* this.#inField(field, value, place);
       }
@@ -83,7 +86,7 @@ export class JsonViolations {
     } else if (!this.#strict.accepts(field.message, value)) {
       yield* this.find(field.message, value, path);
     } else {
-      yield { field: path, description: `Has another key; ${allowedScalar(field.mapKey)} is allowed.` };
+      yield { field: path, description: `Has an invalid key; ${allowedScalar(field.mapKey)} is allowed.` };
     }
   }
 }

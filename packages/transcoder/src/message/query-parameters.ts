@@ -51,21 +51,23 @@ function readParameter(
   taken: Set<string>,
 ): QueryParameter | string {
   if (name === undefined || text === undefined) {
-    return 'Holds a broken escape; only percent-encoded UTF-8 is allowed.';
+    return 'Contains an invalid escape; only percent-encoded UTF-8 is allowed.';
   }
-  if (binding.body === '*') return 'Came in the query; this method takes its fields from the body.';
+  if (binding.body === '*') return 'Was sent in the query; this method takes its fields from the body.';
   const target = parameterTarget(binding.method.input, name);
   if (target === undefined) return 'Is not a parameter of this method.';
   const { parents, field } = target;
-  if ((parents[0] ?? field) === binding.body) return 'Came in the query; it is allowed in the body only.';
+  if ((parents[0] ?? field) === binding.body) return 'Was sent in the query; it is allowed only in the body.';
   const path = [...parents, field].map((each) => each.name).join('.');
   if (binding.variables.some(({ fieldPath }) => fieldPath.join('.') === path)) {
-    return 'Came in the query; it is allowed in the path only.';
+    return 'Was sent in the query; it is allowed only in the path.';
   }
-  if (field.fieldKind !== 'list' && taken.has(path)) return 'Came more than once; once is allowed.';
+  if (field.fieldKind !== 'list' && taken.has(path)) return 'Was sent more than once; it is allowed once.';
   taken.add(path);
   const value = textValue(field, text);
-  return value === undefined ? `Got other text; ${allowedValue(field)} is allowed.` : { ...target, value };
+  return value === undefined
+    ? `Is not a valid value; ${allowedValue(field)} is allowed.`
+    : { ...target, value };
 }
 
 function parameterTarget(message: DescMessage, name: string): Target | undefined {

@@ -81,9 +81,9 @@ function bindVariable(
   const { field, fieldPath } = variable;
   const refuse = (description: string): FieldViolation => ({ field: fieldPath.join('.'), description });
   const text = variableValue(variable, segments);
-  if (text === undefined) return refuse('Holds a broken escape; only percent-encoded UTF-8 is allowed.');
+  if (text === undefined) return refuse('Contains an invalid escape; only percent-encoded UTF-8 is allowed.');
   const value = textValue(field, text);
-  if (value === undefined) return refuse(`Got other text; ${allowedValue(field)} is allowed.`);
+  if (value === undefined) return refuse(`Is not a valid value; ${allowedValue(field)} is allowed.`);
   const holder = holderOf(json, variable);
   const key = keyOf(holder, field);
   const given = memberOf(holder, key) ?? null;
@@ -92,7 +92,7 @@ function bindVariable(
     // A value that the field refuses stays, for the parser to refuse.
     if (inBody === undefined) return undefined;
     if (inBody !== (scalarOf(strict, field, value) ?? inBody)) {
-      return refuse('Came in path and body with different values; the body may only repeat the path.');
+      return refuse('Has different values in the path and in the body; the body may only repeat the path.');
     }
   }
   holder[key] = value;

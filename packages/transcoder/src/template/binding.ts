@@ -108,7 +108,7 @@ function variableTarget(message: DescMessage, path: readonly string[]): Target {
   for (const name of path.slice(0, -1)) {
     const parent = topField(container, name);
     if (parent.fieldKind !== 'message')
-      throw new Error(`${variable} leads through a field that is no message`);
+      throw new Error(`${variable} leads through a field that is not a message`);
     parents.push(parent);
     container = parent.message;
   }
@@ -136,7 +136,7 @@ function refuseRivals(targets: readonly Target[]): void {
         const rival = members.get(key) ?? step;
         if (rival !== step) {
           throw new Error(
-            `the fields "${rival.name}" and "${step.name}" belong to one oneof, which takes one`,
+            `the fields "${rival.name}" and "${step.name}" belong to the same oneof, in which only one may be set`,
           );
         }
         members.set(key, step);

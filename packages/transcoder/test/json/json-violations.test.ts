@@ -142,17 +142,17 @@ describe('the wrong places of a JSON value', () => {
     { json: { boolWrapper: 'true' }, description: 'Got a string; true or false is allowed.' },
     {
       json: { firstChoice: 'a', secondChoice: 1 },
-      description: 'Came beside "firstChoice"; only one of the two is allowed.',
+      description: 'Was sent together with "firstChoice"; only one of the two is allowed.',
     },
     { json: { x: 'a' }, description: 'Is not a field of this message.' },
     {
       json: { nestedMap: { x: {} } },
-      description: 'Has another key; a whole number from -2147483648 to 2147483647 is allowed.',
+      description: 'Has an invalid key; a whole number from -2147483648 to 2147483647 is allowed.',
     },
     { json: { nestedMap: { 7: null } }, description: 'Got null; an object is allowed.' },
     {
       json: { timeByNumber: { x: '2026-01-02T03:04:05Z' } },
-      description: 'Has another key; a whole number from -2147483648 to 2147483647 is allowed.',
+      description: 'Has an invalid key; a whole number from -2147483648 to 2147483647 is allowed.',
     },
   ])('say what came and what is allowed: $json', ({ json, description }) => {
     expect([...new JsonViolations(registry).find(schema, json)]).toMatchObject([{ description }]);

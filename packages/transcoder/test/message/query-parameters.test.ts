@@ -192,7 +192,7 @@ describe('a query', () => {
     expect(parameters).toHaveLength(1);
     expect(violations).toEqual([
       { field: 'a', description: 'Is not a parameter of this method.' },
-      { field: 'bool_value', description: 'Got other text; true or false is allowed.' },
+      { field: 'bool_value', description: 'Is not a valid value; true or false is allowed.' },
     ]);
   });
 });
