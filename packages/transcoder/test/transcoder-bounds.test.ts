@@ -198,6 +198,7 @@ describe('a body', () => {
 
   it.each([
     { why: 'nobody asked for it', request: head(9).replace('/v1/', '/v0/'), status: 404 },
+    { why: 'nobody reads it', request: head(9).replace('POST', 'OPTIONS'), status: 204 },
     { why: 'it is too large', request: head(65_537, AS_MEMBER), status: 413 },
   ])('is not waited for where $why', async ({ request, status }) => {
     const gateway = await start({ deadlineMs: NEVER_MS });

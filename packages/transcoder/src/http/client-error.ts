@@ -53,11 +53,6 @@ export function writeClientError(socket: Duplex, { status, body }: ErrorReply, r
 
 /** Ends a connection when its latest response is written, and with it all before, which Node keeps in order. */
 export function endAfter(response: ServerResponse, socket: Duplex): void {
-  const end = (): void => void socket.end(() => socket.destroy());
-  if (response.closed) {
-    end();
-    return;
-  }
   if (!response.headersSent) response.setHeader('Connection', 'close');
-  response.once('finish', end);
+  response.once('finish', () => void socket.end(() => socket.destroy()));
 }
