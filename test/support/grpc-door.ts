@@ -8,6 +8,7 @@ import { Health } from '../../src/grpc/health.js';
 import type { GrpcLimits, GrpcTimes } from '../../src/grpc/limits.js';
 import { type GrpcServer, ROUTE_SERVICE, startGrpcServer } from '../../src/grpc/server.js';
 import { LIMITS } from './grpc-limits.js';
+import { interceptorOptions } from './interceptor-options.js';
 
 /** Answers with its own message. */
 export const ECHO = '/test.Service/Echo';
@@ -60,12 +61,9 @@ export async function openDoor({ limits = {}, times = {} }: DoorOptions = {}): P
     authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: 'No token.' }) as const,
   };
   const all = { ...LIMITS, ...limits };
-  const interceptors = createInterceptors({
-    authenticator: refusing,
-    deadlineMs: all.deadlineMs,
-    now: Date.now,
-    logger,
-  });
+  const interceptors = createInterceptors(
+    interceptorOptions({ authenticator: refusing, deadlineMs: all.deadlineMs }, logger),
+  );
   const server = await startGrpcServer({
     address: '127.0.0.1:0',
     methods,
