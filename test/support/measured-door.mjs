@@ -1,4 +1,6 @@
 // A gRPC server that refuses every token and measures itself: a message asks for the bytes that it holds.
+import { Admission } from '../../dist/calls/admission.js';
+import { CallLog } from '../../dist/calls/call-log.js';
 import { createInterceptors } from '../../dist/calls/interceptors.js';
 import { createPipeline } from '../../dist/calls/pipeline.js';
 import { Health } from '../../dist/grpc/health.js';
@@ -13,10 +15,11 @@ const methods = [
   ...health.methods(),
 ];
 const interceptors = createInterceptors({
+  ...limits,
   authenticator: { authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }) },
-  deadlineMs: limits.deadlineMs,
+  admission: new Admission(limits),
+  log: new CallLog(pino({ level: 'silent' }), limits.maxRefusalsLogged),
   now: Date.now,
-  logger: pino({ level: 'silent' }),
 });
 const { address } = await startGrpcServer({
   address: '127.0.0.1:0',
