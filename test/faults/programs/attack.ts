@@ -1,7 +1,9 @@
+import { type ClientHttp2Session, connect } from 'node:http2';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { END_STREAM, INITIAL_WINDOW_SIZE, number, RST_STREAM } from './frames.js';
+import { requestOn } from '../../support/http2-call.js';
 import { open, RudeConnection, seen } from './rude-connection.js';
 
 /** One attack, without a token unless it says so. */
@@ -17,7 +19,7 @@ export interface Attack {
 const WATCH = '/grpc.health.v1.Health/Watch';
 const CREATE = '/routing.v1.RouteService/CreateRoute';
 const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
-const GZIP = [['grpc-encoding', 'gzip']] as const;
+const GZIP = { 'grpc-encoding': 'gzip' };
 const CANCEL = 0x8;
 const MIB = 1024 * 1024;
 
@@ -41,46 +43,69 @@ function connections(count: number, target: string, values = {}): RudeConnection
   return Array.from({ length: count }, () => new RudeConnection(target, values));
 }
 
+/** Connections that keep to the protocol. */
+function sessions(count: number, { grpc }: Attack): ClientHttp2Session[] {
+  return Array.from({ length: count }, () => connect(`http://${grpc}`).on('error', ignore));
+}
+
+function ignore(): void {
+  return undefined;
+}
+
 /** Does something over and over, as fast as the sockets take it. */
 async function repeat(
   { durationMs }: Attack,
   over: readonly RudeConnection[],
   act: (on: RudeConnection) => void,
 ): Promise<void> {
-  for (const end = Date.now() + durationMs; Date.now() < end; await sleep(1))
+  const end = Date.now() + durationMs;
+  while (Date.now() < end) {
     for (const each of over) for (let i = 0; i < 20 && each.usable; i++) act(each);
+    await sleep(1);
+  }
 }
 
 async function bytewise({ durationMs }: Attack, sockets: readonly Socket[]): Promise<void> {
-  for (const end = Date.now() + durationMs; Date.now() < end; await sleep(300))
+  const end = Date.now() + durationMs;
+  while (Date.now() < end) {
     for (const socket of sockets) if (socket.writable) socket.write('x');
+    await sleep(300);
+  }
 }
 
 /** The attacks by name; each goes on for the given time. */
 export const ATTACKS = {
   async 'watches of 4 MiB names in 4 KB'(attack: Attack) {
     const bomb = message(gzipSync(healthCheck(4 * MIB, 0)), true);
-    const over = connections(8, attack.grpc);
-    for (const each of over)
-      for (let i = 0; i < 125; i++) each.data(each.begin(WATCH, GZIP), bomb, END_STREAM);
+    for (const session of sessions(8, attack))
+      for (let i = 0; i < 125; i++) requestOn(session, WATCH, GZIP).on('error', ignore).end(bomb);
     await sleep(attack.durationMs);
   },
   async 'watches of ever new 60 KiB names'(attack: Attack) {
+    const over = sessions(8, attack);
     let seed = 0;
-    await repeat(attack, connections(8, attack.grpc), (on) => {
-      on.data(on.begin(WATCH), message(healthCheck(60 * 1024, seed++), false), END_STREAM);
-    });
+    const end = Date.now() + attack.durationMs;
+    while (Date.now() < end) {
+      await sleep(5);
+      for (const session of over) {
+        const watch = requestOn(session, WATCH).on('error', ignore);
+        watch.resume().end(message(healthCheck(60 * 1024, seed++), false));
+        setTimeout(() => {
+          watch.close(CANCEL);
+        }, 200);
+      }
+    }
   },
-  async 'half-sent messages'(attack: Attack) {
-    const part = message(Buffer.alloc(60 * 1024), false, 3 * MIB);
-    await repeat(attack, connections(8, attack.grpc), (on) => {
-      on.data(on.begin(CREATE), part);
-    });
+  async 'half-sent messages of 3 MB'(attack: Attack) {
+    const part = message(Buffer.alloc(2.9 * MIB), false, 3 * MIB);
+    for (const session of sessions(8, attack))
+      for (let i = 0; i < 75; i++) requestOn(session, CREATE).on('error', ignore).write(part);
+    await sleep(attack.durationMs);
   },
-  async 'gzip messages that inflate to 64 MiB'(attack: Attack) {
-    const bomb = message(gzipSync(Buffer.alloc(64 * MIB)), true);
-    const over = connections(8, attack.grpc);
-    for (let i = 0; i < 25; i++) for (const each of over) each.data(each.begin(CREATE, GZIP), bomb);
+  async 'gzip messages that inflate to 4 MB'(attack: Attack) {
+    const bomb = message(gzipSync(Buffer.alloc(3.9 * MIB)), true);
+    for (const session of sessions(8, attack))
+      for (let i = 0; i < 50; i++) requestOn(session, CREATE, GZIP).on('error', ignore).write(bomb);
     await sleep(attack.durationMs);
   },
   async 'reflection requests whose answers nobody reads'(attack: Attack) {
