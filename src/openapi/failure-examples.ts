@@ -20,12 +20,7 @@ import {
   transferCodingUnsupported,
   unknownField,
 } from '@route-registry/transcoder/description';
-import {
-  type CallError,
-  notAdmitted,
-  type Reason,
-  scopeMissing,
-} from '../calls/failures.js';
+import { type CallError, notAdmitted, type Reason, scopeMissing } from '../calls/failures.js';
 import type { RegistryError } from '../registry/errors.js';
 import { requestIdReused, routeExists, routeInvalid, routeNotFound } from '../registry/registry.js';
 import { checkDefinition } from '../registry/route.js';
