@@ -45,7 +45,7 @@ export class Exchange implements UnaryCancellation {
 
   /** Lets a client send the body that it announced. */
   invite(): void {
-    if (this.#awaitsContinue && this.partial && !this.answered) this.response.writeContinue();
+    if (this.#awaitsContinue && !this.answered) this.response.writeContinue();
   }
 
   /** Whether the caller has gone before the answer was written. */
