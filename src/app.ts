@@ -144,7 +144,8 @@ async function startHttp(
     log: logger,
     mayLog: (kind) => callLog.mayWrite(kind),
   });
-  closing.announce('gateway not serving', gateway.drain);
+  // In one process, the health of the gRPC server is the gateway's.
+  if (pipeline === undefined || target !== undefined) closing.announce('not serving', gateway.drain);
   const writtenHost = host.includes(':') ? `[${host}]` : host;
   const { server, port: realPort } = await opening(
     `Cannot listen on HTTP_ADDRESS=${writtenHost}:${port}`,

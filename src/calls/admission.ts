@@ -10,7 +10,7 @@ export interface AdmissionLimits {
   readonly maxCalls: number;
   /** Calls that wait for the database; one caller has at most half of these places. */
   readonly maxWaitingCalls: number;
-  /** How late the event loop may be before calls that would wait are refused, in milliseconds. */
+  /** How late the event loop may be, again and again, before calls that would wait are refused, in milliseconds. */
   readonly maxEventLoopDelayMs: number;
 }
 
@@ -25,7 +25,8 @@ export class Admission {
   #calls = 0;
   #waiting = 0;
   #dueMs: number;
-  #delayMs = 0;
+  /** The delays of the last two measurements. */
+  #delaysMs: readonly [number, number] = [0, 0];
   #timer: NodeJS.Timeout | undefined;
 
   /** @param now milliseconds of a steady clock; default: that of the process */
@@ -82,14 +83,14 @@ export class Admission {
       throw overloaded(`It is more than ${maxEventLoopDelayMs} ms late.`);
   }
 
-  /** How late the timer was, or is by now. */
+  /** Of two measurements the smaller one: a single pause, as of a machine that was suspended, is no overload. */
   #eventLoopDelayMs(): number {
-    return Math.max(this.#delayMs, this.#now() - this.#dueMs);
+    return Math.min(...this.#delaysMs);
   }
 
   #measureLater(): void {
     this.#timer = setTimeout(() => {
-      this.#delayMs = Math.max(0, this.#now() - this.#dueMs);
+      this.#delaysMs = [this.#delaysMs[1], this.#now() - this.#dueMs];
       this.#dueMs = this.#now() + MEASURE_MS;
       this.#measureLater();
     }, MEASURE_MS).unref();

@@ -95,28 +95,34 @@ describe('calls that wait', () => {
 });
 
 describe('a process whose event loop is late', () => {
-  it('refuses calls that would wait, and takes calls that need not', async () => {
-    let nowMs = 0;
-    const places = admission({}, () => nowMs);
-    nowMs = 601;
-    await expect(places.wait('me', work().run)).rejects.toThrow(overloaded(/more than 500 ms late/));
-    places.enter();
-  });
-
-  it('takes them again when it has caught up', async () => {
+  /** An admission whose timer is as late as told, time after time. */
+  function measuring(...delaysMs: number[]): Admission {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => {
       vi.useRealTimers();
     });
     let nowMs = 0;
     const places = admission({}, () => nowMs);
-    nowMs = 700;
-    vi.advanceTimersByTime(100);
-    await expect(places.wait('me', work().run)).rejects.toThrow(overloaded(/late/));
-    nowMs = 800;
-    vi.advanceTimersByTime(100);
+    for (const delayMs of delaysMs) {
+      nowMs += 100 + delayMs;
+      vi.advanceTimersByTime(100);
+    }
+    return places;
+  }
+
+  it('refuses calls that would wait, and takes calls that need not', async () => {
+    const places = measuring(501, 501);
+    await expect(places.wait('me', work().run)).rejects.toThrow(overloaded(/more than 500 ms late/));
+    places.enter();
+  });
+
+  it.each([
+    ['has been late only once, as after a pause of the machine', [0, 5_000]],
+    ['has caught up', [501, 501, 0]],
+    ['is as late as it may be', [500, 500]],
+  ])('takes them when it %s', async (_, delaysMs) => {
     const one = work();
-    const waits = places.wait('me', one.run);
+    const waits = measuring(...delaysMs).wait('me', one.run);
     one.finish();
     await expect(waits).resolves.toBe('done');
   });
