@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createConnection } from 'mysql2/promise';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { acknowledgedAgain } from './rig/answers-again.js';
@@ -114,21 +113,11 @@ it('when the network to the database is cut, no acknowledged create is lost or d
 it('a database out of connections is unavailable to callers, and served again when it has some', async () => {
   const url = await server.createDatabase();
   const service = await startProcess({ DATABASE_URL: url });
-  const others: Awaited<ReturnType<typeof createConnection>>[] = [];
-  await server.query('set global max_connections = 10');
-  for (let free = true; free;) {
-    const connection = await createConnection({ uri: url }).catch(() => undefined);
-    if (connection === undefined) free = false;
-    else others.push(connection);
-  }
-  // Those of the service are among the ones that are taken.
-  await server.killConnectionsBut(others.map(({ threadId }) => threadId));
-  const more = await Promise.allSettled(Array.from({ length: 10 }, () => createConnection({ uri: url })));
-  const taken = more.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  const release = await server.takeConnections(url);
   const callers = new Callers({ ...service, each: 2 });
   await sleep(1_000);
   const during = summary(callers.creates);
-  await Promise.all([...others, ...taken].map((connection) => connection.end()));
+  await release();
   const back = await acknowledgedAgain(callers);
   const ledger = await ledgerOf(url, await callers.stop());
   figure('database out of connections', {

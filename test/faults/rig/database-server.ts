@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 import { listenerOf } from '../../../bench/process-usage.js';
 import { freePort } from '../../support/free-port.js';
 import { createMysqlDatabase, identifyMysqlServer } from '../../support/mysql-databases.js';
@@ -16,6 +16,8 @@ const START_MS = 60_000;
 const POLL_MS = 50;
 /** An account that a read-only server refuses writes, as it would a service's. */
 const ACCOUNT = 'service';
+/** The fewest connections that MySQL and MariaDB can be told to take. */
+const FEW = 10;
 
 /** A MySQL-protocol server of one test file, which may be killed, frozen and spoiled. */
 export class DatabaseServer {
@@ -104,13 +106,19 @@ export class DatabaseServer {
     await this.query(`drop trigger ${nameOf(databaseUrl)}.full_disk`);
   }
 
-  /** Ends all connections but these and the one that does it. */
-  async killConnectionsBut(ids: readonly number[]): Promise<void> {
-    const kept = [...ids, 'connection_id()'].join(', ');
-    const rows = await this.query(
-      `select id from information_schema.processlist where user = '${ACCOUNT}' and id not in (${kept})`,
+  /** Takes every connection that the server has, also those of others; resolves with how to give them back. */
+  async takeConnections(databaseUrl: string): Promise<() => Promise<void>> {
+    await this.query(`set global max_connections = ${FEW}`);
+    const taken = await connectionsTo(databaseUrl);
+    const mine = [...taken.map(({ threadId }) => threadId), 'connection_id()'].join(', ');
+    const others = await this.query(
+      `select id as id from information_schema.processlist where user = '${ACCOUNT}' and id not in (${mine})`,
     );
-    for (const row of rows) await this.query(`kill ${String(row['ID'] ?? row['id'])}`);
+    for (const { id } of others) await this.query(`kill ${String(id)}`);
+    taken.push(...(await connectionsTo(databaseUrl)));
+    return async () => {
+      await Promise.all(taken.map((connection) => connection.end()));
+    };
   }
 
   /** Undoes whatever a test has left. */
@@ -149,6 +157,13 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
     await server.close();
     throw error;
   }
+}
+
+/** As many connections as the server still has. */
+async function connectionsTo(databaseUrl: string): Promise<Connection[]> {
+  const attempts = Array.from({ length: FEW }, () => createConnection({ uri: databaseUrl }));
+  const results = await Promise.allSettled(attempts);
+  return results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
 }
 
 function nameOf(databaseUrl: string): string {
