@@ -22,14 +22,7 @@ function medianOf(rounds: readonly LoadResult[], of: (result: LoadResult) => num
   return median(rounds.map(of));
 }
 
-it.each([
-  { times: 1, connections: 8 },
-  { times: 2, connections: 8 },
-  { times: 4, connections: 8 },
-  { times: 1, connections: 64 },
-  { times: 2, connections: 64 },
-  { times: 4, connections: 64 },
-])(
+it.each(scale.loads)(
   '$times times the creates that it can carry, over $connections connections, cost at most a fifth of them',
   async ({ times, connections }) => {
     const service = await startOnMysql();
