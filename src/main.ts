@@ -8,8 +8,10 @@ import { onStopSignals } from './process/stop-signals.js';
 
 /** The longest time that shutdown waits for a slow or absent reader of the log, in milliseconds. */
 const LOG_LIMIT_MS = 1_000;
+/** The longest text that waits to be written to the log, in characters; more is dropped. */
+const LOG_MAX_LENGTH = 4_194_304;
 /** The log's destination. A thread writes it, so that a slow reader does not delay calls. */
-const output = destination();
+const output = destination({ minLength: 0, maxLength: LOG_MAX_LENGTH });
 // A log that cannot be written, as on a full disk or a closed terminal, does not end the service.
 output.on('error', () => undefined);
 
@@ -90,7 +92,11 @@ function fail(error: unknown): void {
 function end(exitCode: number): void {
   const exit = (): void => process.exit(exitCode);
   output.once('drain', exit).write('');
-  setTimeout(exit, LOG_LIMIT_MS);
+  setTimeout(() => {
+    // Otherwise pino would go on trying to write the rest, for ever.
+    output.destroy();
+    exit();
+  }, LOG_LIMIT_MS);
 }
 
 main().catch(fail);

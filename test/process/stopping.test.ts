@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { LEASH, Program } from '../support/process.js';
@@ -128,17 +128,19 @@ it(
         NODE_OPTIONS: `--import ${LEASH}`,
         ...SERVICE_SETTINGS,
         DATABASE_URL: `sqlite:${folder}/routes.db`,
+        DRAIN_DELAY_MS: '500',
       },
       stdio: 'pipe',
     });
     let stdout = '';
     npm.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
     const ended = once(npm, 'close');
+    onTestFinished(() => void npm.kill('SIGKILL'));
     await expect.poll(() => stdout, { timeout: NPM_START_MS }).toContain('"msg":"listening"');
     const url = /"http":"([^"]*)"/.exec(stdout)?.[1] ?? '';
     await expect(create(url)).resolves.toMatchObject({ status: 201 });
     process.kill(-Number(npm.pid), 'SIGINT');
-    await ended;
+    await expect(ended).resolves.toEqual([0, null]);
     expect(stdout).toContain('"msg":"stopped"');
     expect(statSync(`${folder}/routes.db-wal`).size).toBe(0);
   },
@@ -200,4 +202,22 @@ describe('an error that nothing handles', () => {
       await expect(again.json()).resolves.toEqual(created);
     },
   );
+});
+
+it('a log that cannot be written neither ends it nor keeps it from ending', async () => {
+  const address = `127.0.0.1:${await freePort()}`;
+  // No file that it writes may have a byte.
+  const script = 'ulimit -f 0 && exec "$0" --import "$1" "$2" > log';
+  const service = spawn('sh', ['-c', script, process.execPath, LEASH, `${ROOT}/dist/main.js`], {
+    cwd: folder,
+    env: { ...SERVICE_SETTINGS, HTTP_ADDRESS: address, DATABASE_URL: 'sqlite::memory:', LOG_LEVEL: 'debug' },
+    stdio: 'pipe',
+  });
+  const ended = once(service, 'close');
+  onTestFinished(() => void service.kill('SIGKILL'));
+  const answered = async (): Promise<number> => (await create(`http://${address}`)).status;
+  await expect.poll(() => answered().catch(() => 0), { timeout: 20_000 }).toBe(201);
+  await expect(answered()).resolves.toBe(201);
+  service.kill('SIGTERM');
+  await expect(ended).resolves.toEqual([0, null]);
 });

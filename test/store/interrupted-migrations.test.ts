@@ -98,5 +98,13 @@ describe.each(engines.slice(1))(
         { state: 'pending' },
       ]);
     });
+
+    it('and has dropped its table, rolls back when it runs again', async () => {
+      await migrateDown(knex);
+      await knex('knex_migrations').update({ batch: 0 });
+      await knex.schema.dropTable('routes');
+      await expect(migrateDown(knex)).resolves.toEqual(['0001-routes']);
+      await expect(migrateUp(knex)).resolves.toEqual(STATES.map(({ name }) => name));
+    });
   },
 );
