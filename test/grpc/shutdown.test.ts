@@ -41,6 +41,22 @@ describe('a server that closes', () => {
     await closed;
   });
 
+  it('tells connections with calls of the end while it waits for the next calls of others', async () => {
+    const door = await openDoor();
+    const [between, calling] = [connectTo(door), connectTo(door)];
+    const order: string[] = [];
+    between.once('goaway', () => order.push('between calls'));
+    calling.once('goaway', () => order.push('calling'));
+    const call = outcomeOf(requestOn(calling, SLOW).end(MESSAGE));
+    await outcomeOf(requestOn(between, ECHO).end(MESSAGE));
+    await door.arrived(1);
+    const closed = door.close(10_000);
+    await once(between, 'goaway');
+    expect(order).toEqual(['calling', 'between calls']);
+    door.answer();
+    await Promise.all([call, closed]);
+  });
+
   it('does not wait for idle connections', async () => {
     const door = await openDoor();
     const session = connectTo(door);

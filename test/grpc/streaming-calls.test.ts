@@ -117,6 +117,7 @@ describe('a watch', () => {
 describe('reflection', () => {
   it('reads the next request when the last answer was taken', async () => {
     const session = connectTo(await openDoor());
+    await once(session, 'remoteSettings');
     const stream = requestOn(session, REFLECTION_PATHS[0] ?? '').on('error', () => undefined);
     stream.pause();
     const some = Buffer.concat(Array<Buffer>(16).fill(LIST_SERVICES));
