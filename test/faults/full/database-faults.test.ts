@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startTcpProxy } from '../support/tcp-proxy.js';
-import { acknowledgedAgain } from './rig/answers-again.js';
-import { Callers, summary } from './rig/callers.js';
-import { type DatabaseServer, startDatabaseServer } from './rig/database-server.js';
-import { throughPort } from './rig/distant-proxy.js';
-import { figure } from './rig/figures.js';
-import { ledgerOf } from './rig/ledger.js';
-import { scale } from './rig/scale.js';
-import { type ServiceProcess, spawnService, startProcess } from './rig/service-process.js';
+import { startTcpProxy } from '../../support/tcp-proxy.js';
+import { acknowledgedAgain } from '../rig/answers-again.js';
+import { Callers, summary } from '../rig/callers.js';
+import { type DatabaseServer, startDatabaseServer } from '../rig/database-server.js';
+import { throughPort } from '../rig/distant-proxy.js';
+import { figure } from '../rig/figures.js';
+import { ledgerOf } from '../rig/ledger.js';
+import { scale } from '../rig/scale.js';
+import { type ServiceProcess, spawnService, startProcess } from '../rig/service-process.js';
 
 const FAULT_MS = 1_000;
 /** What callers may be told while the database cannot serve them. */
