@@ -1,9 +1,11 @@
-import type { Http2Server, Http2Session } from 'node:http2';
+import { constants, type Http2Server, type Http2Session } from 'node:http2';
 import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Connection, type ConnectionLimits } from './connection.js';
 import { resetWhenAnswered } from './early-answer.js';
 import { limitMessages } from './message-gate.js';
+import { isTooLong } from './request-head.js';
+import type { StreamEvent } from './strict-server.js';
 import { StreamShare } from './stream-share.js';
 
 /** The time between two inspections of every connection, in looks. */
@@ -68,7 +70,11 @@ export class Connections {
       this.#ofSession.set(session, arriving);
       session.once('close', () => this.#ofSession.delete(session));
     });
-    listener.prependListener('stream', (stream, headers) => {
+    listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
+      if (isTooLong(rawHeaders)) {
+        stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+        return;
+      }
       resetWhenAnswered(stream);
       const connection = this.#ofSession.get(stream.session);
       if (connection === undefined) return;

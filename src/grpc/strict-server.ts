@@ -87,7 +87,7 @@ function isListener(value: unknown): value is Http2Server {
 }
 
 /** The arguments of Node's `stream` event; `rawHeaders` alternates names and values. */
-type StreamEvent = [
+export type StreamEvent = [
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   flags: number,

@@ -120,9 +120,10 @@ describe('reflection', () => {
     await once(session, 'remoteSettings');
     const stream = requestOn(session, REFLECTION_PATHS[0] ?? '').on('error', () => undefined);
     stream.pause();
-    const some = Buffer.concat(Array<Buffer>(16).fill(LIST_SERVICES));
-    for (let sent = 0; sent < 16_000; sent += 16) {
-      stream.write(some);
+    // A ServerReflectionRequest with a `host` of 1,000 bytes, which the answer repeats.
+    const request = Buffer.from([0x0a, 0xe8, 0x07, ...Buffer.alloc(1_000, 'h'), 0x3a, 1, 0x2a]);
+    for (let sent = 0; sent < 1_000; sent++) {
+      stream.write(framed(request));
       await new Promise((resolve) => session.ping(resolve));
     }
     expect(stream.writableLength).toBeGreaterThan(0);

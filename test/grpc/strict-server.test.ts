@@ -25,7 +25,7 @@ describe('the HTTP/2 servers of grpc-js', () => {
 describe('the path of an unknown method', () => {
   it.each([
     ['as long as is kept', '/' + 'p'.repeat(19), '/' + 'p'.repeat(19)],
-    ['longer', '/' + 'p'.repeat(20_000), '/' + 'p'.repeat(19)],
+    ['longer', '/' + 'p'.repeat(10_000), '/' + 'p'.repeat(19)],
   ])('%s is kept from its beginning', async (_, path, kept) => {
     const door = await openDoor({ limits: { maxCallPathBytes: 20 } });
     const { code } = await outcomeOf(requestOn(connectTo(door), path).end());

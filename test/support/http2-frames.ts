@@ -49,6 +49,32 @@ export function sendFields(
   return socket;
 }
 
+/**
+ * Begins calls whose heads name one field again and again by its index in the dynamic table (RFC 7541, sections 6.1 and
+ * 6.2.1): a few bytes for each time.
+ */
+export function sendRepeatedField(
+  address: string,
+  fields: readonly (readonly [string, string])[],
+  repeated: readonly [string, string],
+  { calls, times }: { readonly calls: number; readonly times: number },
+): Socket {
+  const { hostname, port } = new URL(`http://${address}`);
+  const indexed = Buffer.alloc(times, 0x80 | 62);
+  const heads = Array.from({ length: calls }, (_, call) => {
+    const first = call === 0 ? [Buffer.from([0x40]), text(repeated[0]), text(repeated[1])] : [];
+    return frame(
+      HEADERS,
+      END_HEADERS,
+      1 + 2 * call,
+      Buffer.concat([...fields.map(field), ...first, indexed]),
+    );
+  });
+  const socket = connect(Number(port), hostname);
+  socket.write(Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0)), ...heads]));
+  return socket;
+}
+
 /** The type of each frame in these bytes (RFC 9113, section 4.1). */
 export function frameTypes(bytes: Buffer): number[] {
   const types: number[] = [];
