@@ -3,11 +3,16 @@ import {
   ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
-  status,
 } from '@grpc/grpc-js';
 import type { Reply } from '../calls/call.js';
 import { failureReply } from '../calls/failure-reply.js';
-import { type CallError, deadlineExceeded, overloaded, toCallFailure } from '../calls/failures.js';
+import {
+  type CallError,
+  deadlineExceeded,
+  overloaded,
+  shuttingDown,
+  toCallFailure,
+} from '../calls/failures.js';
 import { REQUEST_ID } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/request-id.js';
 
@@ -48,13 +53,13 @@ export class StreamingCalls {
   /** Ends the calls whose time is limited, and accepts no more. The others are ended by their handlers. */
   close(): void {
     this.#closed = true;
-    for (const call of this.#open) if (call.isLimited) call.sendStatus(SHUTTING_DOWN);
+    for (const call of this.#open) if (call.isLimited) call.fail(shuttingDown());
   }
 
   /** Takes in a call that has begun, or answers it. */
   admit(call: StreamingCall): boolean {
     if (this.#closed) {
-      call.sendStatus(SHUTTING_DOWN);
+      call.fail(shuttingDown());
       return false;
     }
     if (this.#open.size >= this.#options.most) {
@@ -74,8 +79,6 @@ export class StreamingCalls {
     this.#open.delete(call);
   }
 }
-
-const SHUTTING_DOWN: Status = { code: status.UNAVAILABLE, details: 'The server is shutting down.' };
 
 type Listener = Parameters<ServerInterceptingCallInterface['start']>[0];
 type Status = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
