@@ -53,10 +53,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   });
   const logger = pino({ level: 'debug' }, sink);
   const start = (role: Record<string, string>): Promise<App> =>
-    startApp(readConfig({ ...SERVICE_SETTINGS, DATABASE_URL: databaseUrl, ...settings, ...role }), {
-      ...surroundings,
-      logger,
-    });
+    startApp(
+      readConfig({ ...SERVICE_SETTINGS, ...EVERY_LINE, DATABASE_URL: databaseUrl, ...settings, ...role }),
+      {
+        ...surroundings,
+        logger,
+      },
+    );
 
   await migrate(databaseUrl);
   const apps: App[] = [];
@@ -80,6 +83,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     },
   };
 }
+
+/** Tests look for single lines among those of many refused calls. */
+const EVERY_LINE = { MAX_REFUSALS_LOGGED: '1000000' };
 
 /** Settings of a service that accepts the tokens of `tokenFor`, on free ports. */
 export const SERVICE_SETTINGS = {
