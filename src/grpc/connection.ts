@@ -46,8 +46,10 @@ export class Connection {
     this.#heard = true;
   };
 
-  begin(session: ServerHttp2Session): void {
+  /** @param share how many streams its client may have open */
+  begin(session: ServerHttp2Session, share: number): void {
     this.#session = session;
+    if (share < this.#toldShare) this.#tell(session, share);
     session.on('ping', this.#hear);
     session.once('remoteSettings', () => {
       this.#greeted = true;
@@ -82,6 +84,10 @@ export class Connection {
     if (share === this.#toldShare || session === undefined || session.closed || session.destroyed) return;
     // Node ends a connection that has left too many settings unanswered.
     if (session.pendingSettingsAck) return;
+    this.#tell(session, share);
+  }
+
+  #tell(session: ServerHttp2Session, share: number): void {
     this.#toldShare = share;
     session.settings({ maxConcurrentStreams: share });
   }

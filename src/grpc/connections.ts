@@ -37,6 +37,8 @@ export class Connections {
   /** Those that had a unary call since the last look. */
   readonly #busy = new Set<Connection>();
   readonly #share: StreamShare;
+  /** Connections since the last look. */
+  #arrived = 0;
   readonly #timer: NodeJS.Timeout;
   #now = clock();
   #looks = 0;
@@ -66,7 +68,9 @@ export class Connections {
     });
     listener.prependListener('session', (session) => {
       if (arriving === undefined) return;
-      arriving.begin(session);
+      // Many that come at once may all become busy before the next look.
+      this.#arrived += 1;
+      arriving.begin(session, this.#share.ofNew(this.#busy.size + this.#arrived));
       this.#ofSession.set(session, arriving);
       session.once('close', () => this.#ofSession.delete(session));
     });
@@ -110,6 +114,7 @@ export class Connections {
 
   #look(): void {
     this.#now = clock();
+    this.#arrived = 0;
     for (const connection of this.#busy) if (!connection.wasBusy()) this.#busy.delete(connection);
     const share = this.#share.among(this.#busy.size);
     for (const connection of this.#busy) connection.allow(share);

@@ -30,6 +30,11 @@ export class StreamShare {
     return this.#share;
   }
 
+  /** The share that a connection begins with, as the last one of so many. */
+  ofNew(busy: number): number {
+    return Math.min(this.#share, this.#fair(busy));
+  }
+
   #fair(busy: number): number {
     const even = Math.max(1, this.#budget / Math.max(1, busy));
     return even >= this.#most ? this.#most : 2 ** Math.floor(Math.log2(even));

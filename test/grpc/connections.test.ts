@@ -174,15 +174,24 @@ describe('streams are shared among busy connections', () => {
 
   it('and idle ones and those that only watch keep theirs and take none', async () => {
     const door = await openDoor(SHARED);
-    const sessions = Array.from({ length: 8 }, () => connectTo(door));
-    for (const session of sessions) {
+    const sessions: ClientHttp2Session[] = [];
+    for (let made = 0; made < 8; made++) {
+      const session = connectTo(door);
       const watch = requestOn(session, WATCH_PATH)
         .on('error', () => undefined)
         .end(framed(new Uint8Array()));
       await once(watch, 'data');
+      await delay(50);
+      sessions.push(session);
     }
-    await delay(100);
     expect(sessions.map(streamsOf)).toEqual(Array(8).fill(4));
+  });
+
+  it('and connections that come at once begin with no more than a share', async () => {
+    const door = await openDoor({ ...SHARED, times: { lookMs: 60_000 } });
+    const sessions = Array.from({ length: 8 }, () => connectTo(door));
+    await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));
+    await expect.poll(() => sessions.map(streamsOf)).toContain(1);
   });
 });
 

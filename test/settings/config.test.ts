@@ -53,7 +53,7 @@ describe('without any setting', () => {
         maxStreams: 128,
         maxStreamingCalls: 1_024,
         maxCalls: 4_096,
-        maxWaitingCalls: 2_048,
+        maxWaitingCalls: 1_024,
         maxEventLoopDelayMs: 1_000,
         maxRefusalsLogged: 10,
         grpcIdleMs: 300_000,
