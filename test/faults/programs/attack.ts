@@ -119,12 +119,13 @@ export const ATTACKS = {
   },
   async 'paths of 8 KiB, for the log'(attack: Attack) {
     const long = 'a'.repeat(8_000);
-    const web = Array.from({ length: 8 }, () => open(attack.http).resume());
-    await repeat(attack, connections(8, attack.grpc), (on) => {
+    const rude = connections(3, attack.grpc);
+    const web = new Map(rude.map((on) => [on, open(attack.http).resume()]));
+    await repeat(attack, rude, (on) => {
       on.data(on.begin(`/${long}`), message(Buffer.alloc(0), false), END_STREAM);
-      for (const socket of web)
-        if (socket.writable && socket.writableLength === 0)
-          socket.write(`GET /${long} HTTP/1.1\r\nhost: service\r\n\r\n`);
+      const socket = web.get(on);
+      if (socket?.writable === true && socket.writableLength === 0)
+        socket.write(`GET /${long} HTTP/1.1\r\nhost: service\r\n\r\n`);
     });
   },
   async 'silent connections'(attack: Attack) {
