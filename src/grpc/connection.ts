@@ -78,13 +78,19 @@ export class Connection {
     return was;
   }
 
-  /** Tells the client how many streams it may have open, if that has changed. */
-  allow(share: number): void {
+  /**
+   * Tells the client how many streams it may have open, if that has changed.
+   *
+   * @returns whether the client has been told
+   */
+  allow(share: number): boolean {
     const session = this.#session;
-    if (share === this.#toldShare || session === undefined || session.closed || session.destroyed) return;
+    if (share === this.#toldShare) return true;
+    if (session === undefined || session.closed || session.destroyed) return false;
     // Node ends a connection that has left too many settings unanswered.
-    if (session.pendingSettingsAck) return;
+    if (session.pendingSettingsAck) return false;
     this.#tell(session, share);
+    return true;
   }
 
   #tell(session: ServerHttp2Session, share: number): void {

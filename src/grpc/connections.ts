@@ -37,8 +37,8 @@ export class Connections {
   /** Those that had a unary call since the last look. */
   readonly #busy = new Set<Connection>();
   readonly #share: StreamShare;
-  /** Connections since the last look. */
-  #arrived = 0;
+  /** Those that came since the last look, and so have the share of new ones. */
+  readonly #arrived = new Set<Connection>();
   readonly #timer: NodeJS.Timeout;
   #now = clock();
   #looks = 0;
@@ -64,13 +64,14 @@ export class Connections {
       socket.once('close', () => {
         this.#open.delete(connection);
         this.#busy.delete(connection);
+        this.#arrived.delete(connection);
       });
     });
     listener.prependListener('session', (session) => {
       if (arriving === undefined) return;
       // Many that come at once may all become busy before the next look.
-      this.#arrived += 1;
-      arriving.begin(session, this.#share.ofNew(this.#busy.size + this.#arrived));
+      this.#arrived.add(arriving);
+      arriving.begin(session, this.#share.ofNew(this.#busy.size + this.#arrived.size));
       this.#ofSession.set(session, arriving);
       session.once('close', () => this.#ofSession.delete(session));
     });
@@ -114,10 +115,10 @@ export class Connections {
 
   #look(): void {
     this.#now = clock();
-    this.#arrived = 0;
     for (const connection of this.#busy) if (!connection.wasBusy()) this.#busy.delete(connection);
     const share = this.#share.among(this.#busy.size);
     for (const connection of this.#busy) connection.allow(share);
+    for (const connection of this.#arrived) if (connection.allow(share)) this.#arrived.delete(connection);
     this.#looks = (this.#looks + 1) % LOOKS_PER_INSPECTION;
     if (this.#looks === 0) for (const connection of this.#open) connection.inspect(this.#now);
   }

@@ -193,6 +193,13 @@ describe('streams are shared among busy connections', () => {
     await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));
     await expect.poll(() => sessions.map(streamsOf)).toContain(1);
   });
+
+  it('until the next look', async () => {
+    const door = await openDoor(SHARED);
+    const sessions = Array.from({ length: 8 }, () => connectTo(door));
+    await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));
+    await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(8).fill(4));
+  });
 });
 
 describe('a client that opens and cancels streams as fast as it can', () => {

@@ -24,6 +24,9 @@ const HEAD = [
 const RST_STREAM = 0x3;
 const MIB = 1_048_576;
 
+/** Attackers that come at once may have all of their streams. */
+const MANY_STREAMS: typeof LIMITS = { ...LIMITS, maxWaitingCalls: 8_192 };
+
 let door: ChildProcess;
 let address: string;
 let sessions: ClientHttp2Session[];
@@ -31,7 +34,7 @@ let sessions: ClientHttp2Session[];
 beforeEach(async () => {
   sessions = [];
   const program = join(import.meta.dirname, '../support/measured-door.mjs');
-  door = fork(program, [JSON.stringify(LIMITS)], { execArgv: ['--expose-gc'] });
+  door = fork(program, [JSON.stringify(MANY_STREAMS)], { execArgv: ['--expose-gc'] });
   [address] = (await once(door, 'message')) as [string];
 });
 
