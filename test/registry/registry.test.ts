@@ -69,6 +69,17 @@ describe('create', () => {
     });
   });
 
+  it('names the first fields of a request with many violations, and says how many there are', async () => {
+    const definition = { ...COMMAND.definition, method: '', middleware: Array<string>(64).fill('') };
+    await expect(registryOver({}).create({ ...COMMAND, definition })).rejects.toMatchObject({
+      message:
+        'The request is not valid: 65 violations, the first ones of route.method, ' +
+        [0, 1, 2, 3, 4, 5, 6].map((index) => `route.middleware[${index}]`).join(', ') +
+        '.',
+      violations: { length: 65 },
+    });
+  });
+
   it('names the fields of the request, those of the route and the request id together', async () => {
     const definition = { ...COMMAND.definition, method: '', middleware: [''] };
     await expect(
