@@ -35,6 +35,8 @@ export default defineConfig({
           pool: 'forks',
           testTimeout: process.env['FAULTS'] === 'long' ? 900_000 : 90_000,
           hookTimeout: 120_000,
+          // Other work on the machine may disturb one measurement, hardly two.
+          retry: 1,
           // After everything else and one by one: they measure.
           fileParallelism: false,
           sequence: { groupOrder: 1 },
