@@ -1,20 +1,9 @@
-import {
-  Metadata,
-  ServerInterceptingCall,
-  type ServerInterceptingCallInterface,
-  type ServerInterceptor,
-  status,
-} from '@grpc/grpc-js';
+import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import { EndOfTurn } from '../calls/end-of-turn.js';
 import type { Cancellation, Reply } from '../calls/call.js';
-import {
-  type CallError,
-  deadlineExceeded,
-  requestTooLarge,
-  requestUnreadable,
-  shuttingDown,
-} from '../calls/failures.js';
+import { type CallError, deadlineExceeded, requestTooLarge, requestUnreadable } from '../calls/failures.js';
 import type { Pipeline } from '../calls/pipeline.js';
+import type { CallsEndedAtClose, EndableCall } from './calls-ended-at-close.js';
 import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
 
 /** The calls that the pipeline answers, and their bounds. */
@@ -28,64 +17,8 @@ export interface AnsweredCalls {
   readonly maxMessageBytes: number;
 }
 
-/**
- * Lets the pipeline answer the calls of its own methods, and calls of unknown methods, as soon as grpc-js has read
- * them. The handlers of grpc-js are for the other methods.
- */
-export class CallAnswering {
-  readonly interceptor: ServerInterceptor;
-  readonly #late = new LateCalls();
-
-  constructor(answered: AnsweredCalls) {
-    this.interceptor = ({ path }, innermost) => {
-      if (path !== UNKNOWN_METHOD && !answered.paths.has(path)) {
-        return new ServerInterceptingCall(innermost);
-      }
-      const call = new ServerCall(path, innermost, answered, this.#late);
-      const start = innermost.start.bind(innermost);
-      // V8 allocates a function literal that is assigned to a property in the old generation, where these would keep
-      // the whole call alive until a full collection. So they are assigned by name.
-      const startCall = (): void => {
-        start(call);
-      };
-      const endCall = ({ code }: SentStatus): void => {
-        call.endBy(code);
-      };
-      innermost.start = startCall;
-      // grpc-js ends the calls that it ends itself here, below every interceptor.
-      innermost.sendStatus = endCall;
-      // grpc-js needs only the interface, though its type names the class.
-      return innermost as unknown as ServerInterceptingCall;
-    };
-  }
-
-  /** Waits for no more messages: the service is shutting down. */
-  endLate(): void {
-    this.#late.close();
-  }
-}
-
-/** The calls whose message did not come with their headers. */
-class LateCalls {
-  readonly #calls = new Set<ServerCall>();
-  #closed = false;
-
-  add(call: ServerCall): void {
-    this.#calls.add(call);
-    if (this.#closed) call.fail(shuttingDown());
-  }
-
-  delete(call: ServerCall): void {
-    this.#calls.delete(call);
-  }
-
-  close(): void {
-    this.#closed = true;
-    for (const call of this.#calls) call.fail(shuttingDown());
-  }
-}
-
-type SentStatus = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
+/** The status of a call, as grpc-js sends it. */
+export type SentStatus = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
 const NO_BYTES = Buffer.alloc(0);
 
@@ -103,14 +36,14 @@ interface LateMessage {
 }
 
 /** The one place where a call of grpc-js becomes ours and our reply becomes grpc-js's. */
-class ServerCall implements Cancellation {
+export class ServerCall implements Cancellation, EndableCall {
   cancelled = false;
   readonly #path: string;
   readonly #innermost: ServerInterceptingCallInterface;
   readonly #sendStatus: (status: SentStatus) => void;
   readonly #answered: AnsweredCalls;
   readonly #limit: number;
-  readonly #lateCalls: LateCalls;
+  readonly #lateCalls: CallsEndedAtClose;
   #metadata = new Metadata();
   #message: Buffer | undefined;
   /** Whether the message is whole, or has failed. */
@@ -123,7 +56,7 @@ class ServerCall implements Cancellation {
     path: string,
     innermost: ServerInterceptingCallInterface,
     answered: AnsweredCalls,
-    lateCalls: LateCalls,
+    lateCalls: CallsEndedAtClose,
   ) {
     this.#path = path;
     this.#innermost = innermost;

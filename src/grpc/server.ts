@@ -6,7 +6,7 @@ import { type GrpcLimits, type GrpcTimes, TIMES } from './limits.js';
 import type { Method } from '../calls/method.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { addReflectionTo, REFLECTION_PATHS } from './reflection.js';
-import { CallAnswering } from './server-call.js';
+import { CallAnswering } from './call-answering.js';
 import { StreamingCalls } from './streaming-calls.js';
 import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';
 

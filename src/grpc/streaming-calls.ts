@@ -6,15 +6,10 @@ import {
 } from '@grpc/grpc-js';
 import type { Reply } from '../calls/call.js';
 import { failureReply } from '../calls/failure-reply.js';
-import {
-  type CallError,
-  deadlineExceeded,
-  overloaded,
-  shuttingDown,
-  toCallFailure,
-} from '../calls/failures.js';
+import { type CallError, deadlineExceeded, overloaded, toCallFailure } from '../calls/failures.js';
 import { REQUEST_ID } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/request-id.js';
+import { CallsEndedAtClose } from './calls-ended-at-close.js';
 
 /** The bounds of streaming calls. */
 export interface StreamingCallsOptions {
@@ -35,7 +30,7 @@ export interface StreamingCallsOptions {
 export class StreamingCalls {
   readonly #options: StreamingCallsOptions;
   readonly #open = new Set<StreamingCall>();
-  #closed = false;
+  readonly #limited = new CallsEndedAtClose();
 
   constructor(options: StreamingCallsOptions) {
     this.#options = options;
@@ -52,22 +47,23 @@ export class StreamingCalls {
 
   /** Ends the calls whose time is limited, and accepts no more. The others are ended by their handlers. */
   close(): void {
-    this.#closed = true;
-    for (const call of this.#open) if (call.isLimited) call.fail(shuttingDown());
+    this.#limited.close();
   }
 
   /** Takes in a call that has begun, or answers it. */
   admit(call: StreamingCall): boolean {
-    if (this.#closed) {
-      call.fail(shuttingDown());
-      return false;
-    }
     if (this.#open.size >= this.#options.most) {
       call.fail(overloaded('Too many streaming calls are open.'));
       return false;
     }
     this.#open.add(call);
-    return true;
+    this.#limited.add(call);
+    return !call.ended;
+  }
+
+  /** A call that may last for any time from now on. */
+  unlimit(call: StreamingCall): void {
+    this.#limited.delete(call);
   }
 
   /** The reply to a failure of a call. */
@@ -77,6 +73,7 @@ export class StreamingCalls {
 
   remove(call: StreamingCall): void {
     this.#open.delete(call);
+    this.#limited.delete(call);
   }
 }
 
@@ -119,7 +116,10 @@ class StreamingCall extends ServerInterceptingCall {
         listener.onReceiveMessage(message);
       },
       onReceiveHalfClose: () => {
-        if (this.#lasts) this.#stopTimer();
+        if (this.#lasts) {
+          this.#stopTimer();
+          this.#calls.unlimit(this);
+        }
         listener.onReceiveHalfClose();
       },
       onCancel: () => {
@@ -152,9 +152,9 @@ class StreamingCall extends ServerInterceptingCall {
     super.sendStatus(sent);
   }
 
-  /** Whether a limit of time applies now. */
-  get isLimited(): boolean {
-    return this.#timer !== undefined;
+  /** Whether a status was sent. */
+  get ended(): boolean {
+    return this.#ended;
   }
 
   fail(error: CallError): void {
