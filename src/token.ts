@@ -1,7 +1,8 @@
 import { createSecretKey } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import jwt from 'jsonwebtoken';
-import { readTokens, type TokenKey } from './settings/config.js';
+import { readTokens } from './settings/config.js';
+import type { TokenKey } from './settings/token-config.js';
 import { localSecret } from './settings/local-secret.js';
 
 const USAGE = 'Usage: npm run --silent token -- --scope "routes:read routes:write" --sub NAME [--ttl 1h]';

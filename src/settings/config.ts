@@ -1,35 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { type Database, parseDatabaseUrl } from './database-url.js';
 import { type Limits, readLimits } from './limits.js';
 import { SettingsReader } from './settings.js';
-
-/** The file of the local mode's secret, and the issuer and audience of its tokens. */
-export const LOCAL_SECRET_FILE = 'data/jwt-secret';
-const LOCAL_PARTY = 'route-registry';
+import { type TokenConfig, tokensOf } from './token-config.js';
 
 const BYTES_PER_MIB = 1_048_576;
 /** The largest cache of routes, in MiB: an amount that a Node process can hold with ease. */
 const ROUTE_CACHE_MAX_MIB = 1_024;
-/** The shortest HMAC secret, in bytes: as long as the hash of HS256 (RFC 7518, section 3.2). */
-const SECRET_MIN_BYTES = 32;
 const UNIX_SOCKET = /^unix:./;
 /** The longest times that the start and the stop may be given, in milliseconds. */
 const DATABASE_WAIT_MAX_MS = 3_600_000;
 const DRAIN_DELAY_MAX_MS = 600_000;
-
-/** The key that verifies tokens; `local` is a secret that the service generates in this file. */
-export type TokenKey =
-  | { readonly kind: 'secret'; readonly secret: string }
-  | { readonly kind: 'publicKey'; readonly pem: string }
-  | { readonly kind: 'jwks'; readonly url: string }
-  | { readonly kind: 'local'; readonly file: string };
-
-/** The tokens to accept. */
-export interface TokenConfig {
-  readonly key: TokenKey;
-  readonly issuer: string;
-  readonly audience: string;
-}
 
 /** The gRPC half. */
 export interface GrpcConfig {
@@ -158,57 +138,6 @@ function databaseOf(settings: SettingsReader): Database {
   if (database !== undefined) return database;
   settings.refuse('DATABASE_URL', 'must be mysql://user:password@host:port/database or sqlite:path.');
   return { engine: 'sqlite', file: ':memory:' };
-}
-
-function tokensOf(settings: SettingsReader, database: Database): TokenConfig {
-  const issuer = settings.given('JWT_ISSUER');
-  const audience = settings.given('JWT_AUDIENCE');
-  const keys = [secretOf(settings), publicKeyOf(settings), jwksOf(settings)].filter(
-    (key) => key !== undefined,
-  );
-  if (database.engine === 'sqlite' && keys.length === 0 && issuer === undefined && audience === undefined) {
-    return { key: { kind: 'local', file: LOCAL_SECRET_FILE }, issuer: LOCAL_PARTY, audience: LOCAL_PARTY };
-  }
-  if (keys.length !== 1) {
-    settings.problems.push('Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.');
-  }
-  if (issuer === undefined)
-    settings.refuse('JWT_ISSUER', 'is missing; it is the iss that every token must have.');
-  if (audience === undefined)
-    settings.refuse('JWT_AUDIENCE', 'is missing; it is the aud that every token must have.');
-  return {
-    key: keys[0] ?? { kind: 'local', file: LOCAL_SECRET_FILE },
-    issuer: issuer ?? '',
-    audience: audience ?? '',
-  };
-}
-
-function secretOf(settings: SettingsReader): TokenKey | undefined {
-  const secret = settings.given('JWT_SECRET');
-  if (secret === undefined) return undefined;
-  if (Buffer.byteLength(secret) < SECRET_MIN_BYTES) {
-    settings.refuse('JWT_SECRET', `is shorter than ${SECRET_MIN_BYTES} bytes.`);
-  }
-  return { kind: 'secret', secret };
-}
-
-function publicKeyOf(settings: SettingsReader): TokenKey | undefined {
-  const file = settings.given('JWT_PUBLIC_KEY_FILE');
-  if (file === undefined) return undefined;
-  try {
-    return { kind: 'publicKey', pem: readFileSync(file, 'utf8') };
-  } catch {
-    settings.refuse('JWT_PUBLIC_KEY_FILE', 'names a file that cannot be read.');
-    return { kind: 'publicKey', pem: '' };
-  }
-}
-
-function jwksOf(settings: SettingsReader): TokenKey | undefined {
-  const url = settings.given('JWT_JWKS_URL');
-  if (url === undefined) return undefined;
-  if (!/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : ''))
-    settings.refuse('JWT_JWKS_URL', 'must be an http or https URL.');
-  return { kind: 'jwks', url };
 }
 
 function grpcAddressOf(settings: SettingsReader): string {

@@ -8,7 +8,7 @@ import type { RequestMessages } from '../message/request-message.js';
 import type { Binding } from '../template/binding.js';
 import type { FoundBinding } from '../template/binding-table.js';
 import type { Guard, UnaryReply, Upstream } from '../upstream.js';
-import { Admission, isOk, knowsCaller } from './admission.js';
+import { GuardVerdict, isOk, knowsCaller } from './guard-verdict.js';
 import type { Exchange } from './exchange.js';
 import { bodyDecoder, type DecodeBody, receiveBody, requireJsonType } from './request-body.js';
 import {
@@ -42,7 +42,7 @@ export class RequestedCall {
   readonly #found: FoundBinding;
   readonly #query: string;
   readonly #head;
-  readonly #admission: Admission;
+  readonly #verdict: GuardVerdict;
 
   constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, query: string) {
     const { guard, deadlineMs, forwardedHeaders, errors } = parts;
@@ -57,7 +57,7 @@ export class RequestedCall {
       deadline: started + deadlineMs,
       cancellation: exchange,
     };
-    this.#admission = new Admission(exchange, this.#head, guard, errors);
+    this.#verdict = new GuardVerdict(exchange, this.#head, guard, errors);
   }
 
   answer(): HttpReply | Promise<HttpReply> {
@@ -70,7 +70,7 @@ export class RequestedCall {
       this.#head.deadline = started + requestTimeoutMs(headers, deadlineMs);
       decode = bodyDecoder(headers, maxBodyBytes);
     } catch (failure) {
-      return this.#admission.refuse(failure);
+      return this.#verdict.refuse(failure);
     }
     const body = receiveBody(request, maxBodyBytes);
     return body instanceof Promise ? this.#callLater(body, decode) : this.#callWith(body);
@@ -78,14 +78,14 @@ export class RequestedCall {
 
   async #callLater(body: Promise<Uint8Array>, decode: DecodeBody | undefined): Promise<HttpReply> {
     const { uploads } = this.#parts;
-    const received = await uploads.wait(body, this.#head.deadline, this.#admission, this.#exchange);
+    const received = await uploads.wait(body, this.#head.deadline, this.#verdict, this.#exchange);
     if (!(received instanceof Uint8Array)) return received;
     if (decode === undefined) return this.#callWith(received);
     let decoded: Uint8Array;
     try {
       decoded = await decode(received);
     } catch (failure) {
-      return this.#admission.refuse(failure);
+      return this.#verdict.refuse(failure);
     }
     return this.#callWith(decoded);
   }
@@ -99,7 +99,7 @@ export class RequestedCall {
       const json = bodyJson(registry, binding, headersDistinct['content-type']?.join(', '), body);
       message = requests.read(binding, { segments, query: this.#query, body: json });
     } catch (failure) {
-      return this.#admission.refuse(failure);
+      return this.#verdict.refuse(failure);
     }
     const reply = upstream.unary({ ...this.#head, message: toBinary(binding.method.input, message) });
     if (!(reply instanceof Promise)) return this.#reply(message, reply);

@@ -1,6 +1,6 @@
 import { deadlineExceeded, shuttingDown } from '../failures/failure.js';
 import type { HttpReply } from '../http-reply.js';
-import type { Admission } from './admission.js';
+import type { GuardVerdict } from './guard-verdict.js';
 import type { Exchange } from './exchange.js';
 
 /** The bodies that did not come together with the heads of their requests. */
@@ -24,7 +24,7 @@ export class Uploads {
   async wait(
     body: Promise<Uint8Array>,
     deadline: number,
-    admission: Admission,
+    verdict: GuardVerdict,
     exchange: Exchange,
   ): Promise<Uint8Array | HttpReply> {
     let timer: NodeJS.Timeout | undefined;
@@ -47,14 +47,14 @@ export class Uploads {
           timer = setTimeout(() => {
             end(deadlineExceeded());
           }, deadline - this.#now());
-          admission.refusal().then((refusal) => {
+          verdict.refusal().then((refusal) => {
             if (refusal === undefined) exchange.invite();
             else resolve(refusal);
           }, end);
         });
         body
           .finally(arrived)
-          .catch((failure: unknown) => admission.refuse(failure))
+          .catch((failure: unknown) => verdict.refuse(failure))
           .then(resolve, reject);
       });
     } finally {

@@ -6,7 +6,7 @@ import type { Guard, UnaryReply } from '../upstream.js';
 import type { Exchange } from './exchange.js';
 
 /** The guard's verdict on a request. It is asked for when it is needed, and only once. */
-export class Admission {
+export class GuardVerdict {
   readonly #exchange: Exchange;
   readonly #call: Parameters<Guard>[0];
   readonly #guard: Guard | undefined;
