@@ -41,4 +41,4 @@ function mysql(server: MysqlServer): Engine {
 }
 
 /** Every engine of this run: the embedded one and each MySQL-protocol server that the global setup found. */
-export const engines: readonly Engine[] = [sqlite, ...inject('mysqlServers').map(mysql)];
+export const engines: readonly [Engine, ...Engine[]] = [sqlite, ...inject('mysqlServers').map(mysql)];

@@ -1,0 +1,286 @@
+import {
+  createHmac,
+  createSecretKey,
+  generateKeyPairSync,
+  type JsonWebKey,
+  type KeyObject,
+} from 'node:crypto';
+import { compact, type Header, type Part, signJwt } from '../auth/sign-jwt.js';
+
+/** A key that the service trusts, and what an attacker may know of it. */
+export interface TrustedSigner {
+  readonly alg: Header['alg'];
+  readonly key: KeyObject;
+  /** Members that every honest header has, such as `kid`. */
+  readonly header: Readonly<Record<string, unknown>>;
+  /** The public half; absent for a secret. */
+  readonly publicKey?: KeyObject;
+}
+
+/** A token that must be refused. */
+interface HostileToken {
+  readonly title: string;
+  readonly token: string;
+}
+
+type Claims = Readonly<Record<string, unknown>>;
+
+const ATTACKER_RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const ATTACKER_EC = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const ATTACKER_SECRET = createSecretKey(Buffer.alloc(64, 'a'));
+const EVERY_ALG: readonly Header['alg'][] = [
+  ...(['HS256', 'HS384', 'HS512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
+  ...(['ES256', 'ES384', 'ES512'] as const),
+];
+
+/** Signs as the issuer does, with more in the header or other claims. */
+export function signedBy(signer: TrustedSigner, claims: Part, header: Claims = {}): string {
+  return signJwt(signer.key, { ...signer.header, ...header, alg: signer.alg }, claims);
+}
+
+/** Tokens whose algorithm, signature or header is wrong, though their claims are good. */
+export function forgedTokens(signer: TrustedSigner, claims: Claims): HostileToken[] {
+  return [
+    ...unsigned(signer, claims),
+    ...confused(signer, claims),
+    ...cut(signedBy(signer, claims)),
+    ...malleable(signer, claims),
+    ...extended(signer, claims),
+    ...withEmbeddedKeys(signer, claims),
+    ...withOddKeyIds(signer, claims),
+  ];
+}
+
+function unsigned(signer: TrustedSigner, claims: Claims): HostileToken[] {
+  const [, , signature = ''] = signedBy(signer, claims).split('.');
+  const spellings = [
+    'none',
+    'None',
+    'NONE',
+    'nOnE',
+    'none ',
+    ' none',
+    'n\u043ene',
+    '',
+    null,
+    0,
+    true,
+    ['none'],
+    {},
+  ];
+  return spellings.flatMap((alg) => {
+    const input = compact({ ...signer.header, alg }, claims);
+    return [
+      { title: `alg ${JSON.stringify(alg)}, no signature`, token: input },
+      { title: `alg ${JSON.stringify(alg)}, a signature of the issuer`, token: input + signature },
+    ];
+  });
+}
+
+function confused(signer: TrustedSigner, claims: Claims): HostileToken[] {
+  const sign = (key: KeyObject, alg: Header['alg']) => signJwt(key, { ...signer.header, alg }, claims);
+  const [, payload = '', signature = ''] = signedBy(signer, claims).split('.');
+  const relabelled = EVERY_ALG.filter((alg) => alg !== signer.alg).map((alg) => {
+    const [header = ''] = compact({ ...signer.header, alg }, claims).split('.');
+    return {
+      title: `the issuer's signature under alg ${alg}`,
+      token: [header, payload, signature].join('.'),
+    };
+  });
+  const foreign = [
+    { title: "RS256 by the attacker's key", token: sign(ATTACKER_RSA.privateKey, 'RS256') },
+    { title: "PS256 by the attacker's key", token: sign(ATTACKER_RSA.privateKey, 'PS256') },
+    { title: "ES256 by the attacker's key", token: sign(ATTACKER_EC.privateKey, 'ES256') },
+    ...(['HS256', 'HS384', 'HS512'] as const).map((alg) => ({
+      title: `${alg} by the attacker's secret`,
+      token: sign(ATTACKER_SECRET, alg),
+    })),
+    { title: 'HS256 by no secret', token: sign(createSecretKey(Buffer.alloc(0)), 'HS256') },
+    { title: 'HS256 by the name of the key', token: sign(createSecretKey(Buffer.from('main')), 'HS256') },
+  ];
+  const asSecrets = secretsOf(signer.publicKey).flatMap(([title, bytes]) =>
+    (['HS256', 'HS384', 'HS512'] as const).map((alg) => ({
+      title: `${alg} with the public key as secret: ${title}`,
+      token: sign(createSecretKey(bytes), alg),
+    })),
+  );
+  return [...relabelled, ...foreign, ...asSecrets];
+}
+
+/** The texts and bytes of a public key that a careless verifier might take for the secret of an HMAC. */
+function secretsOf(key: KeyObject | undefined): [string, Buffer][] {
+  if (key === undefined) return [];
+  const pem = key.export({ type: 'spki', format: 'pem' }).toString();
+  // Node has no JWK of RSA-PSS keys.
+  const jwk: JsonWebKey = key.asymmetricKeyType === 'rsa-pss' ? { n: pem } : key.export({ format: 'jwk' });
+  return [
+    ['PEM', Buffer.from(pem)],
+    ['PEM without its last line end', Buffer.from(pem.trimEnd())],
+    ['PEM with CRLF', Buffer.from(pem.replaceAll('\n', '\r\n'))],
+    ['DER', key.export({ type: 'spki', format: 'der' })],
+    ['JWK', Buffer.from(JSON.stringify(jwk))],
+    ['the number of the key', Buffer.from(jwk.n ?? jwk.x ?? '', 'base64url')],
+  ];
+}
+
+function cut(good: string): HostileToken[] {
+  const [header = '', payload = '', signature = ''] = good.split('.');
+  const bytes = Buffer.from(signature, 'base64url');
+  const withSignature = (changed: Buffer) => `${header}.${payload}.${changed.toString('base64url')}`;
+  const flipped = Buffer.from(bytes);
+  flipped.writeUInt8(flipped.readUInt8(0) ^ 1, 0);
+  return [
+    { title: 'its signature stripped', token: `${header}.${payload}.` },
+    { title: 'its signature and the dot stripped', token: `${header}.${payload}` },
+    { title: 'only its header', token: header },
+    { title: 'its payload stripped', token: `${header}..${signature}` },
+    { title: 'its header stripped', token: `.${payload}.${signature}` },
+    { title: 'four parts', token: `${good}.${signature}` },
+    { title: 'five parts, as of an encrypted token', token: `${good}..` },
+    { title: 'dots alone', token: '..' },
+    { title: 'its signature a bit off', token: withSignature(flipped) },
+    { title: 'its signature short of a byte', token: withSignature(bytes.subarray(0, -1)) },
+    { title: 'its signature short of its first byte', token: withSignature(bytes.subarray(1)) },
+    {
+      title: 'its signature with a byte more',
+      token: withSignature(Buffer.concat([bytes, Buffer.alloc(1)])),
+    },
+    { title: 'its signature after a zero', token: withSignature(Buffer.concat([Buffer.alloc(1), bytes])) },
+    { title: 'its signature of zeros', token: withSignature(Buffer.alloc(bytes.length)) },
+    { title: 'its signature of ones', token: withSignature(Buffer.alloc(bytes.length, 0xff)) },
+    { title: 'its signature padded', token: `${good}=` },
+    {
+      title: 'its signature in base64 of other letters',
+      token: `${header}.${payload}.+${signature.slice(1)}`,
+    },
+    { title: 'its last character with bits that nobody reads', token: looseBits(good) },
+  ];
+}
+
+/** The same bytes in base64url with a bit set that no decoder keeps; or, where there is none, a character more. */
+function looseBits(good: string): string {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  const next = letters.charAt(letters.indexOf(good.slice(-1)) + 1);
+  const candidates = [good.slice(0, -1) + next, `${good}A`];
+  const same = candidates.find((each) => decoded(each) === decoded(good));
+  return same ?? `${good}A`;
+}
+
+function decoded(token: string): string {
+  return Buffer.from(token.split('.')[2] ?? '', 'base64url').toString('hex');
+}
+
+/** Other forms of a valid signature, which mean the same to a lenient verifier. */
+function malleable(signer: TrustedSigner, claims: Claims): HostileToken[] {
+  const [header = '', payload = '', signature = ''] = signedBy(signer, claims).split('.');
+  const bytes = Buffer.from(signature, 'base64url');
+  const token = (changed: Buffer) => `${header}.${payload}.${changed.toString('base64url')}`;
+  if (!signer.alg.startsWith('ES')) {
+    return [{ title: 'its signature in hexadecimal', token: token(Buffer.from(bytes.toString('hex'))) }];
+  }
+  const half = bytes.length / 2;
+  const [r, s] = [bytes.subarray(0, half), bytes.subarray(half)];
+  const zero = Buffer.alloc(half);
+  const order = Buffer.from('ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551', 'hex');
+  return [
+    { title: 'its signature in DER', token: token(derOf(r, s)) },
+    { title: 'r of zero', token: token(Buffer.concat([zero, s])) },
+    { title: 's of zero', token: token(Buffer.concat([r, zero])) },
+    { title: 'r and s of the order', token: token(Buffer.concat([order, order])) },
+    { title: 's and r exchanged', token: token(Buffer.concat([s, r])) },
+    {
+      title: 'r and s with a zero before each',
+      token: token(Buffer.concat([zero.subarray(0, 1), r, zero.subarray(0, 1), s])),
+    },
+  ];
+}
+
+/** ECDSA-Sig-Value (RFC 3279, section 2.2.3), whose numbers keep a zero before them. */
+function derOf(...numbers: Buffer[]): Buffer {
+  const parts = numbers.map((number) => {
+    const positive = Buffer.concat([Buffer.alloc(1), number]);
+    return Buffer.concat([Buffer.from([0x02, positive.length]), positive]);
+  });
+  const content = Buffer.concat(parts);
+  return Buffer.concat([Buffer.from([0x30, content.length]), content]);
+}
+
+/** Good signatures over headers that change what the token means (RFC 7515, section 4.1.11; RFC 7797). */
+function extended(signer: TrustedSigner, claims: Claims): HostileToken[] {
+  const headers: Claims[] = [
+    { crit: ['exp'] },
+    { crit: [] },
+    { crit: null },
+    { crit: 'b64' },
+    { crit: ['b64'], b64: false },
+    { b64: false },
+    { b64: true },
+    { crit: ['https://x.test/unknown'], 'https://x.test/unknown': true },
+  ];
+  const signed = headers.map((header) => ({
+    title: `header ${JSON.stringify(header)}`,
+    token: signedBy(signer, claims, header),
+  }));
+  const [header = '', payload = '', signature = ''] = signedBy(signer, claims).split('.');
+  const cased = Buffer.from(Buffer.from(header, 'base64url').toString().replace('"alg"', '"ALG"')).toString(
+    'base64url',
+  );
+  return [...signed, { title: 'ALG for alg', token: [cased, payload, signature].join('.') }];
+}
+
+/** Tokens of the attacker that bring the key along, or say where it is (RFC 7515, sections 4.1.2 to 4.1.8). */
+function withEmbeddedKeys(signer: TrustedSigner, claims: Claims): HostileToken[] {
+  const jwk = ATTACKER_RSA.publicKey.export({ format: 'jwk' });
+  const der = ATTACKER_RSA.publicKey.export({ type: 'spki', format: 'der' });
+  const secretJwk = { kty: 'oct', k: ATTACKER_SECRET.export().toString('base64url') };
+  const by = (header: Claims) =>
+    signJwt(ATTACKER_RSA.privateKey, { ...signer.header, ...header, alg: 'RS256' }, claims);
+  return [
+    { title: 'the attacker’s key in jwk', token: by({ jwk }) },
+    {
+      title: 'the attacker’s key in jwk, with a kid of its own',
+      token: by({ jwk: { ...jwk, kid: 'own' }, kid: 'own' }),
+    },
+    { title: 'jku', token: by({ jku: 'http://127.0.0.1:9/jwks.json' }) },
+    { title: 'x5u', token: by({ x5u: 'http://127.0.0.1:9/chain.pem' }) },
+    { title: 'x5c', token: by({ x5c: [der.toString('base64')] }) },
+    { title: 'x5t', token: by({ x5t: 'AAAA', 'x5t#S256': 'AAAA' }) },
+    {
+      title: 'a secret in jwk',
+      token: signJwt(ATTACKER_SECRET, { ...signer.header, jwk: secretJwk, alg: 'HS256' }, claims),
+    },
+  ];
+}
+
+/** Names of keys that would lead a careless lookup elsewhere, each signed with a secret that it might lead to. */
+function withOddKeyIds(signer: TrustedSigner, claims: Claims): HostileToken[] {
+  const kids: Part[] = [
+    ...['../../../../dev/null', '/dev/null', '/proc/sys/kernel/ostype', "' OR 1=1 --", '"; ls #', '|id'],
+    ...[
+      '__proto__',
+      'constructor',
+      'toString',
+      'length',
+      '0',
+      '',
+      'MAIN',
+      'main\u0000',
+      ' main',
+      'k'.repeat(2_000),
+    ],
+    ...([0, null, ['main'], { kid: 'main' }] as unknown as Part[]),
+  ];
+  const input = (kid: Part, alg: string) => compact({ ...signer.header, kid, alg }, claims).slice(0, -1);
+  return kids.flatMap((kid) => {
+    const title = `kid ${JSON.stringify(kid).slice(0, 40)}`;
+    const text = input(kid, 'HS256');
+    const mac = createHmac('sha256', '').update(text).digest('base64url');
+    return [
+      { title: `${title}, a MAC by nothing`, token: `${text}.${mac}` },
+      {
+        title: `${title}, the attacker's signature`,
+        token: signJwt(ATTACKER_RSA.privateKey, { ...signer.header, kid, alg: 'RS256' }, claims),
+      },
+    ];
+  });
+}
