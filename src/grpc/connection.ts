@@ -46,14 +46,24 @@ export class Connection {
     this.#heard = true;
   };
 
+  readonly #greet = (): void => {
+    this.#greeted = true;
+  };
+
   /** @param share how many streams its client may have open */
   begin(session: ServerHttp2Session, share: number): void {
     this.#session = session;
     if (share < this.#toldShare) this.#tell(session, share);
-    session.on('ping', this.#hear);
-    session.once('remoteSettings', () => {
-      this.#greeted = true;
-    });
+    session.on('ping', this.#hear).once('remoteSettings', this.#greet);
+  }
+
+  /**
+   * Lets go of the session, whose socket has closed. Node keeps a session that ended with settings unanswered as long
+   * as anything leads from its listeners to the error of its socket.
+   */
+  end(): void {
+    this.#session?.off('ping', this.#hear).off('remoteSettings', this.#greet);
+    this.#session = undefined;
   }
 
   openCall(stream: ServerHttp2Stream, until: number): void {

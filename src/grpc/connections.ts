@@ -65,6 +65,7 @@ export class Connections {
         this.#open.delete(connection);
         this.#busy.delete(connection);
         this.#arrived.delete(connection);
+        connection.end();
       });
     });
     listener.prependListener('session', (session) => {

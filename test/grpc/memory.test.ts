@@ -1,7 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect, constants } from 'node:http2';
+import { connect as connectTcp } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -98,6 +100,24 @@ describe('what strangers send is not kept', () => {
     const codes = (await Promise.all(outcomes)).map(({ code }) => code);
     expect(codes).toEqual(Array(calls).fill(status.UNAUTHENTICATED));
     await expectGrowthBelow(4 * MIB, before);
+  });
+
+  it('2,000 connections that begin with another protocol and are reset', async () => {
+    const { hostname, port } = new URL(`http://${address}`);
+    const speak = async (): Promise<void> => {
+      const socket = connectTcp(Number(port), hostname).on('error', () => undefined);
+      socket.write('POST / HTTP/1.1\r\nhost: x');
+      await setTimeout(5);
+      socket.resetAndDestroy();
+      await once(socket, 'close');
+    };
+    const speakOften = async (times: number): Promise<void> => {
+      for (let spoken = 0; spoken < times; spoken += 20) await Promise.all(Array.from({ length: 20 }, speak));
+    };
+    await speakOften(200);
+    const before = await measure();
+    await speakOften(2_000);
+    await expectGrowthBelow(2 * MIB, before);
   });
 
   it('1,000 names of 64 KiB that are watched', async () => {
