@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fails when src/gen differs from the output of `npm run generate`. Expects buf on the PATH, as in npm scripts.
+# Fails when generated code or the built contract differs from the output of `npm run generate`. Expects buf on the PATH, as in npm scripts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +8,9 @@ trap 'rm -rf "$fresh"' EXIT
 buf generate --output "$fresh"
 buf generate --output "$fresh" --template packages/transcoder/buf.gen.yaml
 npm run --silent generate:openapi -- "$fresh/src/gen/openapi.ts"
-for generated in src/gen packages/transcoder/src/gen; do
+mkdir "$fresh/proto"
+npm run --silent generate:descriptors -- "$fresh/proto/route-registry.binpb"
+for generated in src/gen packages/transcoder/src/gen proto/route-registry.binpb; do
   if ! diff --recursive --brief "$generated" "$fresh/$generated"; then
     echo "$generated does not fit its sources: run npm run generate and commit the result." >&2
     exit 1

@@ -27,7 +27,6 @@ const ALLOWED: Readonly<
       '@bufbuild/protobuf',
       '@grpc/grpc-js',
       '@grpc/proto-loader',
-      '@grpc/reflection',
       'grpc-js-health-check',
       'pino',
     ],

@@ -1,28 +1,136 @@
-import type { Server } from '@grpc/grpc-js';
-import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
-import { ReflectionService } from '@grpc/reflection';
+import { createFileRegistry, type DescFile, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { type Server, type ServerDuplexStream, type ServiceDefinition, status } from '@grpc/grpc-js';
+import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
 import { descriptorSet } from '../gen/descriptor-set.js';
 
-/** The paths of its methods. */
-export const REFLECTION_PATHS = ['v1', 'v1alpha'].map(
-  (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
-);
+/** The published versions of the protocol, which differ only in their package. */
+const SERVICES = ['v1', 'v1alpha'].map((version) => `grpc.reflection.${version}.ServerReflection`);
 
-/** Adds `grpc.reflection.v1` and `v1alpha`, which list and describe the given services. */
+/** The paths of its methods. */
+export const REFLECTION_PATHS = SERVICES.map((service) => `/${service}/ServerReflectionInfo`);
+
+/** The members of `ServerReflectionRequest`, named as proto-loader names them; `message_request` names the one that asks. */
+interface ReflectionRequest {
+  readonly message_request?: keyof Answers;
+  readonly file_by_filename?: string;
+  readonly file_containing_symbol?: string;
+  readonly file_containing_extension?: {
+    readonly containing_type: string;
+    readonly extension_number: number;
+  };
+  readonly all_extension_numbers_of_type?: string;
+  readonly list_services?: string;
+}
+
+type Answers = Required<Omit<ReflectionRequest, 'message_request'>>;
+
+/** One member of the `message_response` of `ServerReflectionResponse`. */
+type ReflectionAnswer = Readonly<Record<string, object>>;
+
+/**
+ * Adds `grpc.reflection.v1` and `v1alpha`
+ * (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md): they list the given services and themselves,
+ * and describe every file of the contract as it was compiled, with its options.
+ */
 export function addReflectionTo(server: Server, services: readonly string[]): void {
-  // proto-loader rebuilds its file descriptors without dependencies and options, which real clients refuse,
-  // so each definition gets the files as buf compiled them.
-  const files = fromBinary(FileDescriptorSetSchema, descriptorSet).file;
-  const fileDescriptorProtos = files.map((file) => Buffer.from(toBinary(FileDescriptorProtoSchema, file)));
-  const definitions = Object.entries(loadFileDescriptorSetFromBuffer(Buffer.from(descriptorSet)));
-  const described = definitions.map(([name, definition]) => [name, { ...definition, fileDescriptorProtos }]);
-  const reflection = new ReflectionService(
-    Object.fromEntries(described) as ConstructorParameters<typeof ReflectionService>[0],
-    {
-      services: [...services],
-    },
-  );
-  reflection.addToServer(server);
+  const definitions = loadFileDescriptorSetFromBuffer(Buffer.from(descriptorSet), { oneofs: true });
+  const reflection = new Reflection([...services, ...SERVICES].sort());
+  for (const service of SERVICES) {
+    server.addService(definitions[service] as ServiceDefinition, {
+      ServerReflectionInfo: (stream: ServerDuplexStream<ReflectionRequest, object>) => {
+        stream.on('end', () => stream.end());
+        stream.on('data', (request: ReflectionRequest) =>
+          stream.write({ original_request: request, ...reflection.answer(request) }),
+        );
+      },
+    });
+  }
+}
+
+class Reflection {
+  readonly #registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
+  readonly #services: readonly string[];
+  readonly #answers: { readonly [Asked in keyof Answers]: (asked: Answers[Asked]) => ReflectionAnswer } = {
+    list_services: () => ({ list_services_response: { service: this.#services.map((name) => ({ name })) } }),
+    file_by_filename: (name) => filesOf(this.#registry.getFile(name), name),
+    file_containing_symbol: (name) => filesOf(this.#fileOf(name), name),
+    file_containing_extension: ({ containing_type: type, extension_number: asked }) =>
+      filesOf(
+        this.#extensionsOf(type).find(({ number }) => number === asked)?.file,
+        `extension ${asked} of ${type}`,
+      ),
+    all_extension_numbers_of_type: (name) =>
+      this.#registry.getMessage(name) === undefined
+        ? notFound(name)
+        : {
+            all_extension_numbers_response: {
+              base_type_name: name,
+              extension_number: this.#extensionsOf(name).map(({ number }) => number),
+            },
+          },
+  };
+
+  constructor(services: readonly string[]) {
+    this.#services = services;
+  }
+
+  answer(request: ReflectionRequest): ReflectionAnswer {
+    const { message_request: asked } = request;
+    if (asked === undefined) return failed(status.INVALID_ARGUMENT, 'The request asks for nothing.');
+    const answerTo = this.#answers[asked] as (asked: unknown) => ReflectionAnswer;
+    return answerTo(request[asked]);
+  }
+
+  /** The file of a type, or of one of its members: a method, a field, a oneof or a value. */
+  #fileOf(name: string): DescFile | undefined {
+    const type = this.#registry.get(name);
+    if (type !== undefined) return type.file;
+    const [, parent = '', member = ''] = /^(.*)\.([^.]+)$/.exec(name) ?? [];
+    const owner = this.#registry.get(parent);
+    return owner !== undefined && membersOf(owner).includes(member) ? owner.file : undefined;
+  }
+
+  #extensionsOf(typeName: string): { readonly number: number; readonly file: DescFile }[] {
+    return [...this.#registry].filter(
+      (type) => type.kind === 'extension' && type.extendee.typeName === typeName,
+    ) as { number: number; file: DescFile }[];
+  }
+}
+
+type Described = NonNullable<ReturnType<ReturnType<typeof createFileRegistry>['get']>>;
+
+function membersOf(type: Described): string[] {
+  switch (type.kind) {
+    case 'service':
+      return type.methods.map(({ name }) => name);
+    case 'enum':
+      return type.values.map(({ name }) => name);
+    case 'message':
+      return [...type.fields, ...type.oneofs].map(({ name }) => name);
+    case 'extension':
+      return [];
+  }
+}
+
+/** A file with all that it needs, itself first. */
+function filesOf(file: DescFile | undefined, asked: string): ReflectionAnswer {
+  if (file === undefined) return notFound(asked);
+  const needed = new Set<DescFile>();
+  const need = (each: DescFile): void => {
+    if (needed.has(each)) return;
+    needed.add(each);
+    each.dependencies.forEach(need);
+  };
+  need(file);
+  const protos = [...needed].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+  return { file_descriptor_response: { file_descriptor_proto: protos } };
+}
+
+function notFound(asked: string): ReflectionAnswer {
+  return failed(status.NOT_FOUND, `There is no ${asked}.`);
+}
+
+function failed(code: status, message: string): ReflectionAnswer {
+  return { error_response: { error_code: code, error_message: message } };
 }

@@ -335,6 +335,8 @@ describe('reflection', () => {
         [
           'grpc.health.v1.Health/Check',
           'grpc.health.v1.Health/Watch',
+          'grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+          'grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo',
           'routing.v1.RouteService/CreateRoute',
           'routing.v1.RouteService/GetRoute',
           '',

@@ -1,0 +1,81 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { createFileRegistry, fromBinary } from '@bufbuild/protobuf';
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { loadFileDescriptorSetFromBuffer, loadSync } from '@grpc/proto-loader';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Database, engines } from './support/engines.js';
+import { type Service, startService, tokenFor } from './support/service.js';
+
+const ROOT = resolve(import.meta.dirname, '..');
+const FILE = resolve(ROOT, 'proto/route-registry.binpb');
+const bytes = readFileSync(FILE);
+const METHODS = ['CreateRoute', 'GetRoute'];
+
+describe('proto/route-registry.binpb', () => {
+  it('has all that it imports, with comments', () => {
+    const { file } = fromBinary(FileDescriptorSetSchema, bytes);
+    const names = file.map(({ name }) => name);
+    const imported = file.flatMap(({ dependency }) => dependency);
+    expect(imported.filter((name) => !names.includes(name))).toEqual([]);
+    const contract = file.find(({ name }) => name === 'routing/v1/route_service.proto');
+    expect(contract?.sourceCodeInfo?.location.some(({ leadingComments }) => leadingComments !== '')).toBe(
+      true,
+    );
+  });
+
+  it('has every type of an error and of health', () => {
+    const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes));
+    const types = [
+      'google.rpc.Status',
+      'google.rpc.ErrorInfo',
+      'google.rpc.BadRequest',
+      'google.rpc.RetryInfo',
+    ];
+    for (const type of [...types, 'google.rpc.RequestInfo', 'grpc.health.v1.Health'])
+      expect(registry.get(type)).toBeDefined();
+  });
+
+  it('is loaded by proto-loader with nothing else', () => {
+    const definitions = loadFileDescriptorSetFromBuffer(bytes);
+    expect(Object.keys(definitions['routing.v1.RouteService'] ?? {})).toEqual(METHODS);
+  });
+});
+
+it('the sources are loaded by proto-loader with google-proto-files as second include path', () => {
+  const definitions = loadSync('routing/v1/route_service.proto', {
+    includeDirs: [resolve(ROOT, 'proto'), resolve(ROOT, 'node_modules/google-proto-files')],
+  });
+  expect(Object.keys(definitions['routing.v1.RouteService'] ?? {})).toEqual(METHODS);
+});
+
+describe('where reflection is off', () => {
+  let database: Database;
+  let service: Service;
+
+  beforeAll(async () => {
+    database = await engines[0].createDatabase();
+    service = await startService({ databaseUrl: database.url, settings: { REFLECTION: 'off' } });
+  });
+
+  afterAll(async () => {
+    await service.close();
+    await database.drop();
+  });
+
+  it('buf curl calls with the descriptor set', async () => {
+    const { stdout } = await promisify(execFile)(resolve(ROOT, 'node_modules/.bin/buf'), [
+      ...['curl', '--protocol', 'grpc', '--http2-prior-knowledge', '--schema', FILE],
+      ...[
+        '-H',
+        `Authorization: Bearer ${tokenFor()}`,
+        '-d',
+        '{"route":{"method":"GET","path":"/","handler":"h"}}',
+      ],
+      `http://${service.grpcAddress}/routing.v1.RouteService/CreateRoute`,
+    ]);
+    expect(JSON.parse(stdout)).toMatchObject({ method: 'GET', path: '/', handler: 'h' });
+  });
+});

@@ -1,0 +1,179 @@
+import { createFileRegistry, fromBinary, toJson } from '@bufbuild/protobuf';
+import {
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+  type FileDescriptorSet,
+} from '@bufbuild/protobuf/wkt';
+import { credentials, makeClientConstructor, type ServiceDefinition, status } from '@grpc/grpc-js';
+import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { descriptorSet } from '../../src/gen/descriptor-set.js';
+import { openDoor } from '../support/grpc-door.js';
+
+const CONTRACT = 'routing/v1/route_service.proto';
+const VERSIONS = ['v1', 'v1alpha'];
+
+interface Answer {
+  readonly original_request: object;
+  readonly file_descriptor_response?: { readonly file_descriptor_proto: Buffer[] };
+  readonly error_response?: { readonly error_code: number; readonly error_message: string };
+}
+
+/** Asks a server that reflects, all in one stream. */
+async function ask(version: string, ...requests: object[]): Promise<Answer[]> {
+  const { address } = await openDoor();
+  const definitions = loadFileDescriptorSetFromBuffer(Buffer.from(descriptorSet), { defaults: false });
+  const service = `grpc.reflection.${version}.ServerReflection`;
+  const Client = makeClientConstructor(definitions[service] as ServiceDefinition, service);
+  const client = new Client(address, credentials.createInsecure());
+  onTestFinished(() => {
+    client.close();
+  });
+  const stream = (client['ServerReflectionInfo'] as () => NodeJS.ReadWriteStream).call(client);
+  for (const request of requests) stream.write(request as unknown as string);
+  stream.end();
+  const answers: Answer[] = [];
+  for await (const answer of stream as unknown as AsyncIterable<Answer>) answers.push(answer);
+  return answers;
+}
+
+function filesOf(answer: Answer | undefined): FileDescriptorSet['file'] {
+  return (answer?.file_descriptor_response?.file_descriptor_proto ?? []).map((bytes) =>
+    fromBinary(FileDescriptorProtoSchema, bytes),
+  );
+}
+
+describe.each(VERSIONS)('reflection %s', (version) => {
+  it('lists the services, itself among them', async () => {
+    const [answer] = await ask(version, { list_services: '*' });
+    expect(answer).toEqual({
+      original_request: { list_services: '*' },
+      list_services_response: {
+        service: [
+          { name: 'grpc.health.v1.Health' },
+          { name: 'grpc.reflection.v1.ServerReflection' },
+          { name: 'grpc.reflection.v1alpha.ServerReflection' },
+          { name: 'routing.v1.RouteService' },
+        ],
+      },
+    });
+  });
+
+  it.each([
+    ['a file by its name', { file_by_filename: CONTRACT }, CONTRACT],
+    ['the file of a service', { file_containing_symbol: 'routing.v1.RouteService' }, CONTRACT],
+    ['the file of a method', { file_containing_symbol: 'routing.v1.RouteService.GetRoute' }, CONTRACT],
+    ['the file of a message', { file_containing_symbol: 'routing.v1.Route' }, CONTRACT],
+    ['the file of a field', { file_containing_symbol: 'routing.v1.Route.created_at' }, CONTRACT],
+    [
+      'its own file',
+      { file_containing_symbol: `grpc.reflection.${version}.ServerReflection` },
+      `grpc/reflection/${version}/reflection.proto`,
+    ],
+    [
+      'the file of a oneof',
+      { file_containing_symbol: `grpc.reflection.${version}.ServerReflectionRequest.message_request` },
+      `grpc/reflection/${version}/reflection.proto`,
+    ],
+    [
+      'the file of an enum',
+      { file_containing_symbol: 'google.api.FieldBehavior' },
+      'google/api/field_behavior.proto',
+    ],
+    [
+      'the file of a value',
+      { file_containing_symbol: 'google.api.FieldBehavior.OUTPUT_ONLY' },
+      'google/api/field_behavior.proto',
+    ],
+    [
+      'the file of an extension',
+      { file_containing_symbol: 'google.api.http' },
+      'google/api/annotations.proto',
+    ],
+    [
+      'the file of an extension by its number',
+      {
+        file_containing_extension: {
+          containing_type: 'google.protobuf.MethodOptions',
+          extension_number: 72295728,
+        },
+      },
+      'google/api/annotations.proto',
+    ],
+  ])('finds %s, and first in the answer', async (_, request, name) => {
+    const [answer] = await ask(version, request);
+    expect(filesOf(answer)[0]?.name).toBe(name);
+  });
+
+  it('sends all that a file needs, once', async () => {
+    const [answer] = await ask(version, { file_by_filename: CONTRACT });
+    const names = filesOf(answer).map(({ name }) => name);
+    expect(new Set(names)).toEqual(
+      new Set([
+        CONTRACT,
+        'google/api/annotations.proto',
+        'google/api/http.proto',
+        'google/api/field_behavior.proto',
+        'google/protobuf/descriptor.proto',
+        'google/protobuf/timestamp.proto',
+      ]),
+    );
+    expect(names).toHaveLength(6);
+  });
+
+  it('keeps the options of methods and fields', async () => {
+    const [answer] = await ask(version, { file_by_filename: CONTRACT });
+    const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
+    const [contract] = filesOf(answer).map((file) => toJson(FileDescriptorProtoSchema, file, { registry }));
+    expect(contract).toMatchObject({
+      service: [
+        {
+          method: [
+            { options: { '[google.api.http]': { post: '/v1/routing', body: 'route' } } },
+            { options: { '[google.api.http]': { get: '/v1/routing/{route_id}' } } },
+          ],
+        },
+      ],
+    });
+    expect(JSON.stringify(contract)).toContain('"[google.api.field_behavior]":["OUTPUT_ONLY","IMMUTABLE"]');
+  });
+
+  it('knows the numbers of the extensions of a type', async () => {
+    const [answer] = await ask(version, { all_extension_numbers_of_type: 'google.protobuf.FieldOptions' });
+    expect(answer).toMatchObject({
+      all_extension_numbers_response: {
+        base_type_name: 'google.protobuf.FieldOptions',
+        extension_number: [1052],
+      },
+    });
+  });
+
+  it.each([
+    ['an unknown file', { file_by_filename: 'nowhere.proto' }],
+    ['an unknown symbol', { file_containing_symbol: 'routing.v1.Nothing' }],
+    ['an unknown member', { file_containing_symbol: 'routing.v1.Route.nothing' }],
+    ['a member of an extension', { file_containing_symbol: 'google.api.http.nothing' }],
+    ['no symbol', { file_containing_symbol: '' }],
+    [
+      'an unknown extension',
+      { file_containing_extension: { containing_type: 'routing.v1.Route', extension_number: 1 } },
+    ],
+    ['extensions of an unknown type', { all_extension_numbers_of_type: 'routing.v1.Nothing' }],
+  ])('says that there is none of %s, and goes on', async (_, request) => {
+    const [answer, next] = await ask(version, request, { file_by_filename: CONTRACT });
+    expect(answer?.error_response).toMatchObject({ error_code: status.NOT_FOUND });
+    expect(answer?.error_response?.error_message).toMatch(/^There is no .*\.$/);
+    expect(filesOf(next)).not.toEqual([]);
+  });
+
+  it('refuses a request that asks for nothing', async () => {
+    const [answer] = await ask(version, { host: 'x' });
+    expect(answer?.error_response?.error_code).toBe(status.INVALID_ARGUMENT);
+  });
+});
+
+it('every file that is described is one of the compiled contract', async () => {
+  const files = fromBinary(FileDescriptorSetSchema, descriptorSet).file;
+  const answers = await ask('v1', ...files.map(({ name }) => ({ file_by_filename: name })));
+  expect(answers.map((answer) => filesOf(answer)[0])).toEqual(files);
+});
