@@ -126,7 +126,7 @@ export class GrpcConnection {
 }
 
 /** The value of `grpc-status`: plain digits behind their length, since a code of them would not be shorter. */
-function statusIn(block: Buffer): number {
+export function statusIn(block: Buffer): number {
   const at = block.indexOf(GRPC_STATUS);
   if (at === -1) return STREAM_RESET;
   const lengthAt = at + GRPC_STATUS.length;

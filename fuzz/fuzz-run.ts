@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { tokenFor } from '../test/support/service.js';
+import { GrpcSessions } from './grpc/grpc-sessions.js';
+import { caseOf } from './kinds.js';
+import { Ledger } from './ledger.js';
+import { memoryProblems } from './memory.js';
+import { createDatabase, type FuzzDatabase } from './service/database.js';
+import { HonestCaller, type HonestFigures } from './service/honest-caller.js';
+import { WatchedService } from './service/watched-service.js';
+import { createStoredRoutes, storedRouteProblems } from './stored-routes.js';
+import { Tally } from './tally.js';
+import type { World } from './world.js';
+
+/** What to run. */
+export interface FuzzOptions {
+  readonly seed: number;
+  /** The numbers of the cases, in order. */
+  readonly numbers: Iterable<number>;
+  /** When to begin no further case, by `performance.now()`. */
+  readonly until: number;
+  /** Cases under way at a time. */
+  readonly concurrency: number;
+  /** Where the service runs. */
+  readonly folder: string;
+  /** Settings of the service beside those that the run needs. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** The end of a run. */
+export interface FuzzResult {
+  readonly tally: Tally;
+  readonly honest: HonestFigures;
+  readonly memoryMib: readonly number[];
+  readonly storedRoutes: number;
+}
+
+/** Far beyond the longest run, and always the same, so that a seed repeats the same bytes. */
+const EXPIRY = 4_102_444_800;
+/** A cache that is soon full, so that memory shows what is kept beside it. */
+const SETTINGS = { ROUTE_CACHE_MIB: '2' };
+/** How long the service may take to tidy up after the last case, in milliseconds. */
+const QUIET_MS = 1_500;
+/** Of a thousand cases, those that may be refused because of overload. */
+const OVERLOADED_PER_MILLE = 1;
+
+/** Runs the cases against a service of their own, with an honest caller beside them, and checks everything afterwards. */
+export async function runFuzz(options: FuzzOptions): Promise<FuzzResult> {
+  const database = await createDatabase(options.folder);
+  try {
+    return await runOn(database, options);
+  } finally {
+    await database.drop();
+  }
+}
+
+async function runOn(database: FuzzDatabase, options: FuzzOptions): Promise<FuzzResult> {
+  const tally = new Tally(options.seed);
+  const settings = { ...SETTINGS, ...options.settings, DATABASE_URL: database.url };
+  const service = await WatchedService.start(options.folder, settings, (problem) => {
+    tally.alarm(problem);
+  });
+  const ledger = new Ledger();
+  const token = tokenFor({ exp: EXPIRY });
+  const readToken = tokenFor({ exp: EXPIRY, scope: 'routes:read' });
+  const routes = await createStoredRoutes(service.http, token, ledger);
+  const sessions = new GrpcSessions(service.grpc);
+  const { grpc, http } = service;
+  const world: World = { grpc, http, token, readToken, routes, sessions, ledger };
+  const honest = new HonestCaller(
+    { grpc, http },
+    tokenFor({ exp: EXPIRY, sub: 'honest' }),
+    ledger,
+    (problem) => {
+      tally.alarm(problem);
+    },
+  );
+  await work(options, world, tally);
+  const figures = await honest.stop();
+  sessions.close();
+  await sleep(QUIET_MS);
+  const { memoryMib } = service;
+  tally.conclude([
+    ...(tally.dead ? [] : await storedRouteProblems(http, token, routes)),
+    ...(await service.stop()),
+    ...memoryProblems(memoryMib),
+  ]);
+  const stored = await database.routes();
+  tally.conclude(ledger.compare(stored));
+  if (ledger.overloaded > (tally.cases * OVERLOADED_PER_MILLE) / 1_000) {
+    tally.conclude([`${ledger.overloaded} of ${tally.cases} cases were refused because of overload.`]);
+  }
+  if (sessions.lost > 0)
+    tally.conclude([`The service ended ${sessions.lost} connections of well-behaved clients.`]);
+  return { tally, honest: figures, memoryMib, storedRoutes: stored.length };
+}
+
+/** Runs the cases, some at a time, until there are no more, the time is over, or there is no point in going on. */
+async function work(
+  { seed, numbers, until, concurrency }: FuzzOptions,
+  world: World,
+  tally: Tally,
+): Promise<void> {
+  const next = numbers[Symbol.iterator]();
+  const worker = async (): Promise<void> => {
+    while (performance.now() < until && !tally.hopeless) {
+      const { value: caseNumber, done } = next.next();
+      if (done === true) return;
+      const { kind, fuzzCase } = caseOf(seed, caseNumber, world);
+      tally.begin(caseNumber);
+      try {
+        tally.end(caseNumber, kind, await fuzzCase.send(), fuzzCase);
+      } catch (error) {
+        const problems = [
+          `The answer could not be read: ${error instanceof Error ? String(error.stack) : String(error)}`,
+        ];
+        tally.end(caseNumber, kind, { answers: [], problems }, fuzzCase);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+}

@@ -1,0 +1,80 @@
+import { status } from '@grpc/grpc-js';
+import { errorInfoOf, type RichError, richErrorOfReply } from '../../test/support/rich-error.js';
+import { Route } from '../../src/gen/routing/v1/route_service.js';
+import type { Ledger, ShownRoute } from '../ledger.js';
+import type { GrpcAnswer } from './grpc-sessions.js';
+
+/** What the call of an answer was like. */
+export interface SentCall {
+  readonly path: string;
+  readonly hasToken: boolean;
+  readonly hasTimeout: boolean;
+  readonly creates: boolean;
+}
+
+const NEVER: readonly number[] = [
+  status.UNKNOWN,
+  status.ABORTED,
+  status.INTERNAL,
+  status.UNAVAILABLE,
+  status.DATA_LOSS,
+];
+/** Reasons of a reset without a status: the client is told to stop, or was cut off as one that does harm. */
+const ALLOWED_RESETS: readonly number[] = [0x0, 0x8, 0xb];
+const PREFIX_BYTES = 5;
+
+/** The route in the answer of a call that ended well; nothing without one. */
+export function routeIn({ code, data }: GrpcAnswer): ShownRoute | undefined {
+  if (code !== status.OK || data.length < PREFIX_BYTES) return undefined;
+  const route = Route.decode(data.subarray(PREFIX_BYTES));
+  return { ...route, createdAt: route.createdAt?.toISOString() ?? '' };
+}
+
+/** The failure of a call with its details; nothing when it has none. */
+export function grpcFailure({ code, details, trailers }: GrpcAnswer): RichError | undefined {
+  if (
+    code === undefined ||
+    code === Number(status.OK) ||
+    trailers.get('grpc-status-details-bin').length === 0
+  )
+    return undefined;
+  return richErrorOfReply({ code, details, trailers });
+}
+
+/** The reason of a failure. */
+export function reasonOf(failure: RichError | undefined): string | undefined {
+  return failure === undefined ? undefined : errorInfoOf(failure).reason;
+}
+
+/** Everything about an answer that the contract does not allow. */
+export function grpcProblems(answer: GrpcAnswer, sent: SentCall, ledger: Ledger): string[] {
+  const { code, httpStatus, resetCode, details } = answer;
+  if (code === undefined) {
+    if (sent.creates && sent.hasToken) ledger.unsure++;
+    const known = httpStatus === 415 || ALLOWED_RESETS.includes(resetCode);
+    return known
+      ? []
+      : [`A call ended without a status: HTTP status ${httpStatus ?? 'none'}, reset ${resetCode}.`];
+  }
+  const failure = grpcFailure(answer);
+  const reason = reasonOf(failure);
+  if (reason === 'OVERLOADED') {
+    ledger.overloaded++;
+    return [];
+  }
+  const problems: string[] = [];
+  if (NEVER.includes(code) || (code === Number(status.DEADLINE_EXCEEDED) && !sent.hasTimeout)) {
+    problems.push(`A call ended with ${status[code] ?? code}: ${details}`);
+  }
+  if (
+    code !== Number(status.OK) &&
+    sent.path.startsWith('/routing.v1.RouteService/') &&
+    reason === undefined
+  ) {
+    problems.push(`A failure has no details: ${status[code] ?? code} ${details}`);
+  }
+  const route = sent.creates ? routeIn(answer) : undefined;
+  if (route === undefined) return problems;
+  if (!sent.hasToken) problems.push('A client without a good token created a route.');
+  return route.id === '' ? problems : [...problems, ...ledger.acknowledge(route)];
+}

@@ -1,0 +1,103 @@
+import {
+  type ClientHttp2Session,
+  connect,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+} from 'node:http2';
+import { Metadata } from '@grpc/grpc-js';
+import { requestOn } from '../../test/support/http2-call.js';
+
+/** The headers of a call beside those that every call has. */
+export type GrpcHeaders = Readonly<Record<string, string | string[]>>;
+
+/** What came back on one stream. */
+export interface GrpcAnswer {
+  /** The HTTP status; nothing when no header came. */
+  readonly httpStatus: number | undefined;
+  /** The status of gRPC; nothing when the stream ended without one. */
+  readonly code: number | undefined;
+  readonly details: string;
+  readonly trailers: Metadata;
+  readonly data: Buffer;
+  /** The reason of a reset (RFC 9113, section 7); 0 for none. */
+  readonly resetCode: number;
+}
+
+/** A service answers every call before this, also on a busy machine. */
+const LIMIT_MS = 20_000;
+const SESSIONS = 4;
+
+/** A few connections that keep to HTTP/2 and share the calls. */
+export class GrpcSessions {
+  readonly #target: string;
+  readonly #sessions: (ClientHttp2Session | undefined)[] = [];
+  #turn = 0;
+  /** Connections that the service ended, which it must not do. */
+  lost = 0;
+
+  /** @param target `host:port` */
+  constructor(target: string) {
+    this.#target = target;
+  }
+
+  /** Makes a call with these bytes as its body. @param ends whether the client says that this was all */
+  call(path: string, headers: GrpcHeaders, body: Buffer, ends = true): Promise<GrpcAnswer> {
+    const stream = requestOn(this.#next(), path, headers);
+    const chunks: Buffer[] = [];
+    let first: IncomingHttpHeaders & IncomingHttpStatusHeader = {};
+    let last: IncomingHttpHeaders = {};
+    stream
+      .on('response', (received) => {
+        first = received;
+        last = received;
+      })
+      .on('trailers', (received: IncomingHttpHeaders) => {
+        last = received;
+      })
+      .on('data', (chunk: Buffer) => chunks.push(chunk))
+      // The reason of a reset is read when the stream has closed.
+      .on('error', () => undefined)
+      .setTimeout(LIMIT_MS, () => {
+        stream.close();
+      });
+    if (ends) stream.end(body);
+    else stream.write(body);
+    return new Promise((resolve) => {
+      stream.once('close', () => {
+        const status = last['grpc-status'];
+        resolve({
+          httpStatus: first[':status'],
+          code: status === undefined ? undefined : Number(status),
+          details: decoded(last['grpc-message']),
+          trailers: Metadata.fromHttp2Headers(last),
+          data: Buffer.concat(chunks),
+          resetCode: stream.rstCode,
+        });
+      });
+    });
+  }
+
+  close(): void {
+    for (const session of this.#sessions) session?.destroy();
+  }
+
+  #next(): ClientHttp2Session {
+    const index = this.#turn++ % SESSIONS;
+    const open = this.#sessions[index];
+    if (open !== undefined && !open.closed && !open.destroyed) return open;
+    const session = connect(`http://${this.#target}`);
+    session.on('error', () => undefined).once('goaway', () => this.lost++);
+    this.#sessions[index] = session;
+    return session;
+  }
+}
+
+/** The text of a percent-encoded `grpc-message`; as it is when it is not encoded well. */
+function decoded(message: string | string[] | undefined): string {
+  const text = String(message ?? '');
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,28 @@
+import { grpcByGrammar } from './grpc/grpc-grammar.js';
+import { frameFlood, rapidResets, slowReader, tooManyStreams } from './raw/floods.js';
+import { http1Bytes } from './raw/http1-bytes.js';
+import { http2Frames } from './raw/http2-frames.js';
+import { restByGrammar } from './rest/rest-grammar.js';
+import { Random } from './values/random.js';
+import type { FuzzCase, Generator, World } from './world.js';
+
+/** The kinds of cases, each with its share of a thousand. */
+const KINDS: readonly { readonly name: string; readonly share: number; readonly generate: Generator }[] = [
+  { name: 'REST by grammar', share: 300, generate: restByGrammar },
+  { name: 'gRPC by grammar', share: 350, generate: grpcByGrammar },
+  { name: 'HTTP/1.1 bytes', share: 200, generate: http1Bytes },
+  { name: 'HTTP/2 frames', share: 138, generate: http2Frames },
+  { name: 'rapid resets', share: 3, generate: rapidResets },
+  { name: 'too many streams', share: 3, generate: tooManyStreams },
+  { name: 'slow readers', share: 3, generate: slowReader },
+  { name: 'frame floods', share: 3, generate: frameFlood },
+];
+
+/** The case of a seed with this number, and the name of its kind. */
+export function caseOf(seed: number, caseNumber: number, world: World): { kind: string; fuzzCase: FuzzCase } {
+  const random = new Random(seed, caseNumber);
+  let left = random.below(KINDS.reduce((sum, { share }) => sum + share, 0));
+  const chosen = KINDS.find(({ share }) => (left -= share) < 0);
+  if (chosen === undefined) throw new Error('The shares of the kinds do not add up.');
+  return { kind: chosen.name, fuzzCase: chosen.generate(random, world, caseNumber) };
+}

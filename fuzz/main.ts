@@ -1,0 +1,82 @@
+import { randomInt } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type FuzzResult, runFuzz } from './fuzz-run.js';
+
+const DEFAULT_SECONDS = 60;
+const CONCURRENCY = 24;
+
+/**
+ * `npm run fuzz`: sends hostile requests to both faces of the built service and prints what came of them. Exit code 1
+ * when the service broke a promise.
+ *
+ * `--seconds N` goes on for so long, which is 60 by default; `--cases N` ends after so many. `--seed S` repeats the
+ * cases of that seed, `--only K,L` only those of these numbers, one by one. `FUZZ_MYSQL_URL` names a MySQL server to
+ * run on, and `FUZZ_NODE_OPTIONS` holds options for Node that only the service is started with.
+ */
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      seconds: { type: 'string' },
+      cases: { type: 'string' },
+      seed: { type: 'string' },
+      only: { type: 'string' },
+    },
+  });
+  const seed = values.seed === undefined ? randomInt(2 ** 31) : wholeNumber('--seed', values.seed);
+  const seconds = values.seconds === undefined ? undefined : wholeNumber('--seconds', values.seconds);
+  const cases = values.cases === undefined ? undefined : wholeNumber('--cases', values.cases);
+  const only = values.only?.split(',').map((each) => wholeNumber('--only', each));
+  print(`seed ${seed}; --seed ${seed} repeats these cases\n`);
+  const begun = performance.now();
+  const limited = only !== undefined || (cases !== undefined && seconds === undefined);
+  const folder = await mkdtemp(join(tmpdir(), 'rr-fuzz-'));
+  try {
+    const result = await runFuzz({
+      seed,
+      numbers: only ?? upTo(cases ?? Number.POSITIVE_INFINITY),
+      until: limited ? Number.POSITIVE_INFINITY : begun + (seconds ?? DEFAULT_SECONDS) * 1_000,
+      concurrency: only === undefined ? CONCURRENCY : 1,
+      folder,
+      settings: { NODE_OPTIONS: process.env['FUZZ_NODE_OPTIONS'] ?? '' },
+    });
+    report(result, performance.now() - begun);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+function wholeNumber(name: string, text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new Error(`${name} is ${JSON.stringify(text)}; it must be a whole number.`);
+}
+
+function* upTo(count: number): Generator<number> {
+  for (let caseNumber = 0; caseNumber < count; caseNumber++) yield caseNumber;
+}
+
+function report({ tally, honest, memoryMib, storedRoutes }: FuzzResult, elapsedMs: number): void {
+  for (const [kind, { cases, answers }] of tally.kinds) {
+    const counts = [...answers].sort(([, one], [, other]) => other - one);
+    print(`${kind}: ${cases}\n    ${counts.map(([name, count]) => `${name}: ${count}`).join(', ')}\n`);
+  }
+  const { served, p99Ms, maxMs } = honest;
+  const rate = (tally.cases / elapsedMs) * 1_000;
+  print(
+    `${tally.cases} cases in ${(elapsedMs / 1_000).toFixed(0)} s, ${rate.toFixed(0)} a second\n` +
+      `honest caller: ${served} times served, p99 ${p99Ms.toFixed(0)} ms, longest ${maxMs.toFixed(0)} ms\n` +
+      `memory: ${(memoryMib[0] ?? 0).toFixed(0)} MiB before, ${(memoryMib.at(-1) ?? 0).toFixed(0)} MiB after, at most ${Math.max(...memoryMib).toFixed(0)} MiB\n` +
+      `stored routes: ${storedRoutes}\n`,
+  );
+  for (const failure of tally.failures) print(`\n${failure}\n`);
+  print(tally.failures.length === 0 ? 'no failures\n' : `\n${tally.failures.length} failures\n`);
+  process.exitCode = tally.failures.length === 0 ? 0 : 1;
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
+}
+
+await main();

@@ -1,0 +1,82 @@
+import type { Socket } from 'node:net';
+import { status } from '@grpc/grpc-js';
+import {
+  ACK,
+  END_STREAM,
+  type Frame,
+  frame,
+  FrameReader,
+  GOAWAY,
+  HEADERS,
+  PING,
+  PREFACE,
+  RST_STREAM,
+} from '../../test/faults/programs/frames.js';
+import { statusIn } from '../../test/faults/programs/grpc-connection.js';
+import { STREAM_RESET } from '../../test/faults/programs/load-result.js';
+import { inPieces } from '../values/mutation.js';
+import type { Random } from '../values/random.js';
+import { escaped, type FuzzCase, type World } from '../world.js';
+import { type Ending, exchange } from './exchange.js';
+
+/** What a client sends on a connection to the gRPC face. */
+export interface Http2Bytes {
+  /** Everything after the preface. */
+  readonly bytes: Buffer;
+  readonly ending: Ending;
+  /** Creates among its calls that may succeed. */
+  readonly creates: number;
+}
+
+const NEVER: readonly number[] = [status.UNKNOWN, status.INTERNAL, status.UNAVAILABLE, status.DATA_LOSS];
+/** Asks whether everything before has been read. */
+const LAST_PING = Buffer.from('the last');
+/** How long answers are waited for once everything has been read, in milliseconds. */
+const AFTERWARDS_MS = 20;
+
+/** A case that sends these bytes to the gRPC face. */
+export function http2Case({ bytes, ending, creates }: Http2Bytes, random: Random, world: World): FuzzCase {
+  const whole = Buffer.concat([PREFACE, bytes, frame(PING, 0, 0, LAST_PING)]);
+  const pieces = inPieces(whole, random);
+  return {
+    shown: escaped(whole),
+    async send() {
+      const seen = new Set<string>();
+      const reader = new FrameReader();
+      const problems: string[] = [];
+      let answered = 0;
+      const { ended } = await exchange(world.grpc, pieces, ending, (chunk, socket) => {
+        for (const each of reader.read(chunk)) {
+          if (each.type === HEADERS) answered++;
+          seen.add(labelOf(each));
+          const code = codeOf(each);
+          if (NEVER.includes(code)) problems.push(`A call ended with ${status[code] ?? code}.`);
+          if (isLastPing(each)) leaveSoon(socket);
+        }
+      });
+      world.ledger.unsure += creates;
+      if (!ended) problems.push('The connection of a client that has finished stays open.');
+      return { answers: answered === 0 && seen.size === 0 ? [`no answer (${ending})`] : [...seen], problems };
+    },
+  };
+}
+
+function isLastPing({ type, flags, payload }: Frame): boolean {
+  return type === PING && (flags & ACK) !== 0 && payload.equals(LAST_PING);
+}
+
+function leaveSoon(socket: Socket): void {
+  setTimeout(() => socket.destroy(), AFTERWARDS_MS);
+}
+
+function codeOf({ type, flags, payload }: Frame): number {
+  return type === HEADERS && (flags & END_STREAM) !== 0 ? statusIn(payload) : STREAM_RESET;
+}
+
+function labelOf(each: Frame): string {
+  if (each.type === RST_STREAM) return `reset ${each.payload.readUInt32BE(0)}`;
+  if (each.type === GOAWAY) return `goaway ${each.payload.readUInt32BE(4)}`;
+  const code = codeOf(each);
+  if (code !== STREAM_RESET) return status[code] ?? String(code);
+  return each.type === HEADERS ? 'headers' : 'frames';
+}

@@ -1,0 +1,75 @@
+import type { Ledger, ShownRoute } from '../ledger.js';
+import type { HttpAnswer } from './http-answers.js';
+
+/** The body of a failure (AIP-193). */
+export interface RestFailure {
+  readonly code: number;
+  readonly status: string;
+  readonly message: string;
+  readonly details: readonly {
+    readonly '@type': string;
+    readonly reason?: string;
+    readonly domain?: string;
+  }[];
+}
+
+/** What the request of an answer was like. */
+export interface Sent {
+  /** Whether it carried a good token. */
+  readonly hasToken: boolean;
+  /** Whether it set a time of its own. */
+  readonly hasTimeout: boolean;
+}
+
+/** Words of the inside that no client may see. */
+const INSIDE = /node_modules|\.js:\d+|SQLITE_|insert into|select `|ER_[A-Z]+_|Error: /i;
+
+/** The failure in an answer; nothing when it is none of the agreed shape. */
+export function restFailure({ body }: HttpAnswer): RestFailure | undefined {
+  try {
+    return (JSON.parse(body) as { error?: RestFailure }).error;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The reason of a failure. */
+export function reasonOf(failure: RestFailure | undefined): string | undefined {
+  return failure?.details.find((detail) => detail['@type'].endsWith('.ErrorInfo'))?.reason;
+}
+
+/** Everything about an answer that the contract does not allow. */
+export function restProblems(answer: HttpAnswer, sent: Sent, ledger: Ledger): string[] {
+  const { status, headers, body } = answer;
+  const inside = INSIDE.exec(body)?.[0];
+  const problems = inside === undefined ? [] : [`An answer shows the inside: ${inside}`];
+  if (status >= 400) return [...problems, ...failureProblems(answer, sent, ledger)];
+  if (headers.has('x-powered-by')) problems.push('An answer has X-Powered-By.');
+  if (status !== 201) return problems;
+  if (!sent.hasToken) problems.push('A client without a good token created a route.');
+  const route = JSON.parse(body) as ShownRoute;
+  if (headers.get('location')?.endsWith(`/v1/routing/${route.id}`) !== true) {
+    problems.push('The Location of a create does not name its route.');
+  }
+  return [...problems, ...ledger.acknowledge(route)];
+}
+
+function failureProblems(answer: HttpAnswer, { hasTimeout }: Sent, ledger: Ledger): string[] {
+  const { status, headers, body } = answer;
+  // The answer to HEAD has no body that could say more.
+  if (body === '' && status < 500) return [];
+  const failure = restFailure(answer);
+  const reason = reasonOf(failure);
+  if (failure?.code !== status || reason === undefined || headers.get('cache-control') !== 'no-store') {
+    return [`A failure is not of the agreed shape: ${status} ${body}`];
+  }
+  if (reason === 'OVERLOADED') {
+    ledger.overloaded++;
+    return [];
+  }
+  const allowed =
+    status < 500 ||
+    reason === 'TRANSFER_CODING_UNSUPPORTED' ||
+    (reason === 'DEADLINE_EXCEEDED' && hasTimeout);
+  return allowed ? [] : [`A request was answered with ${status}: ${body}`];
+}

@@ -1,0 +1,107 @@
+import { isDeepStrictEqual } from 'node:util';
+import { status } from '@grpc/grpc-js';
+import { framed } from '../../test/support/http2-call.js';
+import { CREATE, GET } from '../grpc/grpc-case.js';
+import { grpcFailure, grpcProblems, reasonOf as grpcReasonOf, routeIn } from '../grpc/grpc-problems.js';
+import { createMessage, getMessage } from '../grpc/wire-messages.js';
+import type { ShownRoute } from '../ledger.js';
+import type { RouteDraft } from '../values/route-draft.js';
+import type { World } from '../world.js';
+import { exchange } from '../raw/exchange.js';
+import { type HttpAnswer, httpAnswers } from './http-answers.js';
+import type { FurtherCheck } from './rest-case.js';
+import { restFailure } from './rest-problems.js';
+
+/** A create in terms that both faces have. */
+export interface Create {
+  readonly route: RouteDraft;
+  /** Empty for none. */
+  readonly requestId: string;
+  readonly validateOnly: boolean;
+}
+
+/** Lone surrogates, which JSON can write and protocol buffers cannot. */
+const NO_TEXT = /\p{Cs}/u;
+
+/**
+ * Checks that a create over REST was answered with what was sent, that both faces now return it, and that the same
+ * create over gRPC has the same verdict.
+ */
+export function sameOnBothFaces(create: Create, world: World): FurtherCheck {
+  return async ([answer, ...more]) => {
+    if (answer === undefined || more.length > 0) return ['A create got no answer, or several.'];
+    if (
+      Object.values(create.route)
+        .flat()
+        .some((text: string) => NO_TEXT.test(text))
+    ) {
+      return answer.status === 400 ? [] : [`A lone surrogate was answered with ${answer.status}.`];
+    }
+    const verdict = await verdictProblems(create, answer, world);
+    return answer.status < 300 ? [...verdict, ...(await storedProblems(create, answer, world))] : verdict;
+  };
+}
+
+async function verdictProblems(create: Create, answer: HttpAnswer, world: World): Promise<string[]> {
+  const headers = { authorization: `Bearer ${world.token}` };
+  const message = framed(createMessage(create.route, create.requestId, create.validateOnly));
+  const again = await world.sessions.call(CREATE, headers, message);
+  const sent = { path: CREATE, hasToken: true, hasTimeout: false, creates: true };
+  const problems = grpcProblems(again, sent, world.ledger);
+  const failure = grpcFailure(again);
+  if ([grpcReasonOf(failure), answer.status].some((code) => code === 'OVERLOADED' || code === 429))
+    return problems;
+  if (answer.status < 300 && again.code === Number(status.OK)) {
+    const same = create.requestId === '' || isDeepStrictEqual(routeIn(again)?.id, routeOf(answer).id ?? '');
+    return same ? problems : [...problems, 'A create that was repeated over gRPC made a second route.'];
+  }
+  const overRest = restFailure(answer);
+  const verdicts = [overRest, failure].map((each) => ({
+    status: each?.status,
+    message: each?.message,
+    details: each && withoutRequest(each.details),
+  }));
+  return isDeepStrictEqual(verdicts[0], verdicts[1])
+    ? problems
+    : [
+        ...problems,
+        `The faces differ: ${JSON.stringify(verdicts[0])} over REST, ${JSON.stringify(verdicts[1])} over gRPC.`,
+      ];
+}
+
+/** The details of a failure that do not name its call. */
+function withoutRequest(details: unknown): unknown[] {
+  return (details as { '@type': string }[]).filter((detail) => !detail['@type'].endsWith('.RequestInfo'));
+}
+
+async function storedProblems(
+  { route, validateOnly }: Create,
+  answer: HttpAnswer,
+  world: World,
+): Promise<string[]> {
+  const shown = routeOf(answer);
+  const { id, createdAt, ...rest } = shown;
+  const problems = isDeepStrictEqual(rest, route)
+    ? []
+    : [`A create of ${JSON.stringify(route)} is answered with another route.`];
+  if (validateOnly) {
+    return id === undefined && createdAt === undefined
+      ? problems
+      : [...problems, 'A dry run has an id or a time.'];
+  }
+  const headers = { authorization: `Bearer ${world.readToken}` };
+  const request = `GET /v1/routing/${String(id)} HTTP/1.1\r\nhost: x\r\nauthorization: ${headers.authorization}\r\n\r\n`;
+  const [{ received }, over] = await Promise.all([
+    exchange(world.http, [Buffer.from(request)], 'finish'),
+    world.sessions.call(GET, headers, framed(getMessage(String(id)))),
+  ]);
+  const [got] = httpAnswers(received).answers;
+  if (got?.body !== answer.body) problems.push('GET returns another body than the create did.');
+  if (!isDeepStrictEqual(routeIn(over), shown))
+    problems.push('gRPC returns another route than REST created.');
+  return problems;
+}
+
+function routeOf({ body }: HttpAnswer): Partial<ShownRoute> {
+  return JSON.parse(body) as Partial<ShownRoute>;
+}

@@ -1,0 +1,46 @@
+import type { Ledger, ShownRoute } from './ledger.js';
+import { Random } from './values/random.js';
+import { validDraft } from './values/route-draft.js';
+import type { StoredRoute } from './world.js';
+
+const COUNT = 20;
+
+/** Creates the routes that no case may change. */
+export async function createStoredRoutes(
+  http: string,
+  token: string,
+  ledger: Ledger,
+): Promise<StoredRoute[]> {
+  const random = new Random(1, 0);
+  const routes: StoredRoute[] = [];
+  while (routes.length < COUNT) {
+    const response = await fetch(`http://${http}/v1/routing`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(validDraft(random)),
+    });
+    const body = await response.text();
+    if (response.status !== 201) throw new Error(`A route cannot be created: ${response.status} ${body}`);
+    const route = JSON.parse(body) as ShownRoute;
+    ledger.acknowledge(route);
+    routes.push({ id: route.id, body });
+  }
+  return routes;
+}
+
+/** Reads these routes again. Returns what has changed. */
+export async function storedRouteProblems(
+  http: string,
+  token: string,
+  routes: readonly StoredRoute[],
+): Promise<string[]> {
+  const problems = await Promise.all(
+    routes.map(async ({ id, body }) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const response = await fetch(`http://${http}/v1/routing/${id}`, { headers });
+      const now = await response.text();
+      return now === body ? [] : [`The route ${body} is now ${now}`];
+    }),
+  );
+  return problems.flat();
+}

@@ -1,0 +1,64 @@
+import type { FuzzCase, Outcome } from './world.js';
+
+/** After so many failed cases, further ones would say nothing new. */
+const ENOUGH = 10;
+
+/** What happened in a run. */
+export class Tally {
+  readonly #seed: number;
+  readonly #underWay = new Set<number>();
+  /** How many cases there were of each kind, and how many of them were answered with each code. */
+  readonly kinds = new Map<string, { cases: number; answers: Map<string, number> }>();
+  /** Paragraphs for people, one for each failure. */
+  readonly failures: string[] = [];
+  cases = 0;
+  /** Whether the service has ended. */
+  dead = false;
+
+  constructor(seed: number) {
+    this.#seed = seed;
+  }
+
+  /** Whether there is no point in going on. */
+  get hopeless(): boolean {
+    return this.dead || this.failures.length >= ENOUGH;
+  }
+
+  begin(caseNumber: number): void {
+    this.#underWay.add(caseNumber);
+  }
+
+  end(caseNumber: number, kind: string, { answers, problems }: Outcome, { shown }: FuzzCase): void {
+    this.#underWay.delete(caseNumber);
+    this.cases++;
+    const of = this.kinds.get(kind) ?? { cases: 0, answers: new Map<string, number>() };
+    this.kinds.set(kind, of);
+    of.cases++;
+    for (const answer of answers) of.answers.set(answer, (of.answers.get(answer) ?? 0) + 1);
+    if (problems.length === 0) return;
+    this.failures.push(
+      [
+        `FAILED case ${caseNumber} (${kind})`,
+        ...problems,
+        this.#replay([caseNumber]),
+        `  sent: ${shown}`,
+      ].join('\n  '),
+    );
+  }
+
+  /** Something went wrong outside of any answer: one of the cases under way is the cause. */
+  alarm(problem: string): void {
+    if (problem.startsWith('The service ended')) this.dead = true;
+    this.failures.push([`FAILED beside the cases`, problem, this.#replay([...this.#underWay])].join('\n  '));
+  }
+
+  /** Problems that show only in the end. */
+  conclude(problems: readonly string[]): void {
+    for (const problem of problems) this.failures.push(`FAILED in the end\n  ${problem}`);
+  }
+
+  #replay(numbers: readonly number[]): string {
+    if (numbers.length === 0) return 'No case was under way.';
+    return `replay: npm run fuzz -- --seed ${this.#seed} --only ${numbers.join(',')}`;
+  }
+}

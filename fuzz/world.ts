@@ -1,0 +1,54 @@
+import type { GrpcSessions } from './grpc/grpc-sessions.js';
+import type { Ledger } from './ledger.js';
+import type { Random } from './values/random.js';
+
+/** A route that was there before the first case. */
+export interface StoredRoute {
+  readonly id: string;
+  /** The body of its GET. */
+  readonly body: string;
+}
+
+/** What a case meets. */
+export interface World {
+  /** `host:port` of each face. */
+  readonly grpc: string;
+  readonly http: string;
+  /** Tokens that the service accepts: for everything, and for gets only. */
+  readonly token: string;
+  readonly readToken: string;
+  readonly routes: readonly StoredRoute[];
+  readonly sessions: GrpcSessions;
+  readonly ledger: Ledger;
+}
+
+/** The end of a case. */
+export interface Outcome {
+  /** The code of each answer, for the count of them. */
+  readonly answers: readonly string[];
+  /** Everything that must not happen; empty for a good end. */
+  readonly problems: readonly string[];
+}
+
+/** One case, ready to be sent. */
+export interface FuzzCase {
+  /** Everything that it sends first, for people. */
+  readonly shown: string;
+  send(): Promise<Outcome>;
+}
+
+/** Makes the cases of one kind. The same random choices in the same world make the same case. */
+export type Generator = (random: Random, world: World, number: number) => FuzzCase;
+
+/** Bytes with everything escaped that is not visible ASCII, cut after 4 KiB. */
+export function escaped(bytes: Buffer): string {
+  const cut = bytes.length > SHOWN_BYTES ? `… (${bytes.length} bytes)` : '';
+  return (
+    JSON.stringify(bytes.toString('latin1', 0, SHOWN_BYTES)).replace(
+      /[\x7f-\xff]/g,
+      (character) => `\\u00${character.charCodeAt(0).toString(16)}`,
+    ) + cut
+  );
+}
+
+const SHOWN_BYTES = 4_096;
