@@ -23,9 +23,10 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 const LONGEST_MS = 99_999_999;
 
 /**
- * The server of grpc-js, which misreads three parts of a call's headers: a second `authorization`, which Node drops
- * silently; a `grpc-timeout` that is malformed or days long; and the path of an unknown method, which grpc-js answers
- * below all interceptors. This class corrects them before grpc-js reads them.
+ * The server of grpc-js, which misreads four parts of a call's headers: a second `authorization`, which Node drops
+ * silently; a `grpc-timeout` that is malformed or days long; the path of an unknown method, which grpc-js answers
+ * below all interceptors; and the content type of a stream that is closed already. This class corrects them before
+ * grpc-js reads them.
  *
  * This is the one place that reaches into grpc-js (decision 18): nothing public shows the raw headers of a call.
  */
@@ -62,7 +63,9 @@ export class StrictServer extends Server {
       });
     });
     for (const listener of listenersIn(this['http2Servers'])) {
-      listener.prependListener('stream', (...[, headers, , rawHeaders]: StreamEvent) => {
+      listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
+        // grpc-js refuses a content type without asking whether the stream can still be answered, which throws.
+        if (stream.closed) headers['content-type'] = 'application/grpc';
         correct(headers, rawHeaders, this.#paths, this.#maxPathBytes);
         correctTimeout(headers);
       });

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http2';
+import { constants, createServer } from 'node:http2';
 import { describe, expect, it } from 'vitest';
 import { outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, openDoor } from '../support/grpc-door.js';
@@ -31,5 +31,19 @@ describe('the path of an unknown method', () => {
     const { code } = await outcomeOf(requestOn(connectTo(door), path).end());
     expect(code).toBe(status.UNIMPLEMENTED);
     expect(door.log).toEqual([expect.objectContaining({ method: kept })]);
+  });
+});
+
+describe('a stream that is closed before grpc-js sees it', () => {
+  it('does not end the process, whatever its content type', async () => {
+    const door = await openDoor();
+    const session = connectTo(door);
+    const tooLong = { 'x-a': 'a'.repeat(9_000), 'x-b': 'b'.repeat(9_000) };
+    const stream = requestOn(session, '/any', { ...tooLong, 'content-type': 'text/html' });
+    stream.on('error', () => undefined).resume();
+    await new Promise((resolve) => stream.once('close', resolve));
+    expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    const { code } = await outcomeOf(requestOn(session, '/any').end());
+    expect(code).toBe(status.UNIMPLEMENTED);
   });
 });
