@@ -36,10 +36,14 @@ export interface FuzzResult {
 
 /** Far beyond the longest run, and always the same, so that a seed repeats the same bytes. */
 const EXPIRY = 4_102_444_800;
-/** A cache that is soon full, so that memory shows what is kept beside it. */
-const SETTINGS = { ROUTE_CACHE_MIB: '2' };
-/** How long the service may take to tidy up after the last case, in milliseconds. */
-const QUIET_MS = 1_500;
+/**
+ * A cache that is soon full, so that memory shows what is kept beside it; and a short idle time, until which Node keeps
+ * a connection whose client has broken HTTP/2, even if that has gone.
+ * Other work on the machine may hold up the service for long, which is no overload of its own.
+ */
+const SETTINGS = { ROUTE_CACHE_MIB: '2', GRPC_IDLE_MS: '1000', MAX_EVENT_LOOP_DELAY_MS: '60000' };
+/** How long the service may take to tidy up after the last case: its idle time, and the looks at it; in milliseconds. */
+const TIDY_MS = 4_000;
 /** Of a thousand cases, those that may be refused because of overload. */
 const OVERLOADED_PER_MILLE = 1;
 
@@ -77,7 +81,7 @@ async function runOn(database: FuzzDatabase, options: FuzzOptions): Promise<Fuzz
   await work(options, world, tally);
   const figures = await honest.stop();
   sessions.close();
-  await sleep(QUIET_MS);
+  await sleep(TIDY_MS);
   const { memoryMib } = service;
   tally.conclude([
     ...(tally.dead ? [] : await storedRouteProblems(http, token, routes)),
@@ -100,11 +104,12 @@ async function work(
   world: World,
   tally: Tally,
 ): Promise<void> {
-  const next = numbers[Symbol.iterator]();
+  const next: Iterator<number, unknown> = numbers[Symbol.iterator]();
   const worker = async (): Promise<void> => {
     while (performance.now() < until && !tally.hopeless) {
-      const { value: caseNumber, done } = next.next();
-      if (done === true) return;
+      const drawn = next.next();
+      if (drawn.done === true) return;
+      const caseNumber = drawn.value;
       const { kind, fuzzCase } = caseOf(seed, caseNumber, world);
       tally.begin(caseNumber);
       try {

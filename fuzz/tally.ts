@@ -41,7 +41,7 @@ export class Tally {
         `FAILED case ${caseNumber} (${kind})`,
         ...problems,
         this.#replay([caseNumber]),
-        `  sent: ${shown}`,
+        `sent: ${shown()}`,
       ].join('\n  '),
     );
   }

@@ -33,7 +33,7 @@ export interface Outcome {
 /** One case, ready to be sent. */
 export interface FuzzCase {
   /** Everything that it sends first, for people. */
-  readonly shown: string;
+  readonly shown: () => string;
   send(): Promise<Outcome>;
 }
 

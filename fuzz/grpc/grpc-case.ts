@@ -23,7 +23,7 @@ export function grpcCase(
 ): FuzzCase {
   const { path, headers, body, ends } = call;
   return {
-    shown: `${path} ${JSON.stringify(headers)} ${escaped(body)}${ends ? '' : ' and no end'}`,
+    shown: () => `${path} ${JSON.stringify(headers)} ${escaped(body)}${ends ? '' : ' and no end'}`,
     async send() {
       const answer = await world.sessions.call(path, headers, body, ends);
       const problems = grpcProblems(answer, sentBy(call, world), world.ledger);

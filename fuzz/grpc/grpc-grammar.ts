@@ -26,7 +26,6 @@ const UNKNOWN_PATHS = [
   '/constructor/toString',
   '/',
   '//',
-  '*',
   `/${'a'.repeat(1_500)}`,
   '/routing.v1.RouteService/CreateRoute?x=1',
   '/routing.v1.RouteService/CreateRoute/',
@@ -54,7 +53,9 @@ export function grpcByGrammar(random: Random, world: World): FuzzCase {
   const headers = {
     ...(credential === '' ? {} : { authorization: credential }),
     ...(endless || path.includes('Watch') || path.includes('Reflection') ? { 'grpc-timeout': '40m' } : {}),
-    ...Object.assign({}, ...random.list(random.pick([0, 0, 1, 2]), () => oddMetadata(random))),
+    ...Object.fromEntries(
+      random.list(random.pick([0, 0, 1, 2]), () => Object.entries(oddMetadata(random))).flat(),
+    ),
   };
   const { body, encoding } = bodyOf(message, random);
   return grpcCase({ path, headers: { ...headers, ...encoding }, body, ends: !endless }, world);

@@ -12,6 +12,8 @@ export interface SentCall {
   readonly creates: boolean;
 }
 
+const OK: number = status.OK;
+const LATE: number = status.DEADLINE_EXCEEDED;
 const NEVER: readonly number[] = [
   status.UNKNOWN,
   status.ABORTED,
@@ -19,24 +21,23 @@ const NEVER: readonly number[] = [
   status.UNAVAILABLE,
   status.DATA_LOSS,
 ];
+/** What grpc-js refuses by itself, below all interceptors, in a streaming call: a message or timeout that it cannot read. */
+const READ_BY_GRPC_JS =
+  /^(?:Error deserializing request|Failed to decompress message|Invalid grpc-timeout value )/;
 /** Reasons of a reset without a status: the client is told to stop, or was cut off as one that does harm. */
 const ALLOWED_RESETS: readonly number[] = [0x0, 0x8, 0xb];
 const PREFIX_BYTES = 5;
 
 /** The route in the answer of a call that ended well; nothing without one. */
 export function routeIn({ code, data }: GrpcAnswer): ShownRoute | undefined {
-  if (code !== status.OK || data.length < PREFIX_BYTES) return undefined;
+  if (code !== OK || data.length < PREFIX_BYTES) return undefined;
   const route = Route.decode(data.subarray(PREFIX_BYTES));
   return { ...route, createdAt: route.createdAt?.toISOString() ?? '' };
 }
 
 /** The failure of a call with its details; nothing when it has none. */
 export function grpcFailure({ code, details, trailers }: GrpcAnswer): RichError | undefined {
-  if (
-    code === undefined ||
-    code === Number(status.OK) ||
-    trailers.get('grpc-status-details-bin').length === 0
-  )
+  if (code === undefined || code === OK || trailers.get('grpc-status-details-bin').length === 0)
     return undefined;
   return richErrorOfReply({ code, details, trailers });
 }
@@ -63,14 +64,10 @@ export function grpcProblems(answer: GrpcAnswer, sent: SentCall, ledger: Ledger)
     return [];
   }
   const problems: string[] = [];
-  if (NEVER.includes(code) || (code === Number(status.DEADLINE_EXCEEDED) && !sent.hasTimeout)) {
+  if ((NEVER.includes(code) && !READ_BY_GRPC_JS.test(details)) || (code === LATE && !sent.hasTimeout)) {
     problems.push(`A call ended with ${status[code] ?? code}: ${details}`);
   }
-  if (
-    code !== Number(status.OK) &&
-    sent.path.startsWith('/routing.v1.RouteService/') &&
-    reason === undefined
-  ) {
+  if (code !== OK && sent.path.startsWith('/routing.v1.RouteService/') && reason === undefined) {
     problems.push(`A failure has no details: ${status[code] ?? code} ${details}`);
   }
   const route = sent.creates ? routeIn(answer) : undefined;

@@ -1,6 +1,7 @@
 import {
   type ClientHttp2Session,
   connect,
+  constants,
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
@@ -86,7 +87,12 @@ export class GrpcSessions {
     const open = this.#sessions[index];
     if (open !== undefined && !open.closed && !open.destroyed) return open;
     const session = connect(`http://${this.#target}`);
-    session.on('error', () => undefined).once('goaway', () => this.lost++);
+    session
+      .on('error', () => undefined)
+      .once('goaway', (code) => {
+        // Without an error: it was idle.
+        if (code !== constants.NGHTTP2_NO_ERROR) this.lost++;
+      });
     this.#sessions[index] = session;
     return session;
   }

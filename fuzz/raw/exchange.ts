@@ -3,12 +3,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How the client of a raw case ends its connection. */
 export type Ending =
-  /** Says that it has sent everything, and reads until the service ends the connection. */
+  /** Says that it has sent everything once nothing comes any more, and waits until the service ends the connection. */
   | 'finish'
+  /** Goes once nothing comes any more. */
+  | 'leave'
   /** Goes once everything is sent. */
   | 'cut'
   /** Reads nothing for a moment, then goes. */
   | 'unread';
+
+/** How to send the bytes of a case. */
+export interface ExchangeOptions {
+  /** `host:port` */
+  readonly target: string;
+  readonly pieces: readonly Buffer[];
+  readonly ending: Ending;
+  /** How long a connection is silent on which nothing comes any more, in milliseconds. */
+  readonly quietMs: number;
+  readonly onData?: (chunk: Buffer, socket: Socket) => void;
+}
 
 /** What came back. */
 export interface Exchange {
@@ -22,39 +35,42 @@ const LIMIT_MS = 20_000;
 const UNREAD_MS = 150;
 
 /** Sends bytes on a connection of their own. */
-export async function exchange(
-  target: string,
-  pieces: readonly Buffer[],
-  ending: Ending,
-  onData: (chunk: Buffer, socket: Socket) => void = () => undefined,
-): Promise<Exchange> {
+export async function exchange(options: ExchangeOptions): Promise<Exchange> {
+  const { target, pieces, ending, quietMs, onData } = options;
   const { hostname, port } = new URL(`http://${target}`);
   const chunks: Buffer[] = [];
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
   // A service may reset a connection on which it is sent nonsense.
   socket.on('error', () => undefined);
-  const closed = new Promise<boolean>((resolve) => {
-    socket.once('close', () => {
-      resolve(true);
-    });
-  });
+  const closed = new Promise((resolve) => socket.once('close', resolve));
   if (ending === 'unread') socket.pause();
   else {
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
-      onData(chunk, socket);
+      onData?.(chunk, socket);
     });
   }
   for (const [index, piece] of pieces.entries()) {
     if (index > 0) await sleep(1);
     socket.write(piece);
   }
-  if (ending === 'finish') socket.end();
-  else socket.write('', () => setTimeout(() => socket.destroy(), ending === 'unread' ? UNREAD_MS : 0));
-  const limit = new AbortController();
-  const late = sleep(LIMIT_MS, false, { signal: limit.signal }).catch(() => false);
-  const ended = await Promise.race([closed, late]);
-  limit.abort();
-  socket.destroy();
+  switch (ending) {
+    case 'finish':
+      socket.setTimeout(quietMs, () => socket.end());
+      break;
+    case 'leave':
+      socket.setTimeout(quietMs, () => socket.destroy());
+      break;
+    case 'cut':
+    case 'unread':
+      socket.write('', () => setTimeout(() => socket.destroy(), ending === 'unread' ? UNREAD_MS : 0));
+  }
+  let ended = true;
+  const limit = setTimeout(() => {
+    ended = false;
+    socket.destroy();
+  }, LIMIT_MS);
+  await closed;
+  clearTimeout(limit);
   return { received: Buffer.concat(chunks), ended };
 }

@@ -34,7 +34,7 @@ export function rapidResets(random: Random, world: World): FuzzCase {
     if (data !== undefined && random.percent(50)) frames.push(data);
     frames.push({ type: RST_STREAM, flags: 0, stream, payload: number(CANCEL) });
   }
-  return http2Case({ bytes: bytesOf(frames), ending: 'finish', creates }, random, world);
+  return http2Case({ bytes: bytesOf(frames), ending: 'leave', creates }, random, world);
 }
 
 /** More streams than the service allows, all left open. */
@@ -44,7 +44,7 @@ export function tooManyStreams(random: Random, world: World): FuzzCase {
     const head = { path: random.pick([CREATE, GET, REFLECTION]), good: random.percent(50) };
     frames.push({ type: HEADERS, flags: END_HEADERS, stream, payload: headerBlock(head, world) });
   }
-  const ending = random.pick(['finish', 'unread'] as const);
+  const ending = random.pick(['leave', 'unread'] as const);
   return http2Case({ bytes: bytesOf(frames), ending, creates: 0 }, random, world);
 }
 
@@ -52,7 +52,8 @@ export function tooManyStreams(random: Random, world: World): FuzzCase {
 export function slowReader(random: Random, world: World): FuzzCase {
   if (random.percent(40)) {
     const get = `GET ${random.pick(['/openapi.json', '/docs', '/healthz'])} HTTP/1.1\r\nHost: x\r\n\r\n`;
-    return restCase(Buffer.from(get.repeat(random.between(20, 200))), 'unread', random, world);
+    const bytes = Buffer.from(get.repeat(random.between(20, 200)));
+    return restCase({ bytes, ending: 'unread', quietMs: 0 }, random, world);
   }
   const frames = opening(random.pick([0, 0, 65_535]));
   frames.push({
@@ -71,7 +72,7 @@ export function slowReader(random: Random, world: World): FuzzCase {
   );
   for (let stream = 3; stream < 60; stream += 2)
     frames.push(...call(stream, { path: GET, good: true }, random, world));
-  const ending = random.pick(['finish', 'unread'] as const);
+  const ending = random.pick(['leave', 'unread'] as const);
   return http2Case({ bytes: bytesOf(frames), ending, creates: 0 }, random, world);
 }
 
@@ -92,6 +93,10 @@ export function frameFlood(random: Random, world: World): FuzzCase {
   const head = { path: CREATE, good: random.percent(50) };
   const flags = repeated.type === CONTINUATION ? 0 : END_HEADERS;
   const headers = { type: HEADERS, flags, stream: 1, payload: headerBlock(head, world) };
-  const frames = [...opening(), headers, ...random.list(times, () => repeated)];
-  return http2Case({ bytes: bytesOf(frames), ending: 'finish', creates: 0 }, random, world);
+  const flood = Array.from({ length: times }, () => repeated);
+  return http2Case(
+    { bytes: bytesOf([...opening(), headers, ...flood]), ending: 'leave', creates: 0 },
+    random,
+    world,
+  );
 }

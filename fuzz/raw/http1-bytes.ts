@@ -6,6 +6,8 @@ import type { Random } from '../values/random.js';
 import { validDraft } from '../values/route-draft.js';
 import type { FuzzCase, World } from '../world.js';
 
+/** A service that waits for the rest of a request is silent for longer than this, in milliseconds. */
+const QUIET_MS = 100;
 /** What is worth inserting into HTTP/1.1. */
 const DICTIONARY = [
   '\r\n',
@@ -57,7 +59,8 @@ export function http1Bytes(random: Random, world: World): FuzzCase {
   const requests = random.list(random.pick([1, 1, 2, 4]), () => request(authorization, good, random, world));
   const bytes = Buffer.concat(requests);
   const broken = random.percent(85) ? mutated(bytes, random, DICTIONARY) : bytes;
-  return restCase(broken, random.percent(90) ? 'finish' : 'cut', random, world);
+  const ending = random.percent(90) ? 'finish' : 'cut';
+  return restCase({ bytes: broken, ending, quietMs: QUIET_MS }, random, world);
 }
 
 function request(authorization: string, good: boolean, random: Random, world: World): Buffer {

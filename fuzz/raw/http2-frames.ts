@@ -25,7 +25,7 @@ export function http2Frames(random: Random, world: World): FuzzCase {
   for (let odd = random.pick([0, 1, 1, 2, 4]); odd > 0; odd--) change(frames, calls, random, world);
   const bytes = bytesOf(frames);
   const broken = random.percent(35) ? mutated(bytes, random, DICTIONARY) : bytes;
-  return http2Case({ bytes: broken, ending: random.percent(95) ? 'finish' : 'cut', creates }, random, world);
+  return http2Case({ bytes: broken, ending: random.percent(95) ? 'leave' : 'cut', creates }, random, world);
 }
 
 /** Adds an odd frame, or repeats, drops, moves, splits or spoils one. */

@@ -1,6 +1,6 @@
 import { inPieces } from '../values/mutation.js';
 import type { Random } from '../values/random.js';
-import { escaped, type FuzzCase, type Outcome, type World } from '../world.js';
+import { escaped, type FuzzCase, type World } from '../world.js';
 import { type Ending, exchange } from '../raw/exchange.js';
 import { type HttpAnswer, httpAnswers } from './http-answers.js';
 import { reasonOf, restFailure, restProblems } from './rest-problems.js';
@@ -8,20 +8,35 @@ import { reasonOf, restFailure, restProblems } from './rest-problems.js';
 /** What a REST case expects beyond the rules for all answers: returns what is wrong. */
 export type FurtherCheck = (answers: readonly HttpAnswer[]) => Promise<string[]>;
 
+/** A request after all others of a connection: with its answer, the service ends a connection that is still in order. */
+const LAST_ID = 'the-last';
+const LAST = Buffer.from(
+  `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${LAST_ID}\r\nConnection: close\r\n\r\n`,
+);
+
+/** A case that sends requests to the REST face. */
+export interface RestBytes {
+  readonly bytes: Buffer;
+  readonly ending: Ending;
+  /** How long the service is given for its next answer, in milliseconds. */
+  readonly quietMs: number;
+  /** Checks beyond the rules for all answers. */
+  readonly further?: FurtherCheck;
+}
+
 /** A case that sends these bytes to the REST face. */
 export function restCase(
-  bytes: Buffer,
-  ending: Ending,
+  { bytes, ending, quietMs, further }: RestBytes,
   random: Random,
   world: World,
-  further: FurtherCheck = () => Promise.resolve([]),
 ): FuzzCase {
-  const pieces = inPieces(bytes, random);
+  const pieces = inPieces(Buffer.concat([bytes, LAST]), random);
   return {
-    shown: escaped(bytes),
+    shown: () => escaped(bytes),
     async send() {
-      const { received, ended } = await exchange(world.http, pieces, ending);
-      const { answers, rest } = httpAnswers(received);
+      const { received, ended } = await exchange({ target: world.http, pieces, ending, quietMs });
+      const { answers: all, rest } = httpAnswers(received);
+      const answers = all.filter(({ headers }) => headers.get('x-request-id') !== LAST_ID);
       const text = bytes.toString('latin1');
       const hasToken = text.includes(world.token);
       const creates = hasToken ? text.split('POST').length - 1 : 0;
@@ -30,10 +45,8 @@ export function restCase(
       const problems = answers.flatMap((answer) => restProblems(answer, sent, world.ledger));
       if (ending === 'finish' && rest.length > 0) problems.push(`An answer is not whole: ${escaped(rest)}`);
       if (!ended) problems.push('The connection of a client that has finished stays open.');
-      return {
-        answers: answers.length === 0 ? [`no answer (${ending})`] : answers.map(labelOf),
-        problems: [...problems, ...(await further(answers))],
-      } satisfies Outcome;
+      if (further !== undefined) problems.push(...(await further(answers)));
+      return { answers: answers.length === 0 ? [`no answer (${ending})`] : answers.map(labelOf), problems };
     },
   };
 }

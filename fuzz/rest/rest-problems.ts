@@ -22,7 +22,7 @@ export interface Sent {
 }
 
 /** Words of the inside that no client may see. */
-const INSIDE = /node_modules|\.js:\d+|SQLITE_|insert into|select `|ER_[A-Z]+_|Error: /i;
+const INSIDE = /node_modules|\.js:\d+|SQLITE_|insert into|select `|\bER_[A-Z]|Error: |\bat \w+ \(/;
 
 /** The failure in an answer; nothing when it is none of the agreed shape. */
 export function restFailure({ body }: HttpAnswer): RestFailure | undefined {
@@ -41,9 +41,8 @@ export function reasonOf(failure: RestFailure | undefined): string | undefined {
 /** Everything about an answer that the contract does not allow. */
 export function restProblems(answer: HttpAnswer, sent: Sent, ledger: Ledger): string[] {
   const { status, headers, body } = answer;
-  const inside = INSIDE.exec(body)?.[0];
-  const problems = inside === undefined ? [] : [`An answer shows the inside: ${inside}`];
-  if (status >= 400) return [...problems, ...failureProblems(answer, sent, ledger)];
+  if (status >= 400) return failureProblems(answer, sent, ledger);
+  const problems: string[] = [];
   if (headers.has('x-powered-by')) problems.push('An answer has X-Powered-By.');
   if (status !== 201) return problems;
   if (!sent.hasToken) problems.push('A client without a good token created a route.');
@@ -58,6 +57,8 @@ function failureProblems(answer: HttpAnswer, { hasTimeout }: Sent, ledger: Ledge
   const { status, headers, body } = answer;
   // The answer to HEAD has no body that could say more.
   if (body === '' && status < 500) return [];
+  const inside = INSIDE.exec(body)?.[0];
+  if (inside !== undefined) return [`A failure shows the inside: ${inside}`];
   const failure = restFailure(answer);
   const reason = reasonOf(failure);
   if (failure?.code !== status || reason === undefined || headers.get('cache-control') !== 'no-store') {

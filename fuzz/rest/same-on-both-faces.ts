@@ -20,6 +20,7 @@ export interface Create {
   readonly validateOnly: boolean;
 }
 
+const OK: number = status.OK;
 /** Lone surrogates, which JSON can write and protocol buffers cannot. */
 const NO_TEXT = /\p{Cs}/u;
 
@@ -51,7 +52,7 @@ async function verdictProblems(create: Create, answer: HttpAnswer, world: World)
   const failure = grpcFailure(again);
   if ([grpcReasonOf(failure), answer.status].some((code) => code === 'OVERLOADED' || code === 429))
     return problems;
-  if (answer.status < 300 && again.code === Number(status.OK)) {
+  if (answer.status < 300 && again.code === OK) {
     const same = create.requestId === '' || isDeepStrictEqual(routeIn(again)?.id, routeOf(answer).id ?? '');
     return same ? problems : [...problems, 'A create that was repeated over gRPC made a second route.'];
   }
@@ -90,9 +91,9 @@ async function storedProblems(
       : [...problems, 'A dry run has an id or a time.'];
   }
   const headers = { authorization: `Bearer ${world.readToken}` };
-  const request = `GET /v1/routing/${String(id)} HTTP/1.1\r\nhost: x\r\nauthorization: ${headers.authorization}\r\n\r\n`;
+  const request = `GET /v1/routing/${String(id)} HTTP/1.1\r\nhost: x\r\nauthorization: ${headers.authorization}\r\nconnection: close\r\n\r\n`;
   const [{ received }, over] = await Promise.all([
-    exchange(world.http, [Buffer.from(request)], 'finish'),
+    exchange({ target: world.http, pieces: [Buffer.from(request)], ending: 'finish', quietMs: 8_000 }),
     world.sessions.call(GET, headers, framed(getMessage(String(id)))),
   ]);
   const [got] = httpAnswers(received).answers;

@@ -8,8 +8,9 @@ import type { Ledger, ShownRoute } from '../ledger.js';
 import { validDraft } from '../values/route-draft.js';
 import { Random } from '../values/random.js';
 
-const PAUSE_MS = 20;
+const PAUSE_MS = 50;
 const CALL_LIMIT_MS = 10_000;
+const AFTER_FAILURE_MS = 1_000;
 
 /** Figures of an honest caller. */
 export interface HonestFigures {
@@ -62,7 +63,7 @@ export class HonestCaller {
         this.#timesMs.push(performance.now() - begun);
       } catch (error) {
         this.#onProblem(`An honest caller was not served: ${String(error)}`);
-        if (!this.#stopped) await sleep(CALL_LIMIT_MS / 10);
+        await sleep(AFTER_FAILURE_MS);
       }
       await sleep(PAUSE_MS);
     }

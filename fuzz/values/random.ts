@@ -42,6 +42,8 @@ export class Random {
   }
 
   bytes(length: number): Buffer {
-    return Buffer.from(this.list(length, () => this.below(256)));
+    const bytes = Buffer.allocUnsafe(length);
+    for (let at = 0; at < length; at++) bytes[at] = this.below(256);
+    return bytes;
   }
 }

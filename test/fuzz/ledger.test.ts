@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { Ledger, STRANGER } from '../../fuzz/ledger.js';
+
+const ROUTE = {
+  id: '01a1f941-715b-7593-b057-19259d7b5bfc',
+  method: 'GET',
+  path: '/users/:id',
+  middleware: ['authenticate'],
+  handler: 'getUser',
+  createdAt: '2026-11-20T13:59:38.075Z',
+};
+const OTHER = { ...ROUTE, id: '01a1f941-715b-7593-b057-19259d7b5bfd' };
+
+describe('the ledger of acknowledged routes', () => {
+  it('agrees with a database that holds them as acknowledged', () => {
+    const ledger = new Ledger();
+    expect(ledger.acknowledge(ROUTE)).toEqual([]);
+    expect(ledger.acknowledge(ROUTE)).toEqual([]);
+    expect(ledger.compare([ROUTE])).toEqual([]);
+  });
+
+  it.each([
+    ['a lost route', [], /is not stored as acknowledged/],
+    ['a changed route', [{ ...ROUTE, handler: 'other' }], /is not stored as acknowledged/],
+    ['a route that nobody was told of', [ROUTE, OTHER], /1 routes are stored that no answer acknowledged/],
+  ])('finds %s', (_, stored, problem) => {
+    const ledger = new Ledger();
+    ledger.acknowledge(ROUTE);
+    expect(ledger.compare(stored)).toEqual([expect.stringMatching(problem)]);
+  });
+
+  it('allows as many unacknowledged routes as answers were missed, but none of a stranger', () => {
+    const ledger = new Ledger();
+    ledger.unsure = 1;
+    expect(ledger.compare([OTHER])).toEqual([]);
+    expect(ledger.compare([{ ...OTHER, handler: STRANGER }])).toEqual([
+      expect.stringMatching(/for a client without a token/),
+    ]);
+  });
+
+  it('finds a route that is acknowledged twice with different contents', () => {
+    const ledger = new Ledger();
+    ledger.acknowledge(ROUTE);
+    expect(ledger.acknowledge({ ...ROUTE, path: '/other' })).toEqual([
+      expect.stringMatching(/with two contents/),
+    ]);
+  });
+});
