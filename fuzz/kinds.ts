@@ -8,10 +8,10 @@ import type { FuzzCase, Generator, World } from './world.js';
 
 /** The kinds of cases, each with its share of ten thousand. A flood costs a hundred times as much as another case. */
 const KINDS: readonly { readonly name: string; readonly share: number; readonly generate: Generator }[] = [
-  { name: 'REST by grammar', share: 2_600, generate: restByGrammar },
-  { name: 'gRPC by grammar', share: 4_600, generate: grpcByGrammar },
-  { name: 'HTTP/1.1 bytes', share: 1_700, generate: http1Bytes },
-  { name: 'HTTP/2 frames', share: 1_076, generate: http2Frames },
+  { name: 'REST by grammar', share: 2_000, generate: restByGrammar },
+  { name: 'gRPC by grammar', share: 6_000, generate: grpcByGrammar },
+  { name: 'HTTP/1.1 bytes', share: 1_200, generate: http1Bytes },
+  { name: 'HTTP/2 frames', share: 776, generate: http2Frames },
   { name: 'rapid resets', share: 6, generate: rapidResets },
   { name: 'too many streams', share: 6, generate: tooManyStreams },
   { name: 'slow readers', share: 6, generate: slowReader },

@@ -29,8 +29,12 @@ const ALLOWED_RESETS: readonly number[] = [0x0, 0x8, 0xb];
 const PREFIX_BYTES = 5;
 
 /** The route in the answer of a call that ended well; nothing without one. */
-export function routeIn({ code, data }: GrpcAnswer): ShownRoute | undefined {
-  if (code !== OK || data.length < PREFIX_BYTES) return undefined;
+export function routeOf({ code, data }: GrpcAnswer): ShownRoute | undefined {
+  return code === OK && data.length >= PREFIX_BYTES ? routeIn(data) : undefined;
+}
+
+/** The route in a message behind its prefix. */
+export function routeIn(data: Buffer): ShownRoute {
   const route = Route.decode(data.subarray(PREFIX_BYTES));
   return { ...route, createdAt: route.createdAt?.toISOString() ?? '' };
 }
@@ -70,7 +74,7 @@ export function grpcProblems(answer: GrpcAnswer, sent: SentCall, ledger: Ledger)
   if (code !== OK && sent.path.startsWith('/routing.v1.RouteService/') && reason === undefined) {
     problems.push(`A failure has no details: ${status[code] ?? code} ${details}`);
   }
-  const route = sent.creates ? routeIn(answer) : undefined;
+  const route = sent.creates ? routeOf(answer) : undefined;
   if (route === undefined) return problems;
   if (!sent.hasToken) problems.push('A client without a good token created a route.');
   return route.id === '' ? problems : [...problems, ...ledger.acknowledge(route)];

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import {
   ACK,
+  DATA,
   END_STREAM,
   type Frame,
   frame,
@@ -14,6 +15,8 @@ import {
 } from '../../test/faults/programs/frames.js';
 import { statusIn } from '../../test/faults/programs/grpc-connection.js';
 import { STREAM_RESET } from '../../test/faults/programs/load-result.js';
+import { routeIn } from '../grpc/grpc-problems.js';
+import type { ShownRoute } from '../ledger.js';
 import { inPieces } from '../values/mutation.js';
 import type { Random } from '../values/random.js';
 import { escaped, type FuzzCase, type World } from '../world.js';
@@ -29,6 +32,8 @@ export interface Http2Bytes {
 }
 
 const NEVER: readonly number[] = [status.UNKNOWN, status.INTERNAL, status.UNAVAILABLE, status.DATA_LOSS];
+const PREFIX_BYTES = 5;
+const ID_BYTES = 36;
 /** Asks whether everything before has been read. */
 const LAST_PING = Buffer.from('the last');
 /** How long answers are waited for once everything has been read, in milliseconds. */
@@ -46,17 +51,22 @@ export function http2Case({ bytes, ending, creates }: Http2Bytes, random: Random
       const seen = new Set<string>();
       const reader = new FrameReader();
       const problems: string[] = [];
+      let acknowledged = 0;
       const onData = (chunk: Buffer, socket: Socket): void => {
         for (const each of reader.read(chunk)) {
           seen.add(labelOf(each));
           const code = codeOf(each);
+          const route = routeOf(each);
+          const known = world.ledger.size;
+          if (route !== undefined) problems.push(...world.ledger.acknowledge(route));
+          acknowledged += world.ledger.size - known;
           if (NEVER.includes(code)) problems.push(`A call ended with ${status[code] ?? code}.`);
           if (isLastPing(each)) leaveSoon(socket);
           if (each.type === GOAWAY) socket.destroy();
         }
       };
       await exchange({ target: world.grpc, pieces, ending, quietMs: QUIET_MS, onData });
-      world.ledger.unsure += creates;
+      world.ledger.unsure += Math.max(0, creates - acknowledged);
       return { answers: seen.size === 0 ? [`no answer (${ending})`] : [...seen], problems };
     },
   };
@@ -64,6 +74,13 @@ export function http2Case({ bytes, ending, creates }: Http2Bytes, random: Random
 
 function isLastPing({ type, flags, payload }: Frame): boolean {
   return type === PING && (flags & ACK) !== 0 && payload.equals(LAST_PING);
+}
+
+/** The route in a frame that holds the whole message of an answer; health has shorter ones. */
+function routeOf({ type, payload }: Frame): ShownRoute | undefined {
+  if (type !== DATA || payload.length < PREFIX_BYTES + ID_BYTES) return undefined;
+  if (payload.readUInt32BE(1) !== payload.length - PREFIX_BYTES) return undefined;
+  return routeIn(payload);
 }
 
 function leaveSoon(socket: Socket): void {

@@ -43,7 +43,8 @@ export function restCase(
       const sent = { hasToken, hasTimeout: /request-timeout/i.test(text) };
       world.ledger.unsure += Math.max(0, creates - answers.length);
       const problems = answers.flatMap((answer) => restProblems(answer, sent, world.ledger));
-      if (ending === 'finish' && rest.length > 0) problems.push(`An answer is not whole: ${escaped(rest)}`);
+      if (ending === 'finish' && rest.length > 0)
+        problems.push(`An answer is not whole; received: ${escaped(received)}`);
       if (!ended) problems.push('The connection of a client that has finished stays open.');
       if (further !== undefined) problems.push(...(await further(answers)));
       return { answers: answers.length === 0 ? [`no answer (${ending})`] : answers.map(labelOf), problems };

@@ -2,7 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { status } from '@grpc/grpc-js';
 import { framed } from '../../test/support/http2-call.js';
 import { CREATE, GET } from '../grpc/grpc-case.js';
-import { grpcFailure, grpcProblems, reasonOf as grpcReasonOf, routeIn } from '../grpc/grpc-problems.js';
+import {
+  grpcFailure,
+  grpcProblems,
+  reasonOf as grpcReasonOf,
+  routeOf as answeredRoute,
+} from '../grpc/grpc-problems.js';
 import { createMessage, getMessage } from '../grpc/wire-messages.js';
 import type { ShownRoute } from '../ledger.js';
 import type { RouteDraft } from '../values/route-draft.js';
@@ -53,7 +58,8 @@ async function verdictProblems(create: Create, answer: HttpAnswer, world: World)
   if ([grpcReasonOf(failure), answer.status].some((code) => code === 'OVERLOADED' || code === 429))
     return problems;
   if (answer.status < 300 && again.code === OK) {
-    const same = create.requestId === '' || isDeepStrictEqual(routeIn(again)?.id, routeOf(answer).id ?? '');
+    const same =
+      create.requestId === '' || isDeepStrictEqual(answeredRoute(again)?.id, routeOf(answer).id ?? '');
     return same ? problems : [...problems, 'A create that was repeated over gRPC made a second route.'];
   }
   const overRest = restFailure(answer);
@@ -98,7 +104,7 @@ async function storedProblems(
   ]);
   const [got] = httpAnswers(received).answers;
   if (got?.body !== answer.body) problems.push('GET returns another body than the create did.');
-  if (!isDeepStrictEqual(routeIn(over), shown))
+  if (!isDeepStrictEqual(answeredRoute(over), shown))
     problems.push('gRPC returns another route than REST created.');
   return problems;
 }
