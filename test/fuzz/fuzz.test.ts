@@ -21,7 +21,7 @@ function whenVerbIsUnknown(fault: string): string {
   return `--import data:text/javascript,${encodeURIComponent(program)}`;
 }
 
-const ANSWERS_500 = whenVerbIsUnknown("response.writeHead(500).end('oops')");
+const ANSWERS_500 = whenVerbIsUnknown("response.writeHead(500, { 'content-length': 4 }).end('oops')");
 
 let folder: string;
 let programs: Program[];
