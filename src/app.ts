@@ -1,9 +1,6 @@
 import type { Logger } from 'pino';
-import { createAuthenticator, type VerificationKey } from './auth/authenticator.js';
-import { rememberTokens } from './auth/token-cache.js';
 import { Closing, GRACE_MS } from './process/closing.js';
 import type { Config, GrpcConfig, HttpConfig } from './settings/config.js';
-import type { TokenKey } from './settings/token-config.js';
 import { channelUpstream } from './gateway/channel-upstream.js';
 import { createGateway } from './gateway/gateway.js';
 import { memoryUpstream } from './gateway/memory-upstream.js';
@@ -18,7 +15,6 @@ import { createPipeline, type Pipeline } from './calls/pipeline.js';
 import { REALM, routeService } from './grpc/route-service.js';
 import { ROUTE_SERVICE, startGrpcServer } from './grpc/server.js';
 import { startHttpServer } from './process/http-server.js';
-import { localSecret } from './settings/local-secret.js';
 import { createDocuments } from './openapi/documents.js';
 import { opening } from './process/opening.js';
 import { Registry } from './registry/registry.js';
@@ -27,6 +23,7 @@ import { closeDatabase, embeddedFileOf, openDatabase } from './store/database.js
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { reachDatabase } from './store/reach-database.js';
 import { ensureSchema } from './store/schema.js';
+import { openTokenAuthenticator } from './token-authenticator.js';
 
 /** The dependencies that the service does not choose itself. */
 export interface Surroundings {
@@ -93,9 +90,7 @@ async function startGrpc(
   { config, closing, logger, callLog, now = Date.now, newId = newRouteId, stop }: Whole,
 ): Promise<{ address: string; pipeline: Pipeline }> {
   const { limits, databaseWaitMs, routeCacheBytes } = config;
-  const { key, issuer, audience } = tokens;
-  const verify = createAuthenticator({ key: verificationKey(key), issuer, audience, now });
-  const authenticator = rememberTokens(verify, now);
+  const authenticator = openTokenAuthenticator(tokens, { closing, logger, now });
 
   const file = embeddedFileOf(database);
   const knex = openDatabase(database, limits.deadlineMs, file);
@@ -169,8 +164,4 @@ function openUpstream(
     channel.close();
   });
   return channel;
-}
-
-function verificationKey(key: TokenKey): VerificationKey {
-  return key.kind === 'local' ? { kind: 'secret', secret: localSecret(key.file) } : key;
 }

@@ -1,9 +1,11 @@
 import { createSecretKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import jwt from 'jsonwebtoken';
 import { readTokens } from './settings/config.js';
 import type { TokenKey } from './settings/token-config.js';
 import { localSecret } from './settings/local-secret.js';
+import { secretsIn } from './settings/secret-file.js';
 
 const USAGE = 'Usage: npm run --silent token -- --scope "routes:read routes:write" --sub NAME [--ttl 1h]';
 /** A number and its unit: seconds, minutes, hours or days. */
@@ -12,7 +14,7 @@ const TTL = /^([1-9]\d{0,5})([smhd])$/;
 const SUBJECT = /^[^\p{Cc}\p{Cs}]{1,255}$/u;
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** Prints a token for the configured or the local secret, and nothing else. */
+/** Prints a token signed with the configured or the local secret, and nothing else. */
 function main(): void {
   const { values } = parseArgs({
     options: {
@@ -49,11 +51,14 @@ function misused(cause: string): Error {
   return new Error(`${cause}\n${USAGE}`);
 }
 
+/** The secret that signs. */
 function secretOf(key: TokenKey): string {
   if (key.kind === 'local') return localSecret(key.file);
   if (key.kind === 'secret') return key.secret;
+  const [first] = key.kind === 'secretFile' ? secretsIn(readFileSync(key.file)) : [];
+  if (first !== undefined) return first;
   throw new Error(
-    'A token can be made only with JWT_SECRET: of any other key, the service has only the public half.',
+    'A token can be made only with JWT_SECRET or JWT_SECRET_FILE: of any other key, the service has only the public half.',
   );
 }
 

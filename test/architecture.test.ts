@@ -19,7 +19,7 @@ const ALLOWED: Readonly<
 > = {
   registry: { rooms: [], packages: ['uuid'] },
   store: { rooms: ['registry'], packages: ['knex', 'dataloader', 'lru-cache'] },
-  auth: { rooms: [], packages: ['jsonwebtoken', 'jose', 'lru-cache'] },
+  auth: { rooms: [], packages: ['jsonwebtoken', 'lru-cache'] },
   calls: { rooms: ['registry', 'auth', 'gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'pino'] },
   grpc: {
     rooms: ['calls', 'registry', 'gen'],

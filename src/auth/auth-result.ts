@@ -17,7 +17,7 @@ export interface Refusal {
   readonly reason: 'TOKEN_MISSING' | 'TOKEN_INVALID' | 'KEYS_UNAVAILABLE';
   /** A fixed sentence for the client. It repeats nothing from the token. */
   readonly message: string;
-  /** The error that a library threw. For the log only. */
+  /** Why the keys cannot be fetched. For the log only. */
   readonly cause?: unknown;
 }
 
@@ -26,8 +26,11 @@ export type AuthResult =
   | {
       readonly ok: true;
       readonly caller: Caller;
-      /** The token's `exp`, in milliseconds since the epoch, without the clock tolerance. */
-      readonly expiresAtMs: number;
+      /**
+       * How long this result may be remembered, in milliseconds since the epoch: until the token's `exp`, without the
+       * clock tolerance, or until its key must be asked for again, if that is sooner.
+       */
+      readonly rememberUntilMs: number;
     }
   | Refusal;
 
@@ -36,7 +39,7 @@ export function tokenMissing(): Refusal {
   return { ok: false, reason: 'TOKEN_MISSING', message: 'No bearer token was given.' };
 }
 
-/** A refusal of the given token. */
-export function tokenInvalid(message: string, cause?: unknown): Refusal {
-  return { ok: false, reason: 'TOKEN_INVALID', message, ...(cause === undefined ? {} : { cause }) };
+/** A refusal of the given token. It has no cause: the errors of libraries may repeat parts of the token. */
+export function tokenInvalid(message: string): Refusal {
+  return { ok: false, reason: 'TOKEN_INVALID', message };
 }

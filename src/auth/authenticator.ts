@@ -3,8 +3,14 @@ import { type AuthResult, type Refusal, tokenInvalid } from './auth-result.js';
 import { readBearerToken } from './bearer-token.js';
 import { callerOf, type Claims, readClaims } from './claims.js';
 import { type JsonObject, parseCompactJwt } from './compact-jwt.js';
-import { openRemoteKeySet } from './remote-key-set.js';
-import { ALGORITHM_NOT_ALLOWED, type TrustedKey, trustPublicKey, trustSecret } from './trusted-key.js';
+import { RemoteKeySet } from './remote-key-set.js';
+import {
+  ALGORITHM_NOT_ALLOWED,
+  type CurrentKeys,
+  type TrustedKey,
+  trustPublicKey,
+  trustSecret,
+} from './trusted-key.js';
 
 /** The largest clock difference allowed between issuer and service, in seconds. */
 const CLOCK_TOLERANCE_S = 5;
@@ -18,10 +24,10 @@ export interface Authenticator {
   authenticate(authorization: readonly string[]): AuthResult | Promise<AuthResult>;
 }
 
-/** The key that verifies tokens. */
+/** The key or keys that verify tokens. */
 export type VerificationKey =
-  /** For HS256, HS384 and HS512: at least 32 bytes in UTF-8. */
-  | { readonly kind: 'secret'; readonly secret: string }
+  /** For HS256, HS384 and HS512: one or more, each of at least 32 bytes in UTF-8. Any of them may have signed. */
+  | { readonly kind: 'secrets'; readonly secrets: readonly string[] }
   /** One public key, RSA of 2048 bits or more or EC on P-256, P-384 or P-521; its kind decides the algorithms. */
   | { readonly kind: 'publicKey'; readonly pem: string }
   /** Where the issuer publishes its JSON Web Key Set (RFC 7517): `http:` or `https:`. */
@@ -36,6 +42,8 @@ export interface AuthenticatorOptions {
   readonly audience: string;
   /** Milliseconds since the epoch; the system's clock by default. */
   readonly now?: () => number;
+  /** Is told why a key set could not be fetched again, while its keys stay in use. */
+  readonly onProblem?: (error: Error) => void;
 }
 
 /**
@@ -44,20 +52,33 @@ export interface AuthenticatorOptions {
  * @throws Error with one sentence when the key is unusable, or the issuer or audience is empty
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { key, issuer, audience, now = Date.now } = options;
+  const { issuer, audience, now = Date.now } = options;
   // With an empty one, jsonwebtoken would skip the check.
   if (issuer === '') throw new Error('The issuer is empty.');
   if (audience === '') throw new Error('The audience is empty.');
-  const findKey = openKey(key, now);
+  const findKeys = openKeys(options);
 
-  function verify(token: string, claims: Claims, { key, algorithms }: TrustedKey): AuthResult {
+  /** A sentence about the token, if the key does not verify it. */
+  function findFault(token: string, { key, algorithms }: TrustedKey): string | undefined {
     const clock = { clockTimestamp: now() / 1000, clockTolerance: CLOCK_TOLERANCE_S };
     try {
       jsonwebtoken.verify(token, key, { algorithms, issuer, audience, ...clock });
-    } catch (cause) {
-      return tokenInvalid(explain(cause), cause);
+      return undefined;
+    } catch (error) {
+      return explain(error);
     }
-    return { ok: true, caller: callerOf(claims), expiresAtMs: claims.exp * 1000 };
+  }
+
+  function verify(token: string, claims: Claims, { keys, untilMs }: CurrentKeys): AuthResult {
+    for (const key of keys) {
+      const fault = findFault(token, key);
+      if (fault === undefined) {
+        return { ok: true, caller: callerOf(claims), rememberUntilMs: Math.min(claims.exp * 1000, untilMs) };
+      }
+      // Of a token that this key has signed, no other key could say more.
+      if (fault !== WRONG_SIGNATURE) return tokenInvalid(fault);
+    }
+    return tokenInvalid(WRONG_SIGNATURE);
   }
 
   return {
@@ -68,34 +89,35 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if ('reason' in jwt) return jwt;
       const claims = readClaims(jwt.payload);
       if ('reason' in claims) return claims;
-      const judge = (key: TrustedKey | Refusal) => ('reason' in key ? key : verify(token, claims, key));
-      const key = findKey(jwt.header);
-      return key instanceof Promise ? key.then(judge) : judge(key);
+      const judge = (found: CurrentKeys | Refusal) =>
+        'reason' in found ? found : verify(token, claims, found);
+      const found = findKeys(jwt.header);
+      return found instanceof Promise ? found.then(judge) : judge(found);
     },
   };
 }
 
-type FindKey = (header: JsonObject) => TrustedKey | Refusal | Promise<TrustedKey | Refusal>;
+type FindKeys = (header: JsonObject) => CurrentKeys | Refusal | Promise<CurrentKeys | Refusal>;
 
-function openKey(key: VerificationKey, now: () => number): FindKey {
-  switch (key.kind) {
-    case 'secret':
-      return offer(trustSecret(key.secret));
-    case 'publicKey':
-      return offer(trustPublicKey(key.pem));
-    case 'jwks':
-      return openRemoteKeySet(key.url, now);
-  }
+function openKeys({ key, now = Date.now, onProblem = () => undefined }: AuthenticatorOptions): FindKeys {
+  if (key.kind === 'secrets') return offer(key.secrets.map(trustSecret));
+  if (key.kind === 'publicKey') return offer([trustPublicKey(key.pem)]);
+  const set = new RemoteKeySet({ url: key.url, now, onProblem });
+  return (header) => set.find(header);
 }
 
-/** One key for every token whose `alg` it allows. */
-function offer(key: TrustedKey): FindKey {
-  return ({ alg }) =>
-    key.algorithms.some((allowed) => allowed === alg) ? key : tokenInvalid(ALGORITHM_NOT_ALLOWED);
+/** The same keys for every token whose `alg` they allow. */
+function offer(keys: readonly TrustedKey[]): FindKeys {
+  if (keys.length === 0) throw new Error('There is no secret.');
+  return ({ alg }) => {
+    const allowed = keys.filter(({ algorithms }) => algorithms.some((each) => each === alg));
+    return allowed.length > 0 ? { keys: allowed, untilMs: Infinity } : tokenInvalid(ALGORITHM_NOT_ALLOWED);
+  };
 }
 
 /** The message for an expired token. */
 export const EXPIRED = 'The token has expired.';
+const WRONG_SIGNATURE = "The token's signature is not valid.";
 
 /** Words of our own for the refusals of jsonwebtoken, some of whose messages name the issuer or the audience. */
 function explain(error: unknown): string {
@@ -106,5 +128,5 @@ function explain(error: unknown): string {
   if (message === 'jwt signature is required') return 'The token has no signature.';
   if (message.startsWith('jwt issuer invalid')) return "The token's iss claim is not the expected issuer.";
   if (message.startsWith('jwt audience invalid')) return "The token's aud claim does not name this service.";
-  return "The token's signature is not valid.";
+  return WRONG_SIGNATURE;
 }

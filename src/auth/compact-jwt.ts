@@ -45,6 +45,6 @@ function parseJsonObject(bytes: Buffer): JsonObject | undefined {
   }
 }
 
-function isJsonObject(value: unknown): value is JsonObject {
+export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,74 +1,112 @@
-import { KeyObject } from 'node:crypto';
-import { createRemoteJWKSet, customFetch, errors, type FetchImplementation } from 'jose';
 import { type Refusal, tokenInvalid } from './auth-result.js';
 import type { JsonObject } from './compact-jwt.js';
-import {
-  ALGORITHM_NOT_ALLOWED,
-  PUBLIC_KEY_ALGORITHMS,
-  type TrustedKey,
-  trustKeyObject,
-} from './trusted-key.js';
+import { fetchJson } from './fetch-json.js';
+import { type KeySet, readKeySet } from './key-set.js';
+import { ALGORITHM_NOT_ALLOWED, type CurrentKeys, PUBLIC_KEY_ALGORITHMS } from './trusted-key.js';
 
-const FETCH_TIMEOUT_MS = 3_000;
-/** Limits the fetches that tokens with an unknown `kid` can cause, so that strangers cannot cause a storm. */
-const REFRESH_INTERVAL_MS = 60_000;
-/** Without any keys nobody gets in, so the first fetch is retried sooner. */
-const FIRST_FETCH_RETRY_MS = 1_000;
-/**
- * The age at which the set is fetched again even if no `kid` is missing, so that a withdrawn key is
- * forgotten.
- */
+/** The age at which the set is fetched again while its keys stay in use, in milliseconds, so that calls need not wait. */
+const REFRESH_AGE_MS = 300_000;
+/** The age at which calls wait for the set to be fetched again, in milliseconds: a withdrawn key is used no longer. */
 const MAX_AGE_MS = 600_000;
+/** The age at which the set is given up if the issuer does not answer, in milliseconds. */
+const LOST_AGE_MS = 3_600_000;
+/** Limits the fetches, in milliseconds, so that neither strangers nor a silent issuer can cause a storm. */
+const RETRY_MS = 60_000;
+/** Without any keys nobody gets in, so the fetch is retried sooner. */
+const RETRY_WITHOUT_KEYS_MS = 1_000;
+
+/** How to follow a key set. */
+export interface RemoteKeySetOptions {
+  /** `http:` or `https:`, without credentials; redirects are not followed */
+  readonly url: string;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Is told why the set could not be fetched again, while its keys stay in use. */
+  readonly onProblem: (error: Error) => void;
+}
 
 /**
- * The JSON Web Key Set (RFC 7517, section 5) at a URL: fetched when first needed, then kept. It is fetched
- * again for an unknown `kid`, and in the background when it is old. While it cannot be fetched, the known
- * keys stay in use.
- *
- * @param url - `http:` or `https:`, without credentials; redirects are not followed
- * @param now - milliseconds since the epoch
- * @returns a function that finds the key named by a token's header and never rejects
- * @throws Error when the URL is not of that kind
+ * The JSON Web Key Set (RFC 7517, section 5) at a URL: fetched when first needed, again after five minutes of use, and
+ * for an unknown `kid`, at most once a minute. From ten minutes on, calls wait for that fetch. If it fails, the keys
+ * stay in use until the set is an hour old. Concurrent calls share one fetch.
  */
-export function openRemoteKeySet(
-  url: string,
-  now: () => number,
-): (header: JsonObject) => Promise<TrustedKey | Refusal> {
-  let lastFetchMs = -Infinity;
+export class RemoteKeySet {
+  readonly #options: RemoteKeySetOptions;
+  readonly #url: URL;
+  #keys: KeySet = new Map();
+  /** When the request was sent that brought the keys. */
+  #fetchedAtMs = -Infinity;
+  /** Why the latest fetch brought no keys. */
+  #failure: Error | undefined;
+  #fetching: Promise<void> | undefined;
+  #nextFetchMs = -Infinity;
 
-  // jose has a cooldown after a successful fetch; this adds one after a failed fetch.
-  const fetchUnlessJustTried: FetchImplementation = (...request) => {
-    const interval = keySet.jwks() === undefined ? FIRST_FETCH_RETRY_MS : REFRESH_INTERVAL_MS;
-    if (now() < lastFetchMs + interval)
-      return Promise.reject(new Error('The key set was requested just now.'));
-    lastFetchMs = now();
-    return fetch(...request);
-  };
-  const keySet = createRemoteJWKSet(parseHttpUrl(url), {
-    [customFetch]: fetchUnlessJustTried,
-    timeoutDuration: FETCH_TIMEOUT_MS,
-    cooldownDuration: REFRESH_INTERVAL_MS,
-    cacheMaxAge: Infinity,
-  });
+  /** @throws Error when the URL is not of that kind */
+  constructor(options: RemoteKeySetOptions) {
+    this.#options = options;
+    this.#url = parseHttpUrl(options.url);
+  }
 
-  return async ({ alg, kid }) => {
+  /** The key that a token's header names. Never throws or rejects; asynchronous only when it waits for a fetch. */
+  find({ alg, kid }: JsonObject): CurrentKeys | Refusal | Promise<CurrentKeys | Refusal> {
     // No HMAC: anyone who can read the set could sign.
     const algorithm = PUBLIC_KEY_ALGORITHMS.find((allowed) => allowed === alg);
     if (algorithm === undefined) return tokenInvalid(ALGORITHM_NOT_ALLOWED);
     if (typeof kid !== 'string') return tokenInvalid("The token's header has no kid that is a string.");
-    if (now() >= lastFetchMs + MAX_AGE_MS) keySet.reload().catch(() => undefined);
+    const judge = (): CurrentKeys | Refusal => {
+      if (this.#age() >= LOST_AGE_MS) return keysUnavailable(this.#failure);
+      const keys = this.#keys.get(kid);
+      if (keys === undefined) {
+        return this.#failure === undefined
+          ? tokenInvalid("The token's kid names no key of the issuer.")
+          : keysUnavailable(this.#failure);
+      }
+      const usable = keys.filter(({ algorithms }) => algorithms.includes(algorithm));
+      if (usable.length !== 1) return tokenInvalid("The token's kid does not name a key for its alg.");
+      return { keys: usable, untilMs: this.#currentUntilMs() };
+    };
+    const awaited = this.#awaitedFetch(kid);
+    return awaited === undefined ? judge() : awaited.then(judge);
+  }
+
+  #age(): number {
+    return this.#options.now() - this.#fetchedAtMs;
+  }
+
+  /** Begins a fetch if it is time, and returns the one under way if a token with this `kid` must wait for it. */
+  #awaitedFetch(kid: string): Promise<void> | undefined {
+    const known = this.#keys.has(kid);
+    const age = this.#age();
+    if (known && age < REFRESH_AGE_MS) return undefined;
+    if (this.#options.now() >= this.#nextFetchMs) this.#fetching ??= this.#fetch();
+    return known && age < MAX_AGE_MS ? undefined : this.#fetching;
+  }
+
+  async #fetch(): Promise<void> {
+    const sentAtMs = this.#options.now();
+    this.#postponeNextFetch();
     try {
-      // jose does not check the length of a key.
-      const { key } = trustKeyObject(KeyObject.from(await keySet({ alg: algorithm, kid })));
-      return { key, algorithms: [algorithm] };
-    } catch (cause) {
-      const known = keySet.jwks()?.keys.some((key) => key.kid === kid);
-      if (known) return tokenInvalid("The token's kid does not name a key for its alg.", cause);
-      if (cause instanceof errors.JWKSNoMatchingKey)
-        return tokenInvalid("The token's kid names no key of the issuer.", cause);
-      return keysUnavailable(cause);
+      this.#keys = readKeySet(await fetchJson(this.#url));
+      this.#fetchedAtMs = sentAtMs;
+      this.#failure = undefined;
+    } catch (error) {
+      this.#failure = error instanceof Error ? error : new Error(String(error));
+      if (this.#age() < LOST_AGE_MS) this.#options.onProblem(this.#failure);
     }
-  };
+    this.#postponeNextFetch();
+    this.#fetching = undefined;
+  }
+
+  #postponeNextFetch(): void {
+    const intervalMs = this.#age() < LOST_AGE_MS ? RETRY_MS : RETRY_WITHOUT_KEYS_MS;
+    this.#nextFetchMs = this.#options.now() + intervalMs;
+  }
+
+  /** The time at which the set must be asked again. */
+  #currentUntilMs(): number {
+    const endMs = this.#fetchedAtMs + (this.#age() < MAX_AGE_MS ? MAX_AGE_MS : LOST_AGE_MS);
+    return Math.min(endMs, Math.max(this.#fetchedAtMs + REFRESH_AGE_MS, this.#nextFetchMs));
+  }
 }
 
 /** A refusal because there are no keys to check the token with. */

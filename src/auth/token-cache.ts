@@ -9,8 +9,8 @@ const MAX_TOKENS = 10_000;
 type Accepted = AuthResult & { readonly ok: true };
 
 /**
- * Remembers accepted tokens until their `exp`, by their SHA-256, so that each is verified once. Refusals are
- * not remembered.
+ * Remembers accepted tokens by their SHA-256, each for as long as its result may be remembered, so that it is verified
+ * once in that time. Refusals are not remembered.
  *
  * @param now milliseconds since the epoch
  */
@@ -18,7 +18,7 @@ export function rememberTokens(authenticator: Authenticator, now: () => number =
   const accepted = new LRUCache<string, Accepted>({ max: MAX_TOKENS });
 
   function remember(key: string, result: AuthResult): AuthResult {
-    if (result.ok && result.expiresAtMs > now()) accepted.set(key, result);
+    if (result.ok && result.rememberUntilMs > now()) accepted.set(key, result);
     return result;
   }
 
@@ -28,7 +28,7 @@ export function rememberTokens(authenticator: Authenticator, now: () => number =
       if (value === undefined || authorization.length > 1) return authenticator.authenticate(authorization);
       const key = hash('sha256', value, 'base64');
       const known = accepted.get(key);
-      if (known !== undefined && known.expiresAtMs > now()) return known;
+      if (known !== undefined && known.rememberUntilMs > now()) return known;
       const result = authenticator.authenticate(authorization);
       return result instanceof Promise ? result.then((late) => remember(key, late)) : remember(key, result);
     },

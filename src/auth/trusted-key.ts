@@ -7,6 +7,14 @@ export interface TrustedKey {
   readonly algorithms: Algorithm[];
 }
 
+/** The keys with one of which a token must be signed. */
+export interface CurrentKeys {
+  /** At least one. */
+  readonly keys: readonly TrustedKey[];
+  /** The time at which the keys must be asked for again, in milliseconds since the epoch. */
+  readonly untilMs: number;
+}
+
 /** The refusal of a token whose `alg` the key does not allow. */
 export const ALGORITHM_NOT_ALLOWED = "The token's alg is not allowed for the key.";
 

@@ -134,9 +134,16 @@ function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
 }
 
 function databaseOf(settings: SettingsReader): Database {
-  const database = parseDatabaseUrl(settings.text('DATABASE_URL'));
+  const inFile = settings.given('DATABASE_URL_FILE') !== undefined;
+  const name = inFile ? 'DATABASE_URL_FILE' : 'DATABASE_URL';
+  if (inFile && settings.given('DATABASE_URL') !== undefined)
+    settings.refuse('DATABASE_URL_FILE', 'and DATABASE_URL are both set; only one of them may be.');
+  const text = inFile ? settings.contentOf(name)?.toString().trim() : settings.text('DATABASE_URL');
+  const database = text === undefined ? undefined : parseDatabaseUrl(text);
   if (database !== undefined) return database;
-  settings.refuse('DATABASE_URL', 'must be mysql://user:password@host:port/database or sqlite:path.');
+  const form = 'mysql://user:password@host:port/database or sqlite:path';
+  if (text !== undefined)
+    settings.refuse(name, inFile ? `must name a file that holds ${form}.` : `must be ${form}.`);
   return { engine: 'sqlite', file: ':memory:' };
 }
 

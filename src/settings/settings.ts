@@ -1,12 +1,16 @@
+import { readFileSync } from 'node:fs';
+
 /** Every setting, as an environment variable, with its default; `undefined` for none. */
 export const SETTINGS = {
   ROLE: 'all',
   DATABASE_URL: 'sqlite:data/routes.db',
+  DATABASE_URL_FILE: undefined,
   GRPC_ADDRESS: '127.0.0.1:50051',
   HTTP_ADDRESS: '127.0.0.1:8080',
   GRPC_UPSTREAM: undefined,
   BASE_PATH: undefined,
   JWT_SECRET: undefined,
+  JWT_SECRET_FILE: undefined,
   JWT_PUBLIC_KEY_FILE: undefined,
   JWT_JWKS_URL: undefined,
   JWT_ISSUER: undefined,
@@ -60,6 +64,18 @@ export class SettingsReader {
   given(name: SettingName): string | undefined {
     const value = this.#env[name];
     return value === '' ? undefined : value;
+  }
+
+  /** The content of the file that a setting names; undefined where there is none, or it cannot be read. */
+  contentOf(name: SettingName): Buffer | undefined {
+    const file = this.given(name);
+    if (file === undefined) return undefined;
+    try {
+      return readFileSync(file);
+    } catch {
+      this.refuse(name, 'names a file that cannot be read.');
+      return undefined;
+    }
   }
 
   text(name: DefaultedName): string {

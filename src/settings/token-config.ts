@@ -1,18 +1,20 @@
-import { readFileSync } from 'node:fs';
 import type { Database } from './database-url.js';
+import { SECRET_MIN_BYTES, secretsIn } from './secret-file.js';
 import type { SettingsReader } from './settings.js';
 
 /** The file of the local mode's secret, and the issuer and audience of its tokens. */
 const LOCAL_SECRET_FILE = 'data/jwt-secret';
 const LOCAL_PARTY = 'route-registry';
-/** The shortest HMAC secret, in bytes: as long as the hash of HS256 (RFC 7518, section 3.2). */
-const SECRET_MIN_BYTES = 32;
 
-/** The key that verifies tokens; `local` is a secret that the service generates in this file. */
+/** The key that verifies tokens. */
 export type TokenKey =
   | { readonly kind: 'secret'; readonly secret: string }
-  | { readonly kind: 'publicKey'; readonly pem: string }
+  /** A file of secrets, which may change at any time. */
+  | { readonly kind: 'secretFile'; readonly file: string }
+  /** A file that holds a PEM, which may change at any time. */
+  | { readonly kind: 'publicKeyFile'; readonly file: string }
   | { readonly kind: 'jwks'; readonly url: string }
+  /** A secret that the service generates in this file. */
   | { readonly kind: 'local'; readonly file: string };
 
 /** The tokens to accept. */
@@ -26,14 +28,15 @@ export interface TokenConfig {
 export function tokensOf(settings: SettingsReader, database: Database): TokenConfig {
   const issuer = settings.given('JWT_ISSUER');
   const audience = settings.given('JWT_AUDIENCE');
-  const keys = [secretOf(settings), publicKeyOf(settings), jwksOf(settings)].filter(
-    (key) => key !== undefined,
-  );
+  const given = [secretOf(settings), secretFileOf(settings), publicKeyOf(settings), jwksOf(settings)];
+  const keys = given.filter((key) => key !== undefined);
   if (database.engine === 'sqlite' && keys.length === 0 && issuer === undefined && audience === undefined) {
     return { key: { kind: 'local', file: LOCAL_SECRET_FILE }, issuer: LOCAL_PARTY, audience: LOCAL_PARTY };
   }
   if (keys.length !== 1) {
-    settings.problems.push('Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.');
+    settings.problems.push(
+      'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
+    );
   }
   if (issuer === undefined)
     settings.refuse('JWT_ISSUER', 'is missing; it is the iss that every token must have.');
@@ -55,15 +58,23 @@ function secretOf(settings: SettingsReader): TokenKey | undefined {
   return { kind: 'secret', secret };
 }
 
+function secretFileOf(settings: SettingsReader): TokenKey | undefined {
+  const file = settings.given('JWT_SECRET_FILE');
+  if (file === undefined) return undefined;
+  const content = settings.contentOf('JWT_SECRET_FILE');
+  try {
+    if (content !== undefined) secretsIn(content);
+  } catch (error) {
+    settings.refuse('JWT_SECRET_FILE', `names a file that cannot be used. ${(error as Error).message}`);
+  }
+  return { kind: 'secretFile', file };
+}
+
 function publicKeyOf(settings: SettingsReader): TokenKey | undefined {
   const file = settings.given('JWT_PUBLIC_KEY_FILE');
   if (file === undefined) return undefined;
-  try {
-    return { kind: 'publicKey', pem: readFileSync(file, 'utf8') };
-  } catch {
-    settings.refuse('JWT_PUBLIC_KEY_FILE', 'names a file that cannot be read.');
-    return { kind: 'publicKey', pem: '' };
-  }
+  settings.contentOf('JWT_PUBLIC_KEY_FILE');
+  return { kind: 'publicKeyFile', file };
 }
 
 function jwksOf(settings: SettingsReader): TokenKey | undefined {

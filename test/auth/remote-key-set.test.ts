@@ -1,6 +1,9 @@
 import { createSecretKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto';
+import type { RequestListener, ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.js';
+import { rememberTokens } from '../../src/auth/token-cache.js';
 import { KeySetServer } from './key-set-server.js';
 import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from './sign-jwt.js';
 
@@ -22,12 +25,15 @@ const jwk = (key: KeyObject, members: JsonWebKey): JsonWebKey => ({
 const RSA_JWK = jwk(RSA.publicKey, { kid: 'rsa' });
 const EC_JWK = jwk(P_256.publicKey, { kid: 'ec' });
 
+const MINUTE_MS = 60_000;
+
 let server: KeySetServer;
 let authenticator: Authenticator;
+let nowMs: number;
+let problems: Error[];
 
-/** Advances the system's clock, since that is the one jose reads. */
 function pass(ms: number): void {
-  vi.setSystemTime(Date.now() + ms);
+  nowMs += ms;
 }
 
 function judge(key: KeyObject, header: Header) {
@@ -39,20 +45,40 @@ const judgeEc = () => judge(P_256.privateKey, { alg: 'ES256', kid: 'ec' });
 const judgeUnknown = () => judge(RSA.privateKey, { alg: 'RS256', kid: crypto.randomUUID() });
 
 beforeEach(async () => {
-  vi.useFakeTimers({ toFake: ['Date'], now: NOW * 1000 });
+  nowMs = NOW * 1000;
+  problems = [];
   server = await KeySetServer.start(RSA_JWK);
   authenticator = createAuthenticator({
     key: { kind: 'jwks', url: server.url },
     issuer: ISSUER,
     audience: AUDIENCE,
+    now: () => nowMs,
+    onProblem: (error) => problems.push(error),
   });
 });
 
 afterEach(async () => {
-  vi.useRealTimers();
   vi.unstubAllEnvs();
   await server.stop();
 });
+
+const KEYS = JSON.stringify({ keys: [RSA_JWK] });
+
+const redirect: RequestListener = ({ url }, response) => {
+  if (url === '/jwks.json') response.writeHead(302, { location: '/elsewhere' }).end();
+  else response.end(KEYS);
+};
+
+const compressed: RequestListener = (_, response) => {
+  response.setHeader('content-encoding', 'gzip').end(gzipSync(' '.repeat(1_048_576) + KEYS));
+};
+
+const trickle: RequestListener = (_, response) => {
+  const timer = setInterval(() => response.write(' '), 100);
+  response.once('close', () => {
+    clearInterval(timer);
+  });
+};
 
 describe('a token is verified with the key that its kid names', () => {
   it.each<[Header['alg'], KeyObject, string]>([
@@ -105,6 +131,13 @@ describe('a token is refused, whatever its signature, when', () => {
     ['its kid names a private key', RSA.privateKey, { alg: 'RS256', kid: 'private' }, UNUSABLE_KID],
     ['its kid names a key of 1024 bits', SMALL_RSA.privateKey, { alg: 'RS256', kid: 'small' }, UNUSABLE_KID],
     ['its kid names two keys', RSA.privateKey, { alg: 'RS256', kid: 'twice' }, UNUSABLE_KID],
+    ['its kid names an empty object', RSA.privateKey, { alg: 'RS256', kid: 'empty' }, UNUSABLE_KID],
+    [
+      "its kid is a name of JavaScript's objects",
+      RSA.privateKey,
+      { alg: 'RS256', kid: '__proto__' },
+      UNKNOWN_KID,
+    ],
   ])('%s', async (_, key, header, message) => {
     server.publish(
       { kty: 'oct', kid: 'hmac', k: SECRET.export().toString('base64url') },
@@ -117,7 +150,8 @@ describe('a token is refused, whatever its signature, when', () => {
       jwk(SMALL_RSA.publicKey, { kid: 'small' }),
       jwk(RSA.publicKey, { kid: 'twice' }),
       jwk(P_256.publicKey, { kid: 'twice' }),
-      jwk(SMALL_RSA.publicKey, { kid: 'twice' }),
+      jwk(RSA.publicKey, { kid: 'twice' }),
+      { kid: 'empty' },
     );
     expect(await judge(key, header)).toMatchObject({ ok: false, reason: 'TOKEN_INVALID', message });
   });
@@ -168,18 +202,72 @@ describe('the key set', () => {
     expect(server.requests).toBe(2);
   });
 
-  it('is fetched in the background after ten minutes, so that a withdrawn key is forgotten', async () => {
+  it('is fetched in the background after five minutes, so that calls need not wait', async () => {
     await judgeRsa();
-    server.publish(EC_JWK);
-    pass(599_999);
-    expect(await judgeRsa()).toMatchObject({ ok: true });
+    pass(5 * MINUTE_MS - 1);
+    expect(judgeRsa()).toMatchObject({ ok: true });
     expect(server.requests).toBe(1);
     pass(1);
-    expect(await judgeRsa()).toMatchObject({ ok: true });
-    // Waits for the background fetch, since only that one has its key.
+    expect(judgeRsa()).toMatchObject({ ok: true });
+    await vi.waitFor(() => {
+      expect(server.requests).toBe(2);
+    });
+  });
+});
+
+describe('a withdrawn key', () => {
+  it('is refused ten minutes later, by the first token that uses it', async () => {
+    await judgeRsa();
+    server.publish(EC_JWK);
+    pass(10 * MINUTE_MS);
+    expect(await judgeRsa()).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
     expect(await judgeEc()).toMatchObject({ ok: true });
     expect(server.requests).toBe(2);
+  });
+
+  it('is refused ten minutes later, even if its token is remembered', async () => {
+    authenticator = rememberTokens(authenticator, () => nowMs);
+    await judgeRsa();
+    server.publish(EC_JWK);
+    pass(5 * MINUTE_MS - 1);
+    expect(judgeRsa()).toMatchObject({ ok: true });
+    pass(5 * MINUTE_MS + 1);
     expect(await judgeRsa()).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
+  });
+
+  it('is refused ten minutes later, even if its token was remembered while the set was on its way', async () => {
+    authenticator = rememberTokens(authenticator, () => nowMs);
+    await judgeRsa();
+    const arrived = new Promise<ServerResponse>((resolve) => {
+      server.answer((_, response) => {
+        resolve(response);
+      });
+    });
+    pass(10 * MINUTE_MS - 1);
+    expect(judgeRsa()).toMatchObject({ ok: true });
+    const response = await arrived;
+    pass(1);
+    const waiting = judgeRsa();
+    response.end(JSON.stringify({ keys: [EC_JWK] }));
+    expect(await waiting).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
+  });
+
+  it('is refused when the set is emptied', async () => {
+    await judgeRsa();
+    server.publish();
+    pass(10 * MINUTE_MS);
+    expect(await judgeRsa()).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
+  });
+
+  it('costs one fetch, however many tokens wait for it', async () => {
+    await judgeRsa();
+    server.publish(EC_JWK);
+    pass(10 * MINUTE_MS);
+    const results = await Promise.all(Array.from({ length: 200 }, async () => judgeRsa()));
+    expect(new Set(results.map((result) => ('reason' in result ? result.reason : 'none')))).toEqual(
+      new Set(['TOKEN_INVALID']),
+    );
+    expect(server.requests).toBe(2);
   });
 });
 
@@ -194,13 +282,75 @@ describe('while the key set cannot be fetched', () => {
     });
   });
 
-  it('the known keys stay in use, however old', async () => {
+  it('the known keys stay in use for an hour, and then nobody can tell', async () => {
     await judgeRsa();
     await server.stop();
-    pass(3_600_000);
+    pass(59 * MINUTE_MS);
     expect(await judgeRsa()).toMatchObject({ ok: true });
     expect(await judgeUnknown()).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
+    pass(MINUTE_MS - 1);
     expect(await judgeRsa()).toMatchObject({ ok: true });
+    pass(1);
+    expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE', message: UNAVAILABLE });
+  });
+
+  it('remembered tokens pass for an hour as well, and no longer', async () => {
+    authenticator = rememberTokens(authenticator, () => nowMs);
+    await judgeRsa();
+    await server.stop();
+    pass(59 * MINUTE_MS + 1);
+    expect(await judgeRsa()).toMatchObject({ ok: true });
+    pass(MINUTE_MS - 1);
+    expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
+  });
+
+  it('the hour begins anew with each set that arrives', async () => {
+    await judgeRsa();
+    pass(30 * MINUTE_MS);
+    await judgeRsa();
+    await server.stop();
+    pass(59 * MINUTE_MS);
+    expect(await judgeRsa()).toMatchObject({ ok: true });
+  });
+
+  it('each attempt while known keys stay in use is a problem to be told', async () => {
+    await judgeRsa();
+    server.answer((_, response) => response.writeHead(500).end());
+    pass(10 * MINUTE_MS);
+    await judgeRsa();
+    await judgeRsa();
+    expect(problems).toEqual([new Error('The status is 500; it must be 200.')]);
+  });
+
+  it('tokens of known keys wait for one attempt in a minute, and are answered at once between attempts', async () => {
+    await judgeRsa();
+    server.answer(() => undefined);
+    pass(10 * MINUTE_MS);
+    const waiting = Array.from({ length: 20 }, async () => judgeRsa());
+    await vi.waitFor(() => {
+      expect(server.requests).toBe(2);
+    });
+    for (const result of await Promise.all(waiting)) expect(result).toMatchObject({ ok: true });
+    pass(MINUTE_MS - 1);
+    for (let count = 0; count < 20; count++) expect(judgeRsa()).toMatchObject({ ok: true });
+    expect(server.requests).toBe(2);
+    pass(1);
+    const next = judgeRsa();
+    expect(next).toBeInstanceOf(Promise);
+    await server.stop();
+    expect(await next).toMatchObject({ ok: true });
+  });
+
+  it('a key that is withdrawn when the issuer answers again is refused within a minute', async () => {
+    const { port } = server;
+    await judgeRsa();
+    await server.stop();
+    pass(20 * MINUTE_MS);
+    await judgeRsa();
+    await server.listen(port);
+    server.publish(EC_JWK);
+    pass(MINUTE_MS);
+    expect(await judgeRsa()).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
   });
 
   it('a known kid with the wrong alg is still refused', async () => {
@@ -236,15 +386,42 @@ describe('while the key set cannot be fetched', () => {
 
   it.each<[string, Parameters<KeySetServer['answer']>[0]]>([
     ['an error', (_, response) => response.writeHead(500).end()],
-    ['a redirect', (_, response) => response.writeHead(302, { location: '/jwks.json' }).end()],
+    ['a good body with another status', (_, response) => response.writeHead(203).end(KEYS)],
+    ['a redirect to good keys', redirect],
     ['no JSON', (_, response) => response.end('<html>')],
+    ['JSON that is no object', (_, response) => response.end('null')],
     ['JSON that is no key set', (_, response) => response.end('{"keys":5}')],
+    ['a key that is no object', (_, response) => response.end('{"keys":[5]}')],
+    ['bytes that are not UTF-8', (_, response) => response.end(Buffer.from([0x22, 0xff, 0x22]))],
     ['a closed connection', ({ socket }) => socket.destroy()],
+    ['a body cut short', (_, response) => response.writeHead(200, { 'content-length': 9_999 }).end(KEYS)],
+    ['good keys after a MiB of blanks', (_, response) => response.end(' '.repeat(1_048_576) + KEYS)],
+    ['good keys after a MiB of blanks, compressed', compressed],
     ['no answer for three seconds', () => undefined],
+    ['a body without end, one byte at a time', trickle],
   ])('the same holds with %s', async (_, answer) => {
     server.answer(answer);
     expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE', message: UNAVAILABLE });
     expect(server.requests).toBe(1);
+  });
+
+  it('an answer without end is given up after a MiB, however fast it comes', async () => {
+    let sent = 0;
+    const closed = new Promise((resolve) => {
+      server.answer((_, response) => {
+        const chunk = Buffer.alloc(65_536, ' ');
+        const write = (): void => {
+          do sent += chunk.length;
+          while (response.write(chunk) && sent < 1e9);
+        };
+        response.on('drain', write).once('close', resolve);
+        write();
+      });
+    });
+    expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
+    await closed;
+    // The buffers of the sockets hold a few more.
+    expect(sent).toBeLessThan(32 * 1_048_576);
   });
 });
 

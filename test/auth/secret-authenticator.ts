@@ -8,7 +8,7 @@ const KEY = createSecretKey(Buffer.from(SECRET));
 
 /** An authenticator with {@link SECRET}, for {@link ISSUER} and {@link AUDIENCE}, at {@link NOW}. */
 export const authenticator = createAuthenticator({
-  key: { kind: 'secret', secret: SECRET },
+  key: { kind: 'secrets', secrets: [SECRET] },
   issuer: ISSUER,
   audience: AUDIENCE,
   now: () => NOW * 1000,

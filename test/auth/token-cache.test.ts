@@ -15,7 +15,7 @@ function recording(late = false): {
     authenticate(values) {
       asked.push(values.join('|'));
       const result: AuthResult = values[0]?.startsWith('good')
-        ? { ok: true, caller: { subject: values[0], scopes: new Set() }, expiresAtMs: EXPIRES_AT_MS }
+        ? { ok: true, caller: { subject: values[0], scopes: new Set() }, rememberUntilMs: EXPIRES_AT_MS }
         : { ok: false, reason: 'TOKEN_INVALID', message: 'bad' };
       return late ? Promise.resolve(result) : result;
     },

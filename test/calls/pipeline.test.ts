@@ -19,7 +19,7 @@ const authenticator: Authenticator = {
   authenticate: ([value]) =>
     value === undefined
       ? { ok: false, reason: 'TOKEN_MISSING', message: 'No bearer token was given.' }
-      : { ok: true, caller: { subject: value, scopes: new Set(['s']) }, expiresAtMs: 0 },
+      : { ok: true, caller: { subject: value, scopes: new Set(['s']) }, rememberUntilMs: 0 },
 };
 
 /** A pipeline whose replies can be awaited, synchronous ones too. */

@@ -105,7 +105,7 @@ describe('a call that is refused', () => {
         authenticate: async () => {
           asked++;
           await admitted;
-          return { ok: true, caller: { subject: 'me', scopes: new Set(['s']) }, expiresAtMs: 0 };
+          return { ok: true, caller: { subject: 'me', scopes: new Set(['s']) }, rememberUntilMs: 0 };
         },
       },
       run: (message) => {
@@ -133,7 +133,7 @@ const admitted: Authenticator = {
   authenticate: () => ({
     ok: true,
     caller: { subject: 'me', scopes: new Set(['s']) },
-    expiresAtMs: Number.MAX_SAFE_INTEGER,
+    rememberUntilMs: Number.MAX_SAFE_INTEGER,
   }),
 };
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,12 +13,18 @@ let folder: string;
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'config-'));
-  writeFileSync(join(folder, 'key.pem'), 'PEM');
 });
 
 afterAll(() => {
   rmSync(folder, { recursive: true });
 });
+
+/** A file that holds this text. */
+function fileOf(text: string): string {
+  const file = join(folder, randomUUID());
+  writeFileSync(file, text);
+  return file;
+}
 
 function problemsOf(env: Record<string, string>): string[] {
   try {
@@ -140,9 +147,17 @@ describe('a setting', () => {
     expect(readConfig(env)).toMatchObject(expected);
   });
 
-  it('JWT_PUBLIC_KEY_FILE is read', () => {
-    const env = { JWT_PUBLIC_KEY_FILE: join(folder, 'key.pem'), JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
-    expect(readTokens(env).key).toEqual({ kind: 'publicKey', pem: 'PEM' });
+  it.each([
+    ['JWT_PUBLIC_KEY_FILE', 'publicKeyFile'],
+    ['JWT_SECRET_FILE', 'secretFile'],
+  ])('%s is a file to follow', (name, kind) => {
+    const file = fileOf(`${SECRET}\n`);
+    expect(readTokens({ [name]: file, JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' }).key).toEqual({ kind, file });
+  });
+
+  it('DATABASE_URL_FILE holds the URL, blanks around it ignored', () => {
+    const env = { DATABASE_URL_FILE: fileOf(` ${MYSQL.DATABASE_URL}\n`) };
+    expect(readDatabase(env)).toEqual(readDatabase(MYSQL));
   });
 
   it.each<[string, object]>([
@@ -220,6 +235,24 @@ describe('wrong settings', () => {
       ['JWT_PUBLIC_KEY_FILE names a file that cannot be read.'],
     ],
     [
+      'a file of secrets that is not there',
+      { JWT_SECRET_FILE: '/nowhere', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      ['JWT_SECRET_FILE names a file that cannot be read.'],
+    ],
+    [
+      'a secret beside a file of secrets',
+      { ...JWT, JWT_SECRET_FILE: '/nowhere' },
+      [
+        'JWT_SECRET_FILE names a file that cannot be read.',
+        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
+      ],
+    ],
+    [
+      'a file for the URL of the database that is not there',
+      { ...JWT, DATABASE_URL_FILE: '/nowhere' },
+      ['DATABASE_URL_FILE names a file that cannot be read.'],
+    ],
+    [
       'a JWKS that is a file',
       { JWT_JWKS_URL: 'file:///keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
       ['JWT_JWKS_URL must be an http or https URL.'],
@@ -232,7 +265,7 @@ describe('wrong settings', () => {
     [
       'two keys',
       { ...JWT, JWT_JWKS_URL: 'https://issuer.test/keys' },
-      ['Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.'],
+      ['Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.'],
     ],
     [
       'a secret without issuer and audience',
@@ -245,13 +278,13 @@ describe('wrong settings', () => {
     [
       'an issuer without key, even on the embedded database',
       { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
-      ['Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.'],
+      ['Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.'],
     ],
     [
       'an audience alone',
       { JWT_AUDIENCE: 'a' },
       [
-        'Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
+        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
         'JWT_ISSUER is missing; it is the iss that every token must have.',
       ],
     ],
@@ -259,7 +292,7 @@ describe('wrong settings', () => {
       'an issuer alone',
       { JWT_ISSUER: 'i' },
       [
-        'Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
+        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
         'JWT_AUDIENCE is missing; it is the aud that every token must have.',
       ],
     ],
@@ -267,7 +300,7 @@ describe('wrong settings', () => {
       'MySQL without any JWT setting: there is no local mode',
       MYSQL,
       [
-        'Exactly one of JWT_SECRET, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
+        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
         'JWT_ISSUER is missing; it is the iss that every token must have.',
         'JWT_AUDIENCE is missing; it is the aud that every token must have.',
       ],
@@ -290,6 +323,27 @@ describe('wrong settings', () => {
   ])('DATABASE_URL=%s is refused without being repeated', (url) => {
     expect(problemsOf({ ...JWT, DATABASE_URL: url })).toEqual([
       'DATABASE_URL must be mysql://user:password@host:port/database or sqlite:path.',
+    ]);
+  });
+
+  it.each([
+    ['no secret', '\n \n', 'It holds 0 secrets; it must hold 1 to 16, one a line.'],
+    ['17 secrets', `${SECRET}\n`.repeat(17), 'It holds 17 secrets; it must hold 1 to 16, one a line.'],
+    ['a short secret', `${SECRET}\n\nhush\n`, 'Secret 2 is shorter than 32 bytes.'],
+  ])('JWT_SECRET_FILE with %s is refused without being repeated', (_, text, problem) => {
+    const env = { JWT_SECRET_FILE: fileOf(text), JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
+    expect(problemsOf(env)).toEqual([`JWT_SECRET_FILE names a file that cannot be used. ${problem}`]);
+  });
+
+  it('DATABASE_URL_FILE without a URL is refused without being repeated', () => {
+    expect(problemsOf({ ...JWT, DATABASE_URL_FILE: fileOf('postgres://u:p@h/d') })).toEqual([
+      'DATABASE_URL_FILE must name a file that holds mysql://user:password@host:port/database or sqlite:path.',
+    ]);
+  });
+
+  it('DATABASE_URL and DATABASE_URL_FILE exclude each other', () => {
+    expect(problemsOf({ ...JWT, ...MYSQL, DATABASE_URL_FILE: fileOf(MYSQL.DATABASE_URL) })).toEqual([
+      'DATABASE_URL_FILE and DATABASE_URL are both set; only one of them may be.',
     ]);
   });
 

@@ -1,0 +1,35 @@
+/** The longest time that an answer may take with its body, in milliseconds. */
+const TIMEOUT_MS = 3_000;
+/** The longest body, in bytes, inflated. */
+const BODY_MAX_BYTES = 1_048_576;
+
+/**
+ * Gets a JSON document with status 200: at most a MiB, within three seconds, without following a redirect.
+ *
+ * @throws Error when the answer is anything else, or does not come
+ */
+export async function fetchJson(url: URL): Promise<unknown> {
+  const response = await fetch(url, {
+    headers: { accept: 'application/json' },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`The status is ${response.status}; it must be 200.`);
+  }
+  return JSON.parse(await textOf(response)) as unknown;
+}
+
+/** The body, counted while it arrives: its `content-length` may be missing, or that of a compressed body. */
+async function textOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let bytes = 0;
+  let text = '';
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > BODY_MAX_BYTES) throw new Error(`The body is longer than ${BODY_MAX_BYTES} bytes.`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}

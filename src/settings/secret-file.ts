@@ -1,0 +1,19 @@
+/** The shortest HMAC secret, in bytes: as long as the hash of HS256 (RFC 7518, section 3.2). */
+export const SECRET_MIN_BYTES = 32;
+/** The most secrets in a file: each one is tried with every new token. */
+const MAX_SECRETS = 16;
+
+/**
+ * The HMAC secrets in the content of a file: one a line, in UTF-8, without the blanks at its ends. Blank lines are
+ * ignored. The first secret signs, all of them verify.
+ *
+ * @throws Error with one sentence, which holds no secret, unless there are 1 to 16 of at least 32 bytes each
+ */
+export function secretsIn(content: Buffer): string[] {
+  const lines = content.toString().split('\n');
+  const secrets = lines.map((line) => line.trim()).filter((line) => line !== '');
+  const short = secrets.findIndex((secret) => Buffer.byteLength(secret) < SECRET_MIN_BYTES);
+  if (short >= 0) throw new Error(`Secret ${short + 1} is shorter than ${SECRET_MIN_BYTES} bytes.`);
+  if (secrets.length >= 1 && secrets.length <= MAX_SECRETS) return secrets;
+  throw new Error(`It holds ${secrets.length} secrets; it must hold 1 to ${MAX_SECRETS}, one a line.`);
+}
