@@ -22,12 +22,8 @@ output.on('error', () => undefined);
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const logger = pino({ level: config.logLevel }, output);
-  // grpc-js would write these lines to stderr; where one matters, the call or the start fails as well.
-  setLogger({
-    error: (line: unknown) => {
-      logger.debug({ line }, 'grpc-js');
-    },
-  });
+  // The lines of grpc-js may hold metadata, and so tokens; where one matters, the call or the start fails as well.
+  setLogger({ error: () => undefined });
   process.on('uncaughtException', (err, origin) => {
     logger.fatal({ err, origin }, 'an error that nothing handles: ending');
     end(1);
