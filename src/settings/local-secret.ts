@@ -1,26 +1,66 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 
+/** Nothing planted is followed or waited for: neither a link nor a pipe. */
+const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+/** Only a file that is new is written: neither one that is there nor one behind a link. */
+const TO_MAKE = 'wx';
+/** The permissions of everybody but the owner. */
+const OTHERS = 0o077;
+/** More than a secret and a newline. */
+const READ_BYTES = 128;
+
 /**
- * The secret of the local mode: 32 random bytes in hexadecimal, generated on first use, readable only by its
- * owner.
+ * The secret of the local mode: 32 random bytes in hexadecimal, generated on first use, readable only by its owner.
  *
- * @throws Error that names the file, when it does not hold such a secret
+ * @throws Error that names the file, when it is not a regular file of this user alone that holds such a secret
  */
 export function localSecret(file: string): string {
-  if (!existsSync(file)) makeSecret(file);
-  const secret = readFileSync(file, 'utf8').trim();
+  if (lstatSync(file, { throwIfNoEntry: false }) === undefined) makeSecret(file);
+  const secret = readOwn(file).trim();
   if (/^[0-9a-f]{64}$/.test(secret)) return secret;
   throw new Error(
     `The file ${file} does not hold a secret of 64 hexadecimal digits. Delete it to get a new one.`,
   );
 }
 
+function readOwn(file: string): string {
+  // A link is refused before it is opened, since Windows has no O_NOFOLLOW.
+  if (!lstatSync(file).isFile())
+    throw new Error(`${file} is not a regular file. Delete it to get a new secret.`);
+  const descriptor = openSync(file, TO_READ);
+  try {
+    const status = fstatSync(descriptor);
+    if (!status.isFile()) throw new Error(`${file} is not a regular file. Delete it to get a new secret.`);
+    // Where users have no numbers, modes mean nothing either.
+    const user = process.getuid?.();
+    if (user !== undefined && status.uid !== user)
+      throw new Error(`The file ${file} belongs to another user. Delete it to get a new secret.`);
+    if (user !== undefined && (status.mode & OTHERS) !== 0)
+      throw new Error(`The file ${file} is open to other users. Close it with: chmod 600 ${file}`);
+    const bytes = Buffer.alloc(READ_BYTES);
+    return bytes.toString('utf8', 0, readSync(descriptor, bytes));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
 function makeSecret(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
-  const draft = `${file}.${process.pid}`;
-  writeFileSync(draft, randomBytes(32).toString('hex'), { mode: 0o600 });
+  const draft = `${file}.${randomUUID()}`;
+  writeFileSync(draft, randomBytes(32).toString('hex'), { mode: 0o600, flag: TO_MAKE });
   try {
     // A link appears whole or not at all, so two processes that start together agree on one secret.
     linkSync(draft, file);

@@ -1,0 +1,153 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { localSecret } from '../../src/settings/local-secret.js';
+
+const DIST = resolve(import.meta.dirname, '../../dist');
+const PRINT = `process.stdout.write((await import('${DIST}/settings/local-secret.js')).localSecret(process.argv[1]))`;
+const SECRET = 'a'.repeat(64);
+
+let folder: string;
+let file: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'secret-'));
+  file = join(folder, 'data/jwt-secret');
+  mkdirSync(join(folder, 'data'));
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true });
+});
+
+/** The secret that another process reads or makes. */
+async function secretOfProcess(): Promise<string> {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', PRINT, file], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let text = '';
+  child.stdout.on('data', (data: Buffer) => (text += data.toString()));
+  await once(child, 'close');
+  return text;
+}
+
+describe('the local secret', () => {
+  it('is made once, in a folder that need not be there, for its owner alone', () => {
+    rmSync(join(folder, 'data'), { recursive: true });
+    const secret = localSecret(file);
+    expect(secret).toMatch(/^[0-9a-f]{64}$/);
+    expect(localSecret(file)).toBe(secret);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(join(folder, 'data'))).toEqual(['jwt-secret']);
+  });
+
+  it('is the same for processes that start together', async () => {
+    const secrets = await Promise.all(Array.from({ length: 4 }, secretOfProcess));
+    expect(secrets[0]).toMatch(/^[0-9a-f]{64}$/);
+    expect(new Set(secrets).size).toBe(1);
+  });
+
+  it('may end with a newline', () => {
+    writeFileSync(file, `${SECRET}\n`, { mode: 0o600 });
+    expect(localSecret(file)).toBe(SECRET);
+  });
+
+  it('is not written through a planted draft', () => {
+    const prey = join(folder, 'prey');
+    const planted = `${file}.${process.pid}`;
+    symlinkSync(prey, planted);
+    localSecret(file);
+    expect(existsSync(prey)).toBe(false);
+    expect(readdirSync(join(folder, 'data'))).toContain(`jwt-secret.${process.pid}`);
+  });
+
+  it.each<[string, () => void, RegExp]>([
+    [
+      'a link to a secret',
+      () => {
+        link(SECRET);
+      },
+      /is not a regular file/,
+    ],
+    [
+      'a link to nothing',
+      () => {
+        symlinkSync(join(folder, 'nothing'), file);
+      },
+      /is not a regular file/,
+    ],
+    [
+      'a folder',
+      () => {
+        mkdirSync(file);
+      },
+      /is not a regular file/,
+    ],
+    ['a pipe, which is not waited for', () => execFileSync('mkfifo', [file]), /is not a regular file/],
+    [
+      'open to its group',
+      () => {
+        loose(0o640);
+      },
+      /is open to other users\. Close it with: chmod 600 /,
+    ],
+    [
+      'writable for others',
+      () => {
+        loose(0o602);
+      },
+      /is open to other users\. Close it with: chmod 600 /,
+    ],
+    [
+      'too short',
+      () => {
+        writeFileSync(file, 'a'.repeat(63), { mode: 0o600 });
+      },
+      /does not hold a secret/,
+    ],
+    [
+      'a secret and more',
+      () => {
+        writeFileSync(file, `${SECRET}\n${'x'.repeat(1e6)}`, { mode: 0o600 });
+      },
+      /does not hold a secret/,
+    ],
+  ])('is refused when its file is %s', (_, plant, message) => {
+    plant();
+    expect(() => localSecret(file)).toThrow(message);
+    expect(existsSync(join(folder, 'nothing'))).toBe(false);
+  });
+
+  it('is refused when its file belongs to another user', () => {
+    writeFileSync(file, SECRET, { mode: 0o600 });
+    // Only the superuser could give the file away.
+    vi.spyOn(process, 'getuid').mockReturnValue(statSync(file).uid + 1);
+    expect(() => localSecret(file)).toThrow(/belongs to another user/);
+    expect(readFileSync(file, 'utf8')).toBe(SECRET);
+  });
+});
+
+function link(text: string): void {
+  writeFileSync(join(folder, 'elsewhere'), text, { mode: 0o600 });
+  symlinkSync(join(folder, 'elsewhere'), file);
+}
+
+function loose(mode: number): void {
+  writeFileSync(file, SECRET);
+  chmodSync(file, mode);
+}
