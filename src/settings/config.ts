@@ -139,11 +139,11 @@ function databaseOf(settings: SettingsReader): Database {
   if (inFile && settings.given('DATABASE_URL') !== undefined)
     settings.refuse('DATABASE_URL_FILE', 'and DATABASE_URL are both set; only one of them may be.');
   const text = inFile ? settings.contentOf(name)?.toString().trim() : settings.text('DATABASE_URL');
-  const database = text === undefined ? undefined : parseDatabaseUrl(text);
-  if (database !== undefined) return database;
-  const form = 'mysql://user:password@host:port/database or sqlite:path';
-  if (text !== undefined)
-    settings.refuse(name, inFile ? `must name a file that holds ${form}.` : `must be ${form}.`);
+  try {
+    if (text !== undefined) return parseDatabaseUrl(text);
+  } catch (error) {
+    settings.refuse(name, `${inFile ? 'names a file whose text ' : ''}${(error as Error).message}`);
+  }
   return { engine: 'sqlite', file: ':memory:' };
 }
 

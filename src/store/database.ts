@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 import createKnex, { type Knex } from 'knex';
 import { isBusy } from './driver-errors.js';
 import { EmbeddedFile } from './embedded-file.js';
+import { type MysqlTls, tlsOptions } from './mysql-tls.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */
 const ACQUIRE_TIMEOUT_MS = 3_000;
@@ -25,6 +26,8 @@ export interface MysqlLocation {
   readonly user: string;
   readonly password: string;
   readonly database: string;
+  /** Default: no TLS. */
+  readonly tls?: MysqlTls | undefined;
 }
 
 /** The embedded database: `file` is a path, or `:memory:`. */
@@ -70,12 +73,12 @@ interface MysqlConnection {
   query(sql: string, done: (error: Error | null) => void): void;
 }
 
-function mysql({ host, port, user, password, database }: MysqlLocation, silenceMs: number): Knex.Config {
+function mysql({ host, port, user, password, database, tls }: MysqlLocation, silenceMs: number): Knex.Config {
   return {
     client: 'mysql2',
     log: SILENT,
     connection: {
-      host,
+      ...(tls === undefined ? { host } : tlsOptions(tls, host, port)),
       port,
       user,
       password,

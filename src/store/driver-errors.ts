@@ -58,6 +58,12 @@ const AWAY_CODES: ReadonlySet<number | string | undefined> = new Set([
   'PROTOCOL_CONNECTION_LOST',
 ]);
 
+/** Codes of mysql2 for a server that is not the one to trust, or has no TLS. Its next certificate may be good. */
+const DISTRUST_CODES: ReadonlySet<number | string | undefined> = new Set([
+  'HANDSHAKE_SSL_ERROR',
+  'HANDSHAKE_NO_SSL_SUPPORT',
+]);
+
 /** Result codes of SQLite for a file that is busy or cannot be used; extended codes begin with these. */
 const AWAY_SQLITE = /^SQLITE_(?:BUSY|LOCKED|IOERR|FULL|READONLY|CANTOPEN)/;
 
@@ -94,7 +100,12 @@ export function translate(error: unknown): unknown {
   const bare = new Error(
     `The database answered ${code ?? 'with no free connection'} (${errno ?? 'no number'}).`,
   );
-  const away = timedOut || AWAY_NUMBERS.has(errno) || AWAY_CODES.has(code) || AWAY_SQLITE.test(code ?? '');
+  const away =
+    timedOut ||
+    AWAY_NUMBERS.has(errno) ||
+    AWAY_CODES.has(code) ||
+    DISTRUST_CODES.has(code) ||
+    AWAY_SQLITE.test(code ?? '');
   if (!away) return bare;
   return storeUnavailable(bare);
 }

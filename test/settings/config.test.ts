@@ -314,7 +314,6 @@ describe('wrong settings', () => {
     'mysql://u:p@h',
     'mysql://u:p@h/',
     'mysql://u:p@h/a/b',
-    'mysql://u:p@h/d?ssl=false',
     'mysql://u:p@h/d#x',
     'mysql://u:%zz@h/d',
     'mysql:///d',

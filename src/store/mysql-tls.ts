@@ -1,0 +1,37 @@
+import { connect, isIP, type Socket } from 'node:net';
+
+/** TLS to MySQL; the texts are in PEM. */
+export interface MysqlTls {
+  /** The authorities that sign the server's certificate. */
+  readonly ca: string;
+  /** Whether the certificate must also be valid for the host. */
+  readonly checksHost: boolean;
+  /** The client's own certificate and key, both or neither. */
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+}
+
+/** What mysql2 is told about TLS, and about the host that it checks. */
+interface DriverOptions {
+  readonly ssl: object;
+  readonly host: string;
+  readonly stream?: () => Socket;
+}
+
+/** The options of mysql2 that make it check the server before it sends the login. */
+export function tlsOptions(
+  { ca, checksHost, cert, key }: MysqlTls,
+  host: string,
+  port: number,
+): DriverOptions {
+  const ssl = {
+    ca,
+    verifyIdentity: checksHost,
+    minVersion: 'TLSv1.2',
+    ...(cert !== undefined && key !== undefined && { cert, key }),
+  };
+  if (isIP(host) === 0) return { ssl, host };
+  // mysql2 names no server where the host is an address, and Node then checks the name "localhost". The final dot, as
+  // of an absolute name, makes mysql2 name it; Node's check drops the dot and finds the address.
+  return { ssl, host: `${host}.`, stream: () => connect({ host, port, noDelay: true, keepAlive: true }) };
+}

@@ -1,0 +1,109 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
+import { createServer as createSecureServer, type TlsOptions, type TLSSocket } from 'node:tls';
+import { onTestFinished } from 'vitest';
+
+/** The capability CLIENT_SSL: this bit of the second byte of the flags. */
+const SSL_BIT = 0x08;
+const HEADER_BYTES = 4;
+const SEQUENCE_AT = 3;
+const SSL_REQUEST_BYTES = HEADER_BYTES + 32;
+/** The first bytes of the packets that end a login. */
+const OK = 0x00;
+const ERROR = 0xff;
+
+/** A MySQL server with TLS of the test's own, whatever the real server behind it has. */
+export interface MysqlTlsFront {
+  readonly port: number;
+  /** How many logins have come, over TLS or not. */
+  readonly logins: () => number;
+}
+
+/**
+ * Starts a front on loopback, which is closed when the test ends. Its TLS begins as MySQL's protocol has it ("Protocol:
+ * SSL Handshake" in MySQL's source); the real server sees a login without.
+ *
+ * @param tls what the front shows and asks for; `undefined` for a server that has no TLS
+ */
+export async function startMysqlTlsFront(targetPort: number, tls?: TlsOptions): Promise<MysqlTlsFront> {
+  const sockets = new Set<Socket>();
+  let logins = 0;
+  const front = createServer((client) => {
+    const server = connect(targetPort, '127.0.0.1');
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.on('error', () => undefined).on('close', () => other.destroy());
+    }
+    server.once('data', (greeting: Buffer) => {
+      const flagsAt = greeting.indexOf(0, HEADER_BYTES + 1) + 1 + 4 + 8 + 1;
+      const flags = greeting.readUInt8(flagsAt + 1);
+      greeting.writeUInt8(tls === undefined ? flags & ~SSL_BIT : flags | SSL_BIT, flagsAt + 1);
+      server.pause();
+      client.write(greeting);
+    });
+    client.once('data', (request: Buffer) => {
+      client.pause();
+      if (request.length < SSL_REQUEST_BYTES || tls === undefined) {
+        logins += 1;
+        return;
+      }
+      client.unshift(request.subarray(SSL_REQUEST_BYTES));
+      createSecureServer(tls, (secured) => {
+        secured.once('data', () => (logins += 1));
+        join(secured, server);
+      }).emit('connection', client);
+    });
+  });
+  await listening(front);
+  onTestFinished(() => {
+    front.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return { port: (front.address() as AddressInfo).port, logins: () => logins };
+}
+
+/** Passes packets on. Until the end of the login, those over TLS have a number that is higher by the request for it. */
+function join(secured: TLSSocket, server: Socket): void {
+  let first = true;
+  let loggedIn = false;
+  const toServer = eachPacket((packet) => {
+    if (loggedIn) return;
+    if (first) packet.writeUInt8(packet.readUInt8(HEADER_BYTES + 1) & ~SSL_BIT, HEADER_BYTES + 1);
+    first = false;
+    packet.writeUInt8(packet.readUInt8(SEQUENCE_AT) - 1, SEQUENCE_AT);
+  });
+  const toClient = eachPacket((packet) => {
+    if (loggedIn) return;
+    packet.writeUInt8(packet.readUInt8(SEQUENCE_AT) + 1, SEQUENCE_AT);
+    loggedIn = [OK, ERROR].includes(packet.readUInt8(HEADER_BYTES));
+  });
+  secured.on('error', () => undefined);
+  secured.pipe(toServer).pipe(server);
+  server.pipe(toClient).pipe(secured);
+}
+
+/** Changes each whole packet in its place. */
+function eachPacket(change: (packet: Buffer) => void): Transform {
+  let rest = Buffer.alloc(0);
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      rest = Buffer.concat([rest, chunk]);
+      while (rest.length >= HEADER_BYTES && rest.length >= HEADER_BYTES + rest.readUIntLE(0, 3)) {
+        const packet = rest.subarray(0, HEADER_BYTES + rest.readUIntLE(0, 3));
+        rest = rest.subarray(packet.length);
+        change(packet);
+        this.push(packet);
+      }
+      done();
+    },
+  });
+}
+
+async function listening(server: Server): Promise<void> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+}
