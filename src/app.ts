@@ -14,6 +14,7 @@ import { createInterceptors } from './calls/interceptors.js';
 import { createPipeline, type Pipeline } from './calls/pipeline.js';
 import { REALM, routeService } from './grpc/route-service.js';
 import { ROUTE_SERVICE, startGrpcServer } from './grpc/server.js';
+import { type FollowedTls, followTls, type TlsFiles } from './process/followed-tls.js';
 import { startHttpServer } from './process/http-server.js';
 import { createDocuments } from './openapi/documents.js';
 import { opening } from './process/opening.js';
@@ -34,6 +35,8 @@ export interface Surroundings {
   readonly newId?: (nowMs: number) => string;
   /** Ends a start that waits for the database. */
   readonly stop?: AbortSignal;
+  /** How often the files of TLS are read again, in milliseconds; default: 10,000. */
+  readonly rereadMs?: number;
 }
 
 /** The running service. */
@@ -61,8 +64,11 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
   const { logger } = surroundings;
   const closing = new Closing();
   const callLog = new CallLog(logger, config.limits.maxRefusalsLogged);
-  const whole: Whole = { ...surroundings, config, closing, callLog };
+  const parts: Parts = { ...surroundings, config, closing, callLog };
   try {
+    const tls =
+      config.tls && (await followTls('TLS_CERT_FILE, TLS_KEY_FILE or TLS_CLIENT_CA_FILE', config.tls, parts));
+    const whole: Whole = { ...parts, tls };
     const grpc = config.grpc && (await startGrpc(config.grpc, whole));
     const httpUrl = config.http && (await startHttp(config.http, grpc?.pipeline, whole));
     const log = (step: string, ms: number): void => {
@@ -79,15 +85,20 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
 }
 
 /** The parts that both halves share. */
-interface Whole extends Surroundings {
+interface Parts extends Surroundings {
   readonly config: Config;
   readonly closing: Closing;
   readonly callLog: CallLog;
 }
 
+interface Whole extends Parts {
+  /** The certificate of both faces; absent for none. */
+  readonly tls: FollowedTls | undefined;
+}
+
 async function startGrpc(
   { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
-  { config, closing, logger, callLog, now = Date.now, newId = newRouteId, stop }: Whole,
+  { config, closing, logger, callLog, tls, now = Date.now, newId = newRouteId, stop }: Whole,
 ): Promise<{ address: string; pipeline: Pipeline }> {
   const { limits, databaseWaitMs, routeCacheBytes } = config;
   const authenticator = openTokenAuthenticator(tokens, { closing, logger, now });
@@ -116,18 +127,25 @@ async function startGrpc(
     createInterceptors({ ...limits, authenticator, admission, now, log: callLog }),
   );
   const server = await opening(`Cannot listen on GRPC_ADDRESS=${address}`, () =>
-    startGrpcServer({ address, methods, pipeline, health, reflection, limits }),
+    startGrpcServer({ address, methods, pipeline, health, reflection, limits, tls }),
   );
   closing.server('gRPC server', () => server.close(GRACE_MS));
   return { address: server.address, pipeline };
 }
 
 async function startHttp(
-  { host, port, basePath, upstream: target, docs }: HttpConfig,
+  { host, port, basePath, upstream: target, upstreamTls, docs }: HttpConfig,
   pipeline: Pipeline | undefined,
-  { config: { limits }, closing, logger, callLog }: Whole,
+  whole: Whole,
 ): Promise<string> {
-  const upstream = openUpstream(target, pipeline, closing);
+  const {
+    config: { limits },
+    closing,
+    logger,
+    callLog,
+    tls,
+  } = whole;
+  const upstream = await openUpstream(target, upstreamTls, pipeline, whole);
   const gateway = createGateway({
     descriptorSet,
     upstream,
@@ -145,22 +163,30 @@ async function startHttp(
   const writtenHost = host.includes(':') ? `[${host}]` : host;
   const { server, port: realPort } = await opening(
     `Cannot listen on HTTP_ADDRESS=${writtenHost}:${port}`,
-    () => startHttpServer(gateway, host, port, limits),
+    () => startHttpServer(gateway, host, port, limits, tls),
   );
   closing.server('HTTP server', () => server.close(GRACE_MS));
-  return `http://${writtenHost}:${realPort}${basePath}`;
+  return `${tls === undefined ? 'http' : 'https'}://${writtenHost}:${realPort}${basePath}`;
 }
 
 /** The gRPC server that the settings name, or else the one in this process, called without a socket. */
-function openUpstream(
+async function openUpstream(
   target: string | undefined,
+  tlsFiles: TlsFiles | undefined,
   pipeline: Pipeline | undefined,
-  closing: Closing,
-): Upstream {
+  parts: Parts,
+): Promise<Upstream> {
   if (target === undefined && pipeline !== undefined) return memoryUpstream(pipeline);
   if (target === undefined) throw new Error('The gateway has no gRPC server to call.');
-  const channel = channelUpstream(target);
-  closing.resource('channel to the gRPC server', () => {
+  const tls =
+    tlsFiles &&
+    (await followTls(
+      'GRPC_UPSTREAM_CA_FILE, GRPC_UPSTREAM_CERT_FILE or GRPC_UPSTREAM_KEY_FILE',
+      tlsFiles,
+      parts,
+    ));
+  const channel = channelUpstream(target, tls);
+  parts.closing.resource('channel to the gRPC server', () => {
     channel.close();
   });
   return channel;

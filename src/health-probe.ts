@@ -1,33 +1,53 @@
-import { credentials, Metadata } from '@grpc/grpc-js';
+import { readFileSync } from 'node:fs';
+import { get as getPlain } from 'node:http';
+import { get as getSecure } from 'node:https';
+import { type ChannelCredentials, credentials, Metadata } from '@grpc/grpc-js';
 import { readConfig, type HttpConfig } from './settings/config.js';
+import type { TlsFiles } from './settings/tls-config.js';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthClient } from './gen/healthcheck.js';
 
 /** The time limit for the service's answer, in milliseconds: shorter than a container's health check. */
 const TIMEOUT_MS = 2_000;
 
-/** Exits with code 0 when the service that runs here with the same settings is serving, else 1. */
+/**
+ * Exits with code 0 when the service that runs here with the same settings is serving, else 1. With TLS, it does not
+ * check the certificate, which is hardly valid for the address that it asks.
+ */
 async function main(): Promise<void> {
-  const { grpc, http } = readConfig(process.env);
-  const serving = http === undefined ? await isGrpcServing(grpc?.address ?? '') : await isHttpServing(http);
+  const { grpc, http, tls } = readConfig(process.env);
+  const serving =
+    http === undefined
+      ? await isGrpcServing(grpc?.address ?? '', tls)
+      : await isHttpServing(http, tls !== undefined);
   process.exit(serving ? 0 : 1);
 }
 
-async function isHttpServing({ host, port, basePath }: HttpConfig): Promise<boolean> {
-  const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const { ok } = await fetch(`http://${authority}${basePath}/healthz`, {
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+function isHttpServing({ host, port, basePath }: HttpConfig, secure: boolean): Promise<boolean> {
+  const request = { host, port, path: `${basePath}/healthz`, signal: AbortSignal.timeout(TIMEOUT_MS) };
+  return new Promise((resolve, reject) => {
+    const asked = secure ? getSecure({ ...request, rejectUnauthorized: false }) : getPlain(request);
+    asked.on('error', reject).on('response', ({ statusCode }) => {
+      resolve(statusCode === 200);
+    });
   });
-  return ok;
 }
 
-function isGrpcServing(address: string): Promise<boolean> {
-  const client = new HealthClient(address, credentials.createInsecure(), { 'grpc.enable_http_proxy': 0 });
+function isGrpcServing(address: string, tls: TlsFiles | undefined): Promise<boolean> {
+  const client = new HealthClient(address, credentialsOf(tls), { 'grpc.enable_http_proxy': 0 });
   const deadline = Date.now() + TIMEOUT_MS;
   return new Promise((resolve) => {
     client.check({ service: '' }, new Metadata(), { deadline }, (error, response) => {
       resolve(error === null && response.status === ServingStatus.SERVING);
     });
   });
+}
+
+/** Shows the server's own certificate, where the server asks for one. */
+function credentialsOf(tls: TlsFiles | undefined): ChannelCredentials {
+  const { certFile, keyFile, caFile } = tls ?? {};
+  if (certFile === undefined || keyFile === undefined) return credentials.createInsecure();
+  const own = caFile === undefined ? [] : [readFileSync(keyFile), readFileSync(certFile)];
+  return credentials.createSsl(null, own[0], own[1], { rejectUnauthorized: false });
 }
 
 main().catch((error: unknown) => {

@@ -65,14 +65,14 @@ function stopped(logger: Logger): void {
   end(0);
 }
 
-function report(app: App, { grpc, limits }: Config, logger: Logger): void {
+function report(app: App, { grpc, tls, limits }: Config, logger: Logger): void {
   logger.info({ grpc: app.grpcAddress, http: app.httpUrl, limits }, 'listening');
   if (grpc?.tokens.key.kind !== 'local') return;
   logger.info(
     { secretFile: grpc.tokens.key.file },
     'local mode: tokens are verified with a locally generated secret',
   );
-  process.stderr.write(localModeHint(app));
+  process.stderr.write(localModeHint({ ...app, tls: tls !== undefined }));
 }
 
 /** Reports a failed start in words; a stack would not help with a wrong setting. */

@@ -1,3 +1,4 @@
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { type ChannelOptions, Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import type { UnaryCall, UnaryReply, Upstream } from '@route-registry/transcoder';
 
@@ -25,17 +26,43 @@ export interface ChannelUpstream extends Upstream {
   close(): void;
 }
 
+/** What a channel trusts and shows in TLS, which may be renewed. */
+export interface ChannelTls {
+  /** Without `ca`, it trusts the authorities that Node trusts. */
+  readonly latest: SecureContextOptions;
+  /** Calls the listener whenever `latest` has changed. */
+  onRenewed(listener: () => void): void;
+}
+
 /**
- * Opens a channel without TLS to one or more gRPC servers, and makes one plain unary call for each request.
+ * Opens a channel to one or more gRPC servers, and makes one plain unary call for each request.
  * The channel connects with the first call, and reconnects after a lost connection. Calls are never retried.
  *
  * @param target a target of grpc-js (doc/naming.md of gRPC): `host:port`, `dns:///host:port`, `unix:/path`,
  *   `ipv4:host:port,host:port`. All its addresses share the calls evenly.
+ * @param tls default: no TLS. With it, the server's certificate must be valid for the host of the target. When it is
+ *   renewed, later calls have a new channel; calls in progress run to their end on the one before.
  * @param options replace the defaults, for tests.
  */
-export function channelUpstream(target: string, options: ChannelOptions = {}): ChannelUpstream {
-  const client = new Client(target, credentials.createInsecure(), { ...OPTIONS, ...options });
+export function channelUpstream(
+  target: string,
+  tls?: ChannelTls,
+  options: ChannelOptions = {},
+): ChannelUpstream {
+  const open = (): Client => {
+    const identity =
+      tls === undefined
+        ? credentials.createInsecure()
+        : credentials.createFromSecureContext(createSecureContext(tls.latest));
+    return new Client(target, identity, { ...OPTIONS, ...options });
+  };
+  let client = open();
   let closed = false;
+  tls?.onRenewed(() => {
+    if (closed) return;
+    client.close();
+    client = open();
+  });
   return {
     unary(call: UnaryCall): UnaryReply | Promise<UnaryReply> {
       if (call.cancellation.cancelled) return notCalled(status.CANCELLED, 'The client has gone.');

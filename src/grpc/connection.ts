@@ -132,10 +132,15 @@ export class Connection {
    * that was busy and is between two calls may have the next one on its way, which would be lost: its end is announced
    * with that call.
    *
-   * @returns whether it waits for that call
+   * @returns whether it waits for that call, or to be gone
    */
   leave(betweenCalls: boolean): boolean {
     this.#leaves = true;
+    // grpc-js would wait for ever for a session that it closes after its end, but before its last event.
+    if (this.#session?.destroyed === true) {
+      this.cut();
+      return true;
+    }
     const waits = betweenCalls && this.#calls.size === 0;
     if (!waits) this.#goAway();
     return waits && !this.#isLeaving();

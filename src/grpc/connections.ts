@@ -1,6 +1,7 @@
 import { constants, type Http2Server, type Http2Session } from 'node:http2';
 import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Server as TlsServer } from 'node:tls';
 import { Connection, type ConnectionLimits } from './connection.js';
 import { resetWhenAnswered } from './early-answer.js';
 import { limitMessages } from './message-gate.js';
@@ -33,6 +34,9 @@ export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #listeners: Http2Server[] = [];
   readonly #open = new Set<Connection>();
+  /** The sockets under all connections with TLS, also under those whose handshake is not complete. */
+  readonly #underTls = new Set<Socket>();
+  #leaving = false;
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
   /** Those that had a unary call since the last look. */
   readonly #busy = new Set<Connection>();
@@ -55,9 +59,11 @@ export class Connections {
   attach(listener: Http2Server): void {
     this.#listeners.push(listener);
     listener.maxConnections = this.#options.maxConnections;
+    const secure = listener instanceof TlsServer;
+    if (secure) this.#watchHandshakes(listener);
     let arriving: Connection | undefined;
     // Node makes the session of a connection in its own listener, so that `session` comes before the next connection.
-    listener.prependListener('connection', (socket: Socket) => {
+    listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
       const connection = new Connection(socket, this.#options, this.#now);
       arriving = connection;
       this.#open.add(connection);
@@ -66,6 +72,7 @@ export class Connections {
         this.#busy.delete(connection);
         this.#arrived.delete(connection);
         connection.end();
+        this.#endHandshakes();
       });
     });
     listener.prependListener('session', (session) => {
@@ -100,6 +107,7 @@ export class Connections {
   /** Accepts no more connections and announces the end of all; their calls go on. */
   async leave(): Promise<void> {
     clearInterval(this.#timer);
+    this.#leaving = true;
     // Not `listener.close()`, which from Node 24 on also closes every session at once.
     for (const listener of this.#listeners) NetServer.prototype.close.call(listener);
     const waiting = (): boolean =>
@@ -107,11 +115,26 @@ export class Connections {
     for (let waited = 0; waiting() && waited < NEXT_CALL_MS; waited += NEXT_CALL_STEP_MS) {
       await delay(NEXT_CALL_STEP_MS);
     }
+    this.#endHandshakes();
   }
 
   /** Ends every connection, whatever is open on it. */
   cut(): void {
     for (const connection of this.#open) connection.cut();
+    for (const socket of this.#underTls) socket.destroy();
+  }
+
+  #watchHandshakes(listener: NetServer): void {
+    listener.prependListener('connection', (socket: Socket) => {
+      this.#underTls.add(socket);
+      socket.once('close', () => this.#underTls.delete(socket));
+    });
+  }
+
+  /** Ends, once nothing else is open, the connections that never came so far; Node bounds their time until then. */
+  #endHandshakes(): void {
+    if (!this.#leaving || this.#open.size > 0) return;
+    for (const socket of this.#underTls) socket.destroy();
   }
 
   #look(): void {

@@ -1,4 +1,4 @@
-import type { Server, ServerOptions } from '@grpc/grpc-js';
+import { type Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
 import { Connections } from './connections.js';
 import { type Health, WATCH_PATH } from './health.js';
@@ -7,6 +7,7 @@ import type { Method } from '../calls/method.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { addReflectionTo, REFLECTION_PATHS } from './reflection.js';
 import { CallAnswering } from './call-answering.js';
+import { RenewedCredentials, type ServerTls } from './renewed-credentials.js';
 import { StreamingCalls } from './streaming-calls.js';
 import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';
 
@@ -23,6 +24,8 @@ export interface GrpcServerOptions {
   readonly health: Health;
   readonly reflection: boolean;
   readonly limits: GrpcLimits;
+  /** Default: no TLS. */
+  readonly tls?: ServerTls | undefined;
   /** Default: `TIMES`. */
   readonly times?: Partial<GrpcTimes>;
 }
@@ -40,7 +43,7 @@ export interface GrpcServer {
 
 /** Starts the server. @throws Error when it cannot listen on the address */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
-  const { address, methods, pipeline, health, reflection, limits } = options;
+  const { address, methods, pipeline, health, reflection, limits, tls } = options;
   const times = { ...TIMES, ...options.times };
   const { deadlineMs, maxMessageBytes } = limits;
   const paths = new Set(methods.map(({ path }) => path));
@@ -68,7 +71,9 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     sharedStreams: limits.maxWaitingCalls / 2,
     streaming: longestMs,
   });
-  const port = await server.listen(address, (listener) => {
+  const credentials =
+    tls === undefined ? ServerCredentials.createInsecure() : new RenewedCredentials(tls, times.patienceMs);
+  const port = await server.listen(address, credentials, (listener) => {
     connections.attach(listener);
   });
   return {

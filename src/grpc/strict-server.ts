@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
-import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
+import { Server, type ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
 
 /** Calls of unregistered methods go here, … */
 export const UNKNOWN_METHOD = '/unknown.Service/Method';
@@ -49,15 +49,19 @@ export class StrictServer extends Server {
   }
 
   /**
-   * Listens without TLS and returns the port.
+   * Listens and returns the port.
    *
    * @param attach is given each HTTP/2 server that listens
    * @throws Error when it cannot listen on the address, or when the installed grpc-js is built differently
    */
-  async listen(address: string, attach: (listener: Http2Server) => void): Promise<number> {
+  async listen(
+    address: string,
+    credentials: ServerCredentials,
+    attach: (listener: Http2Server) => void,
+  ): Promise<number> {
     if (address.startsWith('unix:')) await removeDeadSocket(address.slice('unix:'.length));
     const port = await new Promise<number>((resolve, reject) => {
-      this.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
+      this.bindAsync(address, credentials, (error, bound) => {
         if (error === null) resolve(bound);
         else reject(error);
       });

@@ -1,6 +1,9 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Gateway } from '../gateway/gateway.js';
+import type { FollowedTls, TlsMaterial } from './followed-tls.js';
 
 /** The largest head of a request, in bytes. */
 const HEAD_MAX_BYTES = 16_384;
@@ -31,30 +34,38 @@ export class HttpServer {
   readonly #gateway: Gateway;
   /** The open connections, each with the response to its latest request. */
   readonly #connections = new Map<Socket, ServerResponse | undefined>();
+  /** The sockets under all connections with TLS, also under those whose handshake is not complete. */
+  readonly #underTls = new Set<Socket>();
   #closing = false;
 
-  constructor(gateway: Gateway, limits: HttpLimits) {
+  constructor(gateway: Gateway, limits: HttpLimits, tls?: FollowedTls) {
     const { maxConnections, deadlineMs, httpIdleMs, headMs = 10_000, lastResortMs = 5_000 } = limits;
     const requestMs = headMs + deadlineMs + lastResortMs;
     this.#gateway = gateway;
     const onRequest = this.#accepting(gateway.onRequest);
-    this.#server = createServer(
-      {
-        // Node would answer a request without a host by itself, in a shape of its own.
-        requireHostHeader: false,
-        maxHeaderSize: HEAD_MAX_BYTES,
-        headersTimeout: headMs,
-        requestTimeout: requestMs,
-        keepAliveTimeout: httpIdleMs,
-        connectionsCheckingInterval: CHECK_MS,
-      },
-      onRequest,
-    )
-      .on('connection', (socket) => {
+    const options = {
+      // Node would answer a request without a host by itself, in a shape of its own.
+      requireHostHeader: false,
+      maxHeaderSize: HEAD_MAX_BYTES,
+      headersTimeout: headMs,
+      requestTimeout: requestMs,
+      keepAliveTimeout: httpIdleMs,
+      connectionsCheckingInterval: CHECK_MS,
+    };
+    this.#server =
+      tls === undefined
+        ? createServer(options, onRequest)
+        : this.#secured({ ...options, handshakeTimeout: headMs }, onRequest, tls);
+    this.#server
+      .on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
         this.#connections.set(socket, undefined);
         socket.once('close', () => this.#connections.delete(socket));
       })
-      .on('clientError', gateway.onClientError)
+      .on('clientError', (error, socket) => {
+        // Without a handshake, there is nobody to answer.
+        if (this.#isOpen(socket)) gateway.onClientError(error, socket);
+        else socket.destroy();
+      })
       .on('connect', gateway.onConnect)
       .on('checkContinue', this.#accepting(gateway.onCheckContinue))
       // Node would answer an expectation that it does not know by itself; RFC 9110 lets a server ignore it.
@@ -108,6 +119,21 @@ export class HttpServer {
     }
   }
 
+  #secured(options: ServerOptions, onRequest: RequestListener, tls: FollowedTls): Server {
+    const server = createSecureServer({ ...options, ...identityOf(tls) }, onRequest);
+    tls.onRenewed(() => {
+      server.setSecureContext(identityOf(tls));
+    });
+    return server.on('connection', (socket: Socket) => {
+      this.#underTls.add(socket);
+      socket.once('close', () => this.#underTls.delete(socket));
+    });
+  }
+
+  #isOpen(socket: Duplex): boolean {
+    return this.#connections.has(socket as Socket);
+  }
+
   #accepting(listener: RequestListener): RequestListener {
     return (request, response) => {
       this.#connections.set(request.socket, response);
@@ -121,6 +147,8 @@ export class HttpServer {
     for (const [socket, response] of this.#connections) {
       if (response === undefined || response.closed) socket.destroy();
     }
+    // Handshakes that are not complete end once nothing else is open; Node bounds their time until then.
+    if (this.#connections.size === 0) for (const socket of this.#underTls) socket.destroy();
   }
 }
 
@@ -130,9 +158,15 @@ export async function startHttpServer(
   host: string,
   port: number,
   limits: HttpLimits,
+  tls?: FollowedTls,
 ): Promise<{ server: HttpServer; port: number }> {
-  const server = new HttpServer(gateway, limits);
+  const server = new HttpServer(gateway, limits, tls);
   return { server, port: await server.listen(host, port) };
+}
+
+/** Clients of this face need no certificate, so their authorities are left out. */
+function identityOf({ latest }: FollowedTls): TlsMaterial {
+  return { ...latest, ca: undefined };
 }
 
 function turn(): Promise<void> {

@@ -2,12 +2,14 @@
 export interface Addresses {
   readonly grpcAddress: string | undefined;
   readonly httpUrl: string | undefined;
+  /** Whether they speak TLS. */
+  readonly tls: boolean;
 }
 
 /** The commands to paste into a second terminal to try the service in local mode. */
-export function localModeHint({ grpcAddress, httpUrl }: Addresses): string {
+export function localModeHint({ grpcAddress, httpUrl, tls }: Addresses): string {
   const rest = httpUrl === undefined ? [] : restCommands(httpUrl);
-  const grpc = grpcAddress === undefined ? [] : grpcCommands(grpcAddress);
+  const grpc = grpcAddress === undefined ? [] : grpcCommands(grpcAddress, tls);
   return [
     '',
     'Try it from a second terminal, in this folder:',
@@ -33,11 +35,12 @@ function restCommands(url: string): string[] {
   ];
 }
 
-function grpcCommands(address: string): string[] {
+function grpcCommands(address: string, tls: boolean): string[] {
+  const [scheme, http2] = tls ? ['https', ''] : ['http', '--http2-prior-knowledge '];
   const target = address.startsWith('unix:')
-    ? `--unix-socket ${address.slice('unix:'.length)} http://localhost`
-    : `http://${address}`;
+    ? `--unix-socket ${address.slice('unix:'.length)} ${scheme}://localhost`
+    : `${scheme}://${address}`;
   return [
-    `npx buf curl --protocol grpc --http2-prior-knowledge -H "Authorization: Bearer $TOKEN" -d "{\\"routeId\\":\\"$ID\\"}" ${target}/routing.v1.RouteService/GetRoute`,
+    `npx buf curl --protocol grpc ${http2}-H "Authorization: Bearer $TOKEN" -d "{\\"routeId\\":\\"$ID\\"}" ${target}/routing.v1.RouteService/GetRoute`,
   ];
 }

@@ -1,6 +1,7 @@
 import { type Database, parseDatabaseUrl } from './database-url.js';
 import { type Limits, readLimits } from './limits.js';
 import { SettingsReader } from './settings.js';
+import { serverTlsOf, type TlsFiles, upstreamTlsOf } from './tls-config.js';
 import { type TokenConfig, tokensOf } from './token-config.js';
 
 const BYTES_PER_MIB = 1_048_576;
@@ -29,6 +30,8 @@ export interface HttpConfig {
   readonly basePath: string;
   /** The gRPC server to call, a target of grpc-js (`host:port`, `dns:///…`); absent for the one in this process. */
   readonly upstream: string | undefined;
+  /** The files of TLS to that server; absent for none. */
+  readonly upstreamTls: TlsFiles | undefined;
   /** Whether to serve the OpenAPI document and its interactive page. */
   readonly docs: boolean;
 }
@@ -37,6 +40,8 @@ export interface HttpConfig {
 export interface Config {
   readonly grpc: GrpcConfig | undefined;
   readonly http: HttpConfig | undefined;
+  /** The files of TLS on both faces; absent for none. */
+  readonly tls: TlsFiles | undefined;
   readonly limits: Limits;
   /** How long the start waits for a database that cannot be reached, in milliseconds. */
   readonly databaseWaitMs: number;
@@ -59,6 +64,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     return {
       grpc: role === 'gateway' ? undefined : readGrpc(settings),
       http: role === 'grpc' ? undefined : readHttp(settings, role === 'gateway'),
+      tls: serverTlsOf(settings, role !== 'gateway'),
       limits: readLimits(settings),
       databaseWaitMs: databaseWaitOf(settings),
       drainDelayMs: settings.integer('DRAIN_DELAY_MS', 0, DRAIN_DELAY_MAX_MS),
@@ -129,6 +135,7 @@ function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
     port: address?.port ?? 0,
     basePath,
     upstream,
+    upstreamTls: upstreamTlsOf(settings),
     docs: settings.oneOf('DOCS', ['on', 'off']) === 'on',
   };
 }

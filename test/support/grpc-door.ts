@@ -6,6 +6,7 @@ import type { Method } from '../../src/calls/method.js';
 import { createPipeline } from '../../src/calls/pipeline.js';
 import { Health } from '../../src/grpc/health.js';
 import type { GrpcLimits, GrpcTimes } from '../../src/grpc/limits.js';
+import type { ServerTls } from '../../src/grpc/renewed-credentials.js';
 import { type GrpcServer, ROUTE_SERVICE, startGrpcServer } from '../../src/grpc/server.js';
 import { LIMITS } from './grpc-limits.js';
 import { interceptorOptions } from './interceptor-options.js';
@@ -32,10 +33,11 @@ export interface Door extends GrpcServer {
 export interface DoorOptions {
   readonly limits?: Partial<GrpcLimits>;
   readonly times?: Partial<GrpcTimes>;
+  readonly tls?: ServerTls;
 }
 
 /** Starts the server; it is closed when the test ends. */
-export async function openDoor({ limits = {}, times = {} }: DoorOptions = {}): Promise<Door> {
+export async function openDoor({ limits = {}, times = {}, tls }: DoorOptions = {}): Promise<Door> {
   const log: Record<string, unknown>[] = [];
   const logger = pino(
     { level: 'debug' },
@@ -72,6 +74,7 @@ export async function openDoor({ limits = {}, times = {} }: DoorOptions = {}): P
     reflection: true,
     limits: all,
     times,
+    tls,
   });
   onTestFinished(() => server.close(0));
   return {

@@ -1,0 +1,51 @@
+import type { SettingName, SettingsReader } from './settings.js';
+
+/** The files of one party of TLS, each in PEM. */
+export interface TlsFiles {
+  /** Its certificate with the chain, and the certificate's key: both or neither. */
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
+  /** The authorities that sign the other party's certificate. */
+  readonly caFile: string | undefined;
+}
+
+/** Reads the files of both faces, `undefined` for no TLS, and collects their problems in the reader. */
+export function serverTlsOf(settings: SettingsReader, hasGrpc: boolean): TlsFiles | undefined {
+  const pair = pairOf(settings, 'TLS_CERT_FILE', 'TLS_KEY_FILE');
+  const caFile = settings.given('TLS_CLIENT_CA_FILE');
+  if (caFile !== undefined && !hasGrpc)
+    settings.refuse('TLS_CLIENT_CA_FILE', 'is for the gRPC server, which ROLE=gateway does not run.');
+  if (pair.certFile === undefined) {
+    if (caFile !== undefined) settings.refuse('TLS_CLIENT_CA_FILE', 'needs TLS_CERT_FILE and TLS_KEY_FILE.');
+    return undefined;
+  }
+  return { ...pair, caFile };
+}
+
+/** Reads the files of the channel to GRPC_UPSTREAM, `undefined` for no TLS, and collects their problems in the reader. */
+export function upstreamTlsOf(settings: SettingsReader): TlsFiles | undefined {
+  const on = settings.oneOf('GRPC_UPSTREAM_TLS', ['off', 'on']) === 'on';
+  if (on && settings.given('GRPC_UPSTREAM') === undefined)
+    settings.refuse('GRPC_UPSTREAM_TLS', 'needs GRPC_UPSTREAM, the gRPC server to call.');
+  const pair = pairOf(settings, 'GRPC_UPSTREAM_CERT_FILE', 'GRPC_UPSTREAM_KEY_FILE');
+  const caFile = settings.given('GRPC_UPSTREAM_CA_FILE');
+  if (on) return { ...pair, caFile };
+  const needsTls = 'needs GRPC_UPSTREAM_TLS=on.';
+  if (pair.certFile !== undefined) settings.refuse('GRPC_UPSTREAM_CERT_FILE', needsTls);
+  if (caFile !== undefined) settings.refuse('GRPC_UPSTREAM_CA_FILE', needsTls);
+  return undefined;
+}
+
+function pairOf(
+  settings: SettingsReader,
+  certName: SettingName,
+  keyName: SettingName,
+): Pick<TlsFiles, 'certFile' | 'keyFile'> {
+  const certFile = settings.given(certName);
+  const keyFile = settings.given(keyName);
+  if (certFile === undefined && keyFile !== undefined)
+    settings.refuse(certName, `is missing; ${keyName} is set.`);
+  if (keyFile === undefined && certFile !== undefined)
+    settings.refuse(keyName, `is missing; ${certName} is set.`);
+  return { certFile, keyFile };
+}

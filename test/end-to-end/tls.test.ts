@@ -1,0 +1,317 @@
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { credentials, status } from '@grpc/grpc-js';
+import { pino } from 'pino';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { type App, startApp } from '../../src/app.js';
+import { readConfig } from '../../src/settings/config.js';
+import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
+import { createAuthority, type Pair } from '../support/certificates.js';
+import { MountedFiles } from '../support/mounted-files.js';
+import {
+  get,
+  metadataOf,
+  type Service,
+  SERVICE_SETTINGS,
+  startService,
+  tokenFor,
+} from '../support/service.js';
+import { secureGet, shakeHands } from '../support/tls-client.js';
+
+const authority = createAuthority();
+const stranger = createAuthority();
+const first = authority.issue();
+const second = authority.issue();
+const TOKEN = tokenFor();
+const NO_ROUTE = '01a1f941-715b-7593-b057-19259d7b5bfc';
+/** How often the service reads the files again, in milliseconds. */
+const REREAD_MS = 20;
+
+const databaseUrl = `sqlite:${join(inject('temporaryFolder'), 'tls.db')}`;
+
+/** A service with TLS on both faces, and the files of its certificate. */
+async function startSecured(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<{ service: Service; files: MountedFiles }> {
+  const files = new MountedFiles({ ...first });
+  const service = await startService({
+    databaseUrl,
+    settings: { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key'), ...settings },
+    surroundings: { rereadMs: REREAD_MS },
+  });
+  onTestFinished(() => service.close());
+  return { service, files };
+}
+
+function serialNumberOf({ cert }: Pair): string {
+  return new X509Certificate(cert).serialNumber;
+}
+
+/** A client with a connection of its own: grpc-js shares those with equal credentials only. */
+function clientOf(address: string, trusted = authority.cert, own?: Pair): RouteServiceClient {
+  const [key, cert] = own === undefined ? [] : [Buffer.from(own.key), Buffer.from(own.cert)];
+  const client = new RouteServiceClient(address, credentials.createSsl(Buffer.from(trusted), key, cert));
+  onTestFinished(() => {
+    client.close();
+  });
+  return client;
+}
+
+/** The code of a call over gRPC for a route that is not there. */
+async function codeOf(client: RouteServiceClient): Promise<status | undefined> {
+  return (await get(client, NO_ROUTE, metadataOf(TOKEN))).error?.code;
+}
+
+function getOverRest(url: string, ca = authority.cert): ReturnType<typeof secureGet> {
+  return secureGet(`${url}/v1/routing/${NO_ROUTE}`, { ca, headers: { authorization: `Bearer ${TOKEN}` } });
+}
+
+describe('with TLS', () => {
+  it('both faces answer those who trust its authority', async () => {
+    const { service } = await startSecured();
+    expect(service.httpUrl).toMatch(/^https:/);
+    expect(await getOverRest(service.httpUrl)).toMatchObject({ status: 404 });
+    expect(await codeOf(clientOf(service.grpcAddress))).toBe(status.NOT_FOUND);
+  });
+
+  it('clients that trust another authority refuse it', async () => {
+    const { service } = await startSecured();
+    await expect(getOverRest(service.httpUrl, stranger.cert)).rejects.toThrow('unable to verify');
+    expect(await codeOf(clientOf(service.grpcAddress, stranger.cert))).toBe(status.UNAVAILABLE);
+  });
+
+  it.each([
+    ['REST', 'httpUrl', 'http/1.1'],
+    ['gRPC', 'grpcAddress', 'h2'],
+  ] as const)('%s takes TLS 1.2 and 1.3, and no earlier version', async (_, face, protocol) => {
+    const { service } = await startSecured();
+    const options = { ca: authority.cert, ALPNProtocols: [protocol] };
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const pinned = { ...options, minVersion: version, maxVersion: version };
+      const socket = await shakeHands(service[face], pinned);
+      expect([socket.getProtocol(), socket.alpnProtocol]).toEqual([version, protocol]);
+    }
+    const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+    await expect(shakeHands(service[face], { ...options, ...old })).rejects.toMatchObject({
+      code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
+    });
+  });
+
+  it.each([
+    ['REST', 'httpUrl', 'h2'],
+    ['gRPC', 'grpcAddress', 'http/1.1'],
+  ] as const)('%s refuses a client that speaks only another protocol', async (_, face, protocol) => {
+    const { service } = await startSecured();
+    const options = { ca: authority.cert, ALPNProtocols: [protocol] };
+    await expect(shakeHands(service[face], options)).rejects.toMatchObject({
+      code: 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL',
+    });
+  });
+
+  it('gRPC ends the connection of a client that names no protocol', async () => {
+    const { service } = await startSecured();
+    const socket = await shakeHands(service.grpcAddress, { ca: authority.cert });
+    socket.resume();
+    await once(socket, 'close');
+  });
+
+  it.each([
+    ['REST', 'httpUrl', 'http/1.1'],
+    ['gRPC', 'grpcAddress', 'h2'],
+  ] as const)('%s ends a connection that is to be negotiated anew', async (_, face, protocol) => {
+    const { service } = await startSecured();
+    const options = { ca: authority.cert, ALPNProtocols: [protocol], maxVersion: 'TLSv1.2' } as const;
+    const socket = await shakeHands(service[face], options);
+    const refused = new Promise((resolve) => socket.renegotiate({}, resolve));
+    expect(await Promise.race([refused, once(socket, 'error')])).toBeDefined();
+  });
+
+  it.each([
+    ['REST', 'httpUrl'],
+    ['gRPC', 'grpcAddress'],
+  ] as const)('%s ends what is not TLS, without a line in the log', async (_, face) => {
+    const { service } = await startSecured();
+    const { hostname, port } = new URL(service[face].replace(/^(?!https)/, 'https://'));
+    const lines = service.log.length;
+    for (const text of [
+      'GET / HTTP/1.1\r\nHost: a\r\n\r\n',
+      'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+      '\x16\x03\x01zzzzzzzz',
+    ]) {
+      const socket = connect(Number(port), hostname);
+      socket.on('error', () => undefined).resume();
+      socket.write(text);
+      await once(socket, 'close');
+    }
+    expect(service.log.slice(lines)).toEqual([]);
+    expect(await codeOf(clientOf(service.grpcAddress))).toBe(status.NOT_FOUND);
+  });
+});
+
+describe('a certificate that is renewed', () => {
+  it('is shown to each new connection, and no call fails meanwhile', async () => {
+    const { service, files } = await startSecured();
+    const [shown, codes]: [Set<string>, Set<number | undefined>] = [new Set(), new Set()];
+    let loading = true;
+    const rest = async (): Promise<void> => {
+      while (loading) {
+        const { status: code, serialNumber } = await getOverRest(service.httpUrl);
+        shown.add(serialNumber);
+        codes.add(code);
+      }
+    };
+    const grpc = async (): Promise<void> => {
+      while (loading) {
+        const client = clientOf(service.grpcAddress);
+        codes.add(await codeOf(client));
+        client.close();
+      }
+    };
+    const load = Promise.all([rest(), rest(), grpc(), grpc()]);
+    await expect.poll(() => [...shown]).toEqual([serialNumberOf(first)]);
+    files.swap({ cert: second.cert, key: first.key });
+    const line = 'the new TLS files cannot be used: those before stay';
+    await expect.poll(() => service.log.map(({ msg }) => msg)).toContain(line);
+    await new Promise((resolve) => setTimeout(resolve, 10 * REREAD_MS));
+    expect([...shown]).toEqual([serialNumberOf(first)]);
+    files.swap({ ...second });
+    await expect.poll(() => [...shown]).toEqual([first, second].map(serialNumberOf));
+    loading = false;
+    await load;
+    expect(codes).toEqual(new Set([404, status.NOT_FOUND]));
+    const latest = await shakeHands(service.grpcAddress, { ca: authority.cert, ALPNProtocols: ['h2'] });
+    expect(latest.getPeerCertificate().serialNumber).toBe(serialNumberOf(second));
+  });
+
+  it('leaves open connections as they are', async () => {
+    const { service, files } = await startSecured();
+    const client = clientOf(service.grpcAddress);
+    expect(await codeOf(client)).toBe(status.NOT_FOUND);
+    const socket = await shakeHands(service.httpUrl, { ca: authority.cert });
+    files.swap({ ...second });
+    await expect.poll(() => service.log.map(({ msg }) => msg)).toContain('TLS files renewed');
+    expect(await codeOf(client)).toBe(status.NOT_FOUND);
+    socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toContain('200 OK');
+  });
+});
+
+describe('with authorities of clients', () => {
+  async function startClosed(): Promise<{ service: Service; files: MountedFiles }> {
+    const files = new MountedFiles({ ca: authority.cert });
+    const { service } = await startSecured({ TLS_CLIENT_CA_FILE: files.path('ca') });
+    return { service, files };
+  }
+
+  it('gRPC refuses clients without a certificate, or with one of another authority', async () => {
+    const { service } = await startClosed();
+    expect(await codeOf(clientOf(service.grpcAddress))).toBe(status.UNAVAILABLE);
+    const wrong = clientOf(service.grpcAddress, authority.cert, stranger.issue());
+    expect(await codeOf(wrong)).toBe(status.UNAVAILABLE);
+    const expired = clientOf(service.grpcAddress, authority.cert, authority.issue({ validMs: -1_000 }));
+    expect(await codeOf(expired)).toBe(status.UNAVAILABLE);
+  });
+
+  it('gRPC takes clients with a certificate of them, which is no substitute for a token', async () => {
+    const { service } = await startClosed();
+    const client = clientOf(service.grpcAddress, authority.cert, authority.issue());
+    expect(await codeOf(client)).toBe(status.NOT_FOUND);
+    const { error } = await get(client, NO_ROUTE, metadataOf(undefined));
+    expect(error?.code).toBe(status.UNAUTHENTICATED);
+  });
+
+  it('REST asks for no certificate', async () => {
+    const { service } = await startClosed();
+    expect(await getOverRest(service.httpUrl)).toMatchObject({ status: 404 });
+  });
+
+  it('new authorities replace the ones before', async () => {
+    const { service, files } = await startClosed();
+    files.swap({ ca: stranger.cert });
+    await expect.poll(() => service.log.map(({ msg }) => msg)).toContain('TLS files renewed');
+    const before = clientOf(service.grpcAddress, authority.cert, authority.issue());
+    expect(await codeOf(before)).toBe(status.UNAVAILABLE);
+    const since = clientOf(service.grpcAddress, authority.cert, stranger.issue());
+    expect(await codeOf(since)).toBe(status.NOT_FOUND);
+  });
+});
+
+describe('a gateway of its own', () => {
+  async function startGateway(target: string, settings: Readonly<Record<string, string>>): Promise<App> {
+    const upstream = { ROLE: 'gateway', GRPC_UPSTREAM: target, GRPC_UPSTREAM_TLS: 'on' };
+    const config = readConfig({ ...SERVICE_SETTINGS, ...upstream, ...settings });
+    const app = await startApp(config, { logger: pino({ level: 'silent' }), rereadMs: REREAD_MS });
+    onTestFinished(async () => {
+      await app.close();
+    });
+    return app;
+  }
+
+  /** The status of a get for a route that is not there. */
+  async function statusOf({ httpUrl = '' }: App): Promise<number> {
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    return (await fetch(`${httpUrl}/v1/routing/${NO_ROUTE}`, { headers })).status;
+  }
+
+  it('reaches a server with a certificate of the authorities that it trusts', async () => {
+    const { service } = await startSecured();
+    const files = new MountedFiles({ ca: authority.cert });
+    const settings = { GRPC_UPSTREAM_CA_FILE: files.path('ca') };
+    expect(await statusOf(await startGateway(service.grpcAddress, settings))).toBe(404);
+  });
+
+  it.each<[string, Pair, Record<string, string>]>([
+    ['whose certificate is of another authority', stranger.issue(), { ca: authority.cert }],
+    [
+      'whose certificate is for another host',
+      authority.issue({ names: ['elsewhere.test'], addresses: ['127.0.0.2'] }),
+      { ca: authority.cert },
+    ],
+  ])('does not talk to a server %s', async (_, pair, contents) => {
+    const { service, files } = await startSecured();
+    files.swap({ ...pair });
+    await expect.poll(() => service.log.map(({ msg }) => msg)).toContain('TLS files renewed');
+    const trusted = new MountedFiles(contents);
+    const app = await startGateway(service.grpcAddress, { GRPC_UPSTREAM_CA_FILE: trusted.path('ca') });
+    expect(await statusOf(app)).toBe(503);
+  });
+
+  it('trusts no authority of its own making by default', async () => {
+    const { service } = await startSecured();
+    expect(await statusOf(await startGateway(service.grpcAddress, {}))).toBe(503);
+  });
+
+  it('shows a certificate to a server that asks for one, and the next one once it is renewed', async () => {
+    const clients = new MountedFiles({ ca: stranger.cert });
+    const { service } = await startSecured({ TLS_CLIENT_CA_FILE: clients.path('ca') });
+    const own = new MountedFiles({ ...first, ca: authority.cert });
+    const app = await startGateway(service.grpcAddress, {
+      GRPC_UPSTREAM_CA_FILE: own.path('ca'),
+      GRPC_UPSTREAM_CERT_FILE: own.path('cert'),
+      GRPC_UPSTREAM_KEY_FILE: own.path('key'),
+    });
+    expect(await statusOf(app)).toBe(503);
+    own.swap({ ...stranger.issue(), ca: authority.cert });
+    await expect.poll(() => statusOf(app), { timeout: 5_000 }).toBe(404);
+  });
+});
+
+describe('a service with half a certificate', () => {
+  it.each<[string, Record<string, string>, RegExp]>([
+    [
+      'a key of another one',
+      { cert: first.cert, key: second.key },
+      /^The files of TLS_CERT_FILE, .* is not the key of/,
+    ],
+    ['no PEM', { cert: '', key: first.key }, /^The files of TLS_CERT_FILE, .* must hold certificates in PEM/],
+    ['no file', { cert: first.cert }, /^The files of TLS_CERT_FILE, .* ENOENT/],
+  ])('does not start: %s', async (_, contents, message) => {
+    const files = new MountedFiles(contents);
+    const settings = { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key') };
+    const config = readConfig({ ...SERVICE_SETTINGS, DATABASE_URL: databaseUrl, ...settings });
+    await expect(startApp(config, { logger: pino({ level: 'silent' }) })).rejects.toThrow(message);
+  });
+});

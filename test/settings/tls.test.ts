@@ -1,0 +1,108 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { readConfig, readDatabase } from '../../src/settings/config.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
+const CA = join(folder, 'ca');
+writeFileSync(CA, 'PEM');
+
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+const PAIR = { TLS_CERT_FILE: 'c', TLS_KEY_FILE: 'k' };
+const GATEWAY = { ROLE: 'gateway', GRPC_UPSTREAM: 'a:1' };
+const UPSTREAM_PAIR = { GRPC_UPSTREAM_CERT_FILE: 'c', GRPC_UPSTREAM_KEY_FILE: 'k' };
+const URL = 'mysql://u:p@h/d';
+
+describe('the settings of TLS', () => {
+  it.each<[string, Record<string, string>, object]>([
+    ['are none by default', GATEWAY, { tls: undefined, http: { upstreamTls: undefined } }],
+    ['name a pair', PAIR, { tls: { certFile: 'c', keyFile: 'k', caFile: undefined } }],
+    [
+      'name authorities of clients',
+      { ...PAIR, TLS_CLIENT_CA_FILE: 'a' },
+      { tls: { certFile: 'c', keyFile: 'k', caFile: 'a' } },
+    ],
+    [
+      'of the channel need no file',
+      { ...GATEWAY, GRPC_UPSTREAM_TLS: 'on' },
+      { http: { upstreamTls: { certFile: undefined, keyFile: undefined, caFile: undefined } } },
+    ],
+    [
+      'of the channel name files',
+      { ...GATEWAY, GRPC_UPSTREAM_TLS: 'on', GRPC_UPSTREAM_CA_FILE: 'a', ...UPSTREAM_PAIR },
+      { http: { upstreamTls: { certFile: 'c', keyFile: 'k', caFile: 'a' } } },
+    ],
+  ])('%s', (_, env, expected) => {
+    expect(readConfig(env)).toMatchObject(expected);
+  });
+
+  it.each<[string, Record<string, string>, string]>([
+    ['a certificate alone', { TLS_CERT_FILE: 'c' }, 'TLS_KEY_FILE is missing; TLS_CERT_FILE is set.'],
+    ['a key alone', { TLS_KEY_FILE: 'k' }, 'TLS_CERT_FILE is missing; TLS_KEY_FILE is set.'],
+    [
+      'authorities of clients alone',
+      { TLS_CLIENT_CA_FILE: 'a' },
+      'TLS_CLIENT_CA_FILE needs TLS_CERT_FILE and TLS_KEY_FILE.',
+    ],
+    [
+      'authorities of clients for a gateway',
+      { ...GATEWAY, ...PAIR, TLS_CLIENT_CA_FILE: 'a' },
+      'TLS_CLIENT_CA_FILE is for the gRPC server, which ROLE=gateway does not run.',
+    ],
+    [
+      'TLS to no server',
+      { GRPC_UPSTREAM_TLS: 'on' },
+      'GRPC_UPSTREAM_TLS needs GRPC_UPSTREAM, the gRPC server to call.',
+    ],
+    [
+      'half a pair for the channel',
+      { ...GATEWAY, GRPC_UPSTREAM_TLS: 'on', GRPC_UPSTREAM_CERT_FILE: 'c' },
+      'GRPC_UPSTREAM_KEY_FILE is missing; GRPC_UPSTREAM_CERT_FILE is set.',
+    ],
+    [
+      'a pair for a channel without TLS',
+      { ...GATEWAY, ...UPSTREAM_PAIR },
+      'GRPC_UPSTREAM_CERT_FILE needs GRPC_UPSTREAM_TLS=on.',
+    ],
+    [
+      'authorities for a channel without TLS',
+      { ...GATEWAY, GRPC_UPSTREAM_CA_FILE: 'a' },
+      'GRPC_UPSTREAM_CA_FILE needs GRPC_UPSTREAM_TLS=on.',
+    ],
+  ])('cannot be %s', (_, env, problem) => {
+    expect(() => readConfig(env)).toThrow(`The settings cannot be used:\n- ${problem}`);
+  });
+});
+
+describe('TLS in DATABASE_URL', () => {
+  it.each<[string, object | undefined]>([
+    ['', undefined],
+    ['?ssl-mode=DISABLED', undefined],
+    [`?ssl-mode=VERIFY_CA&ssl-ca=${CA}`, { ca: 'PEM', checksHost: false, cert: undefined, key: undefined }],
+    [
+      `?ssl-mode=VERIFY_IDENTITY&ssl-ca=${CA}&ssl-cert=${CA}&ssl-key=${CA}`,
+      { ca: 'PEM', checksHost: true, cert: 'PEM', key: 'PEM' },
+    ],
+  ])('is read from "%s"', (query, tls) => {
+    expect(readDatabase({ DATABASE_URL: URL + query })).toMatchObject({ host: 'h', database: 'd', tls });
+  });
+
+  it.each<[string, string]>([
+    ['?ssl=true', 'has the unknown parameter "ssl"; it may have ssl-mode, ssl-ca, ssl-cert, ssl-key.'],
+    ['?SSL-MODE=DISABLED', 'has the unknown parameter "SSL-MODE"; it may have'],
+    ['?ssl-mode=REQUIRED', 'has a wrong ssl-mode; it must be VERIFY_IDENTITY, VERIFY_CA or DISABLED.'],
+    ['?ssl-mode=PREFERRED', 'has a wrong ssl-mode; it must be VERIFY_IDENTITY, VERIFY_CA or DISABLED.'],
+    ['?ssl-mode=', 'has the parameter ssl-mode without a value.'],
+    [`?ssl-ca=${CA}`, 'has files for TLS, which need ssl-mode=VERIFY_IDENTITY or VERIFY_CA.'],
+    ['?ssl-mode=VERIFY_CA', 'has ssl-mode=VERIFY_CA without ssl-ca.'],
+    ['?ssl-mode=VERIFY_CA&ssl-ca=/nowhere', 'names a file in ssl-ca that cannot be read.'],
+    ['?ssl-mode=VERIFY_CA&ssl-mode=DISABLED', 'has the parameter ssl-mode more than once.'],
+    [`?ssl-mode=VERIFY_CA&ssl-ca=${CA}&ssl-key=${CA}`, 'has only one of ssl-cert and ssl-key.'],
+  ])('cannot be "%s"', (query, problem) => {
+    expect(() => readDatabase({ DATABASE_URL: URL + query })).toThrow(`\n- DATABASE_URL ${problem}`);
+  });
+});
