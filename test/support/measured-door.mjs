@@ -9,6 +9,8 @@ import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 
 const limits = JSON.parse(process.argv[2]);
+/** A certificate and its key in PEM, and times of the server; default: no TLS, and the usual times. */
+const { pair, times = {} } = JSON.parse(process.argv[3] ?? '{}');
 const health = new Health([]);
 const methods = [
   { path: '/test.Service/Guarded', access: { scope: 's' }, run: (message) => message },
@@ -28,6 +30,8 @@ const { address } = await startGrpcServer({
   health,
   reflection: true,
   limits,
+  times,
+  tls: pair && { latest: pair, onRenewed: () => undefined },
 });
 
 let peak = process.memoryUsage().rss;

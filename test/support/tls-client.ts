@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:https';
+import { connect as plainConnect } from 'node:net';
+import { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
@@ -38,4 +40,43 @@ export function secureGet(
       }, reject);
     });
   });
+}
+
+/** Asks to renegotiate, and resolves when that has ended the connection. */
+export function negotiateAnew(socket: TLSSocket): Promise<unknown> {
+  const ended = new Promise((resolve) => socket.once('error', resolve).once('close', resolve));
+  socket.resume().renegotiate({}, () => undefined);
+  return ended;
+}
+
+/** The first message of a handshake, whole. */
+export function clientHello(ALPNProtocols: string[]): Promise<Buffer> {
+  return new Promise((resolve) => {
+    const wire = new Duplex({
+      read: () => undefined,
+      write(chunk: Buffer, _encoding, done) {
+        resolve(chunk);
+        done();
+      },
+    });
+    connect({ socket: wire, ALPNProtocols });
+  });
+}
+
+/** Opens plain connections that each send the same bytes and then nothing more. They are ended with the test. */
+export async function stall(
+  connections: number,
+  port: number,
+  bytes: Uint8Array,
+): Promise<{ readonly closed: Promise<unknown> }> {
+  const sockets = Array.from({ length: connections }, () => {
+    const socket = plainConnect(port, '127.0.0.1').on('error', () => undefined);
+    onTestFinished(() => {
+      socket.destroy();
+    });
+    return socket.resume();
+  });
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  for (const socket of sockets) socket.write(bytes);
+  return { closed: Promise.all(sockets.map((socket) => new Promise((done) => socket.once('close', done)))) };
 }

@@ -1,0 +1,113 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createAuthority } from '../support/certificates.js';
+import { type Door, type DoorOptions, ECHO, openDoor } from '../support/grpc-door.js';
+import { LIMITS } from '../support/grpc-limits.js';
+import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { clientHello, negotiateAnew, shakeHands, stall } from '../support/tls-client.js';
+
+const MIB = 1_048_576;
+const authority = createAuthority();
+const pair = authority.issue();
+const HELLO = await clientHello(['h2']);
+const STALLED = [
+  ['silent', Buffer.alloc(0)],
+  ['with the beginning of a handshake', HELLO.subarray(0, 20)],
+  ['with a whole greeting', HELLO],
+] as const;
+
+function openSecured(options: Omit<DoorOptions, 'tls'> = {}): Promise<Door> {
+  return openDoor({ ...options, tls: { latest: pair, onRenewed: () => undefined } });
+}
+
+function portOf(address: string): number {
+  return Number(address.split(':')[1]);
+}
+
+describe('the gRPC server with TLS', () => {
+  it.each(STALLED)('ends 500 connections that stall %s when their time is over', async (_, bytes) => {
+    const door = await openSecured({ times: { patienceMs: 500 } });
+    const began = performance.now();
+    const { closed } = await stall(500, portOf(door.address), bytes);
+    await closed;
+    expect(performance.now() - began).toBeLessThan(10_000);
+  });
+
+  it('ends a connection whose client says nothing after the handshake', async () => {
+    const door = await openSecured({ times: { patienceMs: 300 } });
+    const socket = await shakeHands(door.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
+    await once(socket.resume(), 'close');
+  });
+
+  it('counts connections whose handshake is not complete', async () => {
+    const door = await openSecured({ limits: { maxConnections: 2 } });
+    await stall(2, portOf(door.address), HELLO);
+    const third = shakeHands(door.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
+    await expect(third).rejects.toThrow();
+  });
+
+  it('tells each connection its share of the streams', async () => {
+    const door = await openSecured({ limits: { maxStreams: 7 } });
+    const session = connectHttp2(`https://${door.address}`, { ca: authority.cert });
+    onTestFinished(() => {
+      session.destroy();
+    });
+    await once(session, 'remoteSettings');
+    expect(session.remoteSettings.maxConcurrentStreams).toBe(7);
+    expect(await outcomeOf(requestOn(session, ECHO).end(framed(Buffer.from('a'))))).toMatchObject({
+      code: 0,
+    });
+  });
+
+  it('ends idle connections', async () => {
+    const door = await openSecured({ limits: { grpcIdleMs: 1_000 } });
+    const session = connectHttp2(`https://${door.address}`, { ca: authority.cert });
+    await once(session, 'close');
+  });
+
+  it('closes at once where nothing but handshakes is under way', async () => {
+    const door = await openSecured();
+    await stall(50, portOf(door.address), HELLO);
+    const began = performance.now();
+    await door.close(20_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
+  it('closes also while a connection ends that was to be negotiated anew', async () => {
+    const door = await openSecured();
+    const options = { ca: authority.cert, ALPNProtocols: ['h2'], maxVersion: 'TLSv1.2' } as const;
+    const socket = await shakeHands(door.address, options);
+    await negotiateAnew(socket);
+    const began = performance.now();
+    await door.close(20_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
+  it('keeps nothing of handshakes that stalled', async () => {
+    const program = join(import.meta.dirname, '../support/measured-door.mjs');
+    const secured = { pair, times: { patienceMs: 300 } };
+    const args = [JSON.stringify(LIMITS), JSON.stringify(secured)];
+    const door = fork(program, args, { execArgv: ['--expose-gc'] });
+    onTestFinished(async () => {
+      door.disconnect();
+      await once(door, 'exit');
+    });
+    const [address] = (await once(door, 'message')) as [string];
+    const round = async (): Promise<number> => {
+      await (
+        await stall(500, portOf(address), HELLO)
+      ).closed;
+      door.send('measure');
+      const [{ held }] = (await once(door, 'message')) as [{ held: number }];
+      return held;
+    };
+    await round();
+    const before = await round();
+    for (let made = 0; made < 3; made++) await round();
+    expect((await round()) - before).toBeLessThan(2 * MIB);
+  });
+});
