@@ -33,7 +33,7 @@ export class HttpServer {
   readonly #server: Server;
   readonly #gateway: Gateway;
   /** The open connections, each with the response to its latest request. */
-  readonly #connections = new Map<Socket, ServerResponse | undefined>();
+  readonly #connections = new Map<Duplex, ServerResponse | undefined>();
   /** The sockets under all connections with TLS, also under those whose handshake is not complete. */
   readonly #underTls = new Set<Socket>();
   #closing = false;
@@ -63,7 +63,7 @@ export class HttpServer {
       })
       .on('clientError', (error, socket) => {
         // Without a handshake, there is nobody to answer.
-        if (this.#isOpen(socket)) gateway.onClientError(error, socket);
+        if (this.#connections.has(socket)) gateway.onClientError(error, socket);
         else socket.destroy();
       })
       .on('connect', gateway.onConnect)
@@ -128,10 +128,6 @@ export class HttpServer {
       this.#underTls.add(socket);
       socket.once('close', () => this.#underTls.delete(socket));
     });
-  }
-
-  #isOpen(socket: Duplex): boolean {
-    return this.#connections.has(socket as Socket);
   }
 
   #accepting(listener: RequestListener): RequestListener {

@@ -3,7 +3,7 @@ import { request } from 'node:https';
 import { connect as plainConnect } from 'node:net';
 import { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { connect, type ConnectionOptions, TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
 
 /** Connects, and ends the connection with the test. @throws Error of the handshake */
@@ -33,8 +33,9 @@ export function secureGet(
   return new Promise((resolve, reject) => {
     const asked = request(url, { agent: false, ...options }).end();
     asked.on('error', reject).on('response', (response) => {
-      const { serialNumber } = (response.socket as TLSSocket).getPeerCertificate();
-      const { statusCode: status } = response;
+      const { socket, statusCode: status } = response;
+      if (!(socket instanceof TLSSocket)) throw new Error('The answer came without TLS.');
+      const { serialNumber } = socket.getPeerCertificate();
       text(response).then((body) => {
         resolve({ status, body, serialNumber });
       }, reject);
