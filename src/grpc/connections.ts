@@ -81,6 +81,8 @@ export class Connections {
       this.#arrived.add(arriving);
       arriving.begin(session, this.#share.ofNew(this.#busy.size + this.#arrived.size));
       this.#ofSession.set(session, arriving);
+      // Its handshake took longer than the end of the others.
+      if (this.#leaving) arriving.leave(false);
       session.once('close', () => this.#ofSession.delete(session));
     });
     listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {

@@ -1,11 +1,13 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
+import { connect as connectPlain } from 'node:net';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAuthority } from '../support/certificates.js';
-import { type Door, type DoorOptions, ECHO, openDoor } from '../support/grpc-door.js';
+import { type Door, type DoorOptions, ECHO, openDoor, SLOW } from '../support/grpc-door.js';
 import { LIMITS } from '../support/grpc-limits.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { clientHello, negotiateAnew, shakeHands, stall } from '../support/tls-client.js';
@@ -75,6 +77,25 @@ describe('the gRPC server with TLS', () => {
     const began = performance.now();
     await door.close(20_000);
     expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
+  it('announces its end also to a client whose handshake ends after that of the others', async () => {
+    const door = await openSecured();
+    const busy = connectHttp2(`https://${door.address}`, { ca: authority.cert });
+    const call = outcomeOf(requestOn(busy, SLOW).end(framed(Buffer.from('a'))));
+    await door.arrived(1);
+    const socket = connectPlain(portOf(door.address), '127.0.0.1');
+    await once(socket, 'connect');
+    const goaway = once(busy, 'goaway');
+    const closed = door.close(20_000);
+    await goaway;
+    const createConnection = (): TLSSocket =>
+      connectTls({ socket, ca: authority.cert, host: '127.0.0.1', ALPNProtocols: ['h2'] });
+    const late = connectHttp2(`https://${door.address}`, { createConnection });
+    await once(late, 'goaway');
+    door.answer();
+    expect(await call).toMatchObject({ code: 0 });
+    await closed;
   });
 
   it('closes also while a connection ends that was to be negotiated anew', async () => {
