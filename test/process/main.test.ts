@@ -288,7 +288,7 @@ describe('with wrong settings', () => {
 
   it('a secret file that holds no secret is named', async () => {
     mkdirSync(join(folder, 'data'));
-    writeFileSync(join(folder, 'data/jwt-secret'), '');
+    writeFileSync(join(folder, 'data/jwt-secret'), '', { mode: 0o600 });
     const { exitCode, stdout, stderr } = await localToken();
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toContain('The file data/jwt-secret does not hold a secret');
