@@ -1,0 +1,73 @@
+import { status } from '@grpc/grpc-js';
+import { RouteClientError } from './route-client-error.js';
+
+/** Options of one call. */
+export interface CallOptions {
+  /** Cancels the call, which then rejects with the status `CANCELLED` and the signal's reason as its cause. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * The longest time of the call with all its attempts and the wait for a token, in milliseconds: an integer from 1 to
+   * 2,147,483,647. The service ends each attempt after 5,000 by default, whatever is given here. Default: 5,000.
+   */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * Names the call in the logs of the service and in errors: 1 to 128 visible ASCII characters. A create happens once
+   * per caller and request id, for good, so a repeat with the same id is safe. Default: a random UUID.
+   */
+  readonly requestId?: string | undefined;
+}
+
+/** How long a call may take, and who may end it earlier. */
+export interface CallLimits {
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number;
+  /** In milliseconds since the epoch. */
+  readonly deadline: number;
+  /** The call's name in errors. */
+  readonly requestId: string;
+}
+
+const DEFAULT_TIMEOUT_MS = 5_000;
+/** The longest time of a timer of Node. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** @throws RangeError when an option is out of its bounds */
+export function callLimits(
+  { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: CallOptions,
+  requestId: string,
+): CallLimits {
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MAX_TIMEOUT_MS) {
+    throw new RangeError(`timeoutMs must be an integer from 1 to ${MAX_TIMEOUT_MS}, not ${timeoutMs}.`);
+  }
+  if (!/^[\x21-\x7e]{1,128}$/.test(requestId)) {
+    const shown = JSON.stringify(requestId.slice(0, 128));
+    throw new RangeError(`requestId must be 1 to 128 visible ASCII characters, not ${shown}.`);
+  }
+  return { signal, timeoutMs, deadline: Date.now() + timeoutMs, requestId };
+}
+
+/** Waits for something that a call needs, as long as the call may last. */
+export function withinLimits<Value>(awaited: Promise<Value>, limits: CallLimits): Promise<Value> {
+  const { signal, deadline, timeoutMs, requestId } = limits;
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const message = `Deadline exceeded after ${timeoutMs} ms, waiting for a token.`;
+      reject(new RouteClientError({ code: status.DEADLINE_EXCEEDED, message, requestId }));
+    }, deadline - Date.now());
+    const cancel = (): void => {
+      reject(cancelled(limits));
+    };
+    if (signal?.aborted === true) cancel();
+    signal?.addEventListener('abort', cancel);
+    void awaited.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', cancel);
+    });
+  });
+}
+
+/** The failure of a call that its signal has ended. */
+export function cancelled({ signal, requestId }: CallLimits): RouteClientError {
+  const message = 'The signal has cancelled the call.';
+  return new RouteClientError({ code: status.CANCELLED, message, requestId, cause: signal?.reason });
+}

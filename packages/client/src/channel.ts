@@ -1,0 +1,88 @@
+import { ChannelCredentials, type ChannelOptions, Client, credentials } from '@grpc/grpc-js';
+import type { TokenSource } from './bearer-token.js';
+import { RouteService } from './gen/routing/v1/route_service_pb.js';
+
+/** Certificates and keys in PEM. */
+export interface TlsFiles {
+  /** The authorities that may vouch for the server. Default: those of Node. */
+  readonly ca?: Buffer;
+  /** The certificate of this client, with its key, if the server asks for one. */
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+}
+
+/** Options of a client. */
+export interface RouteClientOptions {
+  /** The bearer token of each call. */
+  readonly token: TokenSource;
+  /**
+   * Whether to speak TLS, and how: `true` with Node's authorities, certificates of your own, or channel credentials of
+   * grpc-js. `false` sends the token in plaintext, for a network that encrypts by itself, such as a service mesh.
+   * Default: `false` for a target on this machine (`localhost`, `127.0.0.1`, `[::1]`, `unix:`), `true` for any other.
+   */
+  readonly tls?: boolean | TlsFiles | ChannelCredentials;
+  /** Options of grpc-js that replace the defaults of this package. */
+  readonly channelOptions?: ChannelOptions;
+}
+
+/** gRPC's own description of a client (github.com/grpc/grpc/blob/master/doc/service_config.md). */
+const SERVICE_CONFIG = {
+  loadBalancingConfig: [{ round_robin: {} }],
+  methodConfig: [
+    {
+      name: [{ service: RouteService.typeName }],
+      retryPolicy: {
+        maxAttempts: 4,
+        initialBackoff: '0.1s',
+        maxBackoff: '1s',
+        backoffMultiplier: 2,
+        retryableStatusCodes: ['UNAVAILABLE', 'RESOURCE_EXHAUSTED'],
+      },
+    },
+  ],
+  // Retries stop while 50 more attempts have failed than the tenth of those that succeeded.
+  retryThrottling: { maxTokens: 100, tokenRatio: 0.1 },
+};
+
+const DEFAULTS: ChannelOptions = {
+  'grpc.service_config': JSON.stringify(SERVICE_CONFIG),
+  // The policy above holds, whatever the TXT records of the target's name say.
+  'grpc.service_config_disable_resolution': 1,
+  // A proxy named by the environment is for external traffic.
+  'grpc.enable_http_proxy': 0,
+  'grpc.enable_channelz': 0,
+  // Reconnects to a restarted server within about a second.
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 1_000,
+  // Drops a silent server after 15 seconds, whether or not calls are in progress.
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 5_000,
+  'grpc.keepalive_permit_without_calls': 1,
+};
+
+/**
+ * Opens a channel; it connects with the first call.
+ *
+ * @throws Error when grpc-js cannot read the target, or a certificate comes without its key
+ */
+export function openChannel(target: string, { tls, channelOptions }: RouteClientOptions): Client {
+  const options = { ...DEFAULTS, ...channelOptions };
+  return new Client(target, channelCredentials(tls ?? !isOnThisMachine(target)), options);
+}
+
+function channelCredentials(tls: boolean | TlsFiles | ChannelCredentials): ChannelCredentials {
+  if (tls instanceof ChannelCredentials) return tls;
+  if (tls === false) return credentials.createInsecure();
+  const { ca = null, key = null, cert = null } = tls === true ? {} : tls;
+  return credentials.createSsl(ca, key, cert);
+}
+
+const LOOPBACK = String.raw`(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?`;
+const ON_THIS_MACHINE = new RegExp(
+  String.raw`^(?:unix(?:-abstract)?:.+|(?:dns:(?:///)?|ipv4:|ipv6:)?${LOOPBACK}(?:,${LOOPBACK})*)$`,
+);
+
+/** Whether each address of a target is on this machine. */
+export function isOnThisMachine(target: string): boolean {
+  return ON_THIS_MACHINE.test(target);
+}

@@ -1,0 +1,63 @@
+import { createRegistry, fromBinary } from '@bufbuild/protobuf';
+import { type Any, anyUnpack } from '@bufbuild/protobuf/wkt';
+import type { Metadata } from '@grpc/grpc-js';
+import {
+  type BadRequest,
+  type DebugInfo,
+  type ErrorInfo,
+  file_google_rpc_error_details,
+  type Help,
+  type LocalizedMessage,
+  type PreconditionFailure,
+  type QuotaFailure,
+  type RequestInfo,
+  type ResourceInfo,
+  type RetryInfo,
+} from './gen/google/rpc/error_details_pb.js';
+import { StatusSchema } from './gen/google/rpc/status_pb.js';
+
+type KnownDetail =
+  | BadRequest
+  | DebugInfo
+  | ErrorInfo
+  | Help
+  | LocalizedMessage
+  | PreconditionFailure
+  | QuotaFailure
+  | RequestInfo
+  | ResourceInfo
+  | RetryInfo;
+
+/**
+ * A detail of an error (google/rpc/error_details.proto): `$typeName` says which. One of a type that this package does
+ * not know stays a `google.protobuf.Any`.
+ */
+export type ErrorDetail = KnownDetail | Any;
+
+const registry = createRegistry(file_google_rpc_error_details);
+
+/** The details in the trailers of a failed call. None if there are none, or if something on the way has spoilt them. */
+export function detailsIn(trailers: Metadata): ErrorDetail[] {
+  const [bytes] = trailers.get('grpc-status-details-bin');
+  if (!(bytes instanceof Buffer)) return [];
+  try {
+    return fromBinary(StatusSchema, bytes).details.map(unpacked);
+  } catch {
+    return [];
+  }
+}
+
+function unpacked(any: Any): ErrorDetail {
+  // The registry holds exactly the known types.
+  return (anyUnpack(any, registry) as KnownDetail | undefined) ?? any;
+}
+
+/** The first detail of a type, such as `google.rpc.ErrorInfo`. */
+export function detailOf<Name extends ErrorDetail['$typeName']>(
+  details: readonly ErrorDetail[],
+  name: Name,
+): Extract<ErrorDetail, { $typeName: Name }> | undefined {
+  const isOne = (detail: ErrorDetail): detail is Extract<ErrorDetail, { $typeName: Name }> =>
+    detail.$typeName === name;
+  return details.find(isOne);
+}

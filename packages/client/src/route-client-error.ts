@@ -1,0 +1,71 @@
+import { type Metadata, status } from '@grpc/grpc-js';
+import { detailOf, detailsIn, type ErrorDetail } from './error-details.js';
+
+/** The name of a gRPC status. */
+export type StatusName = keyof typeof status;
+
+/** A field that the service refuses. */
+export interface FieldViolation {
+  /** Path of the field in the request, for example `route.middleware[2]`. */
+  readonly field: string;
+  /** A sentence that says what came and what is allowed. */
+  readonly description: string;
+}
+
+/** Everything about a failed call. */
+export interface Failure {
+  readonly code: number;
+  readonly message: string;
+  /** The id that the client gave to the call. */
+  readonly requestId: string;
+  /** The trailers of the answer, if there was one. */
+  readonly trailers?: Metadata | undefined;
+  readonly cause?: unknown;
+}
+
+/** The one error of this client: each call that fails rejects with it, whether or not the service answered. */
+export class RouteClientError extends Error {
+  override readonly name = 'RouteClientError';
+  /** Number of the gRPC status, 1 to 16. */
+  readonly code: number;
+  /** Name of the gRPC status, for example `NOT_FOUND`; `UNKNOWN` for a number that gRPC does not define. */
+  readonly status: StatusName;
+  /**
+   * The service's own word for what happened, for example `ROUTE_NOT_FOUND`. Undefined if the service did not answer,
+   * for example when the deadline passed on this side.
+   */
+  readonly reason: string | undefined;
+  /** What else the service says about the reason, for example `route_id` of the route that exists already. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The fields that are wrong; empty unless the status is `INVALID_ARGUMENT`. */
+  readonly fieldViolations: readonly FieldViolation[];
+  /** The id of the call in the logs of the service. A create may be repeated with it. */
+  readonly requestId: string;
+  /** All details of the answer. */
+  readonly details: readonly ErrorDetail[];
+
+  /** For this package. */
+  constructor({ code, message, requestId, trailers, cause }: Failure) {
+    super(message, { cause });
+    this.code = code;
+    this.status = (status[code] as StatusName | undefined) ?? 'UNKNOWN';
+    this.details = trailers === undefined ? [] : detailsIn(trailers);
+    const info = detailOf(this.details, 'google.rpc.ErrorInfo');
+    this.reason = info?.reason;
+    this.metadata = info?.metadata ?? {};
+    const violations = detailOf(this.details, 'google.rpc.BadRequest')?.fieldViolations ?? [];
+    this.fieldViolations = violations.map(({ field, description }) => ({ field, description }));
+    this.requestId = detailOf(this.details, 'google.rpc.RequestInfo')?.requestId ?? requestId;
+  }
+
+  /** Everything but details and cause, for logs: details may hold what JSON cannot express. */
+  toJSON(): Record<string, unknown> {
+    const { name, code, status, reason, message, metadata, fieldViolations, requestId } = this;
+    return { name, code, status, reason, message, metadata, fieldViolations, requestId };
+  }
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

@@ -1,0 +1,94 @@
+import { create } from '@bufbuild/protobuf';
+import type { CallOptions } from './call-options.js';
+import { openChannel, type RouteClientOptions } from './channel.js';
+import { GetRouteRequestSchema, RouteService } from './gen/routing/v1/route_service_pb.js';
+import { checkedDefinition, createRequest, type Route, type RouteDefinition, storedRoute } from './route.js';
+import { wellFormed } from './text.js';
+import { UnaryCaller } from './unary-caller.js';
+
+/** Options of a create. */
+export interface CreateOptions extends CallOptions {
+  /** Whether to run every check and store nothing. Default: false. */
+  readonly validateOnly?: boolean | undefined;
+}
+
+/** The Route Registry, as its clients see it. Every method rejects with a `RouteClientError`. */
+export interface RouteClient {
+  /**
+   * Stores a new route. It carries a request id, so no attempt stores a second one.
+   *
+   * With `validateOnly` nothing is stored, and the answer has no `id` and no `createdAt`.
+   *
+   * Errors: `INVALID_ARGUMENT` (`fieldViolations` names each wrong field), `ALREADY_EXISTS` (`REQUEST_ID_REUSED`:
+   * another route was created with this id; `ROUTE_EXISTS`, if the service refuses duplicates), and those of every call.
+   */
+  createRoute(
+    definition: RouteDefinition,
+    options?: CreateOptions & { readonly validateOnly?: false | undefined },
+  ): Promise<Route>;
+  createRoute(
+    definition: RouteDefinition,
+    options: CreateOptions & { readonly validateOnly: true },
+  ): Promise<Required<RouteDefinition>>;
+
+  /**
+   * Returns the route with this identifier.
+   *
+   * Errors: `NOT_FOUND`, and those of every call: `UNAUTHENTICATED`, `PERMISSION_DENIED`, `RESOURCE_EXHAUSTED`,
+   * `UNAVAILABLE`, `DEADLINE_EXCEEDED`, `CANCELLED`, `INTERNAL`.
+   */
+  getRoute(id: string, options?: CallOptions): Promise<Route>;
+
+  /** Closes the connections: calls in progress run to their end, later ones are `UNAVAILABLE`. */
+  close(): void;
+}
+
+/**
+ * A client of the Route Registry. It connects with the first call; make one and keep it.
+ *
+ * @param target as grpc-js takes it: `host:port`, `dns:///host:port`, `unix:/path`, or several addresses, such as
+ *   `ipv4:10.0.0.1:50051,10.0.0.2:50051`, which share the calls evenly
+ * @throws Error when the target or a certificate cannot be read
+ */
+export function createRouteClient(target: string, options: RouteClientOptions): RouteClient {
+  return new GrpcRouteClient(new UnaryCaller(openChannel(target, options), options.token));
+}
+
+class GrpcRouteClient implements RouteClient {
+  readonly #caller: UnaryCaller;
+
+  constructor(caller: UnaryCaller) {
+    this.#caller = caller;
+  }
+
+  createRoute(
+    definition: RouteDefinition,
+    options?: CreateOptions & { readonly validateOnly?: false | undefined },
+  ): Promise<Route>;
+  createRoute(
+    definition: RouteDefinition,
+    options: CreateOptions & { readonly validateOnly: true },
+  ): Promise<Required<RouteDefinition>>;
+  createRoute(
+    definition: RouteDefinition,
+    { validateOnly = false, ...options }: CreateOptions = {},
+  ): Promise<Required<RouteDefinition>> {
+    const method = {
+      method: RouteService.method.createRoute,
+      request: (requestId: string) => createRequest(definition, requestId, validateOnly),
+    };
+    return validateOnly
+      ? this.#caller.call({ ...method, result: checkedDefinition }, options)
+      : this.#caller.call({ ...method, result: storedRoute }, options);
+  }
+
+  getRoute(id: string, options: CallOptions = {}): Promise<Route> {
+    const method = RouteService.method.getRoute;
+    const request = () => create(GetRouteRequestSchema, { routeId: wellFormed('id', id) });
+    return this.#caller.call({ method, request, result: storedRoute }, options);
+  }
+
+  close(): void {
+    this.#caller.close();
+  }
+}

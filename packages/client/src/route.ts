@@ -1,0 +1,68 @@
+import { create } from '@bufbuild/protobuf';
+import { timestampDate } from '@bufbuild/protobuf/wkt';
+import {
+  type CreateRouteRequest,
+  CreateRouteRequestSchema,
+  type Route as RouteMessage,
+} from './gen/routing/v1/route_service_pb.js';
+import { wellFormed } from './text.js';
+
+/** The part of a route that its creator chooses. The service checks it; lengths count Unicode code points. */
+export interface RouteDefinition {
+  /** HTTP method: an RFC 9110 token of 1 to 32 characters, case-sensitive, kept as given. */
+  readonly method: string;
+  /**
+   * Path pattern of 1 to 2048 characters, for example `/users/:id`: begins with `/`, RFC 3986 path characters only. A
+   * segment that begins with `:` is a parameter.
+   */
+  readonly path: string;
+  /** Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters. Default: none. */
+  readonly middleware?: readonly string[];
+  /** Name of the handler function: 1 to 255 characters. */
+  readonly handler: string;
+}
+
+/** A stored route. It never changes, so it may be cached forever. */
+export interface Route extends RouteDefinition {
+  /** Identifier: an opaque string. */
+  readonly id: string;
+  /** Always present; empty if there is none. */
+  readonly middleware: readonly string[];
+  /** Time of creation on the service's clock. The contract promises whole milliseconds, so a `Date` loses nothing. */
+  readonly createdAt: Date;
+}
+
+/**
+ * The request that creates a route.
+ *
+ * @throws RangeError when UTF-8 cannot express a text
+ */
+export function createRequest(
+  { method, path, middleware = [], handler }: RouteDefinition,
+  requestId: string,
+  validateOnly: boolean,
+): CreateRouteRequest {
+  const route = {
+    method: wellFormed('method', method),
+    path: wellFormed('path', path),
+    middleware: middleware.map((name, index) => wellFormed(`middleware[${index}]`, name)),
+    handler: wellFormed('handler', handler),
+  };
+  return create(CreateRouteRequestSchema, { route, requestId, validateOnly });
+}
+
+/** @throws Error when the message is not a stored route */
+export function storedRoute(message: RouteMessage): Route {
+  if (message.createdAt === undefined) throw new Error('A stored route without a time of creation.');
+  return { id: message.id, ...checkedDefinition(message), createdAt: timestampDate(message.createdAt) };
+}
+
+/** The answer to a dry run. */
+export function checkedDefinition({
+  method,
+  path,
+  middleware,
+  handler,
+}: RouteMessage): Required<RouteDefinition> {
+  return { method, path, middleware, handler };
+}

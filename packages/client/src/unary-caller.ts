@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type DescMessage,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageShape,
+  toBinary,
+} from '@bufbuild/protobuf';
+import { type Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { type TokenSource, tokenFrom } from './bearer-token.js';
+import { type CallLimits, callLimits, type CallOptions, cancelled, withinLimits } from './call-options.js';
+import { messageOf, RouteClientError } from './route-client-error.js';
+
+/** One kind of call. */
+export interface UnaryMethod<Input extends DescMessage, Output extends DescMessage, Result> {
+  readonly method: DescMethodUnary<Input, Output>;
+  /** @throws Error when a value cannot be sent */
+  readonly request: (requestId: string) => MessageShape<Input>;
+  /** @throws Error when the answer is not what the contract promises; the call is `INTERNAL` then */
+  readonly result: (answer: MessageShape<Output>) => Result;
+}
+
+/** A call, ready to be sent as often as it takes. */
+interface Prepared<Result> {
+  readonly path: string;
+  readonly message: Buffer;
+  readonly read: (answer: Buffer) => Result;
+  readonly limits: CallLimits;
+}
+
+type Outcome<Result> = { readonly error: ServiceError } | { readonly value: Result };
+
+/** Makes calls over one channel, each with a token, a deadline and the one class of errors. */
+export class UnaryCaller {
+  readonly #channel: Client;
+  readonly #tokens: TokenSource;
+  #closed = false;
+
+  constructor(channel: Client, tokens: TokenSource) {
+    this.#channel = channel;
+    this.#tokens = tokens;
+  }
+
+  /** Makes a call, and makes it once more with another token if the first one is refused. */
+  async call<Input extends DescMessage, Output extends DescMessage, Result>(
+    method: UnaryMethod<Input, Output, Result>,
+    options: CallOptions,
+  ): Promise<Result> {
+    const call = prepare(method, options);
+    const token = await this.#token(call.limits);
+    try {
+      return await this.#send(call, token);
+    } catch (error) {
+      if (!(error instanceof RouteClientError) || error.status !== 'UNAUTHENTICATED') throw error;
+      const renewed = await this.#token(call.limits, token);
+      if (renewed === token) throw error;
+      return await this.#send(call, renewed);
+    }
+  }
+
+  /** Closes the channel: calls in progress run to their end without further attempts, later ones are `UNAVAILABLE`. */
+  close(): void {
+    this.#closed = true;
+    this.#channel.close();
+  }
+
+  #token(limits: CallLimits, refused?: string): Promise<string> {
+    const token = tokenFrom(this.#tokens, refused).catch((cause: unknown) => {
+      const message = `There is no token for the call: ${messageOf(cause)}`;
+      throw new RouteClientError({
+        code: status.UNAUTHENTICATED,
+        message,
+        requestId: limits.requestId,
+        cause,
+      });
+    });
+    return withinLimits(token, limits);
+  }
+
+  async #send<Result>(call: Prepared<Result>, token: string): Promise<Result> {
+    const { signal, requestId } = call.limits;
+    if (this.#closed) {
+      throw new RouteClientError({ code: status.UNAVAILABLE, message: 'The client is closed.', requestId });
+    }
+    const outcome = await this.#outcome(call, token);
+    if ('value' in outcome) return outcome.value;
+    const { code, details, metadata } = outcome.error;
+    if (code === status.CANCELLED && signal?.aborted === true) throw cancelled(call.limits);
+    // Made here and not where the answer came in, so that its stack names the caller.
+    throw new RouteClientError({
+      code,
+      message: details,
+      requestId,
+      trailers: metadata,
+      cause: outcome.error,
+    });
+  }
+
+  #outcome<Result>(
+    { path, message, read, limits }: Prepared<Result>,
+    token: string,
+  ): Promise<Outcome<Result>> {
+    const { signal, deadline, requestId } = limits;
+    const metadata = new Metadata();
+    // As plain metadata, which a channel without TLS carries, too; grpc-js refuses call credentials there.
+    metadata.set('authorization', `Bearer ${token}`);
+    metadata.set('x-request-id', requestId);
+    return new Promise((resolve) => {
+      const cancel = (): void => {
+        call.cancel();
+      };
+      const call = this.#channel.makeUnaryRequest(
+        path,
+        (bytes: Buffer) => bytes,
+        read,
+        message,
+        metadata,
+        { deadline },
+        (error, value) => {
+          signal?.removeEventListener('abort', cancel);
+          // Without an error there is a value.
+          resolve(error === null ? { value: value as Result } : { error });
+        },
+      );
+      signal?.addEventListener('abort', cancel);
+    });
+  }
+}
+
+/** @throws RouteClientError (`INVALID_ARGUMENT`) when an option or a value cannot be sent */
+function prepare<Input extends DescMessage, Output extends DescMessage, Result>(
+  { method, request, result }: UnaryMethod<Input, Output, Result>,
+  options: CallOptions,
+): Prepared<Result> {
+  const { requestId = randomUUID() } = options;
+  try {
+    return {
+      path: `/${method.parent.typeName}/${method.name}`,
+      message: Buffer.from(toBinary(method.input, request(requestId))),
+      read: (answer) => result(fromBinary(method.output, answer)),
+      limits: callLimits(options, requestId),
+    };
+  } catch (cause) {
+    throw new RouteClientError({
+      code: status.INVALID_ARGUMENT,
+      message: messageOf(cause),
+      requestId,
+      cause,
+    });
+  }
+}

@@ -1,0 +1,19 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  // Like the compiler, the package resolves itself to its source.
+  ssr: { resolve: { conditions: ['@route-registry/source', 'module', 'node', 'development|production'] } },
+  test: {
+    name: 'client',
+    include: ['test/**/*.test.ts'],
+    pool: 'forks',
+    testTimeout: 30_000,
+    coverage: {
+      provider: 'v8',
+      include: ['src/**/*.ts'],
+      exclude: ['src/gen/**'],
+      reporter: ['text-summary'],
+      thresholds: { branches: 100 },
+    },
+  },
+});
