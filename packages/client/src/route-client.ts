@@ -3,7 +3,7 @@ import type { CallOptions } from './call-options.js';
 import { openChannel, type RouteClientOptions } from './channel.js';
 import { GetRouteRequestSchema, RouteService } from './gen/routing/v1/route_service_pb.js';
 import { checkedDefinition, createRequest, type Route, type RouteDefinition, storedRoute } from './route.js';
-import { wellFormed } from './text.js';
+import { unicodeText } from './text.js';
 import { UnaryCaller } from './unary-caller.js';
 
 /** Options of a create. */
@@ -84,7 +84,7 @@ class GrpcRouteClient implements RouteClient {
 
   getRoute(id: string, options: CallOptions = {}): Promise<Route> {
     const method = RouteService.method.getRoute;
-    const request = () => create(GetRouteRequestSchema, { routeId: wellFormed('id', id) });
+    const request = () => create(GetRouteRequestSchema, { routeId: unicodeText('id', id) });
     return this.#caller.call({ method, request, result: storedRoute }, options);
   }
 

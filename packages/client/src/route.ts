@@ -5,7 +5,7 @@ import {
   CreateRouteRequestSchema,
   type Route as RouteMessage,
 } from './gen/routing/v1/route_service_pb.js';
-import { wellFormed } from './text.js';
+import { unicodeText } from './text.js';
 
 /** The part of a route that its creator chooses. The service checks it; lengths count Unicode code points. */
 export interface RouteDefinition {
@@ -43,10 +43,10 @@ export function createRequest(
   validateOnly: boolean,
 ): CreateRouteRequest {
   const route = {
-    method: wellFormed('method', method),
-    path: wellFormed('path', path),
-    middleware: middleware.map((name, index) => wellFormed(`middleware[${index}]`, name)),
-    handler: wellFormed('handler', handler),
+    method: unicodeText('method', method),
+    path: unicodeText('path', path),
+    middleware: middleware.map((name, index) => unicodeText(`middleware[${index}]`, name)),
+    handler: unicodeText('handler', handler),
   };
   return create(CreateRouteRequestSchema, { route, requestId, validateOnly });
 }

@@ -1,15 +1,13 @@
 import { getTextEncoding } from '@bufbuild/protobuf/wire';
 
 /**
- * The text itself. The encoder would replace a lone surrogate by U+FFFD, and so store another text than the given one.
+ * The text itself. The encoder would replace half of a character by U+FFFD, and a number by its digits, and so send
+ * another text than the given one.
  *
- * @throws RangeError when UTF-8 cannot express it
+ * @throws RangeError when it is no text, or UTF-8 cannot express it
  */
-export function wellFormed(field: string, text: string): string {
-  if (!getTextEncoding().checkUtf8(text)) {
-    throw new RangeError(
-      `${field} must be Unicode text, not ${JSON.stringify(text.slice(0, 128))}, which has half of a character.`,
-    );
-  }
-  return text;
+export function unicodeText(field: string, text: unknown): string {
+  if (typeof text === 'string' && getTextEncoding().checkUtf8(text)) return text;
+  const shown = typeof text === 'string' ? JSON.stringify(text.slice(0, 128)) : typeof text;
+  throw new RangeError(`${field} must be Unicode text without lone surrogates, not ${shown}.`);
 }

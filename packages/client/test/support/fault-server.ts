@@ -1,0 +1,153 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import {
+  Metadata,
+  type sendUnaryData,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type status,
+} from '@grpc/grpc-js';
+import { onTestFinished } from 'vitest';
+import {
+  type CreateRouteRequest,
+  CreateRouteRequestSchema,
+  RouteSchema,
+} from '../../src/gen/routing/v1/route_service_pb.js';
+
+/** What a server has received. */
+export interface Received {
+  readonly method: 'CreateRoute' | 'GetRoute';
+  readonly message: Buffer;
+  readonly metadata: Metadata;
+  /** When it came, in milliseconds of `performance.now()`. */
+  readonly at: number;
+  /** The time that the caller gave, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly cancelled: () => boolean;
+}
+
+/** What a server answers: a route in bytes, a failure, or never. */
+export type Answer =
+  | Buffer
+  | {
+      readonly code: status;
+      readonly details: string;
+      readonly trailers?: Readonly<Record<string, string | Buffer>>;
+      /** Whether headers come before the trailers. Default: false, as servers do it. */
+      readonly headersFirst?: boolean;
+    }
+  | 'never';
+
+export const CREATED_AT = new Date('2026-11-20T13:59:38.075Z');
+
+/** A route as a server sends it. */
+export const STORED = Buffer.from(
+  toBinary(
+    RouteSchema,
+    create(RouteSchema, {
+      id: '01a1f941-715b-7593-b057-19259d7b5bfc',
+      method: 'GET',
+      path: '/users/:id',
+      middleware: ['authenticate'],
+      handler: 'getUser',
+      createdAt: timestampFromDate(CREATED_AT),
+    }),
+  ),
+);
+
+/** A gRPC server that answers as a test says. */
+export class FaultServer {
+  readonly received: Received[] = [];
+  readonly #server = new Server();
+  #address = '';
+
+  /** `127.0.0.1:port`. */
+  get address(): string {
+    return this.#address;
+  }
+
+  /** The requests of the creates so far. */
+  get creates(): CreateRouteRequest[] {
+    return this.received
+      .filter(({ method }) => method === 'CreateRoute')
+      .map(({ message }) => fromBinary(CreateRouteRequestSchema, message));
+  }
+
+  /** The bearer tokens so far. */
+  get tokens(): unknown[] {
+    return this.received.map(({ metadata }) => metadata.get('authorization')[0]);
+  }
+
+  /** The times between the attempts so far, in milliseconds. */
+  get pauses(): number[] {
+    const times = this.received.map(({ at }) => at);
+    return times.slice(1).map((at, index) => at - (times[index] ?? at));
+  }
+
+  /** @param answer given what came, and how often something came before */
+  async listen(
+    answer: (received: Received, earlier: number) => Answer,
+    { credentials = ServerCredentials.createInsecure(), host = '127.0.0.1:0' } = {},
+  ): Promise<void> {
+    for (const method of ['CreateRoute', 'GetRoute'] as const) {
+      const path = `/routing.v1.RouteService/${method}`;
+      const handle = (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): void => {
+        const { request: message, metadata } = call;
+        const earlier = this.received.length;
+        const received = {
+          method,
+          message,
+          metadata,
+          at: performance.now(),
+          timeoutMs: Number(call.getDeadline()) - Date.now(),
+          cancelled: () => call.cancelled,
+        };
+        this.received.push(received);
+        reply(call, answer(received, earlier), done);
+      };
+      this.#server.register(path, handle, same, same, 'unary');
+    }
+    const port = await new Promise<number>((resolve, reject) => {
+      this.#server.bindAsync(host, credentials, (error, bound) => {
+        if (error === null) resolve(bound);
+        else reject(error);
+      });
+    });
+    this.#address = `127.0.0.1:${port}`;
+  }
+
+  close(): void {
+    this.#server.forceShutdown();
+  }
+}
+
+function same(bytes: Buffer): Buffer {
+  return bytes;
+}
+
+function reply(call: ServerUnaryCall<Buffer, Buffer>, answer: Answer, done: sendUnaryData<Buffer>): void {
+  if (answer === 'never') return;
+  if (answer instanceof Buffer) {
+    done(null, answer);
+    return;
+  }
+  const { code, details, trailers = {}, headersFirst = false } = answer;
+  const metadata = new Metadata();
+  for (const [key, value] of Object.entries(trailers)) metadata.set(key, value);
+  if (headersFirst) call.sendMetadata(new Metadata());
+  done({ code, details, metadata });
+}
+
+/** Starts a server that ends with the test. */
+export async function startFaultServer(
+  answer: (received: Received, earlier: number) => Answer,
+  options: { credentials?: ServerCredentials; host?: string } = {},
+): Promise<FaultServer> {
+  const server = new FaultServer();
+  await server.listen(answer, options);
+  onTestFinished(() => {
+    server.close();
+  });
+  return server;
+}

@@ -1,0 +1,34 @@
+import { onTestFinished } from 'vitest';
+import {
+  createRouteClient,
+  type RouteClient,
+  RouteClientError,
+  type RouteClientOptions,
+} from '../../src/index.js';
+
+export const DEFINITION = {
+  method: 'GET',
+  path: '/users/:id',
+  middleware: ['authenticate'],
+  handler: 'getUser',
+};
+
+/** A client that is closed with the test. */
+export function clientFor(target: string, options: Partial<RouteClientOptions> = {}): RouteClient {
+  const client = createRouteClient(target, { token: 'a.good.token', ...options });
+  onTestFinished(() => {
+    client.close();
+  });
+  return client;
+}
+
+/** The failure of a call that must fail. */
+export async function failureOf(call: Promise<unknown>): Promise<RouteClientError> {
+  const outcome: unknown = await call.then(
+    () => 'no failure',
+    (error: unknown) => error,
+  );
+  if (!(outcome instanceof RouteClientError))
+    throw new Error('It did not fail as it must.', { cause: outcome });
+  return outcome;
+}
