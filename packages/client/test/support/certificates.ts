@@ -1,0 +1,57 @@
+/**
+ * Certificates for tests, valid until 2126: an authority, a server on loopback and a client. They protect nothing.
+ *
+ *     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500
+ *     openssl x509 -req -CA … -days 36500 -extfile <(echo "subjectAltName=DNS:localhost,IP:127.0.0.1")
+ */
+export const certificates = {
+  ca: {
+    cert: Buffer.from(`-----BEGIN CERTIFICATE-----
+MIIBkjCCATmgAwIBAgIUG6CIydOrcAFgBKsi1hFyvovw75swCgYIKoZIzj0EAwIw
+HjEcMBoGA1UEAwwTVGVzdHMgb2YgdGhlIGNsaWVudDAgFw0yNjExMjIwNzMyNTla
+GA8yMTI2MTAyOTA3MzI1OVowHjEcMBoGA1UEAwwTVGVzdHMgb2YgdGhlIGNsaWVu
+dDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABFf4Ioj28gvbhqEZae1xa1rW8CVM
+VqQEWFH8tlNmcnBFfWeDfVW97gwi2UA9aPrvpCjwtXgYzzHnMOXy5rsM4b2jUzBR
+MB0GA1UdDgQWBBTleoqN+b1pmM4X5dhcbR1EZs/yUDAfBgNVHSMEGDAWgBTleoqN
++b1pmM4X5dhcbR1EZs/yUDAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0cA
+MEQCIBIwRz4GX+Osw2CDRzeKODxJemxgEFnnVe+9TQAxs4pQAiBOUt48n1PWSS+l
+Znz9OfTSammDdEjqhTJjhqAEmh5pLg==
+-----END CERTIFICATE-----`),
+  },
+  server: {
+    cert: Buffer.from(`-----BEGIN CERTIFICATE-----
+MIIBkTCCATegAwIBAgIUFrmDD7+8Dar7eTyl8nUY+qniXPEwCgYIKoZIzj0EAwIw
+HjEcMBoGA1UEAwwTVGVzdHMgb2YgdGhlIGNsaWVudDAgFw0yNjExMjIwNzMyNTla
+GA8yMTI2MTAyOTA3MzI1OVowETEPMA0GA1UEAwwGc2VydmVyMFkwEwYHKoZIzj0C
+AQYIKoZIzj0DAQcDQgAEx+pd5q8CdNgCyeg6CdIlFhtb8VasAEtB0EObQOohJaYh
+KLerFqlWOWc6+cOJW3v0YnVuayv3JXFPnRlBA1o7IqNeMFwwGgYDVR0RBBMwEYIJ
+bG9jYWxob3N0hwR/AAABMB0GA1UdDgQWBBQCte5Rjr6te+0M68b79g4+Z8Xa+zAf
+BgNVHSMEGDAWgBTleoqN+b1pmM4X5dhcbR1EZs/yUDAKBggqhkjOPQQDAgNIADBF
+AiEA1rm87K2eICPmkbmM0pLHehwYXyop0kFYuWJjFS0SN04CIFsmMe1PYsEeHcJo
+2KDEz4Y4iHJb4TGiFQNnd/lk1iLW
+-----END CERTIFICATE-----`),
+    key: Buffer.from(`-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg8RhBPDdUA4VTjERD
+Fnwb9tNmFDHSE+zfpEuZ3EuDe9GhRANCAATH6l3mrwJ02ALJ6DoJ0iUWG1vxVqwA
+S0HQQ5tA6iElpiEot6sWqVY5Zzr5w4lbe/RidW5rK/clcU+dGUEDWjsi
+-----END PRIVATE KEY-----`),
+  },
+  client: {
+    cert: Buffer.from(`-----BEGIN CERTIFICATE-----
+MIIBkDCCATegAwIBAgIUFrmDD7+8Dar7eTyl8nUY+qniXPIwCgYIKoZIzj0EAwIw
+HjEcMBoGA1UEAwwTVGVzdHMgb2YgdGhlIGNsaWVudDAgFw0yNjExMjIwNzMyNTla
+GA8yMTI2MTAyOTA3MzI1OVowETEPMA0GA1UEAwwGY2xpZW50MFkwEwYHKoZIzj0C
+AQYIKoZIzj0DAQcDQgAEKXGCnB0v/Z3kNe8Wf3p8EGhbuncpM3s+++5ubLnWAjeB
+YuRi3inObIN5Uq9R2Zo8j7bsorxqyjAFU+QtFX+tFKNeMFwwGgYDVR0RBBMwEYIJ
+bG9jYWxob3N0hwR/AAABMB0GA1UdDgQWBBRUGR+pd0P3qp3OIBHshioxCu1aTjAf
+BgNVHSMEGDAWgBTleoqN+b1pmM4X5dhcbR1EZs/yUDAKBggqhkjOPQQDAgNHADBE
+AiAye+kun0Wchab4MjHNq5Za35U1joUJoBLgPh22Q3ozbQIgV9zOnCrLqVfDlq61
+WHP8pSy2WHoYnVhQKIJwEi9zHKw=
+-----END CERTIFICATE-----`),
+    key: Buffer.from(`-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgY8mAhUSw8Qv/3Olr
++yknqtrG4ky7ZJZiAYaaaxQOnnqhRANCAAQpcYKcHS/9neQ17xZ/enwQaFu6dykz
+ez777m5sudYCN4Fi5GLeKc5sg3lSr1HZmjyPtuyivGrKMAVT5C0Vf60U
+-----END PRIVATE KEY-----`),
+  },
+};

@@ -1,0 +1,88 @@
+import { credentials, ServerCredentials } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { isOnThisMachine } from '../src/channel.js';
+import { createRouteClient, type RouteClientOptions } from '../src/index.js';
+import { certificates } from './support/certificates.js';
+import { startFaultServer, STORED } from './support/fault-server.js';
+import { clientFor, failureOf } from './support/test-client.js';
+
+const { ca, server, client } = certificates;
+const pair = { cert_chain: server.cert, private_key: server.key };
+
+describe('a server with TLS', () => {
+  it.each<{ how: string; tls: RouteClientOptions['tls'] }>([
+    { how: 'its authority', tls: { ca: ca.cert } },
+    { how: 'credentials of grpc-js', tls: credentials.createSsl(ca.cert) },
+  ])('is called with $how', async ({ tls }) => {
+    const { address } = await startFaultServer(() => STORED, {
+      credentials: ServerCredentials.createSsl(null, [pair]),
+    });
+    await expect(clientFor(address, { tls }).getRoute('x')).resolves.toMatchObject({ handler: 'getUser' });
+  });
+
+  it.each<{ how: string; tls: RouteClientOptions['tls'] }>([
+    { how: 'the authorities of Node, which do not know it', tls: true },
+    { how: 'the certificate of another as authority', tls: { ca: client.cert } },
+    { how: 'plaintext', tls: false },
+  ])('gets no token with $how', async ({ tls }) => {
+    const { address, received } = await startFaultServer(() => STORED, {
+      credentials: ServerCredentials.createSsl(null, [pair]),
+    });
+    const failure = await failureOf(clientFor(address, { tls }).getRoute('x'));
+    expect(failure.status).toBe('UNAVAILABLE');
+    expect(received).toEqual([]);
+  });
+
+  it('that asks for a certificate gets one', async () => {
+    const { address } = await startFaultServer(() => STORED, {
+      credentials: ServerCredentials.createSsl(ca.cert, [pair], true),
+    });
+    const known = clientFor(address, { tls: { ca: ca.cert, ...client } });
+    await expect(known.getRoute('x')).resolves.toMatchObject({ handler: 'getUser' });
+    const stranger = clientFor(address, { tls: { ca: ca.cert } });
+    expect((await failureOf(stranger.getRoute('x'))).status).toBe('UNAVAILABLE');
+  });
+});
+
+it('a certificate without its key is refused at once', () => {
+  const tls = { cert: client.cert };
+  expect(() => createRouteClient('127.0.0.1:1', { token: 'x', tls })).toThrow(/key/);
+});
+
+it('a server without TLS gets no token from a client that expects TLS', async () => {
+  const { address, received } = await startFaultServer(() => STORED);
+  expect((await failureOf(clientFor(address, { tls: true }).getRoute('x'))).status).toBe('UNAVAILABLE');
+  expect(received).toEqual([]);
+});
+
+describe('without the option, a target', () => {
+  it.each([
+    'localhost:50051',
+    'localhost',
+    'dns:localhost:50051',
+    'dns:///localhost:50051',
+    '127.0.0.1:50051',
+    '127.8.8.8:50051',
+    '[::1]:50051',
+    'ipv4:127.0.0.1:50051,127.0.0.1:50052',
+    'ipv6:[::1]:50051',
+    'unix:/run/routes.sock',
+    'unix:///run/routes.sock',
+    'unix-abstract:routes',
+  ])('on this machine is called in plaintext: %s', (target) => {
+    expect(isOnThisMachine(target)).toBe(true);
+  });
+
+  it.each([
+    { target: 'routes:50051', why: 'another host' },
+    { target: 'dns:///routes.example:50051', why: 'another host' },
+    { target: 'ipv4:127.0.0.1:50051,10.0.0.2:50051', why: 'one of its addresses is elsewhere' },
+    { target: 'localhost.example:50051', why: 'only begins like this machine' },
+    { target: '127.0.0.1.example:50051', why: 'only begins like this machine' },
+    { target: 'dns://10.0.0.1/localhost:50051', why: 'a server of names that may say anything' },
+    { target: '::1:50051', why: 'an address whose last group is 50051' },
+    { target: 'xds:///localhost:50051', why: 'a scheme that may lead anywhere' },
+  ])('is called with TLS: $target, $why', ({ target }) => {
+    expect(isOnThisMachine(target)).toBe(false);
+  });
+});

@@ -1,0 +1,126 @@
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import type { TokenSource } from '../src/index.js';
+import { type Answer, type Received, startFaultServer, STORED } from './support/fault-server.js';
+import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
+
+const REFUSED: Answer = { code: status.UNAUTHENTICATED, details: 'The token has expired.' };
+
+/** Accepts one token. */
+function accepting(good: string): (received: Received) => Answer {
+  return ({ metadata }) => (metadata.get('authorization')[0] === `Bearer ${good}` ? STORED : REFUSED);
+}
+
+describe('a token', () => {
+  it.each<{ kind: string; token: TokenSource }>([
+    { kind: 'a string', token: 'good' },
+    { kind: 'a function', token: () => 'good' },
+    { kind: 'an async function', token: () => Promise.resolve('good') },
+  ])('may be $kind', async ({ token }) => {
+    const server = await startFaultServer(accepting('good'));
+    await expect(clientFor(server.address, { token }).getRoute('x')).resolves.toBeDefined();
+  });
+
+  it('is asked for at each call', async () => {
+    const server = await startFaultServer(() => STORED);
+    let asked = 0;
+    const client = clientFor(server.address, { token: () => `number-${++asked}` });
+    await client.getRoute('x');
+    await client.getRoute('x');
+    expect(server.tokens).toEqual(['Bearer number-1', 'Bearer number-2']);
+  });
+
+  it('that is refused is replaced once, and the call repeated with its request id', async () => {
+    const server = await startFaultServer(accepting('new'));
+    const refusals: (string | undefined)[] = [];
+    const token = (refused?: string): string => {
+      refusals.push(refused);
+      return refused === undefined ? 'old' : 'new';
+    };
+    await expect(clientFor(server.address, { token }).createRoute(DEFINITION)).resolves.toBeDefined();
+    expect(refusals).toEqual([undefined, 'old']);
+    expect(server.creates).toHaveLength(2);
+    expect(server.creates[1]?.requestId).toBe(server.creates[0]?.requestId);
+  });
+
+  it('that is refused twice has failed', async () => {
+    const server = await startFaultServer(() => REFUSED);
+    let asked = 0;
+    const client = clientFor(server.address, { token: () => `number-${++asked}` });
+    const failure = await failureOf(client.getRoute('x'));
+    expect(failure).toMatchObject({ status: 'UNAUTHENTICATED', message: 'The token has expired.' });
+    expect(server.received).toHaveLength(2);
+  });
+
+  it.each<{ kind: string; token: TokenSource }>([
+    { kind: 'a string', token: 'old' },
+    { kind: 'a function that has no other', token: () => 'old' },
+  ])('that is refused and cannot be replaced is sent once: $kind', async ({ token }) => {
+    const server = await startFaultServer(() => REFUSED);
+    const failure = await failureOf(clientFor(server.address, { token }).getRoute('x'));
+    expect(failure.status).toBe('UNAUTHENTICATED');
+    expect(server.received).toHaveLength(1);
+  });
+
+  it('is not asked for again after another failure', async () => {
+    const server = await startFaultServer(() => ({ code: status.PERMISSION_DENIED, details: 'No.' }));
+    let asked = 0;
+    const client = clientFor(server.address, { token: () => `number-${++asked}` });
+    await failureOf(client.getRoute('x'));
+    expect(asked).toBe(1);
+  });
+});
+
+describe('a function for tokens', () => {
+  it.each([
+    { kind: 'an Error', thrown: new Error('The issuer is away.'), text: 'The issuer is away.' },
+    { kind: 'a string', thrown: 'away', text: 'away' },
+  ])('that throws $kind fails the call', async ({ thrown, text }) => {
+    const client = clientFor('127.0.0.1:1', { token: () => Promise.reject(thrown as Error) });
+    const failure = await failureOf(client.getRoute('x'));
+    expect(failure).toMatchObject({
+      status: 'UNAUTHENTICATED',
+      reason: undefined,
+      message: `There is no token for the call: ${text}`,
+      cause: thrown,
+    });
+  });
+
+  it('that throws when asked again fails the call', async () => {
+    const server = await startFaultServer(() => REFUSED);
+    const cause = new Error('The issuer is away.');
+    const token = (refused?: string): string => {
+      if (refused === undefined) return 'old';
+      throw cause;
+    };
+    expect(await failureOf(clientFor(server.address, { token }).getRoute('x'))).toMatchObject({ cause });
+  });
+
+  it.each([
+    { returned: 'secret\nx-admin: yes', why: 'a line break' },
+    { returned: 'Bearer secret', why: 'the scheme is added by the client' },
+    { returned: '', why: 'nothing' },
+    { returned: undefined as unknown as string, why: 'not text' },
+  ])('that returns no token fails the call, and the error does not show it: $why', async ({ returned }) => {
+    const failure = await failureOf(clientFor('127.0.0.1:1', { token: () => returned }).getRoute('x'));
+    expect(failure.status).toBe('UNAUTHENTICATED');
+    expect(failure.message).toContain('not a bearer token');
+    expect(`${failure.stack}${JSON.stringify(failure)}${String(failure.cause)}`).not.toContain('secret');
+  });
+
+  it('that takes too long uses up the time of the call', async () => {
+    const client = clientFor('127.0.0.1:1', { token: () => new Promise(() => undefined) });
+    const failure = await failureOf(client.getRoute('x', { timeoutMs: 50 }));
+    expect(failure).toMatchObject({
+      status: 'DEADLINE_EXCEEDED',
+      message: 'Deadline exceeded after 50 ms, waiting for a token.',
+    });
+  });
+
+  it('that takes too long can be left by a signal', async () => {
+    const client = clientFor('127.0.0.1:1', { token: () => new Promise(() => undefined) });
+    const failure = await failureOf(client.getRoute('x', { signal: AbortSignal.timeout(20) }));
+    expect(failure.status).toBe('CANCELLED');
+    expect(failure.cause).toMatchObject({ name: 'TimeoutError' });
+  });
+});
