@@ -17,6 +17,11 @@ export default tseslint.config(
     },
   },
   {
+    // Programs of users, who read what they print.
+    files: ['examples/**/*.ts', 'packages/client/examples/**/*.ts'],
+    rules: { 'no-console': 'off' },
+  },
+  {
     // The one file that reads a private field of grpc-js, in brackets so that the compiler checks that it exists.
     files: ['src/grpc/strict-server.ts'],
     rules: { '@typescript-eslint/dot-notation': ['error', { allowPrivateClassPropertyAccess: true }] },

@@ -5,10 +5,10 @@ import { RouteService } from './gen/routing/v1/route_service_pb.js';
 /** Certificates and keys in PEM. */
 export interface TlsFiles {
   /** The authorities that may vouch for the server. Default: those of Node. */
-  readonly ca?: Buffer;
+  readonly ca?: Buffer | undefined;
   /** The certificate of this client, with its key, if the server asks for one. */
-  readonly cert?: Buffer;
-  readonly key?: Buffer;
+  readonly cert?: Buffer | undefined;
+  readonly key?: Buffer | undefined;
 }
 
 /** Options of a client. */
@@ -20,9 +20,9 @@ export interface RouteClientOptions {
    * grpc-js. `false` sends the token in plaintext, for a network that encrypts by itself, such as a service mesh.
    * Default: `false` for a target on this machine (`localhost`, `127.0.0.1`, `[::1]`, `unix:`), `true` for any other.
    */
-  readonly tls?: boolean | TlsFiles | ChannelCredentials;
+  readonly tls?: boolean | TlsFiles | ChannelCredentials | undefined;
   /** Options of grpc-js that replace the defaults of this package. */
-  readonly channelOptions?: ChannelOptions;
+  readonly channelOptions?: ChannelOptions | undefined;
 }
 
 /** gRPC's own description of a client (github.com/grpc/grpc/blob/master/doc/service_config.md). */

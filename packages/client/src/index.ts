@@ -5,4 +5,4 @@ export type { CallOptions } from './call-options.js';
 export type { ErrorDetail } from './error-details.js';
 export { type FieldViolation, RouteClientError, type StatusName } from './route-client-error.js';
 export { type CreateOptions, createRouteClient, type RouteClient } from './route-client.js';
-export type { Route, RouteDefinition } from './route.js';
+export type { CheckedRoute, Route, RouteDefinition } from './route.js';

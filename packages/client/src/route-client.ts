@@ -2,7 +2,14 @@ import { create } from '@bufbuild/protobuf';
 import type { CallOptions } from './call-options.js';
 import { openChannel, type RouteClientOptions } from './channel.js';
 import { GetRouteRequestSchema, RouteService } from './gen/routing/v1/route_service_pb.js';
-import { checkedDefinition, createRequest, type Route, type RouteDefinition, storedRoute } from './route.js';
+import {
+  type CheckedRoute,
+  checkedRoute,
+  createRequest,
+  type Route,
+  type RouteDefinition,
+  storedRoute,
+} from './route.js';
 import { unicodeText } from './text.js';
 import { UnaryCaller } from './unary-caller.js';
 
@@ -29,7 +36,7 @@ export interface RouteClient {
   createRoute(
     definition: RouteDefinition,
     options: CreateOptions & { readonly validateOnly: true },
-  ): Promise<Required<RouteDefinition>>;
+  ): Promise<CheckedRoute>;
 
   /**
    * Returns the route with this identifier.
@@ -68,17 +75,17 @@ class GrpcRouteClient implements RouteClient {
   createRoute(
     definition: RouteDefinition,
     options: CreateOptions & { readonly validateOnly: true },
-  ): Promise<Required<RouteDefinition>>;
+  ): Promise<CheckedRoute>;
   createRoute(
     definition: RouteDefinition,
     { validateOnly = false, ...options }: CreateOptions = {},
-  ): Promise<Required<RouteDefinition>> {
+  ): Promise<CheckedRoute> {
     const method = {
       method: RouteService.method.createRoute,
       request: (requestId: string) => createRequest(definition, requestId, validateOnly),
     };
     return validateOnly
-      ? this.#caller.call({ ...method, result: checkedDefinition }, options)
+      ? this.#caller.call({ ...method, result: checkedRoute }, options)
       : this.#caller.call({ ...method, result: storedRoute }, options);
   }
 

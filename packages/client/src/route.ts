@@ -17,17 +17,21 @@ export interface RouteDefinition {
    */
   readonly path: string;
   /** Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters. Default: none. */
-  readonly middleware?: readonly string[];
+  readonly middleware?: readonly string[] | undefined;
   /** Name of the handler function: 1 to 255 characters. */
   readonly handler: string;
 }
 
-/** A stored route. It never changes, so it may be cached forever. */
-export interface Route extends RouteDefinition {
-  /** Identifier: an opaque string. */
-  readonly id: string;
+/** A definition that the service has checked. */
+export interface CheckedRoute extends RouteDefinition {
   /** Always present; empty if there is none. */
   readonly middleware: readonly string[];
+}
+
+/** A stored route. It never changes, so it may be cached forever. */
+export interface Route extends CheckedRoute {
+  /** Identifier: an opaque string. */
+  readonly id: string;
   /** Time of creation on the service's clock. The contract promises whole milliseconds, so a `Date` loses nothing. */
   readonly createdAt: Date;
 }
@@ -54,15 +58,10 @@ export function createRequest(
 /** @throws Error when the message is not a stored route */
 export function storedRoute(message: RouteMessage): Route {
   if (message.createdAt === undefined) throw new Error('A stored route without a time of creation.');
-  return { id: message.id, ...checkedDefinition(message), createdAt: timestampDate(message.createdAt) };
+  return { id: message.id, ...checkedRoute(message), createdAt: timestampDate(message.createdAt) };
 }
 
 /** The answer to a dry run. */
-export function checkedDefinition({
-  method,
-  path,
-  middleware,
-  handler,
-}: RouteMessage): Required<RouteDefinition> {
+export function checkedRoute({ method, path, middleware, handler }: RouteMessage): CheckedRoute {
   return { method, path, middleware, handler };
 }

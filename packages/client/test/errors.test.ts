@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { create, type DescMessage, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import { AnySchema, anyPack } from '@bufbuild/protobuf/wkt';
+import { type Any, AnySchema, anyPack } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import {
@@ -20,13 +20,11 @@ import { RouteClientError } from '../src/index.js';
 import { type Answer, startFaultServer } from './support/fault-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
 
-type Detail = ReturnType<typeof anyPack>;
-
-function detail<Schema extends DescMessage>(schema: Schema, init: MessageInitShape<Schema>): Detail {
+function detail<Schema extends DescMessage>(schema: Schema, init: MessageInitShape<Schema>): Any {
   return anyPack(schema, create(schema, init));
 }
 
-function failingWith(code: status, details: readonly Detail[]): () => Answer {
+function failingWith(code: status, details: readonly Any[]): () => Answer {
   const rich = create(StatusSchema, { code, message: 'No.', details: [...details] });
   const trailers = { 'grpc-status-details-bin': Buffer.from(toBinary(StatusSchema, rich)) };
   return () => ({ code, details: 'No.', trailers });
@@ -47,7 +45,7 @@ async function failureOfCreate(answer: () => Answer): Promise<RouteClientError> 
 it('an error has code, status, reason, text, facts, wrong fields, request id and its cause', async () => {
   const failure = await failureOfCreate(INVALID);
   expect(failure).toBeInstanceOf(Error);
-  expect({ ...failure, message: failure.message }).toMatchObject({
+  expect(failure).toMatchObject({
     name: 'RouteClientError',
     code: 3,
     status: 'INVALID_ARGUMENT',
@@ -78,8 +76,8 @@ it('details that something on the way has spoilt are none', async () => {
   expect(failure).toMatchObject({ status: 'INTERNAL', message: 'No.', details: [] });
 });
 
-it('a code that gRPC does not define is UNKNOWN, and its number is kept', async () => {
-  const failure = await failureOfCreate(() => ({ code: 99 as status, details: 'No.' }));
+it('a code that gRPC does not define is UNKNOWN, and its number is kept', () => {
+  const failure = new RouteClientError({ code: 99, message: 'No.', requestId: 'mine' });
   expect(failure).toMatchObject({ code: 99, status: 'UNKNOWN' });
 });
 

@@ -1,5 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { TokenSource } from '../src/index.js';
 import { type Answer, type Received, startFaultServer, STORED } from './support/fault-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
@@ -76,8 +76,8 @@ describe('a function for tokens', () => {
     { kind: 'an Error', thrown: new Error('The issuer is away.'), text: 'The issuer is away.' },
     { kind: 'a string', thrown: 'away', text: 'away' },
   ])('that throws $kind fails the call', async ({ thrown, text }) => {
-    const client = clientFor('127.0.0.1:1', { token: () => Promise.reject(thrown as Error) });
-    const failure = await failureOf(client.getRoute('x'));
+    const token = vi.fn<() => Promise<string>>().mockRejectedValue(thrown);
+    const failure = await failureOf(clientFor('127.0.0.1:1', { token }).getRoute('x'));
     expect(failure).toMatchObject({
       status: 'UNAUTHENTICATED',
       reason: undefined,

@@ -128,15 +128,15 @@ function same(bytes: Buffer): Buffer {
 
 function reply(call: ServerUnaryCall<Buffer, Buffer>, answer: Answer, done: sendUnaryData<Buffer>): void {
   if (answer === 'never') return;
-  if (answer instanceof Buffer) {
+  if (!('code' in answer)) {
     done(null, answer);
     return;
   }
-  const { code, details, trailers = {}, headersFirst = false } = answer;
+  const { trailers = {}, headersFirst = false, ...status } = answer;
   const metadata = new Metadata();
   for (const [key, value] of Object.entries(trailers)) metadata.set(key, value);
   if (headersFirst) call.sendMetadata(new Metadata());
-  done({ code, details, metadata });
+  done({ ...status, metadata });
 }
 
 /** Starts a server that ends with the test. */
