@@ -1,0 +1,132 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Engine, engines } from '../support/engines.js';
+import { type Service, type ServiceOptions, startService, tokenFor } from '../support/service.js';
+import { DEFINITION, failureOf, routeClient } from './route-client.js';
+
+async function start(engine: Engine, options: Omit<ServiceOptions, 'databaseUrl'> = {}): Promise<Service> {
+  const database = await engine.createDatabase();
+  onTestFinished(() => database.drop());
+  const service = await startService({ databaseUrl: database.url, ...options });
+  onTestFinished(() => service.close());
+  return service;
+}
+
+describe.each(engines)('the client, on $name,', (engine) => {
+  it('creates a route and gets the same again', async () => {
+    const { grpcAddress } = await start(engine);
+    const client = routeClient(grpcAddress);
+    const before = Date.now();
+    const created = await client.createRoute(DEFINITION);
+    expect(created).toMatchObject(DEFINITION);
+    expect(created.createdAt.getTime()).toBeGreaterThanOrEqual(before);
+    await expect(client.getRoute(created.id)).resolves.toEqual(created);
+  });
+
+  it('creates once under one request id', async () => {
+    const { grpcAddress } = await start(engine);
+    const client = routeClient(grpcAddress);
+    const [one, other] = await Promise.all([
+      client.createRoute(DEFINITION, { requestId: 'same' }),
+      client.createRoute(DEFINITION, { requestId: 'same' }),
+    ]);
+    expect(other).toEqual(one);
+    const failure = await failureOf(client.createRoute({ ...DEFINITION, path: '/' }, { requestId: 'same' }));
+    expect(failure).toMatchObject({ status: 'ALREADY_EXISTS', reason: 'REQUEST_ID_REUSED' });
+  });
+
+  it('learns which route exists already', async () => {
+    const { grpcAddress } = await start(engine, { settings: { DUPLICATE_ROUTES: 'reject' } });
+    const client = routeClient(grpcAddress);
+    const { id } = await client.createRoute(DEFINITION);
+    const failure = await failureOf(client.createRoute({ ...DEFINITION, path: '/users/:name' }));
+    expect(failure).toMatchObject({ reason: 'ROUTE_EXISTS', metadata: { route_id: id } });
+  });
+
+  it('checks a route without storing it', async () => {
+    const { grpcAddress } = await start(engine, { settings: { DUPLICATE_ROUTES: 'reject' } });
+    const client = routeClient(grpcAddress);
+    const dryRun = () => client.createRoute(DEFINITION, { validateOnly: true });
+    await expect(dryRun()).resolves.toEqual(DEFINITION);
+    await expect(dryRun()).resolves.toEqual(DEFINITION);
+  });
+});
+
+describe.each(engines.slice(0, 1))('the client', (engine) => {
+  it('names each wrong field', async () => {
+    const { grpcAddress } = await start(engine);
+    const definition = { method: 'GE T', path: 'users', middleware: [' x'], handler: 'h' };
+    const failure = await failureOf(routeClient(grpcAddress).createRoute(definition));
+    expect(failure).toMatchObject({ code: 3, status: 'INVALID_ARGUMENT', reason: 'ROUTE_INVALID' });
+    expect(failure.fieldViolations.map(({ field }) => field)).toEqual([
+      'route.method',
+      'route.path',
+      'route.middleware[0]',
+    ]);
+    expect(failure.fieldViolations.map(({ description }) => description)).not.toContain('');
+  });
+
+  it('gives each failure the request id that is in the log of the service', async () => {
+    const { grpcAddress, log } = await start(engine);
+    const failure = await failureOf(routeClient(grpcAddress).getRoute('nothing'));
+    expect(failure).toMatchObject({ status: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND' });
+    await expect.poll(() => log.map((line) => line['requestId'])).toContain(failure.requestId);
+  });
+
+  it('parses every detail that the service sends', async () => {
+    const { grpcAddress } = await start(engine);
+    const failure = await failureOf(routeClient(grpcAddress).createRoute({ ...DEFINITION, path: '' }));
+    expect(failure.details.map(({ $typeName }) => $typeName)).toEqual([
+      'google.rpc.ErrorInfo',
+      'google.rpc.BadRequest',
+      'google.rpc.RequestInfo',
+    ]);
+  });
+
+  it('renews a token that expires while it is used, once, and the call goes on', async () => {
+    let now = Date.now();
+    const { grpcAddress } = await start(engine, { surroundings: { now: () => now } });
+    const asked: (string | undefined)[] = [];
+    const expiring = (): string => tokenFor({ exp: Math.floor(now / 1_000) + 60 });
+    let kept = expiring();
+    const client = routeClient(grpcAddress, (refused) => {
+      asked.push(refused);
+      if (kept === refused) kept = expiring();
+      return kept;
+    });
+    const first = kept;
+    await client.createRoute(DEFINITION);
+    now += 120_000;
+    const { id } = await client.createRoute(DEFINITION);
+    await client.getRoute(id);
+    expect(asked).toEqual([undefined, undefined, first, undefined]);
+  });
+
+  it('says why a token without the scope is refused', async () => {
+    const { grpcAddress } = await start(engine);
+    const client = routeClient(grpcAddress, tokenFor({ scope: 'routes:read' }));
+    expect(await failureOf(client.createRoute(DEFINITION))).toMatchObject({
+      status: 'PERMISSION_DENIED',
+      reason: 'SCOPE_MISSING',
+    });
+  });
+
+  it('waits as long as an overloaded service asks it to, and is then served', async () => {
+    const { grpcAddress, log } = await start(engine, { settings: { MAX_CALLS: '1' } });
+    const client = routeClient(grpcAddress);
+    const started = performance.now();
+    const routes = await Promise.all([client.createRoute(DEFINITION), client.createRoute(DEFINITION)]);
+    expect(new Set(routes.map(({ id }) => id)).size).toBe(2);
+    expect(performance.now() - started).toBeGreaterThan(990);
+    expect(JSON.stringify(log)).toContain('OVERLOADED');
+  });
+
+  it('is told by an overloaded service when to come back', async () => {
+    const { grpcAddress } = await start(engine, { settings: { MAX_WAITING_CALLS: '1', MAX_CALLS: '1' } });
+    const client = routeClient(grpcAddress);
+    const calls = Array.from({ length: 20 }, () =>
+      client.createRoute(DEFINITION, { timeoutMs: 60_000 }).catch((error: unknown) => error),
+    );
+    const failures = (await Promise.all(calls)).filter((outcome) => outcome instanceof Error);
+    expect(failures).toContainEqual(expect.objectContaining({ reason: 'OVERLOADED' }));
+  });
+});

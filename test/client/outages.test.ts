@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type RouteClient, RouteClientError } from '@route-registry/client';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { query } from '../faults/rig/database-server.js';
+import { databaseOnMysql, type ServiceProcess, startProcess } from '../faults/rig/service-process.js';
+import { engines } from '../support/engines.js';
+import { freePort } from '../support/free-port.js';
+import { startService } from '../support/service.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
+import { DEFINITION, failureOf, routeClient } from './route-client.js';
+
+/** The failures after which a create may have happened. */
+const OPEN = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED', 'INTERNAL']);
+
+/** Creates, and goes on with the same request id until it is known to be stored. */
+async function createSurely(client: RouteClient, requestId: string): Promise<string> {
+  for (;;) {
+    try {
+      return (await client.createRoute(DEFINITION, { requestId })).id;
+    } catch (error) {
+      if (!(error instanceof RouteClientError) || !OPEN.has(error.status)) throw error;
+      await sleep(100);
+    }
+  }
+}
+
+/** Callers that create one route after the other until they are stopped. */
+function startCallers(client: RouteClient, count: number): () => Promise<string[]> {
+  const ids: string[] = [];
+  let stopped = false;
+  const callers = Array.from({ length: count }, async (_, caller) => {
+    for (let number = 0; !stopped; number++) {
+      ids.push(await createSurely(client, `caller-${caller}-${number}`));
+      await sleep(5);
+    }
+  });
+  return async () => {
+    stopped = true;
+    await Promise.all(callers);
+    return ids;
+  };
+}
+
+/** The ids of all stored routes. */
+async function storedIds(databaseUrl: string): Promise<unknown[]> {
+  const rows = await query(databaseUrl, 'select id as id from routes');
+  return rows.map(({ id }) => id as unknown);
+}
+
+describe.each(engines.slice(1))('a database that is cut off, $name,', (engine) => {
+  it('and is back a moment later costs no create, and none is stored twice', async () => {
+    const database = await engine.createDatabase();
+    onTestFinished(() => database.drop());
+    const url = new URL(database.url);
+    let proxy = await startTcpProxy(Number(url.port));
+    onTestFinished(() => proxy.close());
+    const { port } = proxy;
+    const target = Number(url.port);
+    url.port = String(port);
+    const service = await startService({ databaseUrl: url.href });
+    onTestFinished(() => service.close());
+    const client = routeClient(service.grpcAddress);
+    const first = await client.createRoute(DEFINITION);
+
+    await proxy.close();
+    const meanwhile = client.createRoute(DEFINITION);
+    await expect.poll(() => JSON.stringify(service.log)).toContain('STORE_UNAVAILABLE');
+    proxy = await startTcpProxy(target, port);
+    expect(new Set(await storedIds(database.url))).toEqual(new Set([first.id, (await meanwhile).id]));
+  });
+
+  it('and stays away is UNAVAILABLE after four attempts', async () => {
+    const database = await engine.createDatabase();
+    onTestFinished(() => database.drop());
+    const url = new URL(database.url);
+    const proxy = await startTcpProxy(Number(url.port));
+    url.port = String(proxy.port);
+    const service = await startService({ databaseUrl: url.href });
+    onTestFinished(() => service.close());
+    await proxy.close();
+    const failure = await failureOf(routeClient(service.grpcAddress).createRoute(DEFINITION));
+    expect(failure).toMatchObject({ status: 'UNAVAILABLE', reason: 'STORE_UNAVAILABLE' });
+  });
+});
+
+describe('a service that is restarted', () => {
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    'by %s under creates loses none and stores none twice',
+    async (signal) => {
+      const url = await databaseOnMysql();
+      const settings = {
+        DATABASE_URL: url,
+        GRPC_ADDRESS: `127.0.0.1:${await freePort()}`,
+        HTTP_ADDRESS: `127.0.0.1:${await freePort()}`,
+      };
+      const { program } = await startProcess(settings);
+      const stop = startCallers(routeClient(settings.GRPC_ADDRESS), 8);
+      await sleep(300);
+      await program.stop(signal);
+      await startProcess(settings);
+      await sleep(1_500);
+      const created = await stop();
+      const stored = await storedIds(url);
+      expect(new Set(stored)).toEqual(new Set(created));
+      expect(stored).toHaveLength(created.length);
+    },
+  );
+});
+
+describe('two services behind one target', () => {
+  const startTwo = async (settings: Readonly<Record<string, string>>): Promise<ServiceProcess[]> => [
+    await startProcess(settings),
+    await startProcess(settings),
+  ];
+
+  it('share the calls, and when one is killed, the other serves all without a failure', async () => {
+    const url = await databaseOnMysql();
+    const services = await startTwo({ DATABASE_URL: url, LOG_LEVEL: 'debug' });
+    const [one] = services;
+    const client = routeClient(`ipv4:${services.map(({ grpc }) => grpc).join(',')}`);
+    const servedBy = ({ program }: ServiceProcess): number =>
+      program.lines().filter((line) => line['code'] !== undefined).length;
+    await expect
+      .poll(async () => {
+        await client.createRoute(DEFINITION);
+        return services.map(servedBy).every((count) => count > 3);
+      })
+      .toBe(true);
+
+    const before = await storedIds(url);
+    const creates = Array.from({ length: 200 }, async (_, number) => {
+      await sleep(number * 5);
+      return (await client.createRoute(DEFINITION)).id;
+    });
+    await sleep(400);
+    await one?.program.stop('SIGKILL');
+    const created = await Promise.all(creates);
+    expect(new Set(created).size).toBe(200);
+    expect(await storedIds(url)).toHaveLength(before.length + 200);
+  });
+});
