@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RouteClientError } from '@route-registry/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Engine, engines } from '../support/engines.js';
 import { type Service, type ServiceOptions, startService, tokenFor } from '../support/service.js';
@@ -83,19 +85,19 @@ describe.each(engines.slice(0, 1))('the client', (engine) => {
   });
 
   it('renews a token that expires while it is used, once, and the call goes on', async () => {
-    let now = Date.now();
-    const { grpcAddress } = await start(engine, { surroundings: { now: () => now } });
+    const { grpcAddress } = await start(engine);
     const asked: (string | undefined)[] = [];
-    const expiring = (): string => tokenFor({ exp: Math.floor(now / 1_000) + 60 });
-    let kept = expiring();
-    const client = routeClient(grpcAddress, (refused) => {
-      asked.push(refused);
-      if (kept === refused) kept = expiring();
-      return kept;
-    });
+    // Expired two seconds ago, and accepted for three more by the service's clock tolerance.
+    let kept = tokenFor({ exp: Math.floor(Date.now() / 1_000) - 2 });
     const first = kept;
+    const token = (refused?: string): string => {
+      asked.push(refused);
+      if (kept === refused) kept = tokenFor();
+      return kept;
+    };
+    const client = routeClient(grpcAddress, { token });
     await client.createRoute(DEFINITION);
-    now += 120_000;
+    await sleep(3_500);
     const { id } = await client.createRoute(DEFINITION);
     await client.getRoute(id);
     expect(asked).toEqual([undefined, undefined, first, undefined]);
@@ -103,7 +105,7 @@ describe.each(engines.slice(0, 1))('the client', (engine) => {
 
   it('says why a token without the scope is refused', async () => {
     const { grpcAddress } = await start(engine);
-    const client = routeClient(grpcAddress, tokenFor({ scope: 'routes:read' }));
+    const client = routeClient(grpcAddress, { token: tokenFor({ scope: 'routes:read' }) });
     expect(await failureOf(client.createRoute(DEFINITION))).toMatchObject({
       status: 'PERMISSION_DENIED',
       reason: 'SCOPE_MISSING',
@@ -120,13 +122,20 @@ describe.each(engines.slice(0, 1))('the client', (engine) => {
     expect(JSON.stringify(log)).toContain('OVERLOADED');
   });
 
-  it('is told by an overloaded service when to come back', async () => {
-    const { grpcAddress } = await start(engine, { settings: { MAX_WAITING_CALLS: '1', MAX_CALLS: '1' } });
-    const client = routeClient(grpcAddress);
-    const calls = Array.from({ length: 20 }, () =>
-      client.createRoute(DEFINITION, { timeoutMs: 60_000 }).catch((error: unknown) => error),
+  it('parses when an overloaded service wants to be asked again', async () => {
+    const { grpcAddress } = await start(engine, { settings: { MAX_CALLS: '1' } });
+    const client = routeClient(grpcAddress, { channelOptions: { 'grpc.enable_retries': 0 } });
+    const calls = await Promise.allSettled([client.createRoute(DEFINITION), client.createRoute(DEFINITION)]);
+    const reasons = calls.flatMap((call) => (call.status === 'rejected' ? [call.reason as unknown] : []));
+    expect(reasons).toEqual([
+      expect.objectContaining({ status: 'RESOURCE_EXHAUSTED', reason: 'OVERLOADED' }),
+    ]);
+    const [{ details }] = reasons as [RouteClientError];
+    expect(details).toContainEqual(
+      expect.objectContaining({
+        $typeName: 'google.rpc.RetryInfo',
+        retryDelay: expect.objectContaining({ seconds: 1n }) as unknown,
+      }),
     );
-    const failures = (await Promise.all(calls)).filter((outcome) => outcome instanceof Error);
-    expect(failures).toContainEqual(expect.objectContaining({ reason: 'OVERLOADED' }));
   });
 });

@@ -1,4 +1,9 @@
-import { createRouteClient, type RouteClient, RouteClientError } from '@route-registry/client';
+import {
+  createRouteClient,
+  type RouteClient,
+  RouteClientError,
+  type RouteClientOptions,
+} from '@route-registry/client';
 import { onTestFinished } from 'vitest';
 import { tokenFor } from '../support/service.js';
 
@@ -9,12 +14,9 @@ export const DEFINITION = {
   handler: 'getUser',
 };
 
-/** A client with the defaults of its package, closed with the test. */
-export function routeClient(
-  target: string,
-  token: string | ((refused?: string) => string) = tokenFor(),
-): RouteClient {
-  const client = createRouteClient(target, { token });
+/** A client, by default with everything as its package has it, closed with the test. */
+export function routeClient(target: string, options: Partial<RouteClientOptions> = {}): RouteClient {
+  const client = createRouteClient(target, { token: tokenFor(), ...options });
   onTestFinished(() => {
     client.close();
   });
