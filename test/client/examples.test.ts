@@ -30,9 +30,11 @@ const grpcurl = await firstThatWorks(['grpcurl'], '-version');
 // Debian's python3 has Debian's packages, whatever comes first on the PATH.
 const python = await firstThatWorks(['python3', '/usr/bin/python3'], '-c', 'import grpc, google.protobuf');
 
-/** For the title of a test: which tool keeps it from running here. */
+/** For the title of a test: which tool keeps it from running here. The default reporter hides the title, stderr does not. */
 function unless(tool: string | undefined, missing: string): string {
-  return tool === undefined ? ` [NOT RUN: ${missing} is missing]` : '';
+  if (tool !== undefined) return '';
+  process.stderr.write(`NOT RUN: the example that needs ${missing}, which is missing here.\n`);
+  return ` [NOT RUN: ${missing} is missing]`;
 }
 
 async function start(engine: Engine): Promise<Service> {

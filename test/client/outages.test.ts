@@ -141,3 +141,18 @@ describe('two services behind one target', () => {
     expect(await storedIds(url)).toHaveLength(before.length + 200);
   });
 });
+
+it('a connection that is lost in silence is given up after 15 seconds, and the next one serves', async () => {
+  const { grpc } = await startProcess({});
+  const proxy = await startTcpProxy(Number(grpc.split(':')[1]));
+  onTestFinished(() => proxy.close());
+  const client = routeClient(`127.0.0.1:${proxy.port}`);
+  const { id } = await client.createRoute(DEFINITION);
+  proxy.loseConnections();
+  expect(await failureOf(client.getRoute(id, { timeoutMs: 1_000 }))).toMatchObject({
+    status: 'DEADLINE_EXCEEDED',
+  });
+  await expect
+    .poll(() => client.getRoute(id, { timeoutMs: 1_000 }).catch(() => undefined), { timeout: 20_000 })
+    .toMatchObject({ id });
+}, 60_000);

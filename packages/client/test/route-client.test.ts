@@ -1,6 +1,9 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { GetRouteRequestSchema, RouteSchema } from '../src/gen/routing/v1/route_service_pb.js';
 import { createRouteClient, type RouteDefinition } from '../src/index.js';
 import { CREATED_AT, startFaultServer, STORED } from './support/fault-server.js';
@@ -142,4 +145,32 @@ it('a closed client refuses calls, and lets those in progress end', async () => 
 
 it('a target that grpc-js cannot read is refused at once', () => {
   expect(() => createRouteClient('', { token: 'x' })).toThrow();
+});
+
+it('a target may be a name', async () => {
+  const { address } = await startFaultServer(() => STORED);
+  const [, port = ''] = address.split(':');
+  await expect(clientFor(`dns:///localhost:${port}`).getRoute('x')).resolves.toEqual(ROUTE);
+});
+
+it('a target may be a Unix socket', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'route-client-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const target = `unix:${join(folder, 'socket')}`;
+  await startFaultServer(() => STORED, { host: target });
+  await expect(clientFor(target).getRoute('x')).resolves.toEqual(ROUTE);
+});
+
+it('the addresses of a target share the calls', async () => {
+  const servers = [await startFaultServer(() => STORED), await startFaultServer(() => STORED)];
+  const client = clientFor(`ipv4:${servers.map(({ address }) => address).join(',')}`);
+  await expect
+    .poll(async () => {
+      await client.getRoute('x');
+      return servers.map(({ received }) => received.length).every((count) => count > 0);
+    })
+    .toBe(true);
+  const before = servers.map(({ received }) => received.length);
+  for (let call = 0; call < 10; call++) await client.getRoute('x');
+  expect(servers.map(({ received }, index) => received.length - (before[index] ?? 0))).toEqual([5, 5]);
 });
