@@ -56,6 +56,16 @@ it('a server without TLS gets no token from a client that expects TLS', async ()
 });
 
 describe('without the option, a target', () => {
+  it('that is not known to be on this machine gets no token in plaintext, unless it is asked for', async () => {
+    const { address, received } = await startFaultServer(() => STORED);
+    // Reaches this machine, too, but does not say so.
+    const target = address.replace('127.0.0.1', '0.0.0.0');
+    expect((await failureOf(clientFor(target).getRoute('x'))).status).toBe('UNAVAILABLE');
+    expect(received).toEqual([]);
+    await clientFor(target, { tls: false }).getRoute('x');
+    expect(received).toHaveLength(1);
+  });
+
   it.each([
     'localhost:50051',
     'localhost',

@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it, vi } from 'vitest';
+import { withinLimits } from '../src/call-options.js';
 import type { TokenSource } from '../src/index.js';
 import { type Answer, type Received, startFaultServer, STORED } from './support/fault-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
@@ -123,4 +125,13 @@ describe('a function for tokens', () => {
     expect(failure.status).toBe('CANCELLED');
     expect(failure.cause).toMatchObject({ name: 'TimeoutError' });
   });
+});
+
+it('a wait that has ended leaves no timer that would keep a process alive', async () => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  const before = timers();
+  const limits = { signal: undefined, timeoutMs: 5_000, deadline: Date.now() + 5_000, requestId: 'x' };
+  await withinLimits(Promise.resolve('token'), limits);
+  await setImmediate();
+  expect(timers()).toBeLessThanOrEqual(before);
 });
