@@ -23,13 +23,7 @@ const ALLOWED: Readonly<
   calls: { rooms: ['registry', 'auth', 'gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'pino'] },
   grpc: {
     rooms: ['calls', 'registry', 'gen'],
-    packages: [
-      '@bufbuild/protobuf',
-      '@grpc/grpc-js',
-      '@grpc/proto-loader',
-      'grpc-js-health-check',
-      'pino',
-    ],
+    packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'grpc-js-health-check', 'pino'],
   },
   gateway: {
     rooms: ['calls', 'gen'],

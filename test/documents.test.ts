@@ -101,7 +101,11 @@ describe('docs/errors.md', () => {
 
 describe('docs/dependencies.md', () => {
   it('has a line for each dependency, and no other', () => {
-    const installed = ['package.json', 'packages/transcoder/package.json'].flatMap((file) => {
+    const installed = [
+      'package.json',
+      'packages/transcoder/package.json',
+      'packages/client/package.json',
+    ].flatMap((file) => {
       const { dependencies, devDependencies } = JSON.parse(read(file)) as Record<
         string,
         Record<string, string>

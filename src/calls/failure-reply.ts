@@ -8,6 +8,8 @@ import { REQUEST_ID, RETRY_PUSHBACK, STATUS_DETAILS } from './metadata-keys.js';
 
 /** The status code and the frames of a field section beside the trailers that have a length of their own. */
 const FIXED_BYTES = 128;
+/** Tells clients not to retry (gRFC A6): they would, since the code is also that of an overload. */
+const NEVER_RETRY = -1;
 
 /**
  * A failure as a reply: status, message, and a `google.rpc.Status` with everything.
@@ -18,7 +20,8 @@ export function failureReply(failure: CallFailure, requestId: string, maxBytes: 
   const trailers = new Metadata();
   trailers.set(REQUEST_ID, requestId);
   const retryDelayMs = RETRY_DELAYS_MS[failure.reason];
-  if (retryDelayMs !== undefined) trailers.set(RETRY_PUSHBACK, String(retryDelayMs));
+  const pushbackMs = failure.reason === 'REQUEST_TOO_LARGE' ? NEVER_RETRY : retryDelayMs;
+  if (pushbackMs !== undefined) trailers.set(RETRY_PUSHBACK, String(pushbackMs));
   // The message also has a trailer of its own, percent-encoded (gRPC over HTTP/2).
   const others = FIXED_BYTES + requestId.length + encodeURI(failure.message).length;
   trailers.set(

@@ -211,6 +211,11 @@ describe.each(engines.slice(0, 1))('the gRPC face', (engine) => {
     socket.destroy();
   });
 
+  it('tells clients not to retry a message that is too large', async () => {
+    const { trailers } = await call(CREATE, framed(Buffer.alloc(65_537)));
+    expect(trailers.get('grpc-retry-pushback-ms')).toEqual(['-1']);
+  });
+
   it('answers any bytes with a documented status', async () => {
     const bodies = fc.oneof(
       fc.uint8Array({ maxLength: 200 }).map(framed),

@@ -275,9 +275,7 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
   let created: HttpResponse;
 
   beforeAll(async () => {
-    const [engine] = engines;
-    if (engine === undefined) throw new Error('There is no engine.');
-    database = await engine.createDatabase();
+    database = await engines[0].createDatabase();
     service = await startService({ databaseUrl: database.url, topology });
     created = await call({ body: ROUTE });
   });

@@ -5,14 +5,14 @@ import { type Database, engines } from '../support/engines.js';
 import { type Service, startService, tokenFor } from '../support/service.js';
 
 describe.each(['', '/api/routes'])('the page to try it out, behind the base path "%s"', (basePath) => {
-  let database: Database | undefined;
+  let database: Database;
   let service: Service;
   let browser: Browser;
 
   beforeAll(async () => {
-    database = await engines[0]?.createDatabase();
+    database = await engines[0].createDatabase();
     service = await startService({
-      databaseUrl: database?.url ?? '',
+      databaseUrl: database.url,
       settings: { BASE_PATH: basePath },
     });
     browser = await startChromium();
@@ -21,7 +21,7 @@ describe.each(['', '/api/routes'])('the page to try it out, behind the base path
   afterAll(async () => {
     await browser.close();
     await service.close();
-    await database?.drop();
+    await database.drop();
   });
 
   /** Opens the page, and records the browser's errors and the targets of its requests. */

@@ -336,7 +336,7 @@ describe('wrong settings', () => {
 
   it('DATABASE_URL_FILE without a URL is refused without being repeated', () => {
     expect(problemsOf({ ...JWT, DATABASE_URL_FILE: fileOf('postgres://u:p@h/d') })).toEqual([
-      'DATABASE_URL_FILE must name a file that holds mysql://user:password@host:port/database or sqlite:path.',
+      'DATABASE_URL_FILE names a file whose text must be mysql://user:password@host:port/database or sqlite:path.',
     ]);
   });
 
