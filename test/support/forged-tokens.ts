@@ -271,11 +271,16 @@ function withOddKeyIds(signer: TrustedSigner, claims: Claims): HostileToken[] {
     ...([0, null, ['main'], { kid: 'main' }] as unknown as Part[]),
   ];
   const input = (kid: Part, alg: string) => compact({ ...signer.header, kid, alg }, claims).slice(0, -1);
+  // Where there is one key alone, its tokens may call it anything.
+  const byIssuer = 'kid' in signer.header;
   return kids.flatMap((kid) => {
     const title = `kid ${JSON.stringify(kid).slice(0, 40)}`;
     const text = input(kid, 'HS256');
     const mac = createHmac('sha256', '').update(text).digest('base64url');
     return [
+      ...(byIssuer
+        ? [{ title: `${title}, the issuer's signature`, token: signedBy(signer, claims, { kid }) }]
+        : []),
       { title: `${title}, a MAC by nothing`, token: `${text}.${mac}` },
       {
         title: `${title}, the attacker's signature`,
