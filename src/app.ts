@@ -98,10 +98,10 @@ interface Whole extends Parts {
 
 async function startGrpc(
   { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
-  { config, closing, logger, callLog, tls, now = Date.now, newId = newRouteId, stop }: Whole,
+  { config, closing, logger, callLog, tls, now = Date.now, newId = newRouteId, stop, rereadMs }: Whole,
 ): Promise<{ address: string; pipeline: Pipeline }> {
   const { limits, databaseWaitMs, routeCacheBytes } = config;
-  const authenticator = openTokenAuthenticator(tokens, { closing, logger, now });
+  const authenticator = openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
 
   const file = embeddedFileOf(database);
   const knex = openDatabase(database, limits.deadlineMs, file);

@@ -14,7 +14,7 @@ export interface TokenSurroundings {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** How often the file of a key is read again, in milliseconds. Default: 10,000. */
-  readonly intervalMs?: number;
+  readonly rereadMs?: number | undefined;
 }
 
 /**
@@ -25,7 +25,7 @@ export interface TokenSurroundings {
  */
 export function openTokenAuthenticator(
   { key, issuer, audience }: TokenConfig,
-  { closing, logger, now, ...interval }: TokenSurroundings,
+  { closing, logger, now, rereadMs }: TokenSurroundings,
 ): Authenticator {
   const onProblem = (err: Error): void => {
     logger.warn(
@@ -37,7 +37,7 @@ export function openTokenAuthenticator(
     rememberTokens(createAuthenticator({ key: verificationKey, issuer, audience, now, onProblem }), now);
   const follow = (file: string, keyIn: (content: Buffer) => VerificationKey): Authenticator => {
     const followed = new FollowedFiles({
-      ...interval,
+      intervalMs: rereadMs,
       files: [file],
       read: ([content = Buffer.alloc(0)]) => open(keyIn(content)),
       onChange: () => {

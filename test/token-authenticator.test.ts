@@ -45,7 +45,7 @@ function open(key: TokenKey): Authenticator {
       done();
     },
   });
-  const surroundings = { closing, logger: pino(sink), now: () => NOW * 1000, intervalMs: 20 };
+  const surroundings = { closing, logger: pino(sink), now: () => NOW * 1000, rereadMs: 20 };
   return openTokenAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE }, surroundings);
 }
 

@@ -21,7 +21,7 @@ export interface FollowedFilesOptions<Value> {
   /** Is told once of each content that cannot be used. The value before it stays. */
   readonly onProblem: (error: Error) => void;
   /** How often the files are read again, in milliseconds. Default: 10,000. */
-  readonly intervalMs?: number;
+  readonly intervalMs?: number | undefined;
 }
 
 /**

@@ -59,7 +59,7 @@ export class FollowedTls {
       onProblem: ({ message }) => {
         log.warn({ problem: message }, 'the new TLS files cannot be used: those before stay');
       },
-      ...(intervalMs !== undefined && { intervalMs }),
+      intervalMs,
     });
     this.#warnOfExpiry();
   }

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Database, engines } from '../support/engines.js';
-import { create, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Engine, engines } from '../support/engines.js';
+import { create, metadataOf, startService, tokenFor } from '../support/service.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
 
 const REQUEST = {
   route: { id: '', method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: undefined },
@@ -9,31 +9,26 @@ const REQUEST = {
   validateOnly: false,
 };
 
+/** A service whose connections to its database can be lost. */
+async function startThroughProxy(engine: Engine, deadlineMs: string) {
+  const database = await engine.createDatabase();
+  onTestFinished(() => database.drop());
+  const url = new URL(database.url);
+  const proxy = await startTcpProxy(Number(url.port));
+  onTestFinished(() => proxy.close());
+  url.port = String(proxy.port);
+  const service = await startService({ databaseUrl: url.href, settings: { DEADLINE_MS: deadlineMs } });
+  onTestFinished(() => service.close());
+  return { proxy, service };
+}
+
 describe.each(engines.slice(1))('when the network loses the connections to $name', (engine) => {
-  let database: Database;
-  let proxy: TcpProxy;
-  let service: Service;
-
-  beforeAll(async () => {
-    database = await engine.createDatabase();
-    const url = new URL(database.url);
-    proxy = await startTcpProxy(Number(url.port));
-    url.port = String(proxy.port);
-    service = await startService({ databaseUrl: url.href, settings: { DEADLINE_MS: '300' } });
-  });
-
-  afterAll(async () => {
-    await service.close();
-    await proxy.close();
-    await database.drop();
-  });
-
-  const createOne = async (): Promise<number> => {
-    const { error } = await create(service.client, REQUEST, metadataOf(tokenFor()));
-    return error?.code ?? 0;
-  };
-
   it('calls fail as unavailable or late, and succeed again over new connections', async () => {
+    const { proxy, service } = await startThroughProxy(engine, '300');
+    const createOne = async (): Promise<number> => {
+      const { error } = await create(service.client, REQUEST, metadataOf(tokenFor()));
+      return error?.code ?? 0;
+    };
     await expect(createOne()).resolves.toBe(0);
     proxy.loseConnections();
     const codes = await Promise.all(Array.from({ length: 20 }, createOne));
@@ -42,28 +37,9 @@ describe.each(engines.slice(1))('when the network loses the connections to $name
     const { status } = await fetch(`${service.httpUrl}/healthz`);
     expect(status).toBe(200);
   });
-});
-
-describe.each(engines.slice(1))('when calls may wait for $name for long', (engine) => {
-  let database: Database;
-  let proxy: TcpProxy;
-  let service: Service;
-
-  beforeAll(async () => {
-    database = await engine.createDatabase();
-    const url = new URL(database.url);
-    proxy = await startTcpProxy(Number(url.port));
-    url.port = String(proxy.port);
-    service = await startService({ databaseUrl: url.href, settings: { DEADLINE_MS: '30000' } });
-  });
-
-  afterAll(async () => {
-    await service.close();
-    await proxy.close();
-    await database.drop();
-  });
 
   it('the health is not serving seconds after its connections are lost, and serving again over new ones', async () => {
+    const { proxy, service } = await startThroughProxy(engine, '30000');
     const health = async (): Promise<number> => (await fetch(`${service.httpUrl}/healthz`)).status;
     await expect(health()).resolves.toBe(200);
     proxy.loseConnections();
