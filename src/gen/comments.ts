@@ -18,5 +18,5 @@ export const comments: Readonly<Record<string, string>> = {
   "routing.v1.CreateRouteRequest.request_id": "Makes a retry safe (AIP-155): 1 to 128 visible ASCII characters. A create happens once per caller\nand request id, for good: a repeat with the same route returns the first route, a repeat with\nanother fails with `ALREADY_EXISTS` (`REQUEST_ID_REUSED`). May be sent as the metadata\n`idempotency-key` instead; two different values are `INVALID_ARGUMENT`. Default: empty, which makes\nevery call a new create.",
   "routing.v1.CreateRouteRequest.validate_only": "Runs every check and stores nothing (AIP-163): the response is the route without `id` and\n`created_at`. Default: false.",
   "routing.v1.GetRouteRequest": "The request of GetRoute.",
-  "routing.v1.GetRouteRequest.route_id": "Identifier of the route, as CreateRoute returned it. A string that the service did not issue is\nnot found; an empty string is `INVALID_ARGUMENT`. No default."
+  "routing.v1.GetRouteRequest.route_id": "Identifier of the route, as the create returned it. A string that the service did not issue is\nnot found; an empty string is `INVALID_ARGUMENT`. No default."
 };

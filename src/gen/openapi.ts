@@ -30,8 +30,8 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "tags": [
           "RouteService"
         ],
-        "summary": "Stores a new route and returns it with its identifier and time of creation (AIP-133)",
-        "description": "Needs the scope `routes:write`. Further errors: `ALREADY_EXISTS` with the reason `ROUTE_EXISTS` (the service refuses duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a `request_id`; without one, each call stores a new route.",
+        "summary": "Stores a new route and returns it with its identifier and time of creation",
+        "description": "Needs the scope `routes:write`. Further errors: `ALREADY_EXISTS` with the reason `ROUTE_EXISTS` (the service refuses duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a `requestId`; without one, each call stores a new route.",
         "security": [
           {
             "bearer": [
@@ -41,7 +41,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         ],
         "parameters": [
           {
-            "description": "Makes a retry safe (AIP-155): 1 to 128 visible ASCII characters. A create happens once per caller and request id, for good: a repeat with the same route returns the first route, a repeat with another fails with `ALREADY_EXISTS` (`REQUEST_ID_REUSED`). May be sent as the metadata `idempotency-key` instead; two different values are `INVALID_ARGUMENT`. Default: empty, which makes every call a new create.",
+            "description": "Makes a retry safe: 1 to 128 visible ASCII characters. A create happens once per caller and request id, for good: a repeat with the same route returns the first route, a repeat with another fails with `ALREADY_EXISTS` (`REQUEST_ID_REUSED`). May be sent as the header `idempotency-key` instead; two different values are `INVALID_ARGUMENT`. Default: empty, which makes every call a new create.",
             "schema": {
               "type": "string",
               "minLength": 1,
@@ -55,7 +55,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "in": "query"
           },
           {
-            "description": "Runs every check and stores nothing (AIP-163): the response is the route without `id` and `created_at`. Default: false.",
+            "description": "Runs every check and stores nothing: the response is the route without `id` and `createdAt`. Default: false.",
             "schema": {
               "type": "boolean",
               "default": false
@@ -92,7 +92,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         ],
         "requestBody": {
           "required": true,
-          "description": "The route to store. `id` and `created_at` are ignored. No default.",
+          "description": "The route to store. `id` and `createdAt` are ignored. No default.",
           "content": {
             "application/json": {
               "schema": {
@@ -149,7 +149,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/ValidatedRoute"
+                  "$ref": "#/components/schemas/CreatedRoute"
                 },
                 "examples": {
                   "Route": {
@@ -210,7 +210,11 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "content": {
               "application/json": {
                 "schema": {
-                  "$ref": "#/components/schemas/Route"
+                  "$ref": "#/components/schemas/CreatedRoute",
+                  "required": [
+                    "id",
+                    "createdAt"
+                  ]
                 },
                 "examples": {
                   "Route": {
@@ -438,7 +442,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "tags": [
           "RouteService"
         ],
-        "summary": "Returns the route with the given identifier (AIP-131)",
+        "summary": "Returns the route with the given identifier",
         "description": "Needs the scope `routes:read`. Further error: `NOT_FOUND` (`ROUTE_NOT_FOUND`). A retry is safe. A stored route never changes, so a response may be cached forever.",
         "security": [
           {
@@ -449,7 +453,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         ],
         "parameters": [
           {
-            "description": "Identifier of the route, as CreateRoute returned it. A string that the service did not issue is not found; an empty string is `INVALID_ARGUMENT`. No default.",
+            "description": "Identifier of the route, as the create returned it. A string that the service did not issue is not found; an empty string is `INVALID_ARGUMENT`. No default.",
             "schema": {
               "type": "string",
               "minLength": 1,
@@ -876,7 +880,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
           "Health"
         ],
         "summary": "Reports whether the service can serve requests",
-        "description": "Asks the server by the gRPC Health Checking Protocol. Needs no token.",
+        "description": "For load balancers and monitors. Needs no token.",
         "security": [],
         "parameters": [
           {
@@ -993,7 +997,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                             "fieldViolations": [
                               {
                                 "field": "route.handlr",
-                                "description": "Is not a field of this message."
+                                "description": "Is not a known field."
                               }
                             ]
                           },
@@ -1141,7 +1145,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "type": "string",
               "minLength": 1,
               "maxLength": 255,
-              "pattern": "^[^\\s\\p{Cc}\\p{Cs}](?:[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}])?$"
+              "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff](?:[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\u0000-\\u001f\\u007f-\\u009f \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff])?$"
             },
             "maxItems": 64,
             "description": "Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters, without control characters, and without whitespace at either end. Repeats are allowed. Default: none."
@@ -1150,7 +1154,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "type": "string",
             "minLength": 1,
             "maxLength": 255,
-            "pattern": "^[^\\s\\p{Cc}\\p{Cs}](?:[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}])?$",
+            "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff](?:[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\u0000-\\u001f\\u007f-\\u009f \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff])?$",
             "description": "Name of the handler function: 1 to 255 characters, without control characters, and without whitespace at either end. No default."
           },
           "createdAt": {
@@ -1176,9 +1180,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
           }
         ]
       },
-      "ValidatedRoute": {
+      "CreatedRoute": {
         "type": "object",
-        "description": "A route definition: which middleware and handler a web application runs for which requests. A stored route never changes. Lengths count Unicode code points.",
+        "description": "A route definition: which middleware and handler a web application runs for which requests. A stored route never changes. Lengths count Unicode code points. The answer to a dry run lacks the fields that the service assigns.",
         "required": [
           "method",
           "path",
@@ -1186,6 +1190,11 @@ export const openApi: Readonly<Record<string, unknown>> = {
           "handler"
         ],
         "properties": {
+          "id": {
+            "type": "string",
+            "description": "Identifier: an opaque string, generated by the service. A value in a create request is ignored.",
+            "readOnly": true
+          },
           "method": {
             "type": "string",
             "minLength": 1,
@@ -1206,7 +1215,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "type": "string",
               "minLength": 1,
               "maxLength": 255,
-              "pattern": "^[^\\s\\p{Cc}\\p{Cs}](?:[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}])?$"
+              "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff](?:[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\u0000-\\u001f\\u007f-\\u009f \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff])?$"
             },
             "maxItems": 64,
             "description": "Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters, without control characters, and without whitespace at either end. Repeats are allowed. Default: none."
@@ -1215,19 +1224,27 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "type": "string",
             "minLength": 1,
             "maxLength": 255,
-            "pattern": "^[^\\s\\p{Cc}\\p{Cs}](?:[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}])?$",
+            "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff](?:[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\u0000-\\u001f\\u007f-\\u009f \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff])?$",
             "description": "Name of the handler function: 1 to 255 characters, without control characters, and without whitespace at either end. No default."
+          },
+          "createdAt": {
+            "type": "string",
+            "format": "date-time",
+            "description": "Time of creation on the service's clock, UTC, in whole milliseconds. A value in a create request is ignored.",
+            "readOnly": true
           }
         },
         "examples": [
           {
+            "id": "019aa1c3-5b7e-7d3a-9f41-6c2d8e0b7a54",
             "method": "GET",
             "path": "/users/:id",
             "middleware": [
               "authenticate",
               "audit"
             ],
-            "handler": "getUser"
+            "handler": "getUser",
+            "createdAt": "2025-11-20T14:30:05.246Z"
           }
         ]
       },
@@ -1268,7 +1285,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "type": "string",
               "minLength": 1,
               "maxLength": 255,
-              "pattern": "^[^\\s\\p{Cc}\\p{Cs}](?:[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}])?$"
+              "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff](?:[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\u0000-\\u001f\\u007f-\\u009f \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff])?$"
             },
             "maxItems": 64,
             "description": "Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters, without control characters, and without whitespace at either end. Repeats are allowed. Default: none."
@@ -1277,7 +1294,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "type": "string",
             "minLength": 1,
             "maxLength": 255,
-            "pattern": "^[^\\s\\p{Cc}\\p{Cs}](?:[^\\p{Cc}\\p{Cs}]*[^\\s\\p{Cc}\\p{Cs}])?$",
+            "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff](?:[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\u0000-\\u001f\\u007f-\\u009f \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff])?$",
             "description": "Name of the handler function: 1 to 255 characters, without control characters, and without whitespace at either end. No default."
           },
           "createdAt": {
@@ -1303,7 +1320,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
       },
       "Error": {
         "type": "object",
-        "description": "The body of every error response (AIP-193).",
+        "description": "The body of every error response.",
         "required": [
           "error"
         ],
@@ -1343,7 +1360,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "DATA_LOSS",
                   "UNAUTHENTICATED"
                 ],
-                "description": "The name of the gRPC status code."
+                "description": "The kind of failure, for programs; `reason` is more exact."
               },
               "message": {
                 "type": "string",
@@ -1475,7 +1492,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "properties": {
           "field": {
             "type": "string",
-            "description": "Path of the field in proto names, or the name of the parameter or header.",
+            "description": "Path of the field, its words joined by underscores, or the name of the parameter or header.",
             "examples": [
               "route.middleware[2]"
             ]
@@ -1625,7 +1642,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                         "fieldViolations": [
                           {
                             "field": "route.handlr",
-                            "description": "Is not a field of this message."
+                            "description": "Is not a known field."
                           }
                         ]
                       },

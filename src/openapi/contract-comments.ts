@@ -1,15 +1,18 @@
 import type { DescField, DescMessage, DescMethod, DescService } from '@bufbuild/protobuf';
+import { protoCamelCase } from '@bufbuild/protobuf/reflect';
 
 /** The parts of a contract that comments are read from. */
 export type Commented = DescService | DescMethod | DescMessage | DescField;
 
-/** The comments of a contract as Markdown, and the error reasons that they name. */
+/** The comments of a contract in the words of its REST face, as Markdown, and the error reasons that they name. */
 export class ContractComments {
   readonly #comments: Readonly<Record<string, string>>;
 
   /** @param comments by full proto name. */
   constructor(comments: Readonly<Record<string, string>>) {
-    this.#comments = comments;
+    this.#comments = Object.fromEntries(
+      Object.entries(comments).map(([name, comment]) => [name, inWordsOfRest(comment)]),
+    );
   }
 
   /** The whole comment, one line per paragraph; empty where there is none. */
@@ -55,4 +58,15 @@ function unwrapped(comment: string): string {
     .split(/\n{2,}/)
     .map((paragraph) => paragraph.replace(/\s+/g, ' ').trim())
     .join('\n\n');
+}
+
+/**
+ * A comment as a REST client reads it: fields under their JSON names, metadata as headers, and no numbers of Google's
+ * API guidelines.
+ */
+function inWordsOfRest(comment: string): string {
+  return comment
+    .replace(/`([a-z]+(?:_[a-z]+)+)`/g, (_, field: string) => `\`${protoCamelCase(field)}\``)
+    .replace(/\bmetadata(?=\s+`)/g, 'header')
+    .replace(/\s+\(AIP-\d+\)/g, '');
 }

@@ -16,7 +16,7 @@ export function errorSchemas(domain: string, reasons: readonly string[]): Record
   return {
     Error: {
       type: 'object',
-      description: 'The body of every error response (AIP-193).',
+      description: 'The body of every error response.',
       required: ['error'],
       properties: {
         error: {
@@ -24,7 +24,11 @@ export function errorSchemas(domain: string, reasons: readonly string[]): Record
           required: ['code', 'status', 'message', 'details'],
           properties: {
             code: { type: 'integer', minimum: 400, maximum: 599, description: 'The HTTP status.' },
-            status: { type: 'string', enum: names, description: 'The name of the gRPC status code.' },
+            status: {
+              type: 'string',
+              enum: names,
+              description: 'The kind of failure, for programs; `reason` is more exact.',
+            },
             message: { type: 'string', description: 'What went wrong, for people. The wording may change.' },
             details: {
               type: 'array',
@@ -65,7 +69,8 @@ export function errorSchemas(domain: string, reasons: readonly string[]): Record
       properties: {
         field: {
           type: 'string',
-          description: 'Path of the field in proto names, or the name of the parameter or header.',
+          description:
+            'Path of the field, its words joined by underscores, or the name of the parameter or header.',
           examples: ['route.middleware[2]'],
         },
         description: { type: 'string', description: 'What was sent and what is allowed.' },

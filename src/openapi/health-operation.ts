@@ -30,7 +30,7 @@ export function healthOperation(failures: FailureReplies): DescribedOperation {
       operationId: 'checkHealth',
       tags: [HEALTH_TAG.name],
       summary: 'Reports whether the service can serve requests',
-      description: 'Asks the server by the gRPC Health Checking Protocol. Needs no token.',
+      description: 'For load balancers and monitors. Needs no token.',
       security: [],
       parameters: [{ $ref: '#/components/parameters/X-Request-Id' }],
     },

@@ -12,10 +12,10 @@ import { factsOf } from './field-facts.js';
 import type { Schema } from './open-api.js';
 
 /**
- * The three views of a message: as a client sends it, as the service returns it, and as a dry run returns it,
- * without the fields that the service would assign.
+ * The three views of a message: as a client sends it, as the service returns it, and as a create returns it, whose dry
+ * run leaves out the fields that the service assigns.
  */
-export type Form = 'sent' | 'returned' | 'validated';
+export type Form = 'sent' | 'returned' | 'created';
 
 const WHOLE_32 = { type: 'integer', format: 'int32' };
 const UNSIGNED_32 = { type: 'integer', minimum: 0, maximum: 4_294_967_295 };
@@ -56,6 +56,8 @@ const wellKnown: Readonly<Record<string, Schema>> = {
   'google.protobuf.Value': {},
 };
 
+const IF_DRY_RUN = ' The answer to a dry run lacks the fields that the service assigns.';
+
 /** The JSON Schemas of a contract's messages, from the rules of ProtoJSON and the bounds of the domain. */
 export class MessageSchemas {
   /** The schemas that were requested, and those that they refer to, by name. */
@@ -71,7 +73,7 @@ export class MessageSchemas {
     const name = {
       sent: `${message.name}Input`,
       returned: message.name,
-      validated: `Validated${message.name}`,
+      created: `Created${message.name}`,
     }[form];
     if (!this.components.has(name)) {
       // Added before it is complete, since a message may contain itself.
@@ -104,9 +106,14 @@ export class MessageSchemas {
     return isFlag ? { ...schema, default: false } : schema;
   }
 
-  /** An example of a message. */
+  /** The fields of a message that the service assigns, by JSON name. */
+  assigned(message: DescMessage): string[] {
+    return message.fields.filter((field) => this.#isAssigned(field)).map(({ jsonName }) => jsonName);
+  }
+
+  /** An example of a message; of one to send without the fields that the service assigns. */
   example(message: DescMessage, form: Form): JsonObject {
-    const fields = this.#fields(message, form).filter((field) => form !== 'sent' || !this.#isAssigned(field));
+    const fields = message.fields.filter((field) => form !== 'sent' || !this.#isAssigned(field));
     const values = fields.map((field): [string, JsonValue | undefined] => [
       field.jsonName,
       factsOf(message.typeName, field.jsonName)?.example,
@@ -115,20 +122,17 @@ export class MessageSchemas {
   }
 
   #object(message: DescMessage, form: Form): Schema {
-    const fields = this.#fields(message, form);
+    const { fields } = message;
+    const text = this.#comments.text(message);
     return {
       type: 'object',
-      description: this.#comments.text(message),
+      description: form === 'created' ? `${text}${IF_DRY_RUN}` : text,
       required: fields.filter((field) => this.#isPresent(field, form)).map(({ jsonName }) => jsonName),
       properties: Object.fromEntries(fields.map((field) => [field.jsonName, this.#property(field, form)])),
       // A client must not send other properties; the service may add some later.
       ...(form === 'sent' ? { additionalProperties: false } : {}),
       examples: [this.example(message, form)],
     };
-  }
-
-  #fields({ fields }: DescMessage, form: Form): DescField[] {
-    return fields.filter((field) => form !== 'validated' || !this.#isAssigned(field));
   }
 
   #isAssigned(field: DescField): boolean {
@@ -141,8 +145,8 @@ export class MessageSchemas {
 
   #isPresent(field: DescField, form: Form): boolean {
     if (form === 'sent') return this.#isRequired(field);
-    const implicit = field.presence === FeatureSet_FieldPresence.IMPLICIT;
-    return implicit || this.#isAssigned(field) || this.#isRequired(field);
+    if (this.#isAssigned(field)) return form === 'returned';
+    return field.presence === FeatureSet_FieldPresence.IMPLICIT || this.#isRequired(field);
   }
 
   #property(field: DescField, form: Form): Schema {

@@ -36,22 +36,22 @@ export class SuccessResponses {
     const add = (description: string, reply: HttpReply, schema?: Schema): void => {
       responses.set(reply.status, responseOf(description, [{ name: output.name, reply }], schema));
     };
+    const reply = this.#reply(binding, create(input), 'returned');
     if (rule?.creates === true && rule.validateOnly !== undefined) {
       const request = create(input);
       reflect(input, request).set(rule.validateOnly, true);
-      const dryRun = this.#reply(binding, request, 'validated');
-      add(
-        'A dry run: the request is valid, and nothing was stored.',
-        dryRun,
-        this.#schemas.message(output, 'validated'),
-      );
+      // One schema for both, so that generated clients have one type for what a create returns.
+      const schema = this.#schemas.message(output, 'created');
+      const dryRun = this.#reply(binding, request, 'sent');
+      add('A dry run: the request is valid, and nothing was stored.', dryRun, schema);
+      add('Created.', reply, { ...schema, required: this.#schemas.assigned(output) });
+    } else {
+      const schema =
+        responseBody === undefined
+          ? this.#schemas.message(output, 'returned')
+          : this.#schemas.field(responseBody, 'returned');
+      add(reply.status === 201 ? 'Created.' : 'Success.', reply, schema);
     }
-    const reply = this.#reply(binding, create(input), 'returned');
-    const schema =
-      responseBody === undefined
-        ? this.#schemas.message(output, 'returned')
-        : this.#schemas.field(responseBody, 'returned');
-    add(reply.status === 201 ? 'Created.' : 'Success.', reply, schema);
     if (rule?.caching !== undefined) {
       add(
         'The copy that the client has is current.',

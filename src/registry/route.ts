@@ -32,11 +32,16 @@ export const NAME_MAX = 255;
 /** The syntax of a method: a token (RFC 9110, section 5.6.2). */
 export const METHOD_SYNTAX = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** Control characters (U+0000 to U+001F, U+007F to U+009F) and lone surrogates. */
-const FORBIDDEN = String.raw`\p{Cc}\p{Cs}`;
-const FORBIDDEN_IN_NAME = new RegExp(`[${FORBIDDEN}]`, 'u');
-/** The syntax of a handler or middleware name: nothing forbidden, and no whitespace at either end. */
-export const NAME_SYNTAX = new RegExp(`^[^\\s${FORBIDDEN}](?:[^${FORBIDDEN}]*[^\\s${FORBIDDEN}])?$`, 'u');
+/** Control characters and lone surrogates. */
+const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}]/u;
+// Spelled out, since not every language that reads the OpenAPI document knows `\p`, nor means the same by `\s`.
+const CONTROL = String.raw`\u0000-\u001f\u007f-\u009f`;
+const BLANK = String.raw` \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff`;
+/**
+ * The syntax of a handler or middleware name: no control characters, and no whitespace at either end. Lone surrogates
+ * are refused as well; text that is valid UTF-8 has none.
+ */
+export const NAME_SYNTAX = new RegExp(`^[^${CONTROL}${BLANK}](?:[^${CONTROL}]*[^${CONTROL}${BLANK}])?$`, 'u');
 
 /** Every violation in a definition, field by field in the order of the contract; empty for a valid one. */
 export function checkDefinition({ method, path, middleware, handler }: RouteDefinition): Violation[] {
@@ -89,7 +94,7 @@ function checkMiddlewareCount(count: number): string[] {
 }
 
 function checkName(name: string): string[] {
-  if (name.length <= NAME_MAX && NAME_SYNTAX.test(name)) return [];
+  if (name.length <= NAME_MAX && NAME_SYNTAX.test(name) && !FORBIDDEN_IN_NAME.test(name)) return [];
   const length = countCodePoints(name);
   if (length === 0) return [`Is empty or missing. Give a name of 1 to ${NAME_MAX} characters.`];
   const problems: string[] = [];

@@ -38,6 +38,15 @@ describe('the comments of the contract', () => {
     expect([...comments.reasons(method)]).toEqual(['UNAUTHENTICATED', 'TOKEN_MISSING', 'ROUTE_EXISTS']);
   });
 
+  it('speak of fields, headers and rules as REST clients know them', () => {
+    const spoken = new ContractComments({
+      'routing.v1': 'Takes `request_id` (AIP-155), or\nthe metadata\n`idempotency-key`; `NOT_FOUND` without.',
+    });
+    expect(spoken.ofPackage('routing.v1')).toBe(
+      'Takes `requestId`, or the header `idempotency-key`; `NOT_FOUND` without.',
+    );
+  });
+
   it('are empty where there is none', () => {
     const none = new ContractComments({});
     expect([none.text(method), none.summary(method), none.description(method)]).toEqual(['', '', '']);

@@ -100,7 +100,7 @@ const WHOLE_BODY = '*';
 
 /** An object has a member without a field in its message. */
 export function unknownField(field: string): FieldViolation {
-  return { field, description: 'Is not a field of this message.' };
+  return { field, description: 'Is not a known field.' };
 }
 
 function violation(field: string, json: JsonValue, allowed: string): FieldViolation {

@@ -144,7 +144,7 @@ describe('the wrong places of a JSON value', () => {
       json: { firstChoice: 'a', secondChoice: 1 },
       description: 'Was sent together with "firstChoice"; only one of the two is allowed.',
     },
-    { json: { x: 'a' }, description: 'Is not a field of this message.' },
+    { json: { x: 'a' }, description: 'Is not a known field.' },
     {
       json: { nestedMap: { x: {} } },
       description: 'Has an invalid key; a whole number from -2147483648 to 2147483647 is allowed.',

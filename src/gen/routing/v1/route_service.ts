@@ -80,7 +80,7 @@ export interface CreateRouteRequest {
 /** The request of GetRoute. */
 export interface GetRouteRequest {
   /**
-   * Identifier of the route, as CreateRoute returned it. A string that the service did not issue is
+   * Identifier of the route, as the create returned it. A string that the service did not issue is
    * not found; an empty string is `INVALID_ARGUMENT`. No default.
    */
   routeId: string;
