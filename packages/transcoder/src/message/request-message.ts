@@ -4,6 +4,7 @@ import { allowedValue } from '../fields/allowed-value.js';
 import type { Binding, BoundVariable, Target } from '../template/binding.js';
 import { type Failure, malformed, type FieldViolation } from '../failures/failure.js';
 import { isObject, memberOf } from '../fields/json-object.js';
+import { fieldsByName } from '../fields/message-fields.js';
 import { JsonViolations } from '../json/json-violations.js';
 import { variableValue } from '../template/path-template.js';
 import { queryParameters, type QueryParameter } from './query-parameters.js';
@@ -49,7 +50,7 @@ export class RequestMessages {
       const message = this.#strict.read(input, json);
       if (violations.length === 0) return message;
     } catch {
-      throw misfit(both(violations, this.#jsonViolations.find(input, json)));
+      throw misfit(both(violations, unwrapping(binding, this.#jsonViolations.find(input, json))));
     }
     throw misfit(violations);
   }
@@ -63,6 +64,27 @@ export function misfit(violations: Iterable<FieldViolation>): Failure {
 function* both(one: Iterable<FieldViolation>, other: Iterable<FieldViolation>): Generator<FieldViolation> {
   yield* one;
   yield* other;
+}
+
+/**
+ * The same violations; where the body is one field of the request and holds that field by name, as the request does
+ * over gRPC, the violation also says what the body is.
+ */
+function* unwrapping({ body }: Binding, violations: Iterable<FieldViolation>): Generator<FieldViolation> {
+  const places = typeof body === 'object' && body.fieldKind === 'message' ? wrappersOf(body) : [];
+  for (const violation of violations) {
+    if (typeof body !== 'object' || !places.includes(violation.field)) yield violation;
+    else
+      yield {
+        ...violation,
+        description: `${violation.description} The body is the ${body.name} itself; send the value of this field alone.`,
+      };
+  }
+}
+
+/** The places of a body's own names in it, as far as its message has no such field. */
+function wrappersOf({ name, jsonName, message }: Extract<DescField, { fieldKind: 'message' }>): string[] {
+  return [name, jsonName].filter((key) => !fieldsByName(message).has(key)).map((key) => `${name}.${key}`);
 }
 
 /** The JSON form of the request message, as far as the body provides it. */

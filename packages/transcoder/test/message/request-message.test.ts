@@ -4,7 +4,7 @@ import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { bindingsOf, type Binding } from '../../src/template/binding.js';
 import { RequestMessages } from '../../src/message/request-message.js';
 import { firstOf, messageType, methodOf, registry } from '../support/library-contract.js';
-import { wrongFields } from '../support/refusal.js';
+import { refusal, wrongFields } from '../support/refusal.js';
 
 const requests = new RequestMessages(registry);
 
@@ -327,6 +327,45 @@ describe('a request message', () => {
     },
   ])('is refused from $template, $path, $query and $json: $why', ({ fields, ...parts }) => {
     expect(wrongFields(() => read(parts))).toEqual(fields);
+  });
+
+  const hint = 'The body is the third_choice itself; send the value of this field alone.';
+  it.each<{ body: string; json: JsonValue; says: string; why: string }>([
+    {
+      body: 'third_choice',
+      json: { third_choice: { name: 'a' } },
+      says: `third_choice.third_choice: Is not a known field. ${hint}`,
+      why: 'the body is wrapped as over gRPC',
+    },
+    {
+      body: 'third_choice',
+      json: { thirdChoice: { name: 'a' } },
+      says: `third_choice.thirdChoice: Is not a known field. ${hint}`,
+      why: 'it is wrapped in the JSON name',
+    },
+    {
+      body: 'third_choice',
+      json: { second_choice: 1 },
+      says: 'third_choice.second_choice: Is not a known field.',
+      why: 'the name is that of another field of the request',
+    },
+    {
+      body: 'nested',
+      json: { nested: { nested: { x: 1 } } },
+      says: 'nested.nested.nested.x: Is not a known field.',
+      why: 'a message that holds its own kind is not wrapped',
+    },
+    {
+      body: '*',
+      json: { x: {} },
+      says: 'x: Is not a known field.',
+      why: 'the body is the whole request',
+    },
+  ])('is refused from the body $body of $json with "$says": $why', ({ body, json, says }) => {
+    const { field, description } = firstOf(
+      refusal(() => read({ template: '/a', body, path: '/a', json })).violations(),
+    );
+    expect(`${field}: ${description}`).toBe(says);
   });
 
   it('is refused where the body has both names of a field, even if they repeat the path', () => {
