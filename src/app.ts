@@ -134,7 +134,7 @@ async function startGrpc(
 }
 
 async function startHttp(
-  { host, port, basePath, upstream: target, upstreamTls, docs }: HttpConfig,
+  { host, port, basePath, upstream: target, upstreamTls, docs, corsOrigins }: HttpConfig,
   pipeline: Pipeline | undefined,
   whole: Whole,
 ): Promise<string> {
@@ -154,6 +154,7 @@ async function startHttp(
     maxBodyBytes: limits.maxMessageBytes,
     maxRequests: limits.maxCalls,
     realm: REALM,
+    corsOrigins,
     pages: docs ? createDocuments(basePath) : [],
     log: logger,
     mayLog: (kind) => callLog.mayWrite(kind),

@@ -27,7 +27,7 @@ const ALLOWED: Readonly<
   },
   gateway: {
     rooms: ['calls', 'gen'],
-    packages: ['@route-registry/transcoder', '@grpc/grpc-js', 'express'],
+    packages: ['@route-registry/transcoder', '@grpc/grpc-js', 'cors', 'express'],
   },
   openapi: {
     rooms: ['registry', 'auth', 'store', 'calls', 'grpc', 'gateway', 'gen'],

@@ -10,6 +10,7 @@ import express, { type Request, type Response } from 'express';
 import { EndOfTurn } from '../calls/end-of-turn.js';
 import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/request-id.js';
+import { crossOrigin } from './cross-origin.js';
 import { guardOf } from './guard.js';
 import { healthReply, NOT_SERVING } from './healthz.js';
 import { pageReply, readOnly, type Page, type ReadReply } from './page.js';
@@ -30,6 +31,8 @@ export interface GatewayOptions {
   readonly maxRequests: number;
   /** The realm that challenges name (RFC 6750 3). */
   readonly realm: string;
+  /** The origins whose scripts may call, as browsers send them; none where the list is empty. */
+  readonly corsOrigins: readonly string[];
   /** Fixed documents to serve beside the contract's paths. */
   readonly pages: readonly Page[];
   readonly log: TranscoderLog;
@@ -70,7 +73,7 @@ const FORWARDED_HEADERS = new Map([
  * @throws Error with one sentence, where the base path is not one or the contract cannot be served.
  */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { upstream, basePath, pages } = options;
+  const { upstream, basePath, corsOrigins, pages } = options;
   // Responses written together cost less than responses written one by one (decision 13).
   const writing = new EndOfTurn<() => void>((write) => {
     write();
@@ -105,10 +108,15 @@ export function createGateway(options: GatewayOptions): Gateway {
         onwards(request, response);
       });
     };
+  const shared = crossOrigin(corsOrigins, (request, response) => {
+    transcoder.respond(request, response, () => ({ status: 204, headers: {} }));
+  });
+  const listener = (onwards: RequestListener): RequestListener =>
+    corsOrigins.length === 0 ? routed(onwards) : shared(routed(onwards));
 
   return {
-    onRequest: routed(transcoder.handler),
-    onCheckContinue: routed(transcoder.onCheckContinue),
+    onRequest: listener(transcoder.handler),
+    onCheckContinue: listener(transcoder.onCheckContinue),
     onClientError: transcoder.onClientError,
     onConnect: transcoder.onConnect,
     drain: () => {

@@ -1,3 +1,4 @@
+import { crossOriginsOf } from './cross-origins.js';
 import { type Database, parseDatabaseUrl } from './database-url.js';
 import { type Limits, readLimits } from './limits.js';
 import { SettingsReader } from './settings.js';
@@ -32,6 +33,8 @@ export interface HttpConfig {
   readonly upstream: string | undefined;
   /** The files of TLS to that server; absent for none. */
   readonly upstreamTls: TlsFiles | undefined;
+  /** The origins whose scripts browsers let call, as browsers send them. */
+  readonly corsOrigins: readonly string[];
   /** Whether to serve the OpenAPI document and its interactive page. */
   readonly docs: boolean;
 }
@@ -136,6 +139,7 @@ function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
     basePath,
     upstream,
     upstreamTls: upstreamTlsOf(settings),
+    corsOrigins: crossOriginsOf(settings),
     docs: settings.oneOf('DOCS', ['on', 'off']) === 'on',
   };
 }

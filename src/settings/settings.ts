@@ -16,6 +16,7 @@ export const SETTINGS = {
   TLS_KEY_FILE: undefined,
   TLS_CLIENT_CA_FILE: undefined,
   BASE_PATH: undefined,
+  CORS_ORIGINS: undefined,
   JWT_SECRET: undefined,
   JWT_SECRET_FILE: undefined,
   JWT_PUBLIC_KEY_FILE: undefined,

@@ -28,6 +28,7 @@ async function startGateway(
     maxBodyBytes: 65_536,
     maxRequests: 1,
     realm: 'registry',
+    corsOrigins: [],
     pages: [PAGE],
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
   });

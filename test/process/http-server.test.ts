@@ -300,6 +300,7 @@ function realGateway(): Gateway {
     maxBodyBytes: 65_536,
     maxRequests: 10,
     realm: 'x',
+    corsOrigins: [],
     pages: [],
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
   });

@@ -50,7 +50,7 @@ describe('without any setting', () => {
         duplicateRoutes: 'allow',
         reflection: true,
       },
-      http: { host: '127.0.0.1', port: 8080, basePath: '', upstream: undefined, docs: true },
+      http: { host: '127.0.0.1', port: 8080, basePath: '', upstream: undefined, corsOrigins: [], docs: true },
       limits: {
         deadlineMs: 5_000,
         maxMessageBytes: 65_536,
@@ -109,6 +109,11 @@ describe('a setting', () => {
       'DUPLICATE_ROUTES may be reject',
       { DUPLICATE_ROUTES: 'reject' },
       { grpc: { duplicateRoutes: 'reject' } },
+    ],
+    [
+      'CORS_ORIGINS is a list',
+      { CORS_ORIGINS: 'https://app.example.com, http://localhost:3000' },
+      { http: { corsOrigins: ['https://app.example.com', 'http://localhost:3000'] } },
     ],
     ['DOCS may be off', { DOCS: 'off' }, { http: { docs: false } }],
     ['REFLECTION may be off', { REFLECTION: 'off' }, { grpc: { reflection: false } }],
@@ -354,5 +359,23 @@ describe('wrong settings', () => {
 
   it('never show a secret', () => {
     expect(() => readTokens({ JWT_SECRET: 'hush' })).toThrow(/^(?!.*hush)/s);
+  });
+});
+
+describe('CORS_ORIGINS', () => {
+  it.each([
+    ['*', 'would let every page call'],
+    ['https://app.example.com/', 'a final slash'],
+    ['https://app.example.com/app', 'a path'],
+    ['https://app.example.com:443', 'the port that browsers leave out'],
+    ['https://App.example.com', 'a host as browsers do not write it'],
+    ['https://user@app.example.com', 'a user'],
+    ['app.example.com', 'no scheme'],
+    ['null', 'the origin of sandboxed pages, which anybody can make'],
+    ['file:///page.html', 'a scheme that has no origins'],
+    ['', 'nothing between two commas'],
+  ])('refuses %j: %s', (origin) => {
+    const read = () => readConfig({ CORS_ORIGINS: `https://good.example.com,${origin},` });
+    expect(read).toThrow(`CORS_ORIGINS has ${JSON.stringify(origin)}, ""; each must be an exact origin`);
   });
 });

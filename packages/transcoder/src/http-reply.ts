@@ -51,6 +51,10 @@ export function writeEarlyReply(
 function writeHead(response: ServerResponse, reply: HttpReply, requestId: string): Uint8Array | undefined {
   const headers: Record<string, string | number> = { 'X-Request-Id': requestId, ...reply.headers };
   headers['Cache-Control'] ??= 'no-store';
+  // What a middleware in front, such as one for CORS, depends on would be lost otherwise.
+  const vary = response.getHeader('Vary');
+  if (vary !== undefined && headers['Vary'] !== undefined)
+    headers['Vary'] = `${String(vary)}, ${headers['Vary']}`;
   // Node writes bytes as they are, but copies text together with the headers, into three times the space.
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   if (body !== undefined) {

@@ -1,0 +1,19 @@
+import type { SettingsReader } from './settings.js';
+
+/** The origins in `CORS_ORIGINS`: scheme, host and a port that is not the scheme's own (RFC 6454 6.2). */
+export function crossOriginsOf(settings: SettingsReader): readonly string[] {
+  const origins = (settings.given('CORS_ORIGINS')?.split(',') ?? []).map((each) => each.trim());
+  const wrong = origins.filter((each) => !isOrigin(each));
+  if (wrong.length > 0) {
+    const named = wrong.map((each) => JSON.stringify(each)).join(', ');
+    settings.refuse(
+      'CORS_ORIGINS',
+      `has ${named}; each must be an exact origin as browsers send it, without a path and without a final slash, such as https://app.example.com or http://localhost:3000.`,
+    );
+  }
+  return origins;
+}
+
+function isOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+}
