@@ -12,8 +12,8 @@ import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/request-id.js';
 import { crossOrigin } from './cross-origin.js';
 import { guardOf } from './guard.js';
-import { healthReply, NOT_SERVING } from './healthz.js';
-import { pageReply, readOnly, type Page, type ReadReply } from './page.js';
+import { HEALTH_PATH, healthReply, NOT_SERVING } from './healthz.js';
+import { indexPage, pageReply, readOnly, type Page, type ReadReply } from './page.js';
 
 /** The parts and limits of a gateway. */
 export interface GatewayOptions {
@@ -68,7 +68,7 @@ const FORWARDED_HEADERS = new Map([
 ] as const);
 
 /**
- * Makes the gateway: the contract over REST, `GET /healthz`, and pages.
+ * Makes the gateway: the contract over REST, `GET /healthz`, pages, and at the base path where they are.
  *
  * @throws Error with one sentence, where the base path is not one or the contract cannot be served.
  */
@@ -96,8 +96,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       transcoder.respond(request, response, (exchange) => readOnly(exchange, read));
     });
   };
-  serve('/healthz', (exchange) => (draining ? NOT_SERVING : healthReply(upstream, exchange)));
-  for (const page of pages) serve(page.path, pageReply(page));
+  serve(HEALTH_PATH, (exchange) => (draining ? NOT_SERVING : healthReply(upstream, exchange)));
+  for (const page of [indexPage(basePath, pages), ...pages]) serve(page.path, pageReply(page));
 
   // A router alone, without an Express application, leaves Node's request and response as they are. It passes on
   // what it does not know, and what it cannot read as a URL.

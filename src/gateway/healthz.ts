@@ -8,6 +8,9 @@ import {
 import type { Exchange, HttpReply, Upstream } from '@route-registry/transcoder';
 import { REQUEST_ID } from '../calls/metadata-keys.js';
 
+/** Where the gateway says how the server is. */
+export const HEALTH_PATH = '/healthz';
+
 const CHECK = `/${HealthDefinition.fullName}/${HealthDefinition.methods.check.name}`;
 const OK: number = status.OK;
 const WHOLE_SERVER = HealthCheckRequest.encode({ service: '' }).finish();

@@ -5,11 +5,14 @@ import {
   isCurrent,
   methodNotAllowed,
 } from '@route-registry/transcoder';
+import { HEALTH_PATH } from './healthz.js';
 
 /** A fixed document that the gateway serves beside the paths of the contract. */
 export interface Page {
-  /** Its path, under the base path: `/openapi.json`. Segments of unreserved characters. */
+  /** Its path, under the base path: `/openapi.json`. Segments of unreserved characters; empty for the base path. */
   readonly path: string;
+  /** The name by which `GET /` says where it is. Default: it does not. */
+  readonly name?: string;
   readonly contentType: string;
   readonly body: Uint8Array;
   /** Further headers, such as a content security policy. */
@@ -27,6 +30,18 @@ export function pageReply({ contentType, body, headers }: Page): ReadReply {
     isCurrent(request.headers, tag)
       ? { status: 304, headers: unchanged }
       : { status: 200, headers: unchanged, contentType, body };
+}
+
+/** The page at the base path: where the named pages and the health are, `{"docs":"/docs","health":"/healthz"}`. */
+export function indexPage(basePath: string, pages: readonly Page[]): Page {
+  const named = pages.flatMap(({ name, path }) => (name === undefined ? [] : [[name, basePath + path]]));
+  const places = Object.fromEntries([...named, ['health', `${basePath}${HEALTH_PATH}`]]) as object;
+  return {
+    path: basePath === '' ? '/' : '',
+    contentType: 'application/json',
+    body: Buffer.from(JSON.stringify(places)),
+    headers: {},
+  };
 }
 
 const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };

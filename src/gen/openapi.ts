@@ -2693,7 +2693,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "error": {
                     "code": 405,
                     "status": "UNIMPLEMENTED",
-                    "message": "The resource does not support this HTTP method.",
+                    "message": "The resource does not support this HTTP method. It supports GET, HEAD, OPTIONS.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -2718,7 +2718,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A JWT (RFC 7519) with `exp`, `sub`, `iss` and `aud`, and the scopes in `scope` or `scp`."
+        "description": "A JWT (RFC 7519) with `exp`, `sub`, `iss` and `aud`, and the scopes in `scope` or `scp`. The issuer that the service trusts gives one; for a service with a secret, `npm run --silent token` prints one."
       }
     }
   }

@@ -75,7 +75,7 @@ export function describeService(service: DescribedService): Omit<OpenApi, 'serve
           scheme: 'bearer',
           bearerFormat: 'JWT',
           description:
-            'A JWT (RFC 7519) with `exp`, `sub`, `iss` and `aud`, and the scopes in `scope` or `scp`.',
+            'A JWT (RFC 7519) with `exp`, `sub`, `iss` and `aud`, and the scopes in `scope` or `scp`. The issuer that the service trusts gives one; for a service with a secret, `npm run --silent token` prints one.',
         },
       },
     },

@@ -12,6 +12,7 @@ export function createDocuments(basePath: string): readonly Page[] {
   const servers = [{ url: basePath === '' ? '/' : basePath, description: 'This service.' }];
   const document: Page = {
     path: '/openapi.json',
+    name: 'openapi',
     contentType: 'application/json',
     body: Buffer.from(JSON.stringify({ ...openApi, servers })),
     headers: { 'X-Content-Type-Options': 'nosniff' },

@@ -42,7 +42,18 @@ const HTML = `<!doctype html>
 </html>
 `;
 
+// An operation has an example of every answer, too much to read at once: they are folded until someone asks.
 const SCRIPT = `'use strict';
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', paint);
+paint();
+
+const folded = (title, isFolded) => (Original, { React: { createElement } }) => (props) => {
+  const content = createElement(Original, props);
+  return isFolded(props) ? createElement('details', null, createElement('summary', null, title), content) : content;
+};
+
 SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#page',
@@ -52,11 +63,27 @@ SwaggerUIBundle({
   docExpansion: 'list',
   defaultModelsExpandDepth: 0,
   syntaxHighlight: { theme: 'nord' },
+  plugins: [
+    {
+      wrapComponents: {
+        headers: folded('Headers', () => true),
+        // Only the examples of answers are asked for with what the service assigns.
+        modelExample: folded('Example and schema', ({ includeReadOnly }) => includeReadOnly === true),
+      },
+    },
+  ],
 });
 `;
 
+// No operation has links, and the examples to choose from belong to the folded part.
 const STYLE = `body { margin: 0; background: #fafafa; }
+html.dark-mode body { background: #1c2022; }
 .swagger-ui .info { margin: 30px 0; }
+.swagger-ui summary { cursor: pointer; margin: 4px 0; }
+.swagger-ui .response-col_links { display: none; }
+.swagger-ui .response:not(:has(details[open])) .response-controls { display: none; }
+.swagger-ui .responses-inner { overflow-x: auto; }
+.swagger-ui .wrapper, .swagger-ui .opblock-body { overflow-wrap: anywhere; }
 `;
 
 /** The page at `/docs` and everything that it loads: Swagger UI and its start script. */
@@ -64,6 +91,7 @@ export function tryOutPages(): Page[] {
   return [
     {
       ...page('/docs', 'text/html; charset=utf-8', HTML),
+      name: 'docs',
       headers: { ...HEADERS, 'Content-Security-Policy': CONTENT_SECURITY_POLICY },
     },
     page('/docs/page.js', 'text/javascript; charset=utf-8', SCRIPT),

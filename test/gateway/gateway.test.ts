@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { createGateway } from '../../src/gateway/gateway.js';
 import type { Page } from '../../src/gateway/page.js';
 import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../src/gen/healthcheck.js';
-import { httpRequest, reasonOf } from '../../packages/transcoder/test/support/http-request.js';
+import { errorOf, httpRequest, reasonOf } from '../../packages/transcoder/test/support/http-request.js';
 
 interface RunningGateway {
   readonly origin: string;
@@ -64,10 +64,20 @@ function health(serving: HealthCheckResponse_ServingStatus): UnaryReply {
 
 const PAGE: Page = {
   path: '/notes.txt',
+  name: 'notes',
   contentType: 'text/plain; charset=utf-8',
   body: Buffer.from('Grüße'),
   headers: { 'Content-Security-Policy': "default-src 'none'" },
 };
+
+describe('the base path', () => {
+  it('says, without a token, where the named pages and the health are', async () => {
+    const { origin } = await start(() => unavailable);
+    const response = await httpRequest(origin, { path: '/api' });
+    expect(response).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
+    expect(JSON.parse(response.text)).toEqual({ notes: '/api/notes.txt', health: '/api/healthz' });
+  });
+});
 
 describe('a page', () => {
   let gateway: RunningGateway;
@@ -112,6 +122,7 @@ describe('a page', () => {
     const response = await httpRequest(gateway.origin, { method: 'PUT', path: '/api/notes.txt' });
     expect(response).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } });
     expect(reasonOf(response)).toBe('METHOD_NOT_ALLOWED');
+    expect(errorOf(response).message).toContain('It supports GET, HEAD, OPTIONS.');
   });
 
   it.each(['/notes.txt', '/api/notes.txt/', '/api/Notes.txt', '/api/notes.txtx'])(
@@ -196,7 +207,7 @@ describe('the health', () => {
     expect(response).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } });
   });
 
-  it.each(['/healthz', '/api/healthz/', '/api/Healthz', '/api'])('is not found at %s', async (path) => {
+  it.each(['/healthz', '/api/healthz/', '/api/Healthz', '/api/'])('is not found at %s', async (path) => {
     const { origin } = await start(() => health(SERVING));
     expect((await httpRequest(origin, { path })).status).toBe(404);
   });

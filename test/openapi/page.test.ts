@@ -85,6 +85,53 @@ describe.each(['', '/api/routes'])('the page to try it out, behind the base path
     await page.close();
   });
 
+  it.each([390, 1280])(
+    'fits a window %d pixels wide, with an operation short enough to read',
+    async (width) => {
+      const { page } = await open();
+      await page.setViewportSize({ width, height: 844 });
+      const create = page.locator('#operations-RouteService-createRoute');
+      await create.locator('.opblock-summary-control').click();
+      await create.locator('.response').last().waitFor();
+      const [right, height] = await page.evaluate(() => [
+        document.documentElement.scrollWidth,
+        document.documentElement.scrollHeight,
+      ]);
+      expect(right).toBe(width);
+      expect(height).toBeLessThan(5_500);
+      await page.close();
+    },
+  );
+
+  it('shows the example of an answer to a person who asks for it', async () => {
+    const { page } = await open();
+    const create = page.locator('#operations-RouteService-createRoute');
+    await create.locator('.opblock-summary-control').click();
+    const conflict = create.locator('.response[data-code="409"]');
+    await expect(conflict.getByText('ALREADY_EXISTS').isVisible()).resolves.toBe(false);
+    await conflict.getByText('Example and schema').click();
+    await conflict.getByText('ALREADY_EXISTS').first().waitFor();
+    await conflict.locator('.response-controls').first().waitFor();
+    await page.close();
+  });
+
+  it('says in the dialog how to get a token', async () => {
+    const { page } = await open();
+    await page.getByRole('button', { name: 'Authorize' }).click();
+    await page.locator('.modal-ux').getByText('npm run --silent token').waitFor();
+    await page.close();
+  });
+
+  it('is dark for a person who likes dark pages', async () => {
+    const { page } = await open();
+    const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await expect.poll(background).toBe('rgb(28, 32, 34)');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await expect.poll(background).toBe('rgb(250, 250, 250)');
+    await page.close();
+  });
+
   it('runs no injected script', async () => {
     const { page, complaints } = await open();
     await page.evaluate(`{

@@ -103,7 +103,11 @@ export function pathUnknown(): Failure {
 
 /** The path is there, but not for this HTTP method; the headers name those that it answers to. */
 export function methodNotAllowed(headers: { readonly Allow: string }): Failure {
-  return new Failure('METHOD_NOT_ALLOWED', 'The resource does not support this HTTP method.', { headers });
+  return new Failure(
+    'METHOD_NOT_ALLOWED',
+    `The resource does not support this HTTP method. It supports ${headers.Allow}.`,
+    { headers },
+  );
 }
 
 /** The server has as much work as it takes on; nothing was done. @param why a sentence */
