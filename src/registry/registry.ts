@@ -138,10 +138,12 @@ function checkRequestIds(requestIds: readonly string[]): Violation[] {
 export function routeInvalid(violations: readonly Violation[]): RegistryError {
   const fields = [...new Set(violations.map((violation) => violation.field))];
   const named = fields.slice(0, MAX_NAMED_FIELDS).join(', ');
+  // The number is told wherever the names do not tell it: an answer may have no room for every violation.
+  const count = violations.length > fields.length ? `${violations.length} violations of ` : '';
   const text =
     fields.length > MAX_NAMED_FIELDS
       ? `The request is not valid: ${violations.length} violations, the first ones of ${named}.`
-      : `The request is not valid: ${named}.`;
+      : `The request is not valid: ${count}${named}.`;
   return new RegistryError('ROUTE_INVALID', text, { violations });
 }
 

@@ -104,6 +104,13 @@ describe('create', () => {
     });
   });
 
+  it('says how many violations there are where one field has several', async () => {
+    const definition = { ...COMMAND.definition, path: '/:9'.repeat(300) };
+    await expect(registryOver({}).create({ ...COMMAND, definition })).rejects.toMatchObject({
+      message: 'The request is not valid: 300 violations of route.path.',
+    });
+  });
+
   it('accepts a request id of 128 characters, given twice with the same value', async () => {
     const requestIds = ['~'.repeat(128), '~'.repeat(128)];
     await expect(registryOver({}).create({ ...COMMAND, requestIds })).resolves.toMatchObject({ id: ID });
