@@ -216,7 +216,7 @@ const PATHS: readonly (readonly [
   reason: string,
   allow: string | undefined,
 ])[] = [
-  ['a path that is not there', 'GET', '/', 404, 'PATH_UNKNOWN', undefined],
+  ['a path that is not there', 'GET', '/v1', 404, 'PATH_UNKNOWN', undefined],
   ['the collection with a final slash', 'POST', '/v1/routing/', 404, 'PATH_UNKNOWN', undefined],
   ['a route with a final slash', 'GET', `/v1/routing/${UNKNOWN_ID}/`, 404, 'PATH_UNKNOWN', undefined],
   ['the collection with a final colon', 'POST', '/v1/routing:', 404, 'PATH_UNKNOWN', undefined],
