@@ -125,7 +125,7 @@ export const CreateRouteRequestSchema: GenMessage<CreateRouteRequest> = /*@__PUR
  */
 export type GetRouteRequest = Message<"routing.v1.GetRouteRequest"> & {
   /**
-   * Identifier of the route, as CreateRoute returned it. A string that the service did not issue is
+   * Identifier of the route, as the create returned it. A string that the service did not issue is
    * not found; an empty string is `INVALID_ARGUMENT`. No default.
    *
    * @generated from field: string route_id = 1;
