@@ -41,7 +41,13 @@ const EXPIRY = 4_102_444_800;
  * a connection whose client has broken HTTP/2, even if that has gone.
  * Other work on the machine may hold up the service for long, which is no overload of its own.
  */
-const SETTINGS = { ROUTE_CACHE_MIB: '2', GRPC_IDLE_MS: '1000', MAX_EVENT_LOOP_DELAY_MS: '60000' };
+const SETTINGS = {
+  ROUTE_CACHE_MIB: '2',
+  GRPC_IDLE_MS: '1000',
+  MAX_EVENT_LOOP_DELAY_MS: '60000',
+  // Connections get half as many streams together. So the floods of one case leave those of the others their share.
+  MAX_WAITING_CALLS: '16384',
+};
 /** How long the service may take to tidy up after the last case: its idle time, and the looks at it; in milliseconds. */
 const TIDY_MS = 4_000;
 /** Of a thousand cases, those that may be refused because of overload. */

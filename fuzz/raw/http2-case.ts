@@ -76,11 +76,12 @@ function isLastPing({ type, flags, payload }: Frame): boolean {
   return type === PING && (flags & ACK) !== 0 && payload.equals(LAST_PING);
 }
 
-/** The route in a frame that holds the whole message of an answer; health has shorter ones. */
+/** The stored route in a frame that holds the whole message of an answer. Health has shorter ones, a dry run no id. */
 function routeOf({ type, payload }: Frame): ShownRoute | undefined {
   if (type !== DATA || payload.length < PREFIX_BYTES + ID_BYTES) return undefined;
   if (payload.readUInt32BE(1) !== payload.length - PREFIX_BYTES) return undefined;
-  return routeIn(payload);
+  const route = routeIn(payload);
+  return route.id === '' ? undefined : route;
 }
 
 function leaveSoon(socket: Socket): void {

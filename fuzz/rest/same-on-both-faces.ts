@@ -1,3 +1,5 @@
+import { constants } from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { status } from '@grpc/grpc-js';
 import { framed } from '../../test/support/http2-call.js';
@@ -8,6 +10,7 @@ import {
   reasonOf as grpcReasonOf,
   routeOf as answeredRoute,
 } from '../grpc/grpc-problems.js';
+import type { GrpcAnswer, GrpcHeaders } from '../grpc/grpc-sessions.js';
 import { createMessage, getMessage } from '../grpc/wire-messages.js';
 import type { ShownRoute } from '../ledger.js';
 import type { RouteDraft } from '../values/route-draft.js';
@@ -26,6 +29,9 @@ export interface Create {
 }
 
 const OK: number = status.OK;
+/** A stream that was refused before the call began (RFC 9113, section 7); clients make the call again. */
+const REFUSED: readonly number[] = [constants.NGHTTP2_REFUSED_STREAM, constants.NGHTTP2_ENHANCE_YOUR_CALM];
+const MOST_TRIES = 10;
 /** Lone surrogates, which JSON can write and protocol buffers cannot. */
 const NO_TEXT = /\p{Cs}/u;
 
@@ -51,7 +57,7 @@ export function sameOnBothFaces(create: Create, world: World): FurtherCheck {
 async function verdictProblems(create: Create, answer: HttpAnswer, world: World): Promise<string[]> {
   const headers = { authorization: `Bearer ${world.token}` };
   const message = framed(createMessage(create.route, create.requestId, create.validateOnly));
-  const again = await world.sessions.call(CREATE, headers, message);
+  const again = await callUntilTaken(world, CREATE, headers, message);
   const sent = { path: CREATE, hasToken: true, hasTimeout: false, creates: true };
   const problems = grpcProblems(again, sent, world.ledger);
   const failure = grpcFailure(again);
@@ -74,6 +80,20 @@ async function verdictProblems(create: Create, answer: HttpAnswer, world: World)
         ...problems,
         `The faces differ: ${JSON.stringify(verdicts[0])} over REST, ${JSON.stringify(verdicts[1])} over gRPC.`,
       ];
+}
+
+async function callUntilTaken(
+  world: World,
+  path: string,
+  headers: GrpcHeaders,
+  message: Buffer,
+): Promise<GrpcAnswer> {
+  for (let tries = 1; ; tries++) {
+    const answer = await world.sessions.call(path, headers, message);
+    const refused = answer.code === undefined && REFUSED.includes(answer.resetCode);
+    if (!refused || tries === MOST_TRIES) return answer;
+    await sleep(10 * tries);
+  }
 }
 
 /** The details of a failure that do not name its call. */
@@ -100,7 +120,7 @@ async function storedProblems(
   const request = `GET /v1/routing/${String(id)} HTTP/1.1\r\nhost: x\r\nauthorization: ${headers.authorization}\r\nconnection: close\r\n\r\n`;
   const [{ received }, over] = await Promise.all([
     exchange({ target: world.http, pieces: [Buffer.from(request)], ending: 'finish', quietMs: 8_000 }),
-    world.sessions.call(GET, headers, framed(getMessage(String(id)))),
+    callUntilTaken(world, GET, headers, framed(getMessage(String(id)))),
   ]);
   const [got] = httpAnswers(received).answers;
   if (got?.body !== answer.body) problems.push('GET returns another body than the create did.');

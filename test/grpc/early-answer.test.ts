@@ -32,6 +32,27 @@ describe('a request that was answered before it was complete', () => {
     expect(Buffer.concat(received).toString('latin1')).toContain('routing.v1.RouteService');
   });
 
+  it.each([
+    ['too large, of a stranger', GUARDED, {}, ENDLESS],
+    ['too large', ECHO, {}, ENDLESS],
+    ['too large, and sent on', ECHO, {}, Buffer.concat([ENDLESS, Buffer.alloc(60_000)])],
+    ['of an unknown method', UNKNOWN, {}, framed(new Uint8Array())],
+    ['of an unknown method, and sent on', UNKNOWN, {}, framed(new Uint8Array(60_000))],
+    ['of another content type', ECHO, { 'content-type': 'text/plain' }, framed(new Uint8Array(60_000))],
+    ['too large, of reflection', REFLECTION_PATHS[0] ?? '', {}, ENDLESS],
+    ['a second message', ECHO, {}, Buffer.concat([framed(Buffer.from('m')), framed(Buffer.from('m'))])],
+  ])('leaves its place to the next one: %s', async (_, path, headers, piece) => {
+    const session = connectTo(await openDoor({ limits: { maxStreams: 4 } }));
+    const resets: number[] = [];
+    for (let made = 0; made < 20; made++) {
+      const stream = requestOn(session, path, headers).on('error', () => undefined);
+      stream.write(piece);
+      await outcomeOf(stream);
+      resets.push(stream.rstCode ?? -1);
+    }
+    expect(resets).toEqual(Array(20).fill(constants.NGHTTP2_NO_ERROR));
+  });
+
   it('has its status in grpc-js too', async () => {
     const client = new Client((await openDoor()).address, credentials.createInsecure());
     const same = (bytes: Buffer): Buffer => bytes;
