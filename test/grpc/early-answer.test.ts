@@ -48,7 +48,7 @@ describe('a request that was answered before it was complete', () => {
       const stream = requestOn(session, path, headers).on('error', () => undefined);
       stream.write(piece);
       await outcomeOf(stream);
-      resets.push(stream.rstCode ?? -1);
+      resets.push(stream.rstCode);
     }
     expect(resets).toEqual(Array(20).fill(constants.NGHTTP2_NO_ERROR));
   });
