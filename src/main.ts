@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { setLogger } from '@grpc/grpc-js';
-import { destination, type Logger, pino } from 'pino';
+import { destination, type Logger } from 'pino';
 import { type App, startApp } from './app.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
 import { localModeHint } from './process/local-mode-hint.js';
+import { openLogger } from './process/logger.js';
 import { onStopSignals } from './process/stop-signals.js';
 
 /** The longest time that shutdown waits for a slow or absent reader of the log, in milliseconds. */
@@ -21,7 +22,8 @@ output.on('error', () => undefined);
  */
 async function main(): Promise<void> {
   const config = readConfig(process.env);
-  const logger = pino({ level: config.logLevel }, output);
+  const { logLevel: level, logFormat: format } = config;
+  const logger = await openLogger(output, { level, format, terminal: process.stdout.isTTY });
   // The lines of grpc-js may hold metadata, and so tokens; where one matters, the call or the start fails as well.
   setLogger({ error: () => undefined });
   process.on('uncaughtException', (err, origin) => {

@@ -6,8 +6,8 @@ import { SERVICE_SETTINGS } from '../../test/support/service.js';
 /** The program as `npm run build` makes it; this file is built into `dist/fuzz/fuzz/service/`. */
 const MAIN = resolve(import.meta.dirname, '../../../main');
 const LOOK_MS = 100;
-/** Lines of the log that mean a defect: pino's levels `error` and `fatal`. */
-const ALARM = /^\{"level":[56]0.*$/m;
+/** Lines of the log that mean a defect. */
+const ALARM = /^\{"level":"(?:error|fatal)".*$/m;
 /** How many of the last measurements of memory count, and how many looks lie between two of them. */
 const LOOKS_PER_MEASUREMENT = 5;
 

@@ -53,6 +53,9 @@ export interface Config {
   /** The most bytes of routes that the gRPC server keeps in memory. */
   readonly routeCacheBytes: number;
   readonly logLevel: string;
+  readonly logFormat: 'auto' | 'json' | 'pretty';
+  /** Which requests have a line in the log: all, or those that failed. */
+  readonly accessLog: 'all' | 'failures';
 }
 
 /** Invalid settings. The message lists every problem, one line each, and no secret. */
@@ -73,6 +76,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       drainDelayMs: settings.integer('DRAIN_DELAY_MS', 0, DRAIN_DELAY_MAX_MS),
       routeCacheBytes: settings.integer('ROUTE_CACHE_MIB', 0, ROUTE_CACHE_MAX_MIB) * BYTES_PER_MIB,
       logLevel: settings.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+      logFormat: settings.oneOf('LOG_FORMAT', ['auto', 'json', 'pretty']),
+      accessLog: settings.oneOf('ACCESS_LOG', ['all', 'failures']),
     };
   });
 }

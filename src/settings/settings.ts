@@ -30,6 +30,8 @@ export const SETTINGS = {
   DATABASE_WAIT_MS: '0',
   DRAIN_DELAY_MS: '0',
   LOG_LEVEL: 'info',
+  LOG_FORMAT: 'auto',
+  ACCESS_LOG: 'all',
   DEADLINE_MS: '5000',
   MAX_MESSAGE_BYTES: '65536',
   MAX_CALL_PATH_BYTES: '1024',

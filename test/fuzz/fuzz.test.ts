@@ -56,7 +56,7 @@ describe('the fuzzer', { timeout: PATIENCE_MS }, () => {
     [
       'leaves a rejection unhandled',
       whenVerbIsUnknown("void Promise.reject(new Error('planted'))"),
-      /The service logged: \{"level":60,.*planted/,
+      /The service logged: \{"level":"fatal",.*planted/,
     ],
     [
       'writes to stderr',

@@ -71,6 +71,8 @@ describe('without any setting', () => {
       drainDelayMs: 0,
       routeCacheBytes: 50_331_648,
       logLevel: 'info',
+      logFormat: 'auto',
+      accessLog: 'all',
     });
   });
 
@@ -133,6 +135,8 @@ describe('a setting', () => {
     ['ROUTE_CACHE_MIB may be 0', { ROUTE_CACHE_MIB: '0' }, { routeCacheBytes: 0 }],
     ['ROUTE_CACHE_MIB is in MiB', { ROUTE_CACHE_MIB: '1' }, { routeCacheBytes: 1_048_576 }],
     ['LOG_LEVEL is a level of pino', { LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
+    ['LOG_FORMAT may be for people', { LOG_FORMAT: 'pretty' }, { logFormat: 'pretty' }],
+    ['ACCESS_LOG may be for failures', { ACCESS_LOG: 'failures' }, { accessLog: 'failures' }],
     [
       'JWT_SECRET ends the local mode',
       JWT,
