@@ -15,6 +15,9 @@ function startCommand(checkout: string): string[] {
   return command.split(' ');
 }
 
+/** Without the lines of successful requests, whose cost depends on who reads them. */
+const QUIET = { ACCESS_LOG: 'failures' };
+
 /** The service without its caches of routes. */
 export const NO_CACHE: Readonly<Record<string, string>> = { ROUTE_CACHE_MIB: '0' };
 
@@ -61,7 +64,9 @@ export class Servers {
     nodeOptions: readonly string[] = [],
   ): Promise<{ child: Child; grpc?: string; http?: string }> {
     const command = [...nodeOptions, ...this.#service];
-    const child = this.#own(new Child(command, { ...SERVICE_SETTINGS, ...settings }, this.#checkout));
+    const child = this.#own(
+      new Child(command, { ...SERVICE_SETTINGS, ...QUIET, ...settings }, this.#checkout),
+    );
     return { child, ...addresses(await child.message('listening')) };
   }
 

@@ -63,7 +63,7 @@ export interface App {
 export async function startApp(config: Config, surroundings: Surroundings): Promise<App> {
   const { logger } = surroundings;
   const closing = new Closing();
-  const callLog = new CallLog(logger, config.limits.maxRefusalsLogged);
+  const callLog = new CallLog(logger, config.limits.maxRefusalsLogged, config.accessLog);
   const parts: Parts = { ...surroundings, config, closing, callLog };
   try {
     const tls =
@@ -96,10 +96,16 @@ interface Whole extends Parts {
   readonly tls: FollowedTls | undefined;
 }
 
+interface StartedGrpc {
+  readonly address: string;
+  /** For the gateway in the same process, which writes the lines of its calls. */
+  readonly pipeline: Pipeline;
+}
+
 async function startGrpc(
   { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
   { config, closing, logger, callLog, tls, now = Date.now, newId = newRouteId, stop, rereadMs }: Whole,
-): Promise<{ address: string; pipeline: Pipeline }> {
+): Promise<StartedGrpc> {
   const { limits, databaseWaitMs, routeCacheBytes } = config;
   const authenticator = openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
 
@@ -122,15 +128,13 @@ async function startGrpc(
 
   const methods = [...routeService(registry, routeCacheBytes), ...health.methods()];
   const admission = new Admission(limits);
-  const pipeline = createPipeline(
-    methods,
-    createInterceptors({ ...limits, authenticator, admission, now, log: callLog }),
-  );
+  const parts = { ...limits, authenticator, admission, now, log: callLog };
+  const pipeline = createPipeline(methods, createInterceptors(parts));
   const server = await opening(`Cannot listen on GRPC_ADDRESS=${address}`, () =>
     startGrpcServer({ address, methods, pipeline, health, reflection, limits, tls }),
   );
   closing.server('gRPC server', () => server.close(GRACE_MS));
-  return { address: server.address, pipeline };
+  return { address: server.address, pipeline: createPipeline(methods, createInterceptors(parts, 'gateway')) };
 }
 
 async function startHttp(
@@ -158,6 +162,7 @@ async function startHttp(
     pages: docs ? createDocuments(basePath) : [],
     log: logger,
     mayLog: (kind) => callLog.mayWrite(kind),
+    answeredLevel: callLog.answeredLevel,
   });
   // In one process, the health of the gRPC server is the gateway's.
   if (pipeline === undefined || target !== undefined) closing.announce('not serving', gateway.drain);

@@ -4,9 +4,12 @@ import type { Logger } from 'pino';
 const TEXT_MAX = 128;
 /** Invisible characters, which could make one line look like another. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+/** Most texts; they need no change. */
+const PLAIN = /^[\x20-\x7e]{0,128}$/;
 
 /** A text that a client chose, as log lines show it: invisible characters escaped, cut after 128. */
 export function loggable(text: string): string {
+  if (PLAIN.test(text)) return text;
   const cut = text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX - 1)}…` : text;
   return cut.replace(INVISIBLE, (character) => `\\u{${Number(character.codePointAt(0)).toString(16)}}`);
 }
@@ -14,27 +17,44 @@ export function loggable(text: string): string {
 /** Whose lines are counted together: nobody can use up the lines of another kind. */
 export type Kind = 'strangers' | 'callers' | 'causes';
 
+/** Which calls have a line: all, or those that failed. The others have theirs at `debug`. */
+export type AccessLog = 'all' | 'failures';
+
 /** How long the lines of a kind are counted together, in milliseconds. */
 const WINDOW_MS = 1_000;
 
 /**
- * The log of calls. Refusals and causes of failures are limited to a number of lines a second, of each kind; the rest
- * is counted, and one line says how many there were.
+ * The log of calls. Refusals of strangers and causes of failures are limited to a number of lines a second, of each
+ * kind; the rest is counted, and one line says how many there were. So are refusals of callers, unless all calls have a
+ * line.
  */
 export class CallLog {
   readonly #logger: Logger;
   readonly #maxLines: number;
+  readonly #access: AccessLog;
   /** The lines of the present second, written or not. */
   readonly #lines = new Map<Kind, number>();
 
   /** @param maxLines of each kind in a second */
-  constructor(logger: Logger, maxLines: number) {
+  constructor(logger: Logger, maxLines: number, access: AccessLog) {
     this.#logger = logger;
     this.#maxLines = maxLines;
+    this.#access = access;
   }
 
-  answered(entry: object, message: string): void {
-    this.#logger.debug(entry, message);
+  /** The level of the lines about successful calls. */
+  get answeredLevel(): 'info' | 'debug' {
+    return this.#access === 'all' ? 'info' : 'debug';
+  }
+
+  /** Whether lines of this level are written. */
+  writes(level: 'info' | 'debug'): boolean {
+    return this.#logger.isLevelEnabled(level);
+  }
+
+  /** @param level `debug` for a call that comes all the time, such as a check of the health */
+  answered(level: 'info' | 'debug', entry: object, message: string): void {
+    this.#logger[level](entry, message);
   }
 
   /** @param stranger whether it was refused before the guard knew the caller */
@@ -49,6 +69,7 @@ export class CallLog {
 
   /** Whether a line of this kind may be written; if not, it is counted. */
   mayWrite(kind: Kind): boolean {
+    if (kind === 'callers' && this.#access === 'all') return true;
     const before = this.#lines.get(kind) ?? this.#begin(kind);
     this.#lines.set(kind, before + 1);
     return before < this.#maxLines;

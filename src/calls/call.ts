@@ -39,4 +39,6 @@ export interface Reply {
   readonly message?: Uint8Array;
   /** Always has `x-request-id`; for a failure also `grpc-status-details-bin`. */
   readonly trailers: Metadata;
+  /** The caller, for the log of the gateway in the same process; nobody else is told. */
+  readonly subject?: string | undefined;
 }

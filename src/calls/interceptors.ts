@@ -3,7 +3,8 @@ import type { AuthResult } from '../auth/auth-result.js';
 import type { Authenticator } from '../auth/authenticator.js';
 import type { Admission } from './admission.js';
 import type { Reply } from './call.js';
-import { type CallLog, loggable } from './call-log.js';
+import { logging, namingCaller } from './call-line.js';
+import type { CallLog } from './call-log.js';
 import { failureReply } from './failure-reply.js';
 import {
   CODES,
@@ -39,11 +40,14 @@ export interface InterceptorOptions {
   readonly log: CallLog;
 }
 
+/** Who writes the line of each call: this pipeline itself, or the gateway that calls it in memory, with its own line. */
+export type Door = 'grpc' | 'gateway';
+
 /** The steps of every call before its method, outermost first. */
-export function createInterceptors(options: InterceptorOptions): Interceptor[] {
+export function createInterceptors(options: InterceptorOptions, door: Door = 'grpc'): Interceptor[] {
   return [
     // Outside all others, so that every answer is logged as the client gets it.
-    logging(options),
+    door === 'grpc' ? logging(options) : namingCaller,
     // Outside everything that may throw, so that any error becomes a status.
     sealing(options),
     // Before the guard, which may wait for keys.
@@ -59,27 +63,6 @@ export function createInterceptors(options: InterceptorOptions): Interceptor[] {
     // After the guard, which knows the caller: nobody takes all places.
     limitingWaiting(options),
   ];
-}
-
-function logging({ log, now }: InterceptorOptions): Interceptor {
-  function write(context: CallContext, started: number, reply: Reply): Reply {
-    const entry = {
-      requestId: context.requestId,
-      // No call has a query; one that comes all the same may hold a token.
-      method: loggable(context.call.path.replace(/\?.*$/s, '')),
-      code: status[reply.code],
-      durationMs: now() - started,
-    };
-    if (reply.code === status.OK) log.answered(entry, 'call answered');
-    else log.refused(context.caller === undefined, { ...entry, reason: context.reason }, 'call refused');
-    return reply;
-  }
-  return (context, next) => {
-    const started = now();
-    const reply = next();
-    if (reply instanceof Promise) return reply.then((later) => write(context, started, later));
-    return write(context, started, reply);
-  };
 }
 
 function sealing({ log, maxTrailerBytes }: InterceptorOptions): Interceptor {

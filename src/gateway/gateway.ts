@@ -38,6 +38,8 @@ export interface GatewayOptions {
   readonly log: TranscoderLog;
   /** Whether to write a line that a client provoked. Default: always. */
   readonly mayLog?: (kind: LogKind) => boolean;
+  /** The level of the lines about successful requests. Default: `debug`. */
+  readonly answeredLevel?: 'info' | 'debug';
 }
 
 /** The listeners that make a `node:http` server a gateway. */

@@ -33,13 +33,14 @@ export async function healthReply(upstream: Upstream, exchange: Exchange): Promi
   return reply.code === OK && isServing(reply.message) ? SERVING : NOT_SERVING;
 }
 
-const SERVING: HttpReply = { status: 200, headers: {}, body: '{"status":"SERVING"}' };
+const SERVING: HttpReply = { status: 200, headers: {}, body: '{"status":"SERVING"}', routine: true };
 
 /** The reply of a gateway that should get no further requests. */
 export const NOT_SERVING: HttpReply = {
   status: 503,
   headers: { 'Retry-After': '1' },
   body: '{"status":"NOT_SERVING"}',
+  routine: true,
 };
 
 function isServing(message: Uint8Array | undefined): boolean {

@@ -5,14 +5,18 @@ import { CallLog, loggable } from '../../src/calls/call-log.js';
 let lines: Record<string, unknown>[];
 let log: CallLog;
 
+function logOf(access: 'all' | 'failures'): CallLog {
+  const write = (line: string): void => void lines.push(JSON.parse(line) as Record<string, unknown>);
+  return new CallLog(pino({ level: 'info' }, { write }), 3, access);
+}
+
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   onTestFinished(() => {
     vi.useRealTimers();
   });
   lines = [];
-  const write = (line: string): void => void lines.push(JSON.parse(line) as Record<string, unknown>);
-  log = new CallLog(pino({ level: 'info' }, { write }), 3);
+  log = logOf('failures');
 });
 
 const messages = (): unknown[] => lines.map(({ msg, kind, leftOut }) => [msg, kind, leftOut]);
@@ -41,6 +45,23 @@ describe('refusals of strangers', () => {
     log.refused(false, {}, 'a caller');
     log.cause('error', {}, 'a cause');
     expect(lines.map(({ msg }) => msg).slice(3)).toEqual(['a caller', 'a cause']);
+  });
+});
+
+describe('refusals of callers', () => {
+  it.each([
+    ['have a line each where all calls have one', 'all', 10],
+    ['are limited as well where only failures have a line', 'failures', 3],
+  ] as const)('%s', (_, access, count) => {
+    log = logOf(access);
+    for (let i = 0; i < 10; i++) log.refused(false, {}, 'a caller');
+    expect(lines).toHaveLength(count);
+  });
+
+  it('leave those of strangers limited', () => {
+    log = logOf('all');
+    for (let i = 0; i < 10; i++) log.refused(true, {}, 'call refused');
+    expect(lines).toHaveLength(3);
   });
 });
 

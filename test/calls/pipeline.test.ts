@@ -15,11 +15,16 @@ import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 const PATH = '/test.Service/Method';
 const ANSWER = new Uint8Array([1, 2, 3]);
 
+/** Its tokens end with their subject. */
 const authenticator: Authenticator = {
   authenticate: ([value]) =>
     value === undefined
       ? { ok: false, reason: 'TOKEN_MISSING', message: 'No bearer token was given.' }
-      : { ok: true, caller: { subject: value, scopes: new Set(['s']) }, rememberUntilMs: 0 },
+      : {
+          ok: true,
+          caller: { subject: value.replace(/^.* /, ''), scopes: new Set(['s']) },
+          rememberUntilMs: 0,
+        },
 };
 
 /** A pipeline whose replies can be awaited, synchronous ones too. */
@@ -268,7 +273,11 @@ describe('the log', () => {
   const WAIT_MS = 7;
 
   it.each([
-    ['an answer', () => Promise.resolve(ANSWER), { level: 20, code: 'OK', msg: 'call answered' }],
+    [
+      'an answer',
+      () => Promise.resolve(ANSWER),
+      { level: 20, face: 'grpc', code: 'OK', msg: 'call answered' },
+    ],
     [
       'a refusal',
       () => Promise.reject(new RegistryError('ROUTE_NOT_FOUND', 'No.')),
@@ -288,7 +297,7 @@ describe('the log', () => {
     )(callOf());
     await reply;
     expect(lines.map((written) => JSON.parse(written) as unknown)).toEqual([
-      expect.objectContaining({ ...line, durationMs: WAIT_MS }),
+      expect.objectContaining({ ...line, path: PATH, ms: WAIT_MS, sub: 'me' }),
     ]);
   });
 
@@ -306,13 +315,13 @@ describe('the log', () => {
 
   it('has a line for each call, without token and payload', async () => {
     const lines: string[] = [];
-    const keys = { authorization: 'hush-token', 'x-request-id': 'n' };
+    const keys = { authorization: 'hush me', 'x-request-id': 'n' };
     await pipelineOf(
       { run: () => Promise.resolve(Buffer.from('hush')) },
       lines,
     )(callOf({ keys, message: Buffer.from('hush') }));
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
-      expect.objectContaining({ requestId: 'n', method: PATH, code: 'OK', msg: 'call answered' }),
+      expect.objectContaining({ requestId: 'n', path: PATH, code: 'OK', msg: 'call answered' }),
     ]);
     expect(lines.join('')).not.toContain('hush');
   });

@@ -43,8 +43,8 @@ async function start({
     { level: 'debug' },
     {
       write: (line) => {
-        const { method, code } = JSON.parse(line) as { method: string; code: string };
-        log.push(`${method} ${code}`);
+        const { path, code } = JSON.parse(line) as { path: string; code: string };
+        log.push(`${path} ${code}`);
       },
     },
   );

@@ -30,7 +30,7 @@ describe('the path of an unknown method', () => {
     const door = await openDoor({ limits: { maxCallPathBytes: 20 } });
     const { code } = await outcomeOf(requestOn(connectTo(door), path).end());
     expect(code).toBe(status.UNIMPLEMENTED);
-    expect(door.log).toEqual([expect.objectContaining({ method: kept })]);
+    expect(door.log).toEqual([expect.objectContaining({ path: kept })]);
   });
 });
 

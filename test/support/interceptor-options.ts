@@ -20,7 +20,7 @@ export function interceptorOptions(
     deadlineMs: 60_000,
     now: Date.now,
     admission,
-    log: new CallLog(logger, LIMITS.maxRefusalsLogged),
+    log: new CallLog(logger, LIMITS.maxRefusalsLogged, 'failures'),
     ...given,
   };
 }

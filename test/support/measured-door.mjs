@@ -20,7 +20,7 @@ const interceptors = createInterceptors({
   ...limits,
   authenticator: { authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }) },
   admission: new Admission(limits),
-  log: new CallLog(pino({ level: 'silent' }), limits.maxRefusalsLogged),
+  log: new CallLog(pino({ level: 'silent' }), limits.maxRefusalsLogged, 'failures'),
   now: Date.now,
 });
 const { address } = await startGrpcServer({

@@ -11,6 +11,10 @@ export interface HttpReply {
   readonly contentType?: string;
   /** The cause that the client is not told; for the log. */
   readonly cause?: unknown;
+  /** Why the request failed; for the log. */
+  readonly reason?: string | undefined;
+  /** Whether such requests come all the time, as checks of the health do: their lines in the log are at `debug`. */
+  readonly routine?: boolean;
 }
 
 /** The response for a failure: always with a body. */

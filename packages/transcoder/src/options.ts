@@ -47,6 +47,8 @@ export interface TranscoderOptions {
   readonly now?: () => number;
   /** Default: nothing is logged. */
   readonly log?: TranscoderLog;
+  /** The level of the lines about successful requests. Default: `debug`. */
+  readonly answeredLevel?: 'info' | 'debug';
   /** Asked before each line above `debug` about a request: whether to write it. Default: always. */
   readonly mayLog?: (kind: LogKind) => boolean;
 }
@@ -72,6 +74,7 @@ export function withDefaults(options: TranscoderOptions) {
     },
     now: Date.now,
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+    answeredLevel: 'debug' as const,
     mayLog: () => true,
     ...options,
   };

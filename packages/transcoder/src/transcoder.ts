@@ -6,6 +6,7 @@ import { clientFailure, endAfter, writeClientError } from './http/client-error.j
 import { Connection } from './http/connection.js';
 import { Exchange } from './http/exchange.js';
 import { requireWellFormedHead } from './http/request-head.js';
+import { requestLines } from './http/request-line.js';
 import { Transcoding } from './http/transcoding.js';
 import { type HttpReply, writeEarlyReply, writeReply } from './http-reply.js';
 import { type TranscoderOptions, withDefaults } from './options.js';
@@ -74,6 +75,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });
   const transcoding = new Transcoding(contract, errors, options);
   const transcode: Answer = (exchange) => transcoding.answer(exchange);
+  const record = requestLines(options);
   const connections = new WeakMap<Duplex, Connection>();
   let ending = false;
 
@@ -86,19 +88,14 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const failed = (error: unknown, { requestId }: Exchange): HttpReply =>
     errors.ofFailure(error instanceof Failure ? error : internal(error), requestId);
 
-  function refused({ known }: Exchange, line: object, message: string): void {
-    if (mayLog(known ? 'callers' : 'strangers')) log.info(line, message);
-  }
-
   function finish(exchange: Exchange, reply: HttpReply): void {
     // `onClientError` may have answered in place of what was on its way.
     if (exchange.answered) return;
     exchange.answered = true;
-    const { requestId, verb, started, request, response } = exchange;
+    const { requestId, request, response } = exchange;
     connectionOf(request.socket).answered();
-    const line = { requestId, method: verb, ms: now() - started };
     if (exchange.cancelled) {
-      refused(exchange, line, 'client gone');
+      record(exchange, 'client gone');
       return;
     }
     const { status, headers, cause } = reply;
@@ -109,8 +106,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       const level = LEVELS[status] ?? 'debug';
       if (level === 'debug' || mayLog('causes')) log[level]({ requestId, err: cause }, 'request failed');
     }
-    if (status < 400) log.debug({ ...line, status }, 'request answered');
-    else refused(exchange, { ...line, status }, 'request answered');
+    record(exchange, 'request answered', reply);
   }
 
   function respond(
@@ -174,7 +170,10 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
         const requestId = requestIdOf(undefined);
         const reply = errors.ofFailure(failure, requestId);
         writeClientError(socket, reply, requestId);
-        if (mayLog('strangers')) log.info({ requestId, status: reply.status }, 'request answered');
+        if (mayLog('strangers')) {
+          const { status, reason } = reply;
+          log.info({ face: 'rest', requestId, status, reason }, 'request answered');
+        }
       } else if (last.request.complete || last.response.headersSent) {
         endAfter(last.response, socket);
         log.debug({ requestId: last.requestId }, 'connection ends');

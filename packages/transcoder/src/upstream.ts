@@ -39,6 +39,8 @@ export interface UnaryReply {
    * sockets, so clients get a fixed text instead.
    */
   readonly trailers?: Trailers;
+  /** The caller as the server knows it, for the log; clients are not told. Default: the log names none. */
+  readonly subject?: string | undefined;
 }
 
 /** The gRPC server that answers: over a channel, or in the same process. */

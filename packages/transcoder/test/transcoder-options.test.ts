@@ -9,6 +9,7 @@ import { http } from '../src/gen/google/api/annotations_pb.js';
 import { HttpRuleSchema } from '../src/gen/google/api/http_pb.js';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import type { TranscoderOptions } from '../src/options.js';
+import type { Upstream } from '../src/upstream.js';
 import { createTranscoder } from '../src/transcoder.js';
 import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { errorOf, httpRequest, reasonOf, type HttpResponse } from './support/http-request.js';
@@ -92,30 +93,68 @@ describe('an upstream that breaks its word', () => {
 });
 
 describe('a log', () => {
-  it('has one line for each answer, with the request id and without what was sent', async () => {
+  const ms = expect.any(Number) as number;
+
+  it('has one line for each answer, without what was sent beside the path', async () => {
     let time = 0;
     const gateway = await start({ now: () => (time += 5) });
-    await asMember(gateway, '/v1/shelves/secret?secret=1');
-    await httpRequest(gateway.origin, { path: '/nowhere/secret' });
+    await asMember(gateway, '/v1/shelves/x?secret=1');
+    await httpRequest(gateway.origin, { path: '/nowhere' });
     await asMember(gateway, '/v1/shelves/1');
+    const common = { face: 'rest', method: 'GET', ms };
     expect(gateway.log).toEqual([
       {
         level: 'info',
         message: 'request answered',
-        fields: { requestId: 'made-1', method: 'GET', status: 400, ms: expect.any(Number) as number },
+        fields: {
+          ...common,
+          requestId: 'made-1',
+          path: '/v1/shelves/x',
+          status: 400,
+          reason: 'REQUEST_MALFORMED',
+        },
       },
       {
         level: 'info',
         message: 'request answered',
-        fields: { requestId: 'made-2', method: 'GET', status: 404, ms: expect.any(Number) as number },
+        fields: { ...common, requestId: 'made-2', path: '/nowhere', status: 404, reason: 'PATH_UNKNOWN' },
       },
       {
         level: 'debug',
         message: 'request answered',
-        fields: { requestId: 'made-3', method: 'GET', status: 200, ms: expect.any(Number) as number },
+        fields: { ...common, requestId: 'made-3', path: '/v1/shelves/1', status: 200 },
       },
     ]);
     expect(JSON.stringify(gateway.log)).not.toContain('secret');
+  });
+
+  it('has the lines of successful requests at the given level', async () => {
+    const gateway = await start({ answeredLevel: 'info' });
+    await asMember(gateway, '/v1/shelves/1');
+    expect(gateway.log).toMatchObject([{ level: 'info', fields: { status: 200 } }]);
+  });
+
+  it('names the caller where the server tells', async () => {
+    const library = new LibraryServer();
+    const upstream: Upstream = {
+      unary: async (call) => ({ ...(await library.unary(call)), subject: 'ann' }),
+    };
+    const gateway = await start({ upstream });
+    await asMember(gateway, '/v1/shelves/1');
+    await asMember(gateway, '/v1/shelves/404');
+    expect(gateway.log.map(({ fields }) => fields['sub'])).toEqual(['ann', 'ann']);
+  });
+
+  it('makes no line that would not be written', async () => {
+    const lines: string[] = [];
+    const write = (_fields: object, message: string): void => void lines.push(message);
+    const log = { debug: write, info: write, warn: write, error: write };
+    const isLevelEnabled = (level: string): boolean => level === 'info';
+    const gateway = await start({ log: { ...log, isLevelEnabled } });
+    await asMember(gateway, '/v1/shelves/1');
+    expect(lines).toEqual([]);
+    await httpRequest(gateway.origin, { path: '/nowhere' });
+    expect(lines).toEqual(['request answered']);
   });
 });
 

@@ -47,6 +47,7 @@ export class ErrorReplies {
         ...(retryAfterS === undefined ? {} : { 'Retry-After': String(retryAfterS) }),
       }),
       cause,
+      reason,
     };
   }
 
@@ -62,10 +63,11 @@ export class ErrorReplies {
     const tooLarge = code === Code.RESOURCE_EXHAUSTED && reason === 'REQUEST_TOO_LARGE';
     const scope = isObject(metadata) ? metadata['scope'] : undefined;
     const challenge = bearerChallenge(code, this.#realm, reason, scope);
-    return errorReply(code, tooLarge ? 413 : httpStatusOf(code), reply.details, details, {
+    const answer = errorReply(code, tooLarge ? 413 : httpStatusOf(code), reply.details, details, {
       ...(tooLarge ? {} : retryHeaders(code, details)),
       ...(challenge === undefined ? {} : { 'WWW-Authenticate': challenge }),
     });
+    return { ...answer, reason: typeof reason === 'string' ? reason : undefined };
   }
 
   #unanswered(upstreamCode: Code, text: string, requestId: string): ErrorReply {
@@ -73,7 +75,7 @@ export class ErrorReplies {
     const details = this.#ownDetails(reason, requestId, []);
     const headers = retryHeaders(code, details);
     const cause = new Error(`upstream: ${Code[upstreamCode]}: ${text}`);
-    return { ...errorReply(code, httpStatusOf(code), message, details, headers), cause };
+    return { ...errorReply(code, httpStatusOf(code), message, details, headers), cause, reason };
   }
 
   #ownDetails(

@@ -17,6 +17,8 @@ export class Exchange implements UnaryCancellation {
   readonly url: string;
   /** Whether the server has said that it knows the caller; others are strangers. */
   known = false;
+  /** The caller, where the server tells. */
+  subject: string | undefined;
   /** Whether the reply has been handed to Node. */
   answered = false;
   readonly #awaitsContinue: boolean;

@@ -110,6 +110,7 @@ export class RequestedCall {
     const { errors, successes } = this.#parts;
     const { request, requestId } = this.#exchange;
     this.#exchange.known = knowsCaller(reply);
+    this.#exchange.subject = reply.subject;
     const answer = isOk(reply)
       ? successes.reply(this.#found.binding, message, reply.message, request.headers)
       : errors.ofUpstream(reply, requestId);

@@ -1,0 +1,60 @@
+import type { HttpReply } from '../http-reply.js';
+import type { LogKind, TranscoderLog } from '../log.js';
+import type { Exchange } from './exchange.js';
+import { requestTarget } from './request-target.js';
+
+/** The most characters of a path in a log line. */
+const PATH_MAX = 128;
+/** A segment that is longer than a UUID may be a token in the wrong place; so much of it is shown. */
+const SEGMENT_MAX = 36;
+const SEGMENT_SHOWN = 8;
+
+/** The options of a transcoder that concern the lines of requests. */
+export interface LineOptions {
+  readonly log: TranscoderLog;
+  readonly answeredLevel: 'info' | 'debug';
+  readonly mayLog: (kind: LogKind) => boolean;
+  readonly now: () => number;
+}
+
+/** Writes the one line of a request: its answer, or none where the client has gone. */
+export type RecordRequest = (exchange: Exchange, message: string, reply?: HttpReply) => void;
+
+/** Makes the lines of requests, as the options say. */
+export function requestLines({ answeredLevel, log, mayLog, now }: LineOptions): RecordRequest {
+  return (exchange, message, reply) => {
+    const failed = reply === undefined || reply.status >= 400;
+    const level = reply?.routine === true ? 'debug' : failed ? 'info' : answeredLevel;
+    if (log.isLevelEnabled?.(level) === false) return;
+    const { requestId, verb, started, url, known, subject } = exchange;
+    if (failed && level === 'info' && !mayLog(known ? 'callers' : 'strangers')) return;
+    const line = {
+      face: 'rest',
+      requestId,
+      method: verb,
+      path: loggedPath(url),
+      status: reply?.status,
+      reason: reply?.reason,
+      ms: now() - started,
+      sub: subject,
+    };
+    log[level](line, message);
+  };
+}
+
+/** The path of a request target, as log lines show it: without the query, and without what may be a token. */
+export function loggedPath(target: string): string {
+  const { path } = requestTarget(target);
+  // One character is one byte here, as Node reads a request target.
+  const visible = path.replace(
+    /[^\x21-\x7e]/g,
+    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  if (visible.length <= SEGMENT_MAX) return visible;
+  const shown = visible.split('/').map(shortened).join('/');
+  return shown.length > PATH_MAX ? `${shown.slice(0, PATH_MAX - 1)}…` : shown;
+}
+
+function shortened(segment: string): string {
+  return segment.length > SEGMENT_MAX ? `${segment.slice(0, SEGMENT_SHOWN)}…` : segment;
+}

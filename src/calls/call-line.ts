@@ -1,0 +1,44 @@
+import { status } from '@grpc/grpc-js';
+import type { Reply } from './call.js';
+import { type CallLog, loggable } from './call-log.js';
+import type { CallContext, Interceptor } from './pipeline.js';
+
+/** Writes the one line of each call. */
+export function logging({ log, now }: { readonly log: CallLog; readonly now: () => number }): Interceptor {
+  function write(context: CallContext, started: number, reply: Reply): Reply {
+    const { requestId, call, method, caller, reason } = context;
+    const routine = method?.access === 'public';
+    const refused = reply.code !== status.OK && !routine;
+    const level = routine ? 'debug' : refused ? 'info' : log.answeredLevel;
+    if (!log.writes(level)) return reply;
+    const entry = {
+      face: 'grpc',
+      requestId,
+      // No call has a query; one that comes all the same may hold a token.
+      path: loggable(call.path.replace(/\?.*$/s, '')),
+      code: status[reply.code],
+      reason,
+      ms: now() - started,
+      sub: caller && loggable(caller.subject),
+    };
+    if (refused) log.refused(caller === undefined, entry, 'call refused');
+    else log.answered(level, entry, 'call answered');
+    return reply;
+  }
+  return (context, next) => {
+    const started = now();
+    const reply = next();
+    if (reply instanceof Promise) return reply.then((later) => write(context, started, later));
+    return write(context, started, reply);
+  };
+}
+
+/** Names the caller to the gateway in this process, which writes the line of its request. */
+export const namingCaller: Interceptor = (context, next) => {
+  const named = (reply: Reply): Reply => {
+    const { caller } = context;
+    return caller === undefined ? reply : { ...reply, subject: loggable(caller.subject) };
+  };
+  const reply = next();
+  return reply instanceof Promise ? reply.then(named) : named(reply);
+};

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { get, metadataOf, type Service, startService, tokenFor, TOPOLOGIES } from '../support/service.js';
+
+const GET = '/routing.v1.RouteService/GetRoute';
+const ABSENT = '01a1f941-715b-7593-b057-19259d7b5bfc';
+/** A subject may have characters that nobody sees. */
+const TOKEN = tokenFor({ sub: `ann\u00ad${'x'.repeat(200)}` });
+const SUB = `ann\\u{ad}${'x'.repeat(123)}…`;
+const INFO = 30;
+
+type Line = Record<string, unknown>;
+
+describe.each(TOPOLOGIES)('a REST request %s', (topology) => {
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await startService({
+      databaseUrl: 'sqlite::memory:',
+      topology,
+      settings: { ACCESS_LOG: 'all' },
+    });
+  });
+
+  afterAll(async () => {
+    await service.close();
+  });
+
+  /** The lines of a request id, as soon as there are some. */
+  async function linesOf(id: string): Promise<Line[]> {
+    const found = (): Line[] => service.log.filter(({ requestId }) => requestId === id);
+    await expect.poll(found).not.toEqual([]);
+    return found();
+  }
+
+  async function ask(id: string, path: string, token?: string): Promise<number> {
+    const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const { status } = await fetch(service.httpUrl + path, {
+      headers: { 'x-request-id': id, ...authorization },
+    });
+    return status;
+  }
+
+  const rest = { face: 'rest', method: 'GET', level: INFO };
+  const grpc = { face: 'grpc', path: GET, level: INFO };
+  const inProcess = { 'in process': 1, 'over a channel': 0 }[topology];
+  /** Only the server in the same process tells the gateway who calls. */
+  const named = [{}, { sub: SUB }][inProcess];
+  const ofServer = (line: Line): Line[] => [[{ ...grpc, sub: SUB, ...line }], []][inProcess] ?? [];
+
+  it('has one line of each process that answers it', async () => {
+    const path = `/v1/routing/${ABSENT}`;
+    expect(await ask('absent', `${path}?`, TOKEN)).toBe(404);
+    const failure = { reason: 'ROUTE_NOT_FOUND' };
+    expect(await linesOf('absent')).toMatchObject([
+      ...ofServer({ ...failure, code: 'NOT_FOUND', msg: 'call refused' }),
+      { ...rest, ...failure, path, status: 404, ...named, msg: 'request answered' },
+    ]);
+  });
+
+  it('has one line also where it cannot become a call', async () => {
+    expect(await ask('odd', `/v1/routing/${ABSENT}?x=1`, TOKEN)).toBe(400);
+    expect(await linesOf('odd')).toMatchObject([
+      ...ofServer({ code: 'OK', msg: 'call answered' }),
+      { ...rest, status: 400, reason: 'REQUEST_MALFORMED', ...named },
+    ]);
+  });
+
+  it('names nobody where a stranger is refused', async () => {
+    expect(await ask('stranger', `/v1/routing/${ABSENT}`)).toBe(401);
+    const lines = await linesOf('stranger');
+    expect(lines.map(({ reason, sub }) => [reason, sub])).toEqual(
+      lines.map(() => ['TOKEN_MISSING', undefined]),
+    );
+    expect(lines).toHaveLength(2 - inProcess);
+  });
+
+  it('has its lines at debug where it asks for the health', async () => {
+    expect(await ask('health', '/healthz')).toBe(200);
+    const lines = await linesOf('health');
+    expect(lines.map(({ level }) => level)).toEqual(lines.map(() => INFO - 10));
+    expect(lines).toHaveLength(2 - inProcess);
+  });
+});
+
+describe('a request over gRPC', () => {
+  it.each([
+    ['has a line', 'all', INFO],
+    ['has its line at debug where only failures have one', 'failures', INFO - 10],
+  ])('%s', async (_, ACCESS_LOG, level) => {
+    const service = await startService({ databaseUrl: 'sqlite::memory:', settings: { ACCESS_LOG } });
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ method: 'GET', path: '/', handler: 'h' });
+    const created = await fetch(`${service.httpUrl}/v1/routing`, { method: 'POST', headers, body });
+    const { id } = (await created.json()) as { id: string };
+    await get(service.client, id, metadataOf(TOKEN, { 'x-request-id': 'mine' }));
+    await service.close();
+    expect(service.log.filter(({ requestId }) => requestId === 'mine')).toMatchObject([
+      { level, face: 'grpc', path: GET, code: 'OK', sub: SUB, msg: 'call answered' },
+    ]);
+    expect(service.log.filter(({ face, status }) => face === 'rest' && status === 201)).toMatchObject([
+      { level },
+    ]);
+  });
+});
