@@ -17,7 +17,7 @@ import { ROUTE_SERVICE, startGrpcServer } from './grpc/server.js';
 import { type FollowedTls, followTls, type TlsFiles } from './process/followed-tls.js';
 import { startHttpServer } from './process/http-server.js';
 import { createDocuments } from './openapi/documents.js';
-import { opening } from './process/opening.js';
+import { listening, opening } from './process/opening.js';
 import { Registry } from './registry/registry.js';
 import { newRouteId } from './registry/route-id.js';
 import { closeDatabase, embeddedFileOf, openDatabase } from './store/database.js';
@@ -130,7 +130,7 @@ async function startGrpc(
   const admission = new Admission(limits);
   const parts = { ...limits, authenticator, admission, now, log: callLog };
   const pipeline = createPipeline(methods, createInterceptors(parts));
-  const server = await opening(`Cannot listen on GRPC_ADDRESS=${address}`, () =>
+  const server = await listening('GRPC_ADDRESS', address, () =>
     startGrpcServer({ address, methods, pipeline, health, reflection, limits, tls }),
   );
   closing.server('gRPC server', () => server.close(GRACE_MS));
@@ -167,9 +167,8 @@ async function startHttp(
   // In one process, the health of the gRPC server is the gateway's.
   if (pipeline === undefined || target !== undefined) closing.announce('not serving', gateway.drain);
   const writtenHost = host.includes(':') ? `[${host}]` : host;
-  const { server, port: realPort } = await opening(
-    `Cannot listen on HTTP_ADDRESS=${writtenHost}:${port}`,
-    () => startHttpServer(gateway, host, port, limits, tls),
+  const { server, port: realPort } = await listening('HTTP_ADDRESS', `${writtenHost}:${port}`, () =>
+    startHttpServer(gateway, host, port, limits, tls),
   );
   closing.server('HTTP server', () => server.close(GRACE_MS));
   return `${tls === undefined ? 'http' : 'https'}://${writtenHost}:${realPort}${basePath}`;

@@ -12,3 +12,29 @@ export async function opening<T>(failure: string, open: () => Promise<T>): Promi
     throw new Error(`${failure}: ${cause}`, { cause: error });
   }
 }
+
+/** The words for codes of the operating system mean. */
+const REFUSALS: readonly (readonly [code: string, words: string])[] = [
+  ['EADDRINUSE', 'another program uses this port.'],
+  ['EACCES', 'this user may not use it; ports below 1024 often need a privilege.'],
+  ['EADDRNOTAVAIL', 'this machine does not have this address.'],
+  ['ENOTFOUND', 'no machine has this name.'],
+];
+
+/**
+ * Listens on the address that a setting names.
+ *
+ * @throws Error with the setting, its value and the cause in words
+ */
+export async function listening<T>(setting: string, address: string, listen: () => Promise<T>): Promise<T> {
+  return opening(`Cannot listen on ${setting}=${address}`, async () => {
+    try {
+      return await listen();
+    } catch (error) {
+      // grpc-js gives the code only in its text.
+      const text = error instanceof Error ? error.message : '';
+      const words = REFUSALS.find(([code]) => text.includes(code))?.[1];
+      throw words === undefined ? error : new Error(words, { cause: error });
+    }
+  });
+}

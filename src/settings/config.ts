@@ -1,6 +1,7 @@
 import { crossOriginsOf } from './cross-origins.js';
 import { type Database, parseDatabaseUrl } from './database-url.js';
 import { type Limits, readLimits } from './limits.js';
+import { misspelledSettings } from './misspelled.js';
 import { SettingsReader } from './settings.js';
 import { serverTlsOf, type TlsFiles, upstreamTlsOf } from './tls-config.js';
 import { type TokenConfig, tokensOf } from './token-config.js';
@@ -106,6 +107,9 @@ export function readTokens(env: NodeJS.ProcessEnv): TokenConfig {
 function read<T extends object>(env: NodeJS.ProcessEnv, build: (settings: SettingsReader) => T): T {
   const settings = new SettingsReader(env);
   const built = build(settings);
+  // A start with the default in its place could lead to the wrong data, or to tokens of the wrong issuer.
+  for (const { name, meant } of misspelledSettings(env))
+    settings.problems.push(`${name} is not a setting; ${meant} was probably meant.`);
   if (settings.problems.length === 0) return Object.freeze(built);
   throw new ConfigError(['The settings cannot be used:', ...settings.problems].join('\n- '));
 }
@@ -129,12 +133,14 @@ function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
   const upstream = settings.given('GRPC_UPSTREAM');
   if (upstream !== undefined) checkTarget(settings, upstream);
   else if (alone) settings.refuse('GRPC_UPSTREAM', 'is missing; ROLE=gateway needs a gRPC server to call.');
-  const address = splitAddress(settings.text('HTTP_ADDRESS'));
-  if (address === undefined) settings.refuse('HTTP_ADDRESS', 'must be host:port.');
+  const text = settings.text('HTTP_ADDRESS');
+  const address = splitAddress(text);
+  if (address === undefined) settings.refuseValue('HTTP_ADDRESS', text, 'must be host:port.');
   const basePath = settings.given('BASE_PATH') ?? '';
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(basePath)) {
-    settings.refuse(
+    settings.refuseValue(
       'BASE_PATH',
+      basePath,
       'must be empty or segments that each begin with a slash, such as /api/routes.',
     );
   }
@@ -166,7 +172,7 @@ function databaseOf(settings: SettingsReader): Database {
 function grpcAddressOf(settings: SettingsReader): string {
   const address = settings.text('GRPC_ADDRESS');
   if (!UNIX_SOCKET.test(address) && splitAddress(address) === undefined)
-    settings.refuse('GRPC_ADDRESS', 'must be host:port or unix:/path.');
+    settings.refuseValue('GRPC_ADDRESS', address, 'must be host:port or unix:/path.');
   return address;
 }
 
@@ -176,8 +182,9 @@ function checkTarget(settings: SettingsReader, target: string): void {
   const [, list] = /^ipv[46]:(.*)$/.exec(target) ?? [];
   const addresses = list?.split(',') ?? [name ?? target];
   if (UNIX_SOCKET.test(target) || addresses.every((each) => splitAddress(each) !== undefined)) return;
-  settings.refuse(
+  settings.refuseValue(
     'GRPC_UPSTREAM',
+    target,
     'must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
   );
 }

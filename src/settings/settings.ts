@@ -48,6 +48,9 @@ export const SETTINGS = {
   HTTP_IDLE_MS: '75000',
 } as const satisfies Record<string, string | undefined>;
 
+/** The most characters of a value in a message. */
+const SHOWN_MAX = 128;
+
 /** The name of a setting. */
 export type SettingName = keyof typeof SETTINGS;
 
@@ -70,6 +73,12 @@ export class SettingsReader {
     this.problems.push(`${name} ${problem}`);
   }
 
+  /** Refuses a value and shows it, which must hold no secret. @param allowed the end of a sentence: `must be …` */
+  refuseValue(name: SettingName, value: string, allowed: string): void {
+    const shown = value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX - 1)}…` : value;
+    this.refuse(name, `is ${JSON.stringify(shown)}; it ${allowed}`);
+  }
+
   /** The given value, without the default. */
   given(name: SettingName): string | undefined {
     const value = this.#env[name];
@@ -83,6 +92,7 @@ export class SettingsReader {
     try {
       return readFileSync(file);
     } catch {
+      // Its name is not shown: the secret itself may have been set in its place.
       this.refuse(name, 'names a file that cannot be read.');
       return undefined;
     }
@@ -96,7 +106,7 @@ export class SettingsReader {
     const text = this.text(name);
     const value = values.find((candidate) => candidate === text);
     if (value !== undefined) return value;
-    this.refuse(name, `is ${JSON.stringify(text)}; it must be one of ${values.join(', ')}.`);
+    this.refuseValue(name, text, `must be one of ${values.join(', ')}.`);
     return values[0];
   }
 
@@ -105,7 +115,7 @@ export class SettingsReader {
     const text = this.text(name);
     const value = Number(text);
     if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    this.refuse(name, `is ${JSON.stringify(text)}; it must be a whole number from ${min} to ${max}.`);
+    this.refuseValue(name, text, `must be a whole number from ${min} to ${max}.`);
     return min;
   }
 }

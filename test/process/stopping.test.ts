@@ -133,10 +133,13 @@ it(
       stdio: 'pipe',
     });
     let stdout = '';
+    let stderr = '';
     npm.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
+    npm.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
     const ended = once(npm, 'close');
     onTestFinished(() => void npm.kill('SIGKILL'));
     await expect.poll(() => stdout, { timeout: NPM_START_MS }).toContain('"msg":"listening"');
+    expect(stderr).toContain('Building…\n');
     const url = /"http":"([^"]*)"/.exec(stdout)?.[1] ?? '';
     await expect(create(url)).resolves.toMatchObject({ status: 201 });
     process.kill(-Number(npm.pid), 'SIGINT');

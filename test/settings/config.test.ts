@@ -197,35 +197,37 @@ describe('wrong settings', () => {
       'an upstream without port',
       { ROLE: 'gateway', GRPC_UPSTREAM: 'host' },
       [
-        'GRPC_UPSTREAM must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+        'GRPC_UPSTREAM is "host"; it must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
       ],
     ],
     [
       'an upstream one of whose addresses has no port',
       { ROLE: 'gateway', GRPC_UPSTREAM: 'ipv4:10.0.0.1:50051,10.0.0.2' },
       [
-        'GRPC_UPSTREAM must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+        'GRPC_UPSTREAM is "ipv4:10.0.0.1:50051,10.0.0.2"; it must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
       ],
     ],
     [
       'a gRPC address without port',
       { GRPC_ADDRESS: 'localhost' },
-      ['GRPC_ADDRESS must be host:port or unix:/path.'],
+      ['GRPC_ADDRESS is "localhost"; it must be host:port or unix:/path.'],
     ],
     [
       'an HTTP address with a port too high',
       { HTTP_ADDRESS: '127.0.0.1:65536' },
-      ['HTTP_ADDRESS must be host:port.'],
+      ['HTTP_ADDRESS is "127.0.0.1:65536"; it must be host:port.'],
     ],
     [
       'a base path without slash',
       { BASE_PATH: 'api' },
-      ['BASE_PATH must be empty or segments that each begin with a slash, such as /api/routes.'],
+      ['BASE_PATH is "api"; it must be empty or segments that each begin with a slash, such as /api/routes.'],
     ],
     [
       'a base path with a final slash',
       { BASE_PATH: '/api/' },
-      ['BASE_PATH must be empty or segments that each begin with a slash, such as /api/routes.'],
+      [
+        'BASE_PATH is "/api/"; it must be empty or segments that each begin with a slash, such as /api/routes.',
+      ],
     ],
     [
       'a deadline of zero',
@@ -361,6 +363,27 @@ describe('wrong settings', () => {
     ).toHaveLength(7);
   });
 
+  it.each([
+    ['LOG_LEVL', 'LOG_LEVEL', 'a character is missing'],
+    ['JWT_SECRT', 'JWT_SECRET', 'a character is missing'],
+    ['DATABSE_URL', 'DATABASE_URL', 'a character is missing'],
+    ['DATABSAE_URL', 'DATABASE_URL', 'two are swapped'],
+    ['JWT_ISSSUER', 'JWT_ISSUER', 'one is too many'],
+    ['MAX_MESAGE_BYTE', 'MAX_MESSAGE_BYTES', 'two are missing'],
+    ['HTTP_ADRESS', 'HTTP_ADDRESS', 'one is missing'],
+    ['TLS_CERTFILE', 'TLS_CERT_FILE', 'the underscore is missing'],
+  ])('name %s as a slip for %s: %s', (name, meant) => {
+    expect(problemsOf({ [name]: 'hush' })).toEqual([
+      `${name} is not a setting; ${meant} was probably meant.`,
+    ]);
+  });
+
+  it('show the beginning of a long value', () => {
+    expect(problemsOf({ ROLE: 'x'.repeat(1_000) })).toEqual([
+      `ROLE is "${'x'.repeat(127)}…"; it must be one of all, grpc, gateway.`,
+    ]);
+  });
+
   it('never show a secret', () => {
     expect(() => readTokens({ JWT_SECRET: 'hush' })).toThrow(/^(?!.*hush)/s);
   });
@@ -381,5 +404,36 @@ describe('CORS_ORIGINS', () => {
   ])('refuses %j: %s', (origin) => {
     const read = () => readConfig({ CORS_ORIGINS: `https://good.example.com,${origin},` });
     expect(read).toThrow(`CORS_ORIGINS has ${JSON.stringify(origin)}, ""; each must be an exact origin`);
+  });
+});
+
+describe('variables of other programs', () => {
+  it.each([
+    'HTTP_PROXY',
+    'HTTPS_PROXY',
+    'NO_PROXY',
+    'SSL_CERT_FILE',
+    'SSL_KEY_FILE',
+    'LOGLEVEL',
+    'LOGNAME',
+    'DATABASE_URI',
+    'DATABASE_HOST',
+    'BASEPATH',
+    'ROLES',
+    'DOCKS',
+    'GRPC_TRACE',
+    'GRPC_VERBOSITY',
+    'GRPC_DNS_RESOLVER',
+    'JWT_KEY',
+    'RUST_LOG',
+    'NODE_OPTIONS',
+    'MYSQL_URL',
+    'KUBERNETES_SERVICE_HOST',
+  ])('such as %s are none of ours', (name) => {
+    expect(readConfig({ [name]: 'x' })).toEqual(readConfig({}));
+  });
+
+  it('are those close to a setting that is set itself', () => {
+    expect(readConfig({ LOG_LEVELS: 'x', LOG_LEVEL: '' })).toEqual(readConfig({}));
   });
 });
