@@ -10,6 +10,9 @@ const NAME = '[A-Za-z_][A-Za-z0-9_]*';
 const PATH_CHARACTER = new RegExp(`${ESCAPE}|[${PLAIN}.:/]`, 'y');
 const PARAMETER_NAME = new RegExp(`^${NAME}$`);
 const PARAMETERS = /\/:[^/]*/g;
+/** Parameters as other routers write them: `/{id}`, `/<int:id>`, `/[id]`, and `/:id?` for one that may be absent. */
+const BRACKETED = new RegExp(String.raw`/[{<[](?:\w+:)?(${NAME})[^/]*`);
+const OPTIONAL = new RegExp(String.raw`/:(${NAME})\?`);
 
 const ANY = `(?:${ESCAPE}|[${PLAIN}.:])`;
 /** A parameter, or a segment that begins with neither ":" nor "." or is more than "." and "..". */
@@ -37,7 +40,7 @@ export function checkPath(path: string): string[] {
     problems.push('Has a "%" that is not followed by two hexadecimal digits. Write a literal "%" as "%25".');
   } else if (stray !== undefined) {
     problems.push(
-      `Has the character ${quote(stray)}, which RFC 3986 does not allow in a path. Percent-encode it.`,
+      `Has the character ${quote(stray)}, which RFC 3986 does not allow in a path. ${hintFor(path, stray)}`,
     );
   }
   problems.push(...checkSegments(path.split('/').slice(path.startsWith('/') ? 1 : 0)));
@@ -79,6 +82,16 @@ function checkSegments(segments: readonly string[]): string[] {
     names.add(name);
   }
   return problems;
+}
+
+/** How to write what was most likely meant. */
+function hintFor(path: string, stray: string): string {
+  const bracketed = '{<['.includes(stray) ? BRACKETED.exec(path)?.[1] : undefined;
+  if (bracketed !== undefined) return `A parameter is written ${quote(`:${bracketed}`)}.`;
+  const optional = stray === '?' ? OPTIONAL.exec(path)?.[1] : undefined;
+  if (optional !== undefined)
+    return `A parameter is written ${quote(`:${optional}`)}, and cannot be optional.`;
+  return 'Percent-encode it.';
 }
 
 function firstStrayCharacter(path: string): string | undefined {

@@ -49,8 +49,31 @@ describe('an invalid path pattern', () => {
     ],
     [
       'a brace',
-      '/{id}',
+      '/a{id}',
       ['Has the character "{", which RFC 3986 does not allow in a path. Percent-encode it.'],
+    ],
+    [
+      'a parameter in braces',
+      '/users/{id}',
+      ['Has the character "{", which RFC 3986 does not allow in a path. A parameter is written ":id".'],
+    ],
+    [
+      'a parameter in angle brackets, with its type',
+      '/users/<int:id>',
+      ['Has the character "<", which RFC 3986 does not allow in a path. A parameter is written ":id".'],
+    ],
+    [
+      'a parameter in square brackets',
+      '/users/[id]',
+      ['Has the character "[", which RFC 3986 does not allow in a path. A parameter is written ":id".'],
+    ],
+    [
+      'an optional parameter',
+      '/users/:id?',
+      [
+        'Has the character "?", which RFC 3986 does not allow in a path. A parameter is written ":id", and cannot be optional.',
+        'Has the parameter ":id?". A parameter is ":" and a name of ASCII letters, digits and "_" that does not begin with a digit.',
+      ],
     ],
     [
       'a letter beyond ASCII',

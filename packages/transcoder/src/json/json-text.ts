@@ -3,6 +3,7 @@ import { allowedScalar, allowedValue } from '../fields/allowed-value.js';
 import { firstViolations, malformed, type FieldViolation } from '../failures/failure.js';
 import type { JsonStep, Place } from '../fields/message-fields.js';
 import { literalValue } from '../fields/text-value.js';
+import { jsonProblem } from './json-problem.js';
 
 /**
  * The deepest nesting of objects and arrays in a body. A level may be two messages (a `google.protobuf.Value`
@@ -26,7 +27,7 @@ export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
   try {
     value = JSON.parse(text) as JsonValue;
   } catch {
-    throw malformed('The body is not valid JSON.');
+    throw malformed(`The body is not valid JSON: ${jsonProblem(text)}`);
   }
   const integers: LongInteger[] = [];
   const violations = firstViolations(scan(text, (steps) => locate(value, steps), integers));
