@@ -1,10 +1,9 @@
-import { mkdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { dirname, resolve } from 'node:path';
 import createKnex, { type Knex } from 'knex';
 import { isBusy } from './driver-errors.js';
 import { EmbeddedFile } from './embedded-file.js';
 import { type MysqlTls, tlsOptions } from './mysql-tls.js';
+import { requireWritable } from './writable-file.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */
 const ACQUIRE_TIMEOUT_MS = 3_000;
@@ -43,6 +42,7 @@ export interface SqliteLocation {
  * @param silenceMs how long MySQL may be silent before its connection is dropped, in milliseconds; default: forever,
  *   since a migration may take long
  * @param file takes note of the embedded database's files when they are opened
+ * @throws Error when the files of the embedded one cannot be written
  */
 export function openDatabase(location: DatabaseLocation, silenceMs = 0, file?: EmbeddedFile): Knex {
   return location.engine === 'mysql' ? createKnex(mysql(location, silenceMs)) : openEmbedded(location, file);
@@ -115,7 +115,7 @@ interface SqliteConnection {
 
 function openEmbedded(location: SqliteLocation, file?: EmbeddedFile): Knex {
   const filename = location.file;
-  if (filename !== ':memory:') mkdirSync(dirname(resolve(filename)), { recursive: true });
+  if (filename !== ':memory:') requireWritable(filename);
   let usable = true;
   const knex = createKnex({
     client: 'better-sqlite3',

@@ -1,0 +1,97 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { requireWritable } from '../../src/store/writable-file.js';
+
+const BUILT = resolve(import.meta.dirname, '../../dist/store/writable-file.js');
+/** Root may write everything, so it tries as nobody. */
+const UID = process.getuid?.() === 0 ? 65_534 : process.getuid?.();
+
+let folder: string;
+let file: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'writable-'));
+  chmodSync(folder, 0o755);
+  file = join(folder, 'data/routes.db');
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+/** What a user without privileges is told about the file; empty for nothing. */
+function toldOf(path: string): string {
+  const program = `data:text/javascript,${encodeURIComponent(readFileSync(BUILT, 'utf8'))}`;
+  const code = `import(${JSON.stringify(program)}).then((it) => it.requireWritable(${JSON.stringify(path)})).catch((e) => console.log(e.message))`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', code], {
+    ...(UID === undefined ? {} : { uid: UID }),
+    cwd: '/',
+    encoding: 'utf8',
+  });
+  expect(stderr).toBe('');
+  return stdout;
+}
+
+function write(path: string, mode: number): void {
+  mkdirSync(dirname(path), { recursive: true });
+  chmodSync(dirname(path), 0o777);
+  writeFileSync(path, '');
+  chmodSync(path, mode);
+}
+
+describe('an embedded database', () => {
+  it('that can be written is accepted, as is one in a folder that can be made', () => {
+    chmodSync(folder, 0o777);
+    expect(toldOf(file)).toBe('');
+    write(file, 0o666);
+    expect(toldOf(file)).toBe('');
+  });
+
+  it.each([
+    [
+      'its file',
+      () => {
+        write(file, 0o444);
+      },
+    ],
+    [
+      'its log',
+      () => {
+        write(file, 0o666);
+        write(`${file}-wal`, 0o444);
+      },
+    ],
+    [
+      'its folder',
+      () => {
+        write(file, 0o666);
+        chmodSync(dirname(file), 0o555);
+      },
+    ],
+    [
+      'the folder of its folder',
+      () => {
+        chmodSync(folder, 0o555);
+      },
+    ],
+  ])('is refused where this user may not write %s', (_, protect) => {
+    protect();
+    expect(toldOf(file)).toMatch(
+      /^The embedded database \S+routes\.db cannot be written: EACCES.*\. Let this user write the file and its folder, or name another file in DATABASE_URL\.\n$/,
+    );
+  });
+
+  it('is refused where its name is that of a folder, or leads through a file', () => {
+    mkdirSync(file, { recursive: true });
+    expect(() => {
+      requireWritable(file);
+    }).toThrow(`${file} is a folder`);
+    write(join(folder, 'a-file'), 0o644);
+    expect(() => {
+      requireWritable(join(folder, 'a-file/routes.db'));
+    }).toThrow(/cannot be written: E(EXIST|NOTDIR)/);
+  });
+});
