@@ -5,13 +5,22 @@ import { closeDatabase, openDatabase } from './store/database.js';
 import { migrateDown, migrateUp, migrationStatus } from './store/migrations.js';
 import { reachDatabase } from './store/reach-database.js';
 
-const USAGE = 'Usage: npm run migrate [-- --down | --status]';
+const USAGE = `Usage: npm run migrate [-- --down | --status | --help]
+Brings the schema of DATABASE_URL up to date; --down rolls the newest migration back, --status only reports.`;
 
 /** Brings the schema up to date; `--down` rolls the newest migration back, `--status` only reports. */
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { down: { type: 'boolean' }, status: { type: 'boolean' } },
+    options: {
+      down: { type: 'boolean' },
+      status: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
   });
+  if (values.help === true) {
+    say(USAGE);
+    return;
+  }
   if (Object.keys(values).length > 1) throw new Error(USAGE);
   const { database, databaseWaitMs } = readMigration(process.env);
   const knex = openDatabase(database);

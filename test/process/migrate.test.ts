@@ -77,3 +77,11 @@ describe.each(engines)('on $name', (engine) => {
     await knex.destroy();
   });
 });
+
+it('a migration that is asked for help says what it can do, and touches nothing', async () => {
+  const { exitCode, stdout, stderr } = await new Program('migrate', ['--help'], tmpdir(), {
+    DATABASE_URL: 'x',
+  }).ended;
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  expect(stdout).toMatch(/^Usage: npm run migrate \[-- --down \| --status \| --help\]\n/);
+});

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
+import { expect, it } from 'vitest';
+import { readDatabase } from '../../src/settings/config.js';
+import { openDatabase } from '../../src/store/database.js';
+import { engines } from '../support/engines.js';
+import { Program } from '../support/process.js';
+
+const README = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
+const STATEMENTS = (/```sql\n([^]*?)```/.exec(README)?.[1] ?? '').trim().split('\n');
+
+it.each(engines.slice(1))('the user of the README can migrate up and down on $name', async (engine) => {
+  const database = await engine.createDatabase();
+  const knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+  const url = new URL(database.url);
+  const name = `${url.pathname.slice(1)}_r`.slice(-32);
+  const quoted = `'${name}'@'%'`;
+  for (const statement of STATEMENTS) await knex.raw(statement.replaceAll('routes', name));
+  Object.assign(url, { username: name, password: 'password', pathname: `/${name}` });
+  const outcomes: string[] = [];
+  for (const args of [[], ['--down'], ['--down'], []]) {
+    const ended = await new Program('migrate', args, tmpdir(), { DATABASE_URL: url.href }).ended;
+    outcomes.push(ended.stderr + ended.stdout.replaceAll(/ .*/g, ''));
+  }
+  await knex.raw(`DROP USER ${quoted}`);
+  await knex.raw(`DROP DATABASE ${name}`);
+  await knex.destroy();
+  await database.drop();
+  expect(outcomes).toEqual(['applied\napplied\n', 'rolled\n', 'rolled\n', 'applied\napplied\n']);
+});
