@@ -20,7 +20,8 @@ describe('the document', () => {
     const linter = new spectral.Spectral();
     linter.setRuleset({ extends: [rulesets.oas as RulesetDefinition] });
     const problems = await linter.run(document as unknown as Record<string, unknown>);
-    const ofSeverity = (severity: number) => problems.filter((each) => (each.severity as number) === severity);
+    const ofSeverity = (severity: number) =>
+      problems.filter((each) => (each.severity as number) === severity);
     const [ERROR, WARNING] = [0, 1];
     expect(ofSeverity(ERROR)).toEqual([]);
     const warnings = ofSeverity(WARNING).map(({ code }) => String(code));
