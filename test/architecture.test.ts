@@ -34,7 +34,7 @@ const ALLOWED: Readonly<
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@route-registry/transcoder'],
   },
   settings: { rooms: [], packages: [] },
-  process: { rooms: ['gateway'], packages: [] },
+  process: { rooms: ['gateway'], packages: ['pino', 'pino-pretty'] },
   gen: { rooms: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
 };
 

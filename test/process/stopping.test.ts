@@ -194,7 +194,7 @@ describe('an error that nothing handles', () => {
       const created: unknown = await response.json();
       const { exitCode, stderr } = await service.stop(signal);
       expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: '' });
-      const fatal = service.lines().filter(({ level }) => level === 60);
+      const fatal = service.lines().filter(({ level }) => level === 'fatal');
       expect(fatal).toMatchObject([
         { err: { message: 'unforeseen', stack: expect.stringContaining('at ') as unknown } },
       ]);
