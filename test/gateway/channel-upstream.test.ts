@@ -406,3 +406,22 @@ describe('several servers behind one target', () => {
     expect(counts).toEqual([0, 50]);
   });
 });
+
+it('an upstream that is closed opens no channel for a renewed certificate', () => {
+  let opened = 0;
+  let renew = (): void => undefined;
+  const upstream = channelUpstream('127.0.0.1:1', {
+    get latest() {
+      opened++;
+      return {};
+    },
+    onRenewed(listener) {
+      renew = listener;
+    },
+  });
+  renew();
+  expect(opened).toBe(2);
+  upstream.close();
+  renew();
+  expect(opened).toBe(2);
+});

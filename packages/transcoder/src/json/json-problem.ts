@@ -79,8 +79,9 @@ function inString(character: string): string {
 }
 
 function problem(text: string, index: number, expected: string): string {
-  const before = text.slice(0, index).split('\n');
-  const at = `line ${before.length}, column ${Array.from(before.at(-1) ?? '').length + 1}`;
+  const before = text.slice(0, index);
+  const inLine = before.slice(before.lastIndexOf('\n') + 1);
+  const at = `line ${before.split('\n').length}, column ${Array.from(inLine).length + 1}`;
   const code = text.codePointAt(index);
   if (code === undefined) return `it ends at ${at}, where ${expected} is expected.`;
   const shown = /[\p{C}\p{Z}]/u.test(String.fromCodePoint(code))
