@@ -50,13 +50,17 @@ export function addReflectionTo(server: Server, services: readonly string[]): vo
 
 class Reflection {
   readonly #registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
+  /** Encoded once: strangers may ask for them as often as they like. */
+  readonly #encoded = new Map(
+    Array.from(this.#registry.files, (file) => [file, toBinary(FileDescriptorProtoSchema, file.proto)]),
+  );
   readonly #services: readonly string[];
   readonly #answers: { readonly [Asked in keyof Answers]: (asked: Answers[Asked]) => ReflectionAnswer } = {
     list_services: () => ({ list_services_response: { service: this.#services.map((name) => ({ name })) } }),
-    file_by_filename: (name) => filesOf(this.#registry.getFile(name), name),
-    file_containing_symbol: (name) => filesOf(this.#fileOf(name), name),
+    file_by_filename: (name) => this.#filesOf(this.#registry.getFile(name), name),
+    file_containing_symbol: (name) => this.#filesOf(this.#fileOf(name), name),
     file_containing_extension: ({ containing_type: type, extension_number: asked }) =>
-      filesOf(
+      this.#filesOf(
         this.#extensionsOf(type).find(({ number }) => number === asked)?.file,
         `extension ${asked} of ${type}`,
       ),
@@ -91,6 +95,20 @@ class Reflection {
     return owner !== undefined && membersOf(owner).includes(member) ? owner.file : undefined;
   }
 
+  /** A file with all that it needs, itself first. */
+  #filesOf(file: DescFile | undefined, asked: string): ReflectionAnswer {
+    if (file === undefined) return notFound(asked);
+    const needed = new Set<DescFile>();
+    const need = (each: DescFile): void => {
+      if (needed.has(each)) return;
+      needed.add(each);
+      each.dependencies.forEach(need);
+    };
+    need(file);
+    const protos = Array.from(needed, (each) => this.#encoded.get(each));
+    return { file_descriptor_response: { file_descriptor_proto: protos } };
+  }
+
   #extensionsOf(typeName: string): { readonly number: number; readonly file: DescFile }[] {
     return [...this.#registry].filter(
       (type) => type.kind === 'extension' && type.extendee.typeName === typeName,
@@ -111,20 +129,6 @@ function membersOf(type: Described): string[] {
     case 'extension':
       return [];
   }
-}
-
-/** A file with all that it needs, itself first. */
-function filesOf(file: DescFile | undefined, asked: string): ReflectionAnswer {
-  if (file === undefined) return notFound(asked);
-  const needed = new Set<DescFile>();
-  const need = (each: DescFile): void => {
-    if (needed.has(each)) return;
-    needed.add(each);
-    each.dependencies.forEach(need);
-  };
-  need(file);
-  const protos = [...needed].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
-  return { file_descriptor_response: { file_descriptor_proto: protos } };
 }
 
 function notFound(asked: string): ReflectionAnswer {
