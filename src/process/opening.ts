@@ -13,7 +13,7 @@ export async function opening<T>(failure: string, open: () => Promise<T>): Promi
   }
 }
 
-/** The words for codes of the operating system mean. */
+/** Codes of the operating system, in words. */
 const REFUSALS: readonly (readonly [code: string, words: string])[] = [
   ['EADDRINUSE', 'another program uses this port.'],
   ['EACCES', 'this user may not use it; ports below 1024 often need a privilege.'],
