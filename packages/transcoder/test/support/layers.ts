@@ -1,0 +1,47 @@
+import { relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cyclesAmong, importsOf, isOurs, packageOf, shown, sourceFiles } from './source-imports.js';
+
+/** How the files of a package may depend on each other and on other packages. */
+export interface Layering {
+  /** The absolute path of its sources. */
+  readonly src: string;
+  /** The files and folders directly in `src`, from the top down: each may import those of its own layer and below. */
+  readonly layers: readonly (readonly string[])[];
+  /** The packages that it may import. Node's own modules are open to all. */
+  readonly packages: readonly string[];
+}
+
+/** Defines the tests that hold a package to its layers. */
+export function testLayers({ src, layers, packages }: Layering): void {
+  const files = sourceFiles(src);
+  const imports = files.flatMap(importsOf);
+
+  const layerOf = (file: string): number => {
+    const [first = ''] = relative(src, file).split('/');
+    return layers.findIndex((layer) => layer.includes(first));
+  };
+
+  describe('the files of the package', () => {
+    it('lie each in a layer', () => {
+      expect(files.filter((file) => layerOf(file) === -1)).toEqual([]);
+    });
+
+    it('import nothing of a layer above their own', () => {
+      const wrong = imports.filter((each) => isOurs(each) && layerOf(each.to) < layerOf(each.from));
+      expect(wrong.map((each) => shown(each, src))).toEqual([]);
+    });
+
+    it('import each other without a circle', () => {
+      expect(cyclesAmong(imports, src)).toEqual([]);
+    });
+
+    it('import nothing outside of the package but what it depends on', () => {
+      const allowed = new Set([undefined, ...packages]);
+      const wrong = imports.filter(
+        (each) => !allowed.has(packageOf(each)) || (isOurs(each) && !each.to.startsWith(`${src}/`)),
+      );
+      expect(wrong.map((each) => shown(each, src))).toEqual([]);
+    });
+  });
+}
