@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CreateRouteRequest, GetRouteRequest } from '../../src/gen/routing/v1/route_service.js';
 import { type Database, engines } from '../support/engines.js';
 import { callRaw, framed, type RawOutcome } from '../support/http2-call.js';
-import { sendFields } from '../support/http2-frames.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 import { create, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
+import { refusalOfTwoTokens } from '../support/two-tokens.js';
 
 const CREATE = '/routing.v1.RouteService/CreateRoute';
 const GET = '/routing.v1.RouteService/GetRoute';
@@ -188,27 +188,10 @@ describe.each(engines.slice(0, 1))('the gRPC face', (engine) => {
     ['two good tokens', tokenFor(), tokenFor()],
     ['a valid token after a bad one', 'bad', tokenFor()],
     ['a bad token after a good one', tokenFor(), 'bad'],
-  ])('refuses two authorization entries: %s', async (title, one, other) => {
-    const requestId = title.replaceAll(' ', '-');
-    const socket = sendFields(
-      service.grpcAddress,
-      [
-        [':method', 'POST'],
-        [':scheme', 'http'],
-        [':path', GET],
-        [':authority', 'localhost'],
-        ['content-type', 'application/grpc'],
-        ['te', 'trailers'],
-        ['authorization', `Bearer ${one}`],
-        ['authorization', `Bearer ${other}`],
-        ['x-request-id', requestId],
-      ],
-      UNKNOWN_ID,
-    );
-    socket.resume();
-    const refusal = (): unknown => service.log.find((line) => line['requestId'] === requestId)?.['reason'];
-    await expect.poll(refusal).toBe('TOKEN_INVALID');
-    socket.destroy();
+  ])('refuses two authorization entries: %s', async (_, one, other) => {
+    const tokens = [one, other] as const;
+    const reason = await refusalOfTwoTokens(service, { path: GET, body: UNKNOWN_ID, tokens });
+    expect(reason).toBe('TOKEN_INVALID');
   });
 
   it('tells clients not to retry a message that is too large', async () => {

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
-import { sendFields } from '../support/http2-frames.js';
+import { grpcHead, sendFields } from '../support/http2-frames.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, type Door, ECHO, openDoor, SLOW } from '../support/grpc-door.js';
 
@@ -92,15 +92,7 @@ describe('connections', () => {
 
   it('are cut when their client answers no ping, although it calls', async () => {
     const door = await openDoor({ times: { ...FAST, keepaliveMs: 100, keepaliveTimeoutMs: 100 } });
-    const fields = [
-      [':method', 'POST'],
-      [':scheme', 'http'],
-      [':path', WATCH_PATH],
-      [':authority', 'localhost'],
-      ['content-type', 'application/grpc'],
-      ['te', 'trailers'],
-    ] as const;
-    await once(sendFields(door.address, fields, undefined).resume(), 'close');
+    await once(sendFields(door.address, grpcHead(WATCH_PATH), undefined).resume(), 'close');
   });
 
   it('are cut when their client leaves them half-open after the end', async () => {

@@ -10,18 +10,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
 import { HealthCheckRequest } from '../../src/gen/healthcheck.js';
 import { LIMITS } from '../support/grpc-limits.js';
-import { frameTypes, sendRepeatedField } from '../support/http2-frames.js';
+import { frameTypes, grpcHead, sendRepeatedField } from '../support/http2-frames.js';
 import { framed, outcomeOf, type RawOutcome, requestOn } from '../support/http2-call.js';
 
 const GUARDED = '/test.Service/Guarded';
-const HEAD = [
-  [':method', 'POST'],
-  [':scheme', 'http'],
-  [':path', GUARDED],
-  [':authority', 'localhost'],
-  ['content-type', 'application/grpc'],
-  ['te', 'trailers'],
-] as const;
 /** The frame that resets a stream (RFC 9113, section 6.4). */
 const RST_STREAM = 0x3;
 const MIB = 1_048_576;
@@ -134,7 +126,7 @@ describe('what strangers send is not kept', () => {
   it('300 heads that unpack to 480 KB, of calls that never come', async () => {
     const before = await measure();
     const sockets = Array.from({ length: 3 }, () =>
-      sendRepeatedField(address, HEAD, ['x-repeated', 'v'.repeat(4_000)], { calls: 100, times: 120 }),
+      sendRepeatedField(address, grpcHead(GUARDED), ['x-repeated', 'v'.repeat(4_000)], { calls: 100, times: 120 }),
     );
     const resets = sockets.map(async (socket) => {
       let received = Buffer.alloc(0);

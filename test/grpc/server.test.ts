@@ -20,7 +20,7 @@ import type { Method } from '../../src/calls/method.js';
 import { createPipeline } from '../../src/calls/pipeline.js';
 import { type GrpcServer, startGrpcServer } from '../../src/grpc/server.js';
 import { LIMITS } from '../support/grpc-limits.js';
-import { frameTypes, sendFields } from '../support/http2-frames.js';
+import { frameTypes, grpcHead, sendFields } from '../support/http2-frames.js';
 import { callRaw, framed } from '../support/http2-call.js';
 import { interceptorOptions } from '../support/interceptor-options.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
@@ -150,18 +150,7 @@ describe('a failure that grpc-js itself finds has the code, text and details tha
 
   it('a call that never completes ends at the limit of the server', async () => {
     const limited = await start('127.0.0.1:0', true, 1);
-    const unfinished = sendFields(
-      limited.address,
-      [
-        [':method', 'POST'],
-        [':scheme', 'http'],
-        [':path', ECHO],
-        [':authority', 'localhost'],
-        ['content-type', 'application/grpc'],
-        ['te', 'trailers'],
-      ],
-      undefined,
-    );
+    const unfinished = sendFields(limited.address, grpcHead(ECHO), undefined);
     let received = Buffer.alloc(0);
     unfinished.on('data', (data: Buffer) => (received = Buffer.concat([received, data])));
     await expect.poll(() => frameTypes(received)).toContain(HEADERS);

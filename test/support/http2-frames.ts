@@ -29,6 +29,18 @@ function text(value: string): Buffer {
   return Buffer.concat([Buffer.from([127, (rest & 127) | 128, rest >> 7]), bytes]);
 }
 
+/** The fields with which every gRPC call begins (gRPC over HTTP/2, Requests). */
+export function grpcHead(path: string): readonly (readonly [string, string])[] {
+  return [
+    [':method', 'POST'],
+    [':scheme', 'http'],
+    [':path', path],
+    [':authority', 'localhost'],
+    ['content-type', 'application/grpc'],
+    ['te', 'trailers'],
+  ];
+}
+
 /**
  * Sends one request with header fields that no HTTP/2 library would send, such as a repeated one.
  *
