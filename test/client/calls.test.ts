@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RouteClientError } from '@route-registry/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { DEFINITION, failureOf } from '../../packages/client/test/support/test-client.js';
 import { type Engine, engines } from '../support/engines.js';
 import { type Service, type ServiceOptions, startService, tokenFor } from '../support/service.js';
-import { DEFINITION, failureOf, routeClient } from './route-client.js';
+import { routeClient } from './route-client.js';
 
 async function start(engine: Engine, options: Omit<ServiceOptions, 'databaseUrl'> = {}): Promise<Service> {
   const database = await engine.createDatabase();

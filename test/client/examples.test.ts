@@ -3,11 +3,11 @@ import { mkdtemp } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { DEFINITION } from '../../packages/client/test/support/test-client.js';
 import { type Engine, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { Program } from '../support/process.js';
 import { type Service, startService, tokenFor } from '../support/service.js';
-import { DEFINITION } from './route-client.js';
 
 const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../..');

@@ -2,13 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type RouteClient, RouteClientError } from '@route-registry/client';
 import { stringify } from 'uuid';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { DEFINITION, failureOf } from '../../packages/client/test/support/test-client.js';
 import { query } from '../faults/rig/database-server.js';
 import { databaseOnMysql, type ServiceProcess, startProcess } from '../faults/rig/service-process.js';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { startService } from '../support/service.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
-import { DEFINITION, failureOf, routeClient } from './route-client.js';
+import { routeClient } from './route-client.js';
 
 /** The failures after which a create may have happened. */
 const OPEN = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED', 'INTERNAL']);
