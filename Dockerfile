@@ -2,6 +2,7 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
 COPY packages/transcoder/package.json packages/transcoder/
+COPY packages/client/package.json packages/client/
 RUN --mount=type=cache,target=/root/.npm npm ci
 COPY tsconfig.json tsconfig.build.json ./
 COPY packages ./packages
@@ -13,6 +14,7 @@ ENV NODE_ENV=production
 WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
 COPY packages/transcoder/package.json packages/transcoder/
+COPY packages/client/package.json packages/client/
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev
 COPY --from=build /app/packages/transcoder/dist ./packages/transcoder/dist
 COPY --from=build /app/dist ./dist

@@ -54,6 +54,17 @@ describe('Dockerfile', () => {
     const command = JSON.parse(/^CMD (.*)$/m.exec(read('Dockerfile'))?.[1] ?? '[]') as string[];
     expect(scripts.start.split(' && ').at(-1)).toBe(['exec', ...command].join(' '));
   });
+
+  it.each(readdirSync(resolve(ROOT, 'packages')))(
+    'gives every npm ci the workspace packages/%s, which its lock file names',
+    (name) => {
+      const installs = read('Dockerfile').split('npm ci').slice(0, -1);
+      const copied = installs.filter((before) =>
+        before.split('FROM').at(-1)?.includes(`COPY packages/${name}/package.json packages/${name}/\n`),
+      );
+      expect(copied).toEqual(installs);
+    },
+  );
 });
 
 describe('docs/errors.md', () => {
