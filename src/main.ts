@@ -3,7 +3,7 @@ import { setLogger } from '@grpc/grpc-js';
 import { destination, type Logger } from 'pino';
 import { type App, startApp } from './app.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
-import { localModeHint } from './process/local-mode-hint.js';
+import { localModeHint, placeOfThisProcess } from './process/local-mode-hint.js';
 import { openLogger } from './process/logger.js';
 import { onStopSignals } from './process/stop-signals.js';
 
@@ -74,7 +74,7 @@ function report(app: App, { grpc, tls, limits }: Config, logger: Logger): void {
     { secretFile: grpc.tokens.key.file },
     'local mode: tokens are verified with a locally generated secret',
   );
-  process.stderr.write(localModeHint({ ...app, tls: tls !== undefined }));
+  process.stderr.write(localModeHint({ ...app, tls: tls !== undefined }, placeOfThisProcess(process.env)));
 }
 
 /** Reports a failed start in words; a stack would not help with a wrong setting. */

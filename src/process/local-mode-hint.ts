@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+
 /** The addresses of the service; absent for a half that does not run. */
 export interface Addresses {
   readonly grpcAddress: string | undefined;
@@ -6,15 +9,31 @@ export interface Addresses {
   readonly tls: boolean;
 }
 
+/** Where the service runs, as its user sees it. */
+export type Place =
+  /** The project's folder, with or without npm. */
+  | { readonly kind: 'folder'; readonly npm: boolean }
+  /** A container of this name or id. */
+  | { readonly kind: 'container'; readonly name: string };
+
+/** The place of this process. Under npm it is a folder, also in the container of a developer. */
+export function placeOfThisProcess(env: NodeJS.ProcessEnv): Place {
+  const npm = env['npm_lifecycle_event'] !== undefined;
+  // Docker makes this file in every container, whose host name is by default its id.
+  if (!npm && existsSync('/.dockerenv')) return { kind: 'container', name: hostname() };
+  return { kind: 'folder', npm };
+}
+
 /** The commands to paste into a second terminal to try the service in local mode. */
-export function localModeHint({ grpcAddress, httpUrl, tls }: Addresses): string {
-  const rest = httpUrl === undefined ? [] : restCommands(httpUrl);
-  const grpc = grpcAddress === undefined ? [] : grpcCommands(grpcAddress, tls);
+export function localModeHint({ grpcAddress, httpUrl, tls }: Addresses, place: Place): string {
+  const { where, token, buf } = commandsOf(place);
+  const rest = httpUrl === undefined ? [] : restCommands(reachable(httpUrl));
+  const grpc = grpcAddress === undefined ? [] : grpcCommands(buf, reachable(grpcAddress), tls);
   return [
     '',
-    'Try it from a second terminal, in this folder:',
+    `Try it from a second terminal, ${where}:`,
     '',
-    tokenCommand(),
+    `TOKEN=$(${token} --scope "routes:read routes:write" --sub me --ttl 1h)`,
     ...rest,
     ...grpc,
     '',
@@ -22,8 +41,18 @@ export function localModeHint({ grpcAddress, httpUrl, tls }: Addresses): string 
   ].join('\n');
 }
 
-function tokenCommand(): string {
-  return 'TOKEN=$(npm run --silent token -- --scope "routes:read routes:write" --sub me --ttl 1h)';
+function commandsOf(place: Place): { where: string; token: string; buf: string } {
+  if (place.kind === 'container') {
+    const where = 'on the machine where these ports of the container are published';
+    return { where, token: `docker exec ${place.name} node dist/token.js`, buf: 'buf' };
+  }
+  const token = place.npm ? 'npm run --silent token --' : 'node dist/token.js';
+  return { where: 'in this folder', token, buf: 'npx buf' };
+}
+
+/** An address to connect to, for one that listens on every interface. */
+function reachable(address: string): string {
+  return address.replace(/^(https?:\/\/)?(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost');
 }
 
 function restCommands(url: string): string[] {
@@ -35,12 +64,12 @@ function restCommands(url: string): string[] {
   ];
 }
 
-function grpcCommands(address: string, tls: boolean): string[] {
+function grpcCommands(buf: string, address: string, tls: boolean): string[] {
   const [scheme, http2] = tls ? ['https', ''] : ['http', '--http2-prior-knowledge '];
   const target = address.startsWith('unix:')
     ? `--unix-socket ${address.slice('unix:'.length)} ${scheme}://localhost`
     : `${scheme}://${address}`;
   return [
-    `npx buf curl --protocol grpc ${http2}-H "Authorization: Bearer $TOKEN" -d "{\\"routeId\\":\\"$ID\\"}" ${target}/routing.v1.RouteService/GetRoute`,
+    `${buf} curl --protocol grpc ${http2}-H "Authorization: Bearer $TOKEN" -d "{\\"routeId\\":\\"$ID\\"}" ${target}/routing.v1.RouteService/GetRoute`,
   ];
 }
