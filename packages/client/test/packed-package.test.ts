@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startFaultServer, STORED } from './support/fault-server.js';
+import { installPacked, type PackedPackage } from './support/packed-package.js';
+
+const PROTO = resolve(import.meta.dirname, '../../../proto');
+const SOURCE = 'routing/v1/route_service.proto';
+const ID = '01a1f941-715b-7593-b057-19259d7b5bfc';
+
+/** Building and packing take their time where other tests run. */
+const PACKING_MS = 120_000;
+
+describe('the package in the project of a user', () => {
+  let user: PackedPackage;
+  let readme: string;
+
+  beforeAll(async () => {
+    const beside = ['@bufbuild', '@grpc/grpc-js', '@grpc/proto-loader', 'google-proto-files', '.bin'];
+    user = await installPacked(beside);
+    readme = readFileSync(join(user.installed, 'README.md'), 'utf8');
+  }, PACKING_MS);
+
+  afterAll(async () => {
+    await user.remove();
+  });
+
+  /** The first block of the README in this language below its heading about the contract, for this server. */
+  function block(language: string, address: string): string {
+    const [, section = ''] = readme.split('## The contract for other tools\n');
+    const [, code = ''] = section.split(`\`\`\`${language}\n`);
+    const [text = ''] = code.split('```');
+    return text.replaceAll('127.0.0.1:50051', address).replaceAll('PUT-THE-ID-HERE', ID);
+  }
+
+  it('has the contract as it is now, and nothing that only this repository needs', () => {
+    for (const name of ['route-registry.binpb', SOURCE])
+      expect(readFileSync(join(user.installed, 'proto', name))).toEqual(readFileSync(join(PROTO, name)));
+    expect(readdirSync(user.installed).sort()).toEqual(['README.md', 'dist', 'package.json', 'proto']);
+    expect(readdirSync(join(user.installed, 'proto')).sort()).toEqual(['route-registry.binpb', 'routing']);
+    expect(readdirSync(join(user.installed, 'dist'))).not.toContain('.tsbuildinfo');
+  });
+
+  it('calls the service', async () => {
+    const { address } = await startFaultServer(() => STORED);
+    const program = `
+      import { createRouteClient } from '@route-registry/client';
+      const client = createRouteClient('${address}', { token: 'a.good.token' });
+      console.log((await client.getRoute('${ID}')).id);
+      client.close();`;
+    expect(await user.run('node', ['--input-type=module', '--eval', program])).toBe(`${ID}\n`);
+  });
+
+  it('lets proto-loader read its descriptor set, by the program of the README', async () => {
+    const { address, tokens } = await startFaultServer(() => STORED);
+    writeFileSync(join(user.folder, 'get.mjs'), block('js', address));
+    expect(await user.run('node', ['get.mjs'], { TOKEN: 'a.good.token' })).toContain(`id: '${ID}'`);
+    expect(tokens).toEqual(['Bearer a.good.token']);
+  });
+
+  it('lets buf read its descriptor set, by the commands of the README', async () => {
+    const { address } = await startFaultServer(() => STORED);
+    const [place = '', call = ''] = block('sh', address).split('\n\n');
+    const printed = await user.run('sh', ['-euc', `${place}\n${call}`], { TOKEN: 'a.good.token' });
+    expect(JSON.parse(printed)).toMatchObject({ id: ID, handler: 'getUser' });
+  });
+
+  it('lets proto-loader read its source, with google-proto-files as second include path', async () => {
+    const program = `
+      import { loadSync } from '@grpc/proto-loader';
+      const includeDirs = ['node_modules/@route-registry/client/proto', 'node_modules/google-proto-files'];
+      console.log(Object.keys(loadSync('${SOURCE}', { includeDirs })['routing.v1.RouteService']).join());`;
+    expect(await user.run('node', ['--input-type=module', '--eval', program])).toBe('CreateRoute,GetRoute\n');
+  });
+
+  it('exports its source under a subpath', async () => {
+    const program = `console.log(import.meta.resolve('@route-registry/client/proto/${SOURCE}'))`;
+    const printed = await user.run('node', ['--input-type=module', '--eval', program]);
+    expect(printed).toBe(`file://${user.installed}/proto/${SOURCE}\n`);
+  });
+});

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const PACKAGE = resolve(import.meta.dirname, '../..');
+const INSTALLED = resolve(PACKAGE, '../../node_modules');
+
+/** The package as its users have it: packed, and unpacked into a folder of its own. */
+export interface PackedPackage {
+  /** Where a user's project is. */
+  readonly folder: string;
+  /** The package in its `node_modules`. */
+  readonly installed: string;
+  /** Runs a program in that folder and returns what it prints. Rejects when it fails. */
+  run(program: string, args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
+  remove(): Promise<void>;
+}
+
+/** Packs the package and installs it, with links to the given packages of this repository instead of downloads. */
+export async function installPacked(beside: readonly string[]): Promise<PackedPackage> {
+  const folder = await mkdtemp(join(tmpdir(), 'packed-'));
+  const modules = join(folder, 'node_modules');
+  const installed = join(modules, '@route-registry/client');
+  await mkdir(installed, { recursive: true });
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: PACKAGE });
+  const [tarball = ''] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'));
+  await run('tar', ['-xzf', join(folder, tarball), '-C', installed, '--strip-components=1']);
+  for (const name of beside) {
+    await mkdir(resolve(modules, name, '..'), { recursive: true });
+    await symlink(join(INSTALLED, name), join(modules, name));
+  }
+  return {
+    folder,
+    installed,
+    async run(program, args, env = {}) {
+      const { PATH } = process.env;
+      const { stdout } = await run(program, args, { cwd: folder, env: { PATH, HOME: folder, ...env } });
+      return stdout;
+    },
+    remove: () => rm(folder, { recursive: true }),
+  };
+}
