@@ -1,0 +1,75 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { onTestFinished } from 'vitest';
+import { LEASH } from './process.js';
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** A shell into which a test pastes commands one after the other, as a reader of a document does. */
+export class Terminal {
+  readonly #shell: ChildProcess;
+  #pasted = 0;
+  #stdout = '';
+  #stderr = '';
+
+  /** The shell ends with the test. */
+  constructor(cwd: string, env: Variables) {
+    this.#shell = spawn('sh', { cwd, env: { ...env }, stdio: 'pipe' });
+    this.#shell.stdout?.on('data', (data: Buffer) => (this.#stdout += data.toString()));
+    this.#shell.stderr?.on('data', (data: Buffer) => (this.#stderr += data.toString()));
+    onTestFinished(() => void this.#shell.kill('SIGKILL'));
+  }
+
+  /**
+   * Runs commands to their end in this shell, which keeps their variables, and returns what they print to stdout.
+   *
+   * @throws Error when the last of them fails, or the shell ends
+   */
+  async paste(commands: string): Promise<string> {
+    const end = `the end of ${++this.#pasted}: `;
+    this.#stdout = this.#stderr = '';
+    // Without an input of its own, a command would read the next ones.
+    this.#shell.stdin?.write(`{\n${commands}\n} </dev/null\necho "${end}$?"\n`);
+    while (!/\d\n$/.test(this.#stdout.split(end)[1] ?? '')) {
+      if (this.#shell.exitCode !== null) throw new Error(`The shell has ended: ${this.#stderr}`);
+      await Promise.race([once(this.#shell.stdout ?? this.#shell, 'data'), once(this.#shell, 'exit')]);
+    }
+    const [printed = '', status] = this.#stdout.split(end);
+    if (status !== '0\n') throw new Error(`${commands} failed: ${this.#stderr}${printed}`);
+    return printed;
+  }
+}
+
+/**
+ * Runs commands, of which the last one starts the service, in a terminal of their own.
+ *
+ * @returns once the service listens: a function that presses Ctrl-C and waits for the end; called when the test ends
+ * @throws Error when they end before
+ */
+export async function startInTerminal(
+  cwd: string,
+  env: Variables,
+  commands: string,
+): Promise<() => Promise<void>> {
+  const shell = spawn('sh', ['-euc', commands], {
+    cwd,
+    env: { ...env, NODE_OPTIONS: `--import ${LEASH}` },
+    // Ctrl-C goes to all processes of a terminal.
+    detached: true,
+    stdio: 'pipe',
+  });
+  let printed = '';
+  for (const output of [shell.stdout, shell.stderr])
+    output.on('data', (data: Buffer) => (printed += data.toString()));
+  const ended = once(shell, 'close').then(() => true);
+  const stop = async (): Promise<void> => {
+    if (shell.exitCode === null && shell.signalCode === null) process.kill(-Number(shell.pid), 'SIGINT');
+    await ended;
+  };
+  onTestFinished(stop);
+  while (!printed.includes('"msg":"listening"')) {
+    const more = once(shell.stdout, 'data').then(() => false);
+    if (await Promise.race([more, ended])) throw new Error(`${commands} failed: ${printed}`);
+  }
+  return stop;
+}
