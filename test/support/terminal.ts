@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 import { LEASH } from './process.js';
@@ -7,7 +7,8 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 /** A shell into which a test pastes commands one after the other, as a reader of a document does. */
 export class Terminal {
-  readonly #shell: ChildProcess;
+  readonly #shell: ChildProcessWithoutNullStreams;
+  readonly #ended: Promise<boolean>;
   #pasted = 0;
   #stdout = '';
   #stderr = '';
@@ -15,8 +16,9 @@ export class Terminal {
   /** The shell ends with the test. */
   constructor(cwd: string, env: Variables) {
     this.#shell = spawn('sh', { cwd, env: { ...env }, stdio: 'pipe' });
-    this.#shell.stdout?.on('data', (data: Buffer) => (this.#stdout += data.toString()));
-    this.#shell.stderr?.on('data', (data: Buffer) => (this.#stderr += data.toString()));
+    this.#shell.stdout.on('data', (data: Buffer) => (this.#stdout += data.toString()));
+    this.#shell.stderr.on('data', (data: Buffer) => (this.#stderr += data.toString()));
+    this.#ended = once(this.#shell, 'close').then(() => true);
     onTestFinished(() => void this.#shell.kill('SIGKILL'));
   }
 
@@ -29,10 +31,10 @@ export class Terminal {
     const end = `the end of ${++this.#pasted}: `;
     this.#stdout = this.#stderr = '';
     // Without an input of its own, a command would read the next ones.
-    this.#shell.stdin?.write(`{\n${commands}\n} </dev/null\necho "${end}$?"\n`);
+    this.#shell.stdin.write(`{\n${commands}\n} </dev/null\necho "${end}$?"\n`);
     while (!/\d\n$/.test(this.#stdout.split(end)[1] ?? '')) {
-      if (this.#shell.exitCode !== null) throw new Error(`The shell has ended: ${this.#stderr}`);
-      await Promise.race([once(this.#shell.stdout ?? this.#shell, 'data'), once(this.#shell, 'exit')]);
+      const more = once(this.#shell.stdout, 'data').then(() => false);
+      if (await Promise.race([more, this.#ended])) throw new Error(`The shell has ended: ${this.#stderr}`);
     }
     const [printed = '', status] = this.#stdout.split(end);
     if (status !== '0\n') throw new Error(`${commands} failed: ${this.#stderr}${printed}`);
