@@ -126,7 +126,10 @@ describe('what strangers send is not kept', () => {
   it('300 heads that unpack to 480 KB, of calls that never come', async () => {
     const before = await measure();
     const sockets = Array.from({ length: 3 }, () =>
-      sendRepeatedField(address, grpcHead(GUARDED), ['x-repeated', 'v'.repeat(4_000)], { calls: 100, times: 120 }),
+      sendRepeatedField(address, grpcHead(GUARDED), ['x-repeated', 'v'.repeat(4_000)], {
+        calls: 100,
+        times: 120,
+      }),
     );
     const resets = sockets.map(async (socket) => {
       let received = Buffer.alloc(0);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
@@ -56,8 +56,11 @@ describe('the commands of the hint', () => {
     const commands = hint.slice(hint.indexOf(':\n') + 1);
     const PATH = [folder, join(folder, 'node_modules/.bin'), process.env['PATH']].join(':');
     const env = { PATH, HOME: folder };
-    const { stdout, stderr } = await promisify(execFile)('sh', ['-euc', commands], { cwd: folder, env });
-    const ids = [...(stderr + stdout).matchAll(/"id": ?"([^"]+)"/g)].map(([, id]) => id);
+    // `tee /dev/stderr` needs a file or a terminal there, not a socket.
+    const args = ['-euc', `exec 2>>created\n${commands}`];
+    const { stdout } = await promisify(execFile)('sh', args, { cwd: folder, env });
+    const created = await readFile(join(folder, 'created'), 'utf8');
+    const ids = [...(created + stdout).matchAll(/"id": ?"([^"]+)"/g)].map(([, id]) => id);
     expect(ids).toHaveLength(3);
     expect(new Set(ids).size).toBe(1);
   });

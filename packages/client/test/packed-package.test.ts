@@ -52,10 +52,10 @@ describe('the package in the project of a user', () => {
   });
 
   it('lets proto-loader read its descriptor set, by the program of the README', async () => {
-    const { address, tokens } = await startFaultServer(() => STORED);
-    writeFileSync(join(user.folder, 'get.mjs'), block('js', address));
+    const server = await startFaultServer(() => STORED);
+    writeFileSync(join(user.folder, 'get.mjs'), block('js', server.address));
     expect(await user.run('node', ['get.mjs'], { TOKEN: 'a.good.token' })).toContain(`id: '${ID}'`);
-    expect(tokens).toEqual(['Bearer a.good.token']);
+    expect(server.tokens).toEqual(['Bearer a.good.token']);
   });
 
   it('lets buf read its descriptor set, by the commands of the README', async () => {
