@@ -75,9 +75,11 @@ SwaggerUIBundle({
 });
 `;
 
-// No operation has links, and the examples to choose from belong to the folded part.
+// No operation has links, and the examples to choose from belong to the folded part. Swagger UI's own dark mode leaves out
+// the label of examples.
 const STYLE = `body { margin: 0; background: #fafafa; }
 html.dark-mode body { background: #1c2022; }
+html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }
 .swagger-ui .info { margin: 30px 0; }
 .swagger-ui summary { cursor: pointer; margin: 4px 0; }
 .swagger-ui .response-col_links { display: none; }

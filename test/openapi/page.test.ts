@@ -127,6 +127,10 @@ describe.each(['', '/api/routes'])('the page to try it out, behind the base path
     const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     await page.emulateMedia({ colorScheme: 'dark' });
     await expect.poll(background).toBe('rgb(28, 32, 34)');
+    const create = page.locator('#operations-RouteService-createRoute');
+    await create.locator('.opblock-summary-control').click();
+    const label = create.getByText('Examples:').first();
+    expect(await label.evaluate((element) => getComputedStyle(element).color)).toBe('rgb(228, 230, 230)');
     await page.emulateMedia({ colorScheme: 'light' });
     await expect.poll(background).toBe('rgb(250, 250, 250)');
     await page.close();
