@@ -116,7 +116,7 @@ async function startGrpc(
     reachDatabase(knex, { waitMs: databaseWaitMs, stop, log: logger.info.bind(logger) }),
   );
   await ensureSchema(knex, database);
-  const store = new KnexRouteStore(knex, file);
+  const store = new KnexRouteStore(knex, { file });
   const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
 
   const health = new Health([ROUTE_SERVICE]);

@@ -5,21 +5,30 @@ import type { Route } from '../registry/route.js';
 import { batched } from './batch.js';
 import type { EmbeddedFile } from './embedded-file.js';
 import { decodeId, encodeId, type NewRouteRow, toRoute, toRow } from './route-row.js';
-import { RouteRows } from './route-rows.js';
-import { isWanted, NotSent, type Waiting } from './waiting.js';
+import { RouteRows, type ServedCall } from './route-rows.js';
+import { type StatementObserver, StatementObservers } from './statement-observer.js';
+import { NotSent } from './waiting.js';
 
 /** The most shapes remembered as having a first route, so that a duplicate need not try to become it. */
 const MAX_KNOWN_SHAPES = 10_000;
 
-interface Insert extends Waiting {
+interface Insert extends ServedCall {
   readonly entry: NewRoute;
   readonly duplicates: 'allow' | 'reject';
 }
 
-interface Find extends Waiting {
+interface Find extends ServedCall {
   readonly id: string;
   /** The same id in the database's form. */
   readonly key: Buffer;
+}
+
+/** What a store may be given beside its database. */
+export interface KnexRouteStoreOptions {
+  /** The files of the embedded database. */
+  readonly file?: EmbeddedFile | undefined;
+  /** Default: none. */
+  readonly observers?: readonly StatementObserver[];
 }
 
 /**
@@ -27,43 +36,58 @@ interface Find extends Waiting {
  * each call is answered as soon as its own result is there. The caller owns `knex` and closes it.
  */
 export class KnexRouteStore implements RouteStore {
+  readonly #observers: StatementObservers;
   readonly #rows: RouteRows;
   readonly #knownShapes = new LRUCache<string, true>({ max: MAX_KNOWN_SHAPES });
   readonly #insertJoined = batched('when full', (inserts: readonly Insert[]) => this.#insertAll(inserts));
   readonly #findJoined = batched('at once', (wanted: readonly Find[]) => this.#findAll(wanted));
 
-  /** @param file the files of the embedded database */
-  constructor(knex: Knex, file?: EmbeddedFile) {
-    this.#rows = new RouteRows(knex, file);
+  constructor(knex: Knex, { file, observers = [] }: KnexRouteStoreOptions = {}) {
+    this.#observers = new StatementObservers(observers);
+    this.#rows = new RouteRows(knex, this.#observers, file);
   }
 
   insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome> {
-    return this.#insertJoined({ entry, duplicates, signal });
+    return this.#insertJoined({ entry, duplicates, ...this.#served(signal) });
   }
 
   find(id: string, signal?: Signal): Promise<Route | undefined> {
     const key = encodeId(id);
-    return key === undefined ? Promise.resolve(undefined) : this.#findJoined({ id, key, signal });
+    if (key === undefined) return Promise.resolve(undefined);
+    return this.#findJoined({ id, key, ...this.#served(signal) });
   }
 
-  async findByRequestId(caller: string, requestId: string, signal?: Signal): Promise<Route | undefined> {
-    const where = { caller: Buffer.from(caller), request_id: Buffer.from(requestId) };
-    const row = await this.#rows.first(where, () => isWanted({ signal }));
-    return row === undefined ? undefined : toRoute(row);
+  findByRequestId(caller: string, requestId: string, signal?: Signal): Promise<Route | undefined> {
+    return this.#withRequestId(caller, requestId, this.#served(signal));
   }
 
-  async findByShape(shape: string, signal?: Signal): Promise<string | undefined> {
-    const row = await this.#rows.first({ shape: Buffer.from(shape) }, () => isWanted({ signal }));
-    return row === undefined ? undefined : decodeId(row.id);
+  findByShape(shape: string, signal?: Signal): Promise<string | undefined> {
+    return this.#firstOfShape(shape, this.#served(signal));
   }
 
   ping(): Promise<void> {
     return this.#rows.ping();
   }
 
+  /** A call that begins to wait. */
+  #served(signal: Signal | undefined): ServedCall {
+    return { signal, captured: this.#observers.capture() };
+  }
+
+  async #withRequestId(caller: string, requestId: string, call: ServedCall): Promise<Route | undefined> {
+    const where = { caller: Buffer.from(caller), request_id: Buffer.from(requestId) };
+    const row = await this.#rows.first(where, call);
+    return row === undefined ? undefined : toRoute(row);
+  }
+
+  async #firstOfShape(shape: string, call: ServedCall): Promise<string | undefined> {
+    const row = await this.#rows.first({ shape: Buffer.from(shape) }, call);
+    return row === undefined ? undefined : decodeId(row.id);
+  }
+
   async #findAll(finds: readonly Find[]): Promise<(Route | undefined)[]> {
     const keys = finds.map(({ key }) => key);
-    const rows = await this.#rows.withIds(keys, () => finds.some(isWanted));
+    const rows = await this.#rows.withIds(keys, finds);
     const routes = new Map(rows.map(toRoute).map((route) => [route.id, route]));
     return finds.map(({ id }) => routes.get(id));
   }
@@ -81,23 +105,22 @@ export class KnexRouteStore implements RouteStore {
   }
 
   async #insertTogether(inserts: readonly Insert[]): Promise<boolean> {
-    const refusal = await this.#rows.insert(this.#toRows(inserts), () => inserts.every(isWanted));
+    const refusal = await this.#rows.insert(this.#toRows(inserts), inserts);
     return refusal === undefined;
   }
 
   async #insertOne(insert: Insert, row: NewRouteRow): Promise<InsertOutcome> {
-    const { entry, signal } = insert;
-    const { caller, requestId, shape } = entry;
-    const refusal = await this.#rows.insert([row], () => isWanted(insert));
+    const { caller, requestId, shape } = insert.entry;
+    const refusal = await this.#rows.insert([row], [insert]);
     if (refusal === undefined) {
       this.#knownShapes.set(shape, true);
       return { outcome: 'inserted' };
     }
     if (refusal instanceof NotSent) throw refusal;
     const repeated =
-      requestId === undefined ? undefined : await this.findByRequestId(caller, requestId, signal);
+      requestId === undefined ? undefined : await this.#withRequestId(caller, requestId, insert);
     if (repeated !== undefined) return { outcome: 'repeated', route: repeated };
-    const first = row.shape === null ? undefined : await this.findByShape(shape, signal);
+    const first = row.shape === null ? undefined : await this.#firstOfShape(shape, insert);
     if (first === undefined) throw refusal;
     if (insert.duplicates === 'reject') return { outcome: 'duplicate', id: first };
     return this.#insertOne(insert, { ...row, shape: null });

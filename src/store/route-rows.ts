@@ -2,7 +2,8 @@ import type { Knex } from 'knex';
 import { isDeadlock, isRefusal, translate } from './driver-errors.js';
 import type { EmbeddedFile } from './embedded-file.js';
 import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow } from './route-row.js';
-import { NotSent } from './waiting.js';
+import type { Captured, SentStatement, StatementObservers } from './statement-observer.js';
+import { isWanted, NotSent, type Waiting } from './waiting.js';
 
 /** How often an insert is tried while the database picks it as the victim of a deadlock. */
 const INSERT_ATTEMPTS = 5;
@@ -14,26 +15,36 @@ const PING_LIMIT_MS = 2_000;
 const SELECT = `select ${ROUTE_COLUMNS.join(', ')} from routes where id in `;
 const INSERT = `insert into routes (${ROUTE_COLUMNS.join(', ')}, caller, request_id, shape) values `;
 
+/** A call that a statement serves. */
+export interface ServedCall extends Waiting {
+  /** What the observers captured when the call began to wait. */
+  readonly captured: Captured;
+}
+
 /** The statements on the table `routes`, the same on every engine. They fail with the registry's errors. */
 export class RouteRows {
   readonly #knex: Knex;
+  readonly #observers: StatementObservers;
   readonly #file: EmbeddedFile | undefined;
 
   /** @param file what an acknowledged write must be in */
-  constructor(knex: Knex, file?: EmbeddedFile) {
+  constructor(knex: Knex, observers: StatementObservers, file?: EmbeddedFile) {
     this.#knex = knex;
+    this.#observers = observers;
     this.#file = file;
   }
 
   /**
    * Inserts all rows in one commit, or none: then it resolves with the database's reason for refusing one, or with
    * `NotSent`.
+   *
+   * @param calls the call of each row; all of them must still be wanted
    */
-  async insert(rows: readonly NewRouteRow[], isWanted: Wanted): Promise<Error | undefined> {
+  async insert(rows: readonly NewRouteRow[], calls: readonly ServedCall[]): Promise<Error | undefined> {
     for (let attempt = 1; ; attempt++) {
       try {
         const insert = this.#knex.raw(INSERT + rows.map(toTuple).join(', '), rows.flatMap(textsOf));
-        await sentIf(isWanted, insert);
+        await this.#sent(insert, { operation: 'INSERT', attempt }, calls);
         return undefined;
       } catch (error) {
         if (error instanceof NotSent) return error;
@@ -47,18 +58,18 @@ export class RouteRows {
     }
   }
 
-  /** The rows with these identifiers, in any order. */
-  async withIds(ids: readonly Buffer[], isWanted: Wanted): Promise<RouteRow[]> {
+  /** The rows with these identifiers, in any order. @param calls of which one must still be wanted */
+  async withIds(ids: readonly Buffer[], calls: readonly ServedCall[]): Promise<RouteRow[]> {
     const select = this.#knex.raw<RawAnswer>(`${SELECT}(${ids.map(literal).join(', ')})`);
-    return rowsOf(await answered(sentIf(isWanted, select)));
+    return rowsOf(await answered(this.#sent(select, { operation: 'SELECT', attempt: 1 }, calls)));
   }
 
   /** The row with these values of unique columns. */
-  async first(where: Partial<NewRouteRow>, isWanted: Wanted): Promise<RouteRow | undefined> {
+  async first(where: Partial<NewRouteRow>, call: ServedCall): Promise<RouteRow | undefined> {
     const select = this.#knex<NewRouteRow>('routes')
       .where(where)
       .first(...ROUTE_COLUMNS);
-    return answered(sentIf(isWanted, select));
+    return answered(this.#sent(select, { operation: 'SELECT', attempt: 1 }, [call]));
   }
 
   /** Resolves when the table can be read. */
@@ -66,17 +77,31 @@ export class RouteRows {
     await answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(PING_LIMIT_MS));
     this.#file?.check();
   }
-}
 
-/** Whether somebody still waits for the outcome of a statement. */
-type Wanted = () => boolean;
-
-/** Sends a query if it is still wanted once there is a connection for it. @throws NotSent if it is not */
-function sentIf<Query extends Startable>(isWanted: Wanted, query: Query): Query {
-  query.on('start', () => {
-    if (!isWanted()) throw new NotSent();
-  });
-  return query;
+  /** Sends a query once there is a connection for it. @throws NotSent if it is not wanted any more by then */
+  async #sent<Answer>(
+    query: Startable & PromiseLike<Answer>,
+    statement: Pick<SentStatement, 'operation' | 'attempt'>,
+    calls: readonly ServedCall[],
+  ): Promise<Answer> {
+    let end: ((error?: unknown) => void) | undefined;
+    query.on('start', () => {
+      const wanted = statement.operation === 'INSERT' ? calls.every(isWanted) : calls.some(isWanted);
+      if (!wanted) throw new NotSent();
+      end = this.#observers.begin(
+        { ...statement, server: 'primary', fallback: false },
+        calls.map(({ captured }) => captured),
+      );
+    });
+    try {
+      const answer = await query;
+      end?.();
+      return answer;
+    } catch (error) {
+      end?.(translate(error));
+      throw error;
+    }
+  }
 }
 
 /** A query of Knex, which says when it has a connection. */

@@ -24,7 +24,7 @@ describe('an embedded database whose file is in use', () => {
     const files = new EmbeddedFile(path);
     knex = openDatabase({ engine: 'sqlite', file: path }, 0, files);
     await migrateUp(knex);
-    store = new KnexRouteStore(knex, files);
+    store = new KnexRouteStore(knex, { file: files });
   }
 
   const insert = (requestId?: string): Promise<unknown> => store.insert(entryOf({}, { requestId }), 'allow');

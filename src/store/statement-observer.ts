@@ -1,0 +1,70 @@
+/** Watches the statements that serve calls, as metrics and traces do. Neither method may throw. */
+export interface StatementObserver {
+  /**
+   * Called when a call begins to wait for the database, in the call's own context.
+   *
+   * @returns what the statements that serve the call are linked to
+   */
+  capture?(): unknown;
+  /**
+   * Called when a statement is about to be sent, over a connection that is there for it.
+   *
+   * @returns called once, at its end, with the error if it failed; the error holds no SQL and no value
+   */
+  begin(statement: ObservedStatement): (error?: unknown) => void;
+}
+
+/** A statement that serves calls. Those that ask for the health of the database are not observed. */
+export interface ObservedStatement {
+  readonly operation: 'INSERT' | 'SELECT';
+  readonly server: 'primary' | 'replica';
+  /** The number of calls that it serves. */
+  readonly batchSize: number;
+  /** What `capture` of the same observer returned for each of them. */
+  readonly captured: readonly unknown[];
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  /** Whether the primary is asked for what a replica did not have, or failed to say. */
+  readonly fallback: boolean;
+}
+
+/** What each observer captured for one call, in the order of the observers. */
+export type Captured = readonly unknown[];
+
+/** A statement as the store describes it to all of its observers. */
+export type SentStatement = Omit<ObservedStatement, 'batchSize' | 'captured'>;
+
+const NONE: Captured = [];
+
+/** All observers of one store. */
+export class StatementObservers {
+  readonly #observers: readonly StatementObserver[];
+
+  constructor(observers: readonly StatementObserver[]) {
+    this.#observers = observers;
+  }
+
+  /** To be called when a call begins to wait. */
+  capture(): Captured {
+    return this.#observers.length === 0 ? NONE : this.#observers.map((observer) => observer.capture?.());
+  }
+
+  /**
+   * To be called when a statement is about to be sent.
+   *
+   * @param calls what `capture` returned for each call that it serves
+   * @returns to be called at its end, with the error if it failed
+   */
+  begin(statement: SentStatement, calls: readonly Captured[]): (error?: unknown) => void {
+    const ends = this.#observers.map((observer, i) =>
+      observer.begin({
+        ...statement,
+        batchSize: calls.length,
+        captured: calls.map((captured) => captured[i]),
+      }),
+    );
+    return (error) => {
+      for (const end of ends) end(error);
+    };
+  }
+}
