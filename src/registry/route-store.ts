@@ -25,7 +25,8 @@ export type Signal = Pick<AbortSignal, 'aborted'>;
 /**
  * The storage of routes. Every implementation guarantees that:
  *
- * - An inserted route is durable when `insert` resolves: it survives a killed process and a killed database.
+ * - An inserted route is durable when `insert` resolves: it survives a killed process and a killed database. From then
+ *   on, every instance finds it.
  * - Text comes back byte for byte, middleware with its order and repeats, and the time to the millisecond.
  * - A stored route never changes.
  * - Of any number of concurrent inserts with one caller and request id, on any number of instances, one is
@@ -35,7 +36,8 @@ export type Signal = Pick<AbortSignal, 'aborted'>;
  *   all others are `duplicate` with the id of the first; routes stored while duplicates were allowed count.
  * - Two strings are equal only if all their bytes are: case, accents and trailing spaces make a difference.
  * - When the database cannot be reached or provides no connection in time, every method fails with a
- *   `RegistryError` with the reason `STORE_UNAVAILABLE`.
+ *   `RegistryError` with the reason `STORE_UNAVAILABLE`. An insert that fails so may have been stored.
+ * - An insert that the store had to send more than once is stored once, and is no repeat or duplicate of itself.
  * - A method whose signal is aborted before its statement is sent sends none, stores nothing, and rejects.
  */
 export interface RouteStore {

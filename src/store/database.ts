@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import createKnex, { type Knex } from 'knex';
 import { isBusy } from './driver-errors.js';
 import { EmbeddedFile } from './embedded-file.js';
+import { FreshConnections } from './fresh-connections.js';
 import { type MysqlTls, tlsOptions } from './mysql-tls.js';
 import { requireWritable } from './writable-file.js';
 
@@ -45,7 +46,7 @@ export interface SqliteLocation {
  * @throws Error when the files of the embedded one cannot be written
  */
 export function openDatabase(location: DatabaseLocation, silenceMs = 0, file?: EmbeddedFile): Knex {
-  return location.engine === 'mysql' ? createKnex(mysql(location, silenceMs)) : openEmbedded(location, file);
+  return location.engine === 'mysql' ? openMysql(location, silenceMs) : openEmbedded(location, file);
 }
 
 /** The files of an embedded database that has any. */
@@ -73,8 +74,9 @@ interface MysqlConnection {
   query(sql: string, done: (error: Error | null) => void): void;
 }
 
-function mysql({ host, port, user, password, database, tls }: MysqlLocation, silenceMs: number): Knex.Config {
-  return {
+function openMysql({ host, port, user, password, database, tls }: MysqlLocation, silenceMs: number): Knex {
+  const fresh = new FreshConnections();
+  const knex = createKnex({
     client: 'mysql2',
     log: SILENT,
     connection: {
@@ -91,7 +93,9 @@ function mysql({ host, port, user, password, database, tls }: MysqlLocation, sil
     pool: {
       min: 0,
       max: POOL_MAX,
+      validate: (connection: MysqlConnection) => fresh.has(connection),
       afterCreate: (connection: MysqlConnection, done: (error: Error | null) => void) => {
+        fresh.opened(connection);
         // mysql2 would wait forever on a connection that the network has lost.
         connection.stream.setTimeout(silenceMs, () => {
           connection.stream.destroy(
@@ -106,7 +110,9 @@ function mysql({ host, port, user, password, database, tls }: MysqlLocation, sil
         );
       },
     },
-  };
+  });
+  fresh.follow(knex);
+  return knex;
 }
 
 interface SqliteConnection {

@@ -1,9 +1,10 @@
 import type { Knex } from 'knex';
 import { LRUCache } from 'lru-cache';
 import type { InsertOutcome, NewRoute, RouteStore, Signal } from '../registry/route-store.js';
-import type { Route } from '../registry/route.js';
+import { type Route, sameDefinition } from '../registry/route.js';
 import { batched } from './batch.js';
 import type { EmbeddedFile } from './embedded-file.js';
+import { type Find, findAll } from './finds.js';
 import { decodeId, encodeId, type NewRouteRow, toRoute, toRow } from './route-row.js';
 import { RouteRows, type ServedCall } from './route-rows.js';
 import { type StatementObserver, StatementObservers } from './statement-observer.js';
@@ -15,12 +16,6 @@ const MAX_KNOWN_SHAPES = 10_000;
 interface Insert extends ServedCall {
   readonly entry: NewRoute;
   readonly duplicates: 'allow' | 'reject';
-}
-
-interface Find extends ServedCall {
-  readonly id: string;
-  /** The same id in the database's form. */
-  readonly key: Buffer;
 }
 
 /** What a store may be given beside its database. */
@@ -40,11 +35,11 @@ export class KnexRouteStore implements RouteStore {
   readonly #rows: RouteRows;
   readonly #knownShapes = new LRUCache<string, true>({ max: MAX_KNOWN_SHAPES });
   readonly #insertJoined = batched('when full', (inserts: readonly Insert[]) => this.#insertAll(inserts));
-  readonly #findJoined = batched('at once', (wanted: readonly Find[]) => this.#findAll(wanted));
+  readonly #findJoined = batched('at once', (finds: readonly Find[]) => findAll(this.#rows, finds));
 
   constructor(knex: Knex, { file, observers = [] }: KnexRouteStoreOptions = {}) {
     this.#observers = new StatementObservers(observers);
-    this.#rows = new RouteRows(knex, this.#observers, file);
+    this.#rows = new RouteRows(knex, { server: 'primary', observers: this.#observers, file });
   }
 
   insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome> {
@@ -85,13 +80,6 @@ export class KnexRouteStore implements RouteStore {
     return row === undefined ? undefined : decodeId(row.id);
   }
 
-  async #findAll(finds: readonly Find[]): Promise<(Route | undefined)[]> {
-    const keys = finds.map(({ key }) => key);
-    const rows = await this.#rows.withIds(keys, finds);
-    const routes = new Map(rows.map(toRoute).map((route) => [route.id, route]));
-    return finds.map(({ id }) => routes.get(id));
-  }
-
   /** Inserts all in one commit; if an entry prevents that, or is not wanted any more, each separately. */
   async #insertAll(inserts: readonly Insert[]): Promise<(InsertOutcome | Error)[]> {
     if (inserts.length > 1 && (await this.#insertTogether(inserts))) {
@@ -117,6 +105,7 @@ export class KnexRouteStore implements RouteStore {
       return { outcome: 'inserted' };
     }
     if (refusal instanceof NotSent) throw refusal;
+    if (await this.#isStored(insert)) return { outcome: 'inserted' };
     const repeated =
       requestId === undefined ? undefined : await this.#withRequestId(caller, requestId, insert);
     if (repeated !== undefined) return { outcome: 'repeated', route: repeated };
@@ -124,6 +113,15 @@ export class KnexRouteStore implements RouteStore {
     if (first === undefined) throw refusal;
     if (insert.duplicates === 'reject') return { outcome: 'duplicate', id: first };
     return this.#insertOne(insert, { ...row, shape: null });
+  }
+
+  /** Whether this very route is there: from an attempt whose end was not seen, the service's or a proxy's own. */
+  async #isStored(insert: Insert): Promise<boolean> {
+    const { route } = insert.entry;
+    const row = await this.#rows.first({ id: toRow(insert.entry).id }, insert);
+    if (row === undefined) return false;
+    const stored = toRoute(row);
+    return sameDefinition(stored, route) && stored.createdAt.getTime() === route.createdAt.getTime();
   }
 
   /** The first route of a shape holds it in the unique index; later ones are stored without it. */

@@ -1,15 +1,15 @@
 import type { Knex } from 'knex';
-import { isDeadlock, isRefusal, translate } from './driver-errors.js';
+import { inAttempts } from './attempts.js';
+import { isRefusal, translate } from './driver-errors.js';
 import type { EmbeddedFile } from './embedded-file.js';
 import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow } from './route-row.js';
 import type { Captured, SentStatement, StatementObservers } from './statement-observer.js';
 import { isWanted, NotSent, type Waiting } from './waiting.js';
 
-/** How often an insert is tried while the database picks it as the victim of a deadlock. */
-const INSERT_ATTEMPTS = 5;
-
-/** How long a ping may take once it is sent, in milliseconds; then its connection is given up. */
-const PING_LIMIT_MS = 2_000;
+/** How long a check may take once it is sent, in milliseconds; then its connection is given up. */
+const CHECK_LIMIT_MS = 2_000;
+/** The same for a get from a replica: the primary must still have time to answer within the deadline of the call. */
+const REPLICA_LIMIT_MS = 1_000;
 
 // The statements that every call needs are written by hand: Knex's builder takes longer to make one than to send it.
 const SELECT = `select ${ROUTE_COLUMNS.join(', ')} from routes where id in `;
@@ -21,75 +21,106 @@ export interface ServedCall extends Waiting {
   readonly captured: Captured;
 }
 
-/** The statements on the table `routes`, the same on every engine. They fail with the registry's errors. */
+/** What the statements of one server are given beside its connections. */
+export interface RouteRowsOptions {
+  readonly server: 'primary' | 'replica';
+  readonly observers: StatementObservers;
+  /** What an acknowledged write must be in. */
+  readonly file?: EmbeddedFile | undefined;
+}
+
+/**
+ * The statements on the table `routes` of one server, the same on every engine. They fail with the registry's errors. The
+ * primary is asked again while that may help; a replica is asked once, and not for long.
+ */
 export class RouteRows {
   readonly #knex: Knex;
-  readonly #observers: StatementObservers;
-  readonly #file: EmbeddedFile | undefined;
+  readonly #options: RouteRowsOptions;
 
-  /** @param file what an acknowledged write must be in */
-  constructor(knex: Knex, observers: StatementObservers, file?: EmbeddedFile) {
+  constructor(knex: Knex, options: RouteRowsOptions) {
     this.#knex = knex;
-    this.#observers = observers;
-    this.#file = file;
+    this.#options = options;
   }
 
   /**
    * Inserts all rows in one commit, or none: then it resolves with the database's reason for refusing one, or with
-   * `NotSent`.
+   * `NotSent`. A reason may also be that an attempt whose end was not seen has stored them.
    *
    * @param calls the call of each row; all of them must still be wanted
    */
   async insert(rows: readonly NewRouteRow[], calls: readonly ServedCall[]): Promise<Error | undefined> {
-    for (let attempt = 1; ; attempt++) {
-      try {
+    try {
+      await inAttempts((attempt) => {
         const insert = this.#knex.raw(INSERT + rows.map(toTuple).join(', '), rows.flatMap(textsOf));
-        await this.#sent(insert, { operation: 'INSERT', attempt }, calls);
-        return undefined;
-      } catch (error) {
-        if (error instanceof NotSent) return error;
-        const again = isDeadlock(error) && attempt < INSERT_ATTEMPTS;
-        if (again) continue;
-        if (isRefusal(error)) return translate(error) as Error;
-        throw translate(error);
-      } finally {
-        this.#file?.check();
-      }
+        return this.#sent(insert, { operation: 'INSERT', attempt, fallback: false }, calls);
+      });
+      return undefined;
+    } catch (error) {
+      if (error instanceof NotSent) return error;
+      if (isRefusal(error)) return translate(error) as Error;
+      throw translate(error);
+    } finally {
+      this.#options.file?.check();
     }
   }
 
-  /** The rows with these identifiers, in any order. @param calls of which one must still be wanted */
-  async withIds(ids: readonly Buffer[], calls: readonly ServedCall[]): Promise<RouteRow[]> {
-    const select = this.#knex.raw<RawAnswer>(`${SELECT}(${ids.map(literal).join(', ')})`);
-    return rowsOf(await answered(this.#sent(select, { operation: 'SELECT', attempt: 1 }, calls)));
+  /**
+   * The rows with these identifiers, in any order.
+   *
+   * @param calls of which one must still be wanted
+   * @param fallback whether a replica was asked before
+   */
+  async withIds(ids: readonly Buffer[], calls: readonly ServedCall[], fallback = false): Promise<RouteRow[]> {
+    const select = async (attempt: number): Promise<RouteRow[]> => {
+      const query = this.#knex.raw<RawAnswer>(`${SELECT}(${ids.map(literal).join(', ')})`);
+      if (this.#options.server === 'replica') query.timeout(REPLICA_LIMIT_MS);
+      return rowsOf(await this.#sent(query, { operation: 'SELECT', attempt, fallback }, calls));
+    };
+    return answered(this.#options.server === 'replica' ? select(1) : inAttempts(select));
   }
 
   /** The row with these values of unique columns. */
   async first(where: Partial<NewRouteRow>, call: ServedCall): Promise<RouteRow | undefined> {
-    const select = this.#knex<NewRouteRow>('routes')
-      .where(where)
-      .first(...ROUTE_COLUMNS);
-    return answered(this.#sent(select, { operation: 'SELECT', attempt: 1 }, [call]));
+    const select = (attempt: number): Promise<RouteRow | undefined> => {
+      const query = this.#knex<NewRouteRow>('routes')
+        .where(where)
+        .first(...ROUTE_COLUMNS);
+      return this.#sent(query, { operation: 'SELECT', attempt, fallback: false }, [call]);
+    };
+    return answered(inAttempts(select));
   }
 
   /** Resolves when the table can be read. */
   async ping(): Promise<void> {
-    await answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(PING_LIMIT_MS));
-    this.#file?.check();
+    await answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(CHECK_LIMIT_MS));
+    this.#options.file?.check();
+  }
+
+  /** Whether the table has all rows with these identifiers, each given once. */
+  async hasAll(ids: readonly Buffer[]): Promise<boolean> {
+    const query = this.#knex('routes').whereIn('id', ids).count({ count: '*' }).timeout(CHECK_LIMIT_MS);
+    const [row] = await answered(query);
+    return Number(row?.count) === ids.length;
   }
 
   /** Sends a query once there is a connection for it. @throws NotSent if it is not wanted any more by then */
   async #sent<Answer>(
     query: Startable & PromiseLike<Answer>,
-    statement: Pick<SentStatement, 'operation' | 'attempt'>,
+    statement: Omit<SentStatement, 'server'>,
     calls: readonly ServedCall[],
   ): Promise<Answer> {
-    let end: ((error?: unknown) => void) | undefined;
-    query.on('start', () => {
+    const { server, observers } = this.#options;
+    const requireWanted = (): void => {
       const wanted = statement.operation === 'INSERT' ? calls.every(isWanted) : calls.some(isWanted);
       if (!wanted) throw new NotSent();
-      end = this.#observers.begin(
-        { ...statement, server: 'primary', fallback: false },
+    };
+    // Nor is there a wait for a connection then.
+    requireWanted();
+    let end: ((error?: unknown) => void) | undefined;
+    query.on('start', () => {
+      requireWanted();
+      end = observers.begin(
+        { ...statement, server },
         calls.map(({ captured }) => captured),
       );
     });

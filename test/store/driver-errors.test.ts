@@ -48,6 +48,8 @@ describe('an error of a driver', () => {
     ['a server that shuts down', { code: 'ER_SERVER_SHUTDOWN', errno: 1053 }],
     ['a lock that is not given in time', { code: 'ER_LOCK_WAIT_TIMEOUT', errno: 1205 }],
     ['a server that only reads', { code: 'ER_OPTION_PREVENTS_STATEMENT', errno: 1290 }],
+    ['a connection that was killed, for which mysql2 has no name', { errno: 1927 }],
+    ['a member that was expelled from its group', { code: 'ER_SERVER_OFFLINE_MODE', errno: 3032 }],
     ['a login that is refused', { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045 }],
     ['an account that is locked', { code: 'ER_ACCOUNT_HAS_BEEN_LOCKED', errno: 3118 }],
     ['a full disk', { code: 'ER_DISK_FULL', errno: 1021 }],
@@ -66,6 +68,11 @@ describe('an error of a driver', () => {
       errno: 1406,
     });
     expect(translate(error)).toEqual(new Error('The database answered ER_DATA_TOO_LONG (1406).'));
+  });
+
+  it('that has only a number loses statement and values, too', () => {
+    const error = Object.assign(new Error("insert into `routes` … 'secret'"), { errno: 4025 });
+    expect(translate(error)).toEqual(new Error('The database answered an error without a name (4025).'));
   });
 
   it.each([[new TypeError('a mistake of ours')], ['a string'], [null], [undefined]])(

@@ -1,13 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { Transform } from 'node:stream';
 import { createServer as createSecureServer, type TlsOptions, type TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
+import { eachPacket, HEADER_BYTES, SEQUENCE_AT } from './mysql-packets.js';
 
 /** The capability CLIENT_SSL: this bit of the second byte of the flags. */
 const SSL_BIT = 0x08;
-const HEADER_BYTES = 4;
-const SEQUENCE_AT = 3;
 const SSL_REQUEST_BYTES = HEADER_BYTES + 32;
 /** The first bytes of the packets that end a login. */
 const OK = 0x00;
@@ -71,36 +69,21 @@ function join(secured: TLSSocket, server: Socket): void {
   let first = true;
   let loggedIn = false;
   const toServer = eachPacket((packet) => {
-    if (loggedIn) return;
+    if (loggedIn) return true;
     if (first) packet.writeUInt8(packet.readUInt8(HEADER_BYTES + 1) & ~SSL_BIT, HEADER_BYTES + 1);
     first = false;
     packet.writeUInt8(packet.readUInt8(SEQUENCE_AT) - 1, SEQUENCE_AT);
+    return true;
   });
   const toClient = eachPacket((packet) => {
-    if (loggedIn) return;
+    if (loggedIn) return true;
     packet.writeUInt8(packet.readUInt8(SEQUENCE_AT) + 1, SEQUENCE_AT);
     loggedIn = [OK, ERROR].includes(packet.readUInt8(HEADER_BYTES));
+    return true;
   });
   secured.on('error', () => undefined);
   secured.pipe(toServer).pipe(server);
   server.pipe(toClient).pipe(secured);
-}
-
-/** Changes each whole packet in its place. */
-function eachPacket(change: (packet: Buffer) => void): Transform {
-  let rest = Buffer.alloc(0);
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      rest = Buffer.concat([rest, chunk]);
-      while (rest.length >= HEADER_BYTES && rest.length >= HEADER_BYTES + rest.readUIntLE(0, 3)) {
-        const packet = rest.subarray(0, HEADER_BYTES + rest.readUIntLE(0, 3));
-        rest = rest.subarray(packet.length);
-        change(packet);
-        this.push(packet);
-      }
-      done();
-    },
-  });
 }
 
 async function listening(server: Server): Promise<void> {

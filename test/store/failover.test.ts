@@ -1,0 +1,301 @@
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { InsertOutcome, NewRoute } from '../../src/registry/route-store.js';
+import { readDatabase } from '../../src/settings/config.js';
+import { MAX_ATTEMPTS } from '../../src/store/attempts.js';
+import { openDatabase } from '../../src/store/database.js';
+import { KnexRouteStore } from '../../src/store/knex-route-store.js';
+import { migrateUp } from '../../src/store/migrations.js';
+import { type Database, engines } from '../support/engines.js';
+import {
+  type Fault,
+  type MysqlFaultFront,
+  startMysqlFaultFront,
+  type Statement,
+} from '../support/mysql-fault-front.js';
+import { entryOf } from '../support/store-entries.js';
+
+/** What a server says that is not the one that serves. */
+const ELSEWHERE: readonly (readonly [errno: number, name: string])[] = [
+  [1047, 'a node of Galera without its cluster'],
+  [1290, 'read_only'],
+  [1792, 'transaction_read_only'],
+  [1836, 'a server in read-only mode'],
+  [1874, 'innodb_read_only'],
+  [3101, 'Group Replication that rolled a commit back'],
+];
+
+/** What leaves open whether a statement was done. */
+const UNCLEAR: readonly (readonly [errno: number | undefined, name: string])[] = [
+  [undefined, 'a lost connection'],
+  [1053, 'a server that shuts down'],
+  [1105, 'an unknown error'],
+  [1180, 'an error during the commit'],
+  [1317, 'a query that was interrupted'],
+  [1927, 'a connection that was killed'],
+  [2006, 'a proxy whose server is gone'],
+  [2013, 'a proxy that lost its server'],
+  [3100, 'a hook of replication that failed'],
+  [9001, 'ProxySQL that found no server in time'],
+  [9002, 'ProxySQL that found no server'],
+  [9004, 'ProxySQL whose server is offline'],
+];
+
+/** What other statements do. */
+const LOCKED: readonly (readonly [errno: number, name: string])[] = [
+  [1205, 'a lock that was not given in time'],
+  [1213, 'a deadlock'],
+];
+
+const faultOf = (errno: number | undefined, done: boolean): Fault =>
+  errno === undefined ? { done } : { done, answer: errno };
+
+describe.each(engines.slice(1))('on $name', (engine) => {
+  let database: Database;
+  /** The way to the database that has no faults. */
+  let direct: Knex;
+
+  beforeAll(async () => {
+    database = await engine.createDatabase();
+    direct = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+    await migrateUp(direct);
+  });
+
+  afterAll(async () => {
+    await direct.destroy();
+    await database.drop();
+  });
+
+  interface Opened {
+    readonly store: KnexRouteStore;
+    readonly front: MysqlFaultFront;
+  }
+
+  /** A store whose statements have faults. */
+  async function opened(faultAt: (statement: Statement) => Fault | undefined): Promise<Opened> {
+    const url = new URL(database.url);
+    const front = await startMysqlFaultFront(Number(url.port), faultAt);
+    url.port = String(front.port);
+    const knex = openDatabase(readDatabase({ DATABASE_URL: url.href }));
+    onTestFinished(() => knex.destroy());
+    return { store: new KnexRouteStore(knex), front };
+  }
+
+  /** A store of which the first statement of a kind has a fault. */
+  async function openedWithFirst(kind: Statement['kind'], fault: Fault): Promise<Opened> {
+    let first = true;
+    return opened((statement) => {
+      if (statement.kind !== kind || !first) return undefined;
+      first = false;
+      return fault;
+    });
+  }
+
+  const insertsIn = ({ statements }: MysqlFaultFront): Statement[] =>
+    statements.filter(({ kind }) => kind === 'INSERT');
+
+  /** How many rows each entry has. */
+  async function rowsOf(entries: readonly NewRoute[]): Promise<number[]> {
+    const rows = await direct<{ handler: string; path: string }>('routes').select('handler', 'path');
+    return entries.map(
+      ({ route }) =>
+        rows.filter(({ handler, path }) => handler === route.handler && path === route.path).length,
+    );
+  }
+
+  describe('a create', () => {
+    it.each(ELSEWHERE)('that comes to the wrong server (%i, %s) goes to another one', async (errno) => {
+      let demoted = 0;
+      const { store, front } = await opened(({ kind, connection }) =>
+        kind === 'INSERT' && connection <= demoted ? { done: false, answer: errno } : undefined,
+      );
+      // Two connections lead to the server that is demoted then.
+      await Promise.all(Array.from({ length: 65 }, () => store.find(entryOf().route.id)));
+      demoted = Math.max(...front.statements.map(({ connection }) => connection));
+      expect(demoted).toBeGreaterThan(1);
+      const entry = entryOf({ handler: 'moved' });
+      await expect(store.insert(entry, 'allow')).resolves.toEqual({ outcome: 'inserted' });
+      expect(insertsIn(front)).toHaveLength(2);
+      await expect(rowsOf([entry])).resolves.toEqual([1]);
+    });
+
+    it('that comes to the wrong server keeps gets from going there', async () => {
+      let demoted = 0;
+      const { store, front } = await opened(({ kind, connection }) =>
+        kind === 'INSERT' && connection <= demoted ? { done: false, answer: 1290 } : undefined,
+      );
+      await Promise.all(Array.from({ length: 65 }, () => store.find(entryOf().route.id)));
+      demoted = Math.max(...front.statements.map(({ connection }) => connection));
+      await store.insert(entryOf(), 'allow');
+      const before = front.statements.length;
+      await Promise.all(Array.from({ length: 300 }, () => store.find(entryOf().route.id)));
+      const connections = front.statements.slice(before).map(({ connection }) => connection);
+      expect(connections.length).toBeGreaterThanOrEqual(5);
+      expect(Math.min(...connections)).toBeGreaterThan(demoted);
+    });
+
+    it.each(
+      [...UNCLEAR, ...LOCKED].flatMap(([errno, name]) =>
+        [true, false].map((done) => [name, done ? 'done' : 'not done', errno, done] as const),
+      ),
+    )('that ends with %s, %s, is stored once', async (_name, _done, errno, done) => {
+      const { store, front } = await openedWithFirst('INSERT', faultOf(errno, done));
+      const entry = entryOf({ handler: 'once' });
+      await expect(store.insert(entry, 'allow')).resolves.toEqual({ outcome: 'inserted' });
+      expect(insertsIn(front)).toHaveLength(2);
+      await expect(rowsOf([entry])).resolves.toEqual([1]);
+      await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
+    });
+
+    it.each<[string, 'allow' | 'reject', string | undefined]>([
+      ['with a request id', 'allow', 'key'],
+      ['while duplicates are refused', 'reject', undefined],
+      ['with a request id, while duplicates are refused', 'reject', 'another key'],
+    ])('whose end is not seen is no repeat or duplicate of itself: %s', async (_, duplicates, requestId) => {
+      const { store } = await openedWithFirst('INSERT', { done: true });
+      const entry = entryOf({ handler: 'own' }, { requestId });
+      await expect(store.insert(entry, duplicates)).resolves.toEqual({ outcome: 'inserted' });
+      await expect(rowsOf([entry])).resolves.toEqual([1]);
+    });
+
+    it('of a known shape whose end is not seen is stored once', async () => {
+      let inserts = 0;
+      const { store } = await opened(({ kind }) =>
+        kind === 'INSERT' && ++inserts === 2 ? { done: true } : undefined,
+      );
+      const first = entryOf({ path: '/known/:a', handler: 'first' });
+      const second = entryOf({ path: '/known/:b', handler: 'second' });
+      await store.insert(first, 'allow');
+      await expect(store.insert(second, 'allow')).resolves.toEqual({ outcome: 'inserted' });
+      await expect(rowsOf([first, second])).resolves.toEqual([1, 1]);
+    });
+
+    it('that its proxy has sent twice by itself is stored once', async () => {
+      // The second one is refused for the row of the first one, without any error before.
+      const { store } = await openedWithFirst('INSERT', { done: true, answer: 1062 });
+      const entry = entryOf({ handler: 'proxied' });
+      await expect(store.insert(entry, 'reject')).resolves.toEqual({ outcome: 'inserted' });
+      await expect(rowsOf([entry])).resolves.toEqual([1]);
+    });
+
+    it('that cannot be done on any server is given up, as unavailable', async () => {
+      const { store, front } = await opened(({ kind }) =>
+        kind === 'INSERT' ? { done: false, answer: 1290 } : undefined,
+      );
+      await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+      expect(insertsIn(front)).toHaveLength(MAX_ATTEMPTS);
+    });
+
+    it('is not sent again when nobody waits for it any more', async () => {
+      const caller = new AbortController();
+      let inserts = 0;
+      const { store, front } = await opened(({ kind }) => {
+        if (kind === 'INSERT' && ++inserts === 2) caller.abort();
+        return kind === 'INSERT' ? { done: false, answer: 1213 } : undefined;
+      });
+      await expect(store.insert(entryOf(), 'allow', caller.signal)).rejects.toMatchObject({
+        name: 'NotSent',
+      });
+      expect(insertsIn(front)).toHaveLength(2);
+    });
+
+    it('is not tried any longer on a database that cannot be reached when nobody waits for it', async () => {
+      const caller = new AbortController();
+      const { store, front } = await opened(({ kind }) => {
+        if (kind !== 'INSERT') return undefined;
+        caller.abort();
+        front.refuse();
+        return { done: false };
+      });
+      await expect(store.insert(entryOf(), 'allow', caller.signal)).rejects.toMatchObject({
+        name: 'NotSent',
+      });
+    });
+
+    it('that the database refuses is not sent again', async () => {
+      const { store, front } = await openedWithFirst('INSERT', { done: false, answer: 1406 });
+      await expect(store.insert(entryOf(), 'allow')).rejects.toThrow('ER_DATA_TOO_LONG');
+      expect(insertsIn(front)).toHaveLength(1);
+    });
+  });
+
+  describe('creates that share a statement', () => {
+    it.each(UNCLEAR.flatMap(([errno, name]) => [true, false].map((done) => [name, done, errno] as const)))(
+      'that ends with %s (done: %s) are each stored once',
+      async (_, done, errno) => {
+        const { store } = await openedWithFirst('INSERT', faultOf(errno, done));
+        const entries = Array.from({ length: 20 }, (_each, i) => entryOf({ handler: `h${i}` }));
+        const outcomes = await Promise.all(entries.map((entry) => store.insert(entry, 'allow')));
+        expect(outcomes).toEqual(entries.map(() => ({ outcome: 'inserted' })));
+        await expect(rowsOf(entries)).resolves.toEqual(entries.map(() => 1));
+      },
+    );
+
+    it('are each stored once, repeated or refused as without faults, whatever statements have them', async () => {
+      const faults: readonly Fault[] = [
+        { done: false, answer: 1105 },
+        { done: true },
+        { done: false, answer: 1290 },
+        { done: true, answer: 1180 },
+        { done: false },
+        { done: true, answer: 1317 },
+      ];
+      let inserts = 0;
+      let faulty = false;
+      const { store } = await opened(({ kind }) =>
+        kind === 'INSERT' && faulty && ++inserts % 2 === 1
+          ? faults[(inserts >> 1) % faults.length]
+          : undefined,
+      );
+      const earlier = entryOf({ handler: 'earlier', path: '/earlier/:id' }, { requestId: 'earlier' });
+      await store.insert(earlier, 'allow');
+      faulty = true;
+      const fresh = Array.from({ length: 4 }, (_, i) =>
+        entryOf({ handler: `fresh${i}` }, { requestId: i % 2 === 0 ? `key${i}` : undefined }),
+      );
+      const repeat = entryOf({ handler: 'earlier', path: '/earlier/:id' }, { requestId: 'earlier' });
+      const duplicate = entryOf({ handler: 'duplicate', path: '/earlier/:key' });
+      const allowed = entryOf({ handler: 'allowed', path: '/earlier/:key' });
+      const results = await Promise.all([
+        ...fresh.map((entry) => store.insert(entry, 'reject')),
+        store.insert(repeat, 'reject'),
+        store.insert(duplicate, 'reject'),
+        store.insert(allowed, 'allow'),
+      ]);
+      expect(results).toEqual<InsertOutcome[]>([
+        ...fresh.map(() => ({ outcome: 'inserted' }) as const),
+        { outcome: 'repeated', route: earlier.route },
+        { outcome: 'duplicate', id: earlier.route.id },
+        { outcome: 'inserted' },
+      ]);
+      await expect(rowsOf([...fresh, earlier, duplicate, allowed])).resolves.toEqual([
+        ...fresh.map(() => 1),
+        1,
+        0,
+        1,
+      ]);
+    });
+  });
+
+  describe('a get', () => {
+    it.each([...ELSEWHERE, ...UNCLEAR])('that ends with %s (%s) is sent again', async (errno) => {
+      const { store, front } = await openedWithFirst('SELECT', faultOf(errno, false));
+      const entry = entryOf();
+      await store.insert(entry, 'allow');
+      await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
+      expect(front.statements.filter(({ kind }) => kind === 'SELECT')).toHaveLength(2);
+    });
+
+    it('by request id or shape is sent again', async () => {
+      let faulty = false;
+      const { store } = await opened(() => {
+        faulty = !faulty;
+        return faulty ? { done: false } : undefined;
+      });
+      const entry = entryOf({}, { requestId: 'found' });
+      await store.insert(entry, 'allow');
+      await expect(store.findByRequestId('me', 'found')).resolves.toEqual(entry.route);
+      await expect(store.findByShape(entry.shape)).resolves.toBe(entry.route.id);
+    });
+  });
+});

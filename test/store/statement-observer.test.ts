@@ -1,0 +1,125 @@
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readDatabase } from '../../src/settings/config.js';
+import { openDatabase } from '../../src/store/database.js';
+import { KnexRouteStore } from '../../src/store/knex-route-store.js';
+import { migrateUp } from '../../src/store/migrations.js';
+import type { ObservedStatement, StatementObserver } from '../../src/store/statement-observer.js';
+import { type Database, engines } from '../support/engines.js';
+import { startMysqlFaultFront } from '../support/mysql-fault-front.js';
+import { entryOf } from '../support/store-entries.js';
+
+type Seen = ObservedStatement & { error?: unknown; ended?: number };
+
+/** Records the statements, and names the calls in the order in which they came. */
+class Recorder implements StatementObserver {
+  readonly seen: Seen[] = [];
+  #calls = 0;
+
+  capture(): string {
+    return `call ${++this.#calls}`;
+  }
+
+  begin(statement: ObservedStatement): (error?: unknown) => void {
+    const seen: Seen = { ...statement };
+    this.seen.push(seen);
+    return (error) => {
+      Object.assign(seen, { error, ended: (seen.ended ?? 0) + 1 });
+    };
+  }
+}
+
+const FIRST = { server: 'primary', attempt: 1, fallback: false, error: undefined, ended: 1 };
+
+describe.each(engines)('an observer of the store on $name', (engine) => {
+  let database: Database;
+  let knex: Knex;
+  let recorder: Recorder;
+  let bare: ObservedStatement[];
+  let store: KnexRouteStore;
+
+  beforeAll(async () => {
+    database = await engine.createDatabase();
+    knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+    await migrateUp(knex);
+  });
+
+  beforeEach(() => {
+    recorder = new Recorder();
+    bare = [];
+    const withoutCapture = {
+      begin: (statement: ObservedStatement) => {
+        bare.push(statement);
+        return () => undefined;
+      },
+    };
+    store = new KnexRouteStore(knex, { observers: [withoutCapture, recorder] });
+  });
+
+  afterAll(async () => {
+    await knex.destroy();
+    await database.drop();
+  });
+
+  it('sees the statement of each call, and what it captured of it', async () => {
+    const entry = entryOf({}, { requestId: 'observed' });
+    await store.insert(entry, 'allow');
+    await store.find(entry.route.id);
+    await store.findByRequestId('me', 'observed');
+    await store.findByShape(entry.shape);
+    expect(recorder.seen).toEqual([
+      { ...FIRST, operation: 'INSERT', batchSize: 1, captured: ['call 1'] },
+      { ...FIRST, operation: 'SELECT', batchSize: 1, captured: ['call 2'] },
+      { ...FIRST, operation: 'SELECT', batchSize: 1, captured: ['call 3'] },
+      { ...FIRST, operation: 'SELECT', batchSize: 1, captured: ['call 4'] },
+    ]);
+    expect(bare.map(({ captured }) => captured)).toEqual(recorder.seen.map(() => [undefined]));
+  });
+
+  it('sees one statement for calls that share it', async () => {
+    await Promise.all(Array.from({ length: 3 }, () => store.insert(entryOf(), 'allow')));
+    expect(recorder.seen).toEqual([
+      { ...FIRST, operation: 'INSERT', batchSize: 3, captured: ['call 1', 'call 2', 'call 3'] },
+    ]);
+  });
+
+  it('sees an error without statement or values', async () => {
+    const entry = entryOf();
+    await store.insert(entry, 'allow');
+    await expect(store.insert(entryOf({ id: entry.route.id, handler: 'secret' }), 'allow')).rejects.toThrow();
+    const [, refused] = recorder.seen;
+    expect(refused).toMatchObject({ operation: 'INSERT', captured: ['call 2'], ended: 1 });
+    expect(String(refused?.error)).toMatch(/^Error: The database answered \S+ \(.*\)\.$/);
+  });
+
+  it('sees nothing of calls that ended before, and of checks of the health', async () => {
+    await expect(store.find(entryOf().route.id, AbortSignal.abort())).rejects.toThrow();
+    await store.ping();
+    expect(recorder.seen).toEqual([]);
+  });
+});
+
+describe.each(engines.slice(1))('an observer of the store on $name', (engine) => {
+  it('sees each attempt', async () => {
+    const database = await engine.createDatabase();
+    const url = new URL(database.url);
+    let faults = 2;
+    const front = await startMysqlFaultFront(Number(url.port), ({ kind }) =>
+      kind === 'INSERT' && faults-- > 0 ? { done: false, answer: 1213 } : undefined,
+    );
+    url.port = String(front.port);
+    const knex = openDatabase(readDatabase({ DATABASE_URL: url.href }));
+    await migrateUp(knex);
+    const recorder = new Recorder();
+    await new KnexRouteStore(knex, { observers: [recorder] }).insert(entryOf(), 'allow');
+    await knex.destroy();
+    await database.drop();
+    expect(
+      recorder.seen.map(({ attempt, error, captured }) => [attempt, error !== undefined, captured]),
+    ).toEqual([
+      [1, true, ['call 1']],
+      [2, true, ['call 1']],
+      [3, false, ['call 1']],
+    ]);
+  });
+});

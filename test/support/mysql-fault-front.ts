@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { eachPacket, errorPacket, HEADER_BYTES, SEQUENCE_AT } from './mysql-packets.js';
+
+/** The command COM_QUERY, which begins an exchange. */
+const QUERY = 0x03;
+
+/** What becomes of a statement. */
+export interface Fault {
+  /** Whether the server carries it out all the same. */
+  readonly done: boolean;
+  /** The error that it is answered with, or `silence` for no answer; without either, its connection is lost. */
+  readonly answer?: number | 'silence';
+}
+
+/** A statement on the table `routes` that has come. */
+export interface Statement {
+  readonly kind: 'INSERT' | 'SELECT';
+  /** The number of its connection, from 1. */
+  readonly connection: number;
+}
+
+/** A balancer or server in front of a real server, whose faults are the test's. */
+export interface MysqlFaultFront {
+  readonly port: number;
+  readonly statements: readonly Statement[];
+  /** Refuses further connections. */
+  refuse(): void;
+}
+
+/**
+ * Starts a front on loopback, which is closed when the test ends.
+ *
+ * @param faultOf is asked about each statement on the table `routes`, in their order; undefined lets it through
+ */
+export async function startMysqlFaultFront(
+  targetPort: number,
+  faultOf: (statement: Statement) => Fault | undefined,
+): Promise<MysqlFaultFront> {
+  const sockets = new Set<Socket>();
+  const statements: Statement[] = [];
+  let connections = 0;
+  const front = createServer((client) => {
+    const connection = ++connections;
+    const server = connect(targetPort, '127.0.0.1');
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.on('error', () => undefined).on('close', () => other.destroy());
+    }
+    const fail = ({ answer }: Fault): void => {
+      if (answer === undefined) client.destroy();
+      else if (answer !== 'silence') client.write(errorPacket(answer));
+    };
+    /** The fault of the statement that the server carries out. */
+    let hidden: Fault | undefined;
+    const toServer = eachPacket((packet) => {
+      const kind = kindOf(packet);
+      if (kind === undefined) return true;
+      const statement = { kind, connection };
+      statements.push(statement);
+      const fault = faultOf(statement);
+      if (fault === undefined) return true;
+      if (fault.done) hidden = fault;
+      else fail(fault);
+      return fault.done;
+    });
+    const toClient = eachPacket(() => {
+      if (hidden === undefined) return true;
+      fail(hidden);
+      hidden = undefined;
+      return false;
+    });
+    client.pipe(toServer).pipe(server);
+    server.pipe(toClient).pipe(client);
+  });
+  front.listen(0, '127.0.0.1');
+  await once(front, 'listening');
+  onTestFinished(() => {
+    front.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return {
+    port: (front.address() as AddressInfo).port,
+    statements,
+    refuse() {
+      front.close();
+    },
+  };
+}
+
+function kindOf(packet: Buffer): Statement['kind'] | undefined {
+  if (packet.readUInt8(SEQUENCE_AT) !== 0 || packet.readUInt8(HEADER_BYTES) !== QUERY) return undefined;
+  const text = packet.toString('latin1', HEADER_BYTES + 1);
+  if (/insert into .?routes/.test(text)) return 'INSERT';
+  return /select .* from .?routes/.test(text) ? 'SELECT' : undefined;
+}
