@@ -17,13 +17,10 @@ import { ROUTE_SERVICE, startGrpcServer } from './grpc/server.js';
 import { type FollowedTls, followTls, type TlsFiles } from './process/followed-tls.js';
 import { startHttpServer } from './process/http-server.js';
 import { createDocuments } from './openapi/documents.js';
-import { listening, opening } from './process/opening.js';
+import { listening } from './process/opening.js';
 import { Registry } from './registry/registry.js';
 import { newRouteId } from './registry/route-id.js';
-import { closeDatabase, embeddedFileOf, openDatabase } from './store/database.js';
-import { KnexRouteStore } from './store/knex-route-store.js';
-import { reachDatabase } from './store/reach-database.js';
-import { ensureSchema } from './store/schema.js';
+import { openRouteStore } from './route-store.js';
 import { openTokenAuthenticator } from './token-authenticator.js';
 
 /** The dependencies that the service does not choose itself. */
@@ -103,20 +100,16 @@ interface StartedGrpc {
 }
 
 async function startGrpc(
-  { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
+  { address, database, replicas, tokens, duplicateRoutes, reflection }: GrpcConfig,
   { config, closing, logger, callLog, tls, now = Date.now, newId = newRouteId, stop, rereadMs }: Whole,
 ): Promise<StartedGrpc> {
   const { limits, databaseWaitMs, routeCacheBytes } = config;
   const authenticator = openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
 
-  const file = embeddedFileOf(database);
-  const knex = openDatabase(database, limits.deadlineMs, file);
-  closing.resource('database', () => closeDatabase(knex, database));
-  await opening('The database named by DATABASE_URL cannot be reached', () =>
-    reachDatabase(knex, { waitMs: databaseWaitMs, stop, log: logger.info.bind(logger) }),
+  const store = await openRouteStore(
+    { database, replicas, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
+    { closing, logger, stop },
   );
-  await ensureSchema(knex, database);
-  const store = new KnexRouteStore(knex, { file });
   const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
 
   const health = new Health([ROUTE_SERVICE]);

@@ -1,5 +1,6 @@
 import { crossOriginsOf } from './cross-origins.js';
-import { type Database, parseDatabaseUrl } from './database-url.js';
+import { databaseOf, replicasOf } from './database-config.js';
+import type { Database, MysqlDatabase } from './database-url.js';
 import { type Limits, readLimits } from './limits.js';
 import { misspelledSettings } from './misspelled.js';
 import { SettingsReader } from './settings.js';
@@ -19,6 +20,8 @@ export interface GrpcConfig {
   /** `host:port` or `unix:/path` */
   readonly address: string;
   readonly database: Database;
+  /** Read replicas of the database. */
+  readonly replicas: readonly MysqlDatabase[];
   readonly tokens: TokenConfig;
   readonly duplicateRoutes: 'allow' | 'reject';
   readonly reflection: boolean;
@@ -123,6 +126,7 @@ function readGrpc(settings: SettingsReader): GrpcConfig {
   return {
     address: grpcAddressOf(settings),
     database,
+    replicas: replicasOf(settings, database),
     tokens: tokensOf(settings, database),
     duplicateRoutes: settings.oneOf('DUPLICATE_ROUTES', ['allow', 'reject']),
     reflection: settings.oneOf('REFLECTION', ['on', 'off']) === 'on',
@@ -153,20 +157,6 @@ function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
     corsOrigins: crossOriginsOf(settings),
     docs: settings.oneOf('DOCS', ['on', 'off']) === 'on',
   };
-}
-
-function databaseOf(settings: SettingsReader): Database {
-  const inFile = settings.given('DATABASE_URL_FILE') !== undefined;
-  const name = inFile ? 'DATABASE_URL_FILE' : 'DATABASE_URL';
-  if (inFile && settings.given('DATABASE_URL') !== undefined)
-    settings.refuse('DATABASE_URL_FILE', 'and DATABASE_URL are both set; only one of them may be.');
-  const text = inFile ? settings.contentOf(name)?.toString().trim() : settings.text('DATABASE_URL');
-  try {
-    if (text !== undefined) return parseDatabaseUrl(text);
-  } catch (error) {
-    settings.refuse(name, `${inFile ? 'names a file whose text ' : ''}${(error as Error).message}`);
-  }
-  return { engine: 'sqlite', file: ':memory:' };
 }
 
 function grpcAddressOf(settings: SettingsReader): string {

@@ -1,20 +1,21 @@
 import { type MysqlTls, mysqlTlsOf } from './mysql-tls.js';
 
+/** A database of a MySQL or MariaDB server. */
+export interface MysqlDatabase {
+  readonly engine: 'mysql';
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+  readonly tls: MysqlTls | undefined;
+}
+
 /** The location of the routes: a MySQL database, or a file (or `:memory:`) of the embedded one. */
-export type Database =
-  | {
-      readonly engine: 'mysql';
-      readonly host: string;
-      readonly port: number;
-      readonly user: string;
-      readonly password: string;
-      readonly database: string;
-      readonly tls: MysqlTls | undefined;
-    }
-  | { readonly engine: 'sqlite'; readonly file: string };
+export type Database = MysqlDatabase | { readonly engine: 'sqlite'; readonly file: string };
 
 const MYSQL_PORT = 3306;
-const WRONG_FORM = 'must be mysql://user:password@host:port/database or sqlite:path.';
+const MYSQL_FORM = 'mysql://user:password@host:port/database';
 
 /**
  * Parses `DATABASE_URL`: `mysql://user:password@host:port/database` (percent-encoded), with TLS in its query, or
@@ -25,30 +26,32 @@ const WRONG_FORM = 'must be mysql://user:password@host:port/database or sqlite:p
 export function parseDatabaseUrl(text: string): Database {
   return /^sqlite:./.test(text)
     ? { engine: 'sqlite', file: text.slice('sqlite:'.length) }
-    : parseMysqlUrl(text);
+    : parseMysqlUrl(text, `${MYSQL_FORM} or sqlite:path`);
 }
 
-function parseMysqlUrl(text: string): Database {
+/** Parses a URL of MySQL alone. @param form the allowed forms, for the error @throws Error like `parseDatabaseUrl` */
+export function parseMysqlUrl(text: string, form = MYSQL_FORM): MysqlDatabase {
+  const wrongForm = `must be ${form}.`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== 'mysql:' || url.hostname === '' || url.hash !== '') throw new Error(WRONG_FORM);
-  const database = decoded(url.pathname.slice(1));
-  if (database === '' || database.includes('/')) throw new Error(WRONG_FORM);
+  if (url?.protocol !== 'mysql:' || url.hostname === '' || url.hash !== '') throw new Error(wrongForm);
+  const database = decoded(url.pathname.slice(1), wrongForm);
+  if (database === '' || database.includes('/')) throw new Error(wrongForm);
   return {
     engine: 'mysql',
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: url.port === '' ? MYSQL_PORT : Number(url.port),
-    user: decoded(url.username),
-    password: decoded(url.password),
+    user: decoded(url.username, wrongForm),
+    password: decoded(url.password, wrongForm),
     database,
     tls: mysqlTlsOf(url.searchParams),
   };
 }
 
-function decoded(text: string): string {
+function decoded(text: string, wrongForm: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
     // A percent sign that does not begin an escape.
-    throw new Error(WRONG_FORM);
+    throw new Error(wrongForm);
   }
 }

@@ -3,29 +3,43 @@ import { isWanted, NotSent, type Waiting } from './waiting.js';
 
 /** The most entries of one statement: large enough to share its cost, small enough to stay short. */
 const MAX_BATCH = 64;
-/** The most concurrent statements of one kind: a distant database carries more only by more of them. */
-const MAX_UNDER_WAY = 4;
+
+/** How many statements of one kind may be under way, and how far apart they are. */
+interface Manner {
+  /** The most statements under way while all calls that wait fit into one more. */
+  readonly most: number;
+  /** The most while more calls wait: a distant database carries more only by more statements. */
+  readonly mostWhenFull: number;
+  /** The pause after each statement, in milliseconds. */
+  readonly pauseMs: number;
+}
+
+const MANNERS = {
+  /** A second statement goes out beside the first as soon as there is a call for it. */
+  'at once': { most: 2, mostWhenFull: 4, pauseMs: 0 },
+  /** For statements that cost the database more than their entries do. */
+  'when full': { most: 1, mostWhenFull: 4, pauseMs: 0 },
+  /** Never more than a hundred statements a second, whatever is asked for. */
+  'one by one': { most: 1, mostWhenFull: 1, pauseMs: 10 },
+} as const satisfies Record<string, Manner>;
 
 /**
- * Joins calls that arrive while the database is busy into one batch. A single call is sent at once, and a full batch
- * beside up to three others.
+ * Joins calls that arrive while the database is busy into one batch. A single call is sent at once.
  *
- * @param second when to send a second statement beside the first: as soon as there is a call for it, or,
- *   where a statement costs the database more than its entries do, only when more calls wait than fit into it
  * @param run answers a batch: an outcome, or an `Error`, for each entry in order. It gets only entries for which somebody
  *   still waits.
  */
 export function batched<Entry extends Waiting, Outcome>(
-  second: 'at once' | 'when full',
+  manner: keyof typeof MANNERS,
   run: (entries: readonly Entry[]) => Promise<readonly (Outcome | Error)[]>,
 ): (entry: Entry) => Promise<Outcome> {
+  const { most, mostWhenFull, pauseMs }: Manner = MANNERS[manner];
   let underWay = 0;
   const waiting: (() => void)[] = [];
 
   function goOut(): void {
     // All waiting batches but the last are full.
-    const most = waiting.length > 1 ? MAX_UNDER_WAY : second === 'at once' ? 2 : 1;
-    if (underWay >= most) return;
+    if (underWay >= (waiting.length > 1 ? mostWhenFull : most)) return;
     const dispatch = waiting.shift();
     if (dispatch === undefined) return;
     underWay++;
@@ -44,12 +58,24 @@ export function batched<Entry extends Waiting, Outcome>(
 
   async function runWanted(entries: readonly Entry[]): Promise<readonly (Outcome | Error)[]> {
     const wanted = entries.filter(isWanted);
-    if (wanted.length === entries.length) return run(entries);
-    const outcomes = new Map(wanted.length === 0 ? [] : zip(wanted, await run(wanted)));
-    return entries.map((entry) => (outcomes.has(entry) ? (outcomes.get(entry) as Outcome) : new NotSent()));
+    if (wanted.length === 0) {
+      next();
+      return entries.map(() => new NotSent());
+    }
+    try {
+      const outcomes = await run(wanted);
+      if (wanted.length === entries.length) return outcomes;
+      const outcomeOf = new Map(zip(wanted, outcomes));
+      return entries.map((entry) =>
+        outcomeOf.has(entry) ? (outcomeOf.get(entry) as Outcome) : new NotSent(),
+      );
+    } finally {
+      if (pauseMs === 0) next();
+      else setTimeout(next, pauseMs);
+    }
   }
 
-  const loader = new DataLoader<Entry, Outcome>((entries) => runWanted(entries).finally(next), {
+  const loader = new DataLoader<Entry, Outcome>(runWanted, {
     cache: false,
     maxBatchSize: MAX_BATCH,
     // Calls that Node reads in one turn join one batch.

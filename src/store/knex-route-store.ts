@@ -6,6 +6,8 @@ import { batched } from './batch.js';
 import type { EmbeddedFile } from './embedded-file.js';
 import { type Find, findAll } from './finds.js';
 import { decodeId, encodeId, type NewRouteRow, toRoute, toRow } from './route-row.js';
+import { Replica, type ReplicaChange } from './replica.js';
+import { Replicas } from './replicas.js';
 import { RouteRows, type ServedCall } from './route-rows.js';
 import { type StatementObserver, StatementObservers } from './statement-observer.js';
 import { NotSent } from './waiting.js';
@@ -24,11 +26,15 @@ export interface KnexRouteStoreOptions {
   readonly file?: EmbeddedFile | undefined;
   /** Default: none. */
   readonly observers?: readonly StatementObserver[];
+  /** Read replicas of the database. Default: none. */
+  readonly replicas?: readonly Knex[];
+  /** Is told when a replica begins or ends to serve. */
+  readonly onReplicaChange?: (change: ReplicaChange) => void;
 }
 
 /**
  * Routes in a table, on every engine. Concurrent inserts share a commit and concurrent finds share a query;
- * each call is answered as soon as its own result is there. The caller owns `knex` and closes it.
+ * each call is answered as soon as its own result is there. The caller owns every `Knex` and closes it.
  */
 export class KnexRouteStore implements RouteStore {
   readonly #observers: StatementObservers;
@@ -36,10 +42,24 @@ export class KnexRouteStore implements RouteStore {
   readonly #knownShapes = new LRUCache<string, true>({ max: MAX_KNOWN_SHAPES });
   readonly #insertJoined = batched('when full', (inserts: readonly Insert[]) => this.#insertAll(inserts));
   readonly #findJoined = batched('at once', (finds: readonly Find[]) => findAll(this.#rows, finds));
+  /** Bounded in number, so that gets of ids that nobody has cannot take the primary's time. */
+  readonly #findAgain = batched('one by one', (finds: readonly Find[]) => findAll(this.#rows, finds, true));
+  /** The replicas that gets go to; they must be checked to serve. */
+  readonly replicas: Replicas;
 
-  constructor(knex: Knex, { file, observers = [] }: KnexRouteStoreOptions = {}) {
-    this.#observers = new StatementObservers(observers);
-    this.#rows = new RouteRows(knex, { server: 'primary', observers: this.#observers, file });
+  constructor(
+    knex: Knex,
+    { file, observers = [], replicas = [], onReplicaChange = ignore }: KnexRouteStoreOptions = {},
+  ) {
+    const all = new StatementObservers(observers);
+    this.#observers = all;
+    this.#rows = new RouteRows(knex, { server: 'primary', observers: all, file });
+    this.replicas = new Replicas(
+      replicas.map((each, i) => {
+        const rows = new RouteRows(each, { server: 'replica', observers: all });
+        return new Replica(rows, i + 1, onReplicaChange);
+      }),
+    );
   }
 
   insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome> {
@@ -49,7 +69,9 @@ export class KnexRouteStore implements RouteStore {
   find(id: string, signal?: Signal): Promise<Route | undefined> {
     const key = encodeId(id);
     if (key === undefined) return Promise.resolve(undefined);
-    return this.#findJoined({ id, key, ...this.#served(signal) });
+    const find = { id, key, ...this.#served(signal) };
+    const replica = this.replicas.next();
+    return replica === undefined ? this.#findJoined(find) : this.#findBy(replica, find);
   }
 
   findByRequestId(caller: string, requestId: string, signal?: Signal): Promise<Route | undefined> {
@@ -62,6 +84,18 @@ export class KnexRouteStore implements RouteStore {
 
   ping(): Promise<void> {
     return this.#rows.ping();
+  }
+
+  /**
+   * Asks a replica, and the primary for what the replica does not have: it may be on its way there, however old its id
+   * looks, which has its time from the clock of the instance that made it.
+   */
+  async #findBy(replica: Replica, find: Find): Promise<Route | undefined> {
+    const found = await replica.find(find);
+    if (found !== undefined) return found;
+    const late = await this.#findAgain(find);
+    if (late !== undefined) replica.missed(find);
+    return late;
   }
 
   /** A call that begins to wait. */
@@ -139,4 +173,8 @@ export class KnexRouteStore implements RouteStore {
       return later ? { ...row, shape: null } : row;
     });
   }
+}
+
+function ignore(): void {
+  return undefined;
 }

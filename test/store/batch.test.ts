@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Signal } from '../../src/registry/route-store.js';
 import { batched } from '../../src/store/batch.js';
 
@@ -27,10 +27,10 @@ function database(): {
 
 /** Numbers as entries, each wanted until its signal says otherwise. */
 function loading(
-  second: 'at once' | 'when full',
+  manner: 'at once' | 'when full' | 'one by one',
   run: (entries: readonly number[]) => Promise<readonly (number | Error)[]>,
 ): (entry: number, signal?: Signal) => Promise<number> {
-  const load = batched(second, (waiting: readonly { entry: number; signal: Signal | undefined }[]) =>
+  const load = batched(manner, (waiting: readonly { entry: number; signal: Signal | undefined }[]) =>
     run(waiting.map(({ entry }) => entry)),
   );
   return (entry, signal) => load({ entry, signal });
@@ -101,6 +101,42 @@ describe('calls to a busy database', () => {
     answer();
     await setImmediate();
     expect(asked.map(({ length }) => length)).toEqual([64, 64, 64, 64, 64]);
+  });
+
+  it('go out in one statement at a time, ten milliseconds apart, where that is asked for', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const { asked, answer, run } = database();
+    const load = loading('one by one', run);
+    for (let entry = 0; entry < 3 * 64; entry++) void load(entry);
+    await setImmediate();
+    vi.advanceTimersByTime(1_000);
+    await setImmediate();
+    expect(asked).toHaveLength(1);
+    answer();
+    await setImmediate();
+    vi.advanceTimersByTime(9);
+    await setImmediate();
+    expect(asked).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    await setImmediate();
+    expect(asked).toHaveLength(2);
+  });
+
+  it('keep no others waiting when nobody waits for them any more', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const { asked, run } = database();
+    const load = loading('one by one', run);
+    for (let entry = 0; entry < 3 * 64; entry++) load(entry, AbortSignal.abort()).catch(() => undefined);
+    void load(1_000);
+    await setImmediate();
+    await setImmediate();
+    expect(asked).toEqual([[1_000]]);
   });
 
   it('are 64 at most in one', async () => {

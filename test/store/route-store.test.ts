@@ -1,38 +1,23 @@
 import { randomBytes } from 'node:crypto';
-import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readDatabase } from '../../src/settings/config.js';
 import type { Route } from '../../src/registry/route.js';
-import { openDatabase } from '../../src/store/database.js';
-import { KnexRouteStore } from '../../src/store/knex-route-store.js';
-import { migrateUp } from '../../src/store/migrations.js';
-import { type Database, engines } from '../support/engines.js';
+import type { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { uuidAt } from '../support/ids.js';
 import { entryOf } from '../support/store-entries.js';
+import { type OpenedStores, storeSetups } from '../support/store-setups.js';
 
-describe.each(engines)('the store on $name', (engine) => {
-  let database: Database;
-  let knex: Knex;
-  let otherKnex: Knex;
+describe.each(storeSetups)('the store on $name', (setup) => {
+  let opened: OpenedStores;
   let store: KnexRouteStore;
   /** Another instance of the service on the same database. */
   let otherStore: KnexRouteStore;
 
   beforeAll(async () => {
-    database = await engine.createDatabase();
-    const location = readDatabase({ DATABASE_URL: database.url });
-    knex = openDatabase(location);
-    otherKnex = openDatabase(location);
-    await migrateUp(knex);
-    store = new KnexRouteStore(knex);
-    otherStore = new KnexRouteStore(otherKnex);
+    opened = await setup.open();
+    [store, otherStore] = opened.stores;
   });
 
-  afterAll(async () => {
-    await knex.destroy();
-    await otherKnex.destroy();
-    await database.drop();
-  });
+  afterAll(() => opened.close());
 
   it('answers a ping', async () => {
     await expect(store.ping()).resolves.toBeUndefined();

@@ -1,0 +1,67 @@
+import type { Logger } from 'pino';
+import type { Closing } from './process/closing.js';
+import { opening } from './process/opening.js';
+import type { MysqlDatabase } from './settings/database-url.js';
+import { closeDatabase, type DatabaseLocation, embeddedFileOf, openDatabase } from './store/database.js';
+import { KnexRouteStore } from './store/knex-route-store.js';
+import { reachDatabase } from './store/reach-database.js';
+import type { ReplicaChange } from './store/replica.js';
+import { ensureSchema } from './store/schema.js';
+import type { StatementObserver } from './store/statement-observer.js';
+
+/** What the store of this process is made from. */
+export interface RouteStoreConfig {
+  readonly database: DatabaseLocation;
+  readonly replicas: readonly MysqlDatabase[];
+  /** How long a server may be silent, in milliseconds: as long as a call may take. */
+  readonly silenceMs: number;
+  /** How long the start waits for a database that cannot be reached, in milliseconds. */
+  readonly waitMs: number;
+}
+
+/** The parts of the process that the store uses. */
+export interface StoreSurroundings {
+  readonly closing: Closing;
+  readonly logger: Logger;
+  /** Ends the wait for the database. */
+  readonly stop?: AbortSignal | undefined;
+  /** Default: none. */
+  readonly observers?: readonly StatementObserver[];
+}
+
+/**
+ * The store on the configured database, which answers by then, and its replicas, which need not.
+ *
+ * @throws Error when the database cannot be reached, or its schema is out of date
+ */
+export async function openRouteStore(
+  { database, replicas, silenceMs, waitMs }: RouteStoreConfig,
+  { closing, logger, stop, observers = [] }: StoreSurroundings,
+): Promise<KnexRouteStore> {
+  const file = embeddedFileOf(database);
+  const knex = openDatabase(database, silenceMs, file);
+  closing.resource('database', () => closeDatabase(knex, database));
+  await opening('The database named by DATABASE_URL cannot be reached', () =>
+    reachDatabase(knex, { waitMs, stop, log: logger.info.bind(logger) }),
+  );
+  await ensureSchema(knex, database);
+
+  const pools = replicas.map((location) => openDatabase(location, silenceMs));
+  const store = new KnexRouteStore(knex, {
+    file,
+    observers,
+    replicas: pools,
+    onReplicaChange: ({ replica, serving, cause }: ReplicaChange) => {
+      if (serving) logger.info({ replica }, 'the replica serves gets');
+      else logger.warn({ replica, err: cause }, 'the replica is left out until it can serve gets again');
+    },
+  });
+  if (pools.length > 0) {
+    const stopFollowing = store.replicas.follow();
+    closing.resource('replicas', async () => {
+      stopFollowing();
+      await Promise.all(pools.map((pool) => pool.destroy()));
+    });
+  }
+  return store;
+}
