@@ -20,6 +20,7 @@ export function logging({ log, now }: { readonly log: CallLog; readonly now: () 
       reason,
       ms: now() - started,
       sub: caller && loggable(caller.subject),
+      ...context.fields,
     };
     if (refused) log.refused(caller === undefined, entry, 'call refused');
     else log.answered(level, entry, 'call answered');

@@ -38,6 +38,8 @@ export interface InterceptorOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: CallLog;
+  /** Watch every call, as metrics and traces do. Default: none. */
+  readonly observers?: readonly Interceptor[];
 }
 
 /** Who writes the line of each call: this pipeline itself, or the gateway that calls it in memory, with its own line. */
@@ -46,7 +48,9 @@ export type Door = 'grpc' | 'gateway';
 /** The steps of every call before its method, outermost first. */
 export function createInterceptors(options: InterceptorOptions, door: Door = 'grpc'): Interceptor[] {
   return [
-    // Outside all others, so that every answer is logged as the client gets it.
+    // Outside all others: they see calls as clients do, and what they add is in the log.
+    ...(options.observers ?? []),
+    // Outside the rest, so that every answer is logged as the client gets it.
     door === 'grpc' ? logging(options) : namingCaller,
     // Outside everything that may throw, so that any error becomes a status.
     sealing(options),
@@ -72,7 +76,8 @@ function sealing({ log, maxTrailerBytes }: InterceptorOptions): Interceptor {
     context.reason = failure.reason;
     if (failure.cause !== undefined) {
       const level = LEVELS[CODES[failure.reason]] ?? 'debug';
-      log.cause(level, { requestId, reason: failure.reason, err: failure.cause }, failure.message);
+      const entry = { requestId, reason: failure.reason, err: failure.cause, ...context.fields };
+      log.cause(level, entry, failure.message);
     }
     return failureReply(failure, requestId, maxTrailerBytes);
   }

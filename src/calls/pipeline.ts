@@ -23,6 +23,8 @@ export interface CallContext extends HandlerContext {
   admit: Admit;
   /** Why the call failed, if it did. */
   reason: Reason | undefined;
+  /** Added to each log line about the call; set by observers. */
+  fields: Readonly<Record<string, string>> | undefined;
 }
 
 /** One step around the rest of a call. It may answer the call itself, or fail by throwing. */
@@ -55,6 +57,7 @@ export function createPipeline(methods: readonly Method[], interceptors: readonl
       signal: { aborted: false },
       admit: unbounded,
       reason: undefined,
+      fields: undefined,
     });
 }
 

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import {
   createTranscoder,
   type LogKind,
+  type RequestObserver,
   type TranscoderLog,
   type Upstream,
 } from '@route-registry/transcoder';
@@ -40,6 +41,8 @@ export interface GatewayOptions {
   readonly mayLog?: (kind: LogKind) => boolean;
   /** The level of the lines about successful requests. Default: `debug`. */
   readonly answeredLevel?: 'info' | 'debug';
+  /** Watch every request. Default: none. */
+  readonly observers?: readonly RequestObserver[];
 }
 
 /** The listeners that make a `node:http` server a gateway. */
@@ -95,7 +98,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const router = express.Router({ caseSensitive: true, strict: true });
   const serve = (path: string, read: ReadReply): void => {
     router.all(basePath + path, (request: IncomingMessage, response: ServerResponse) => {
-      transcoder.respond(request, response, (exchange) => readOnly(exchange, read));
+      transcoder.respond(request, response, (exchange) => {
+        exchange.template = basePath + path;
+        return readOnly(exchange, read);
+      });
     });
   };
   serve(HEALTH_PATH, (exchange) => (draining ? NOT_SERVING : healthReply(upstream, exchange)));

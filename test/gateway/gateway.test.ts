@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Metadata, status } from '@grpc/grpc-js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
-import type { UnaryCall, UnaryReply } from '@route-registry/transcoder';
+import type { RequestObserver, UnaryCall, UnaryReply } from '@route-registry/transcoder';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.js';
 import type { Page } from '../../src/gateway/page.js';
@@ -18,6 +18,7 @@ interface RunningGateway {
 /** A gateway under `/api` whose upstream answers as given. */
 async function startGateway(
   unary: (call: UnaryCall) => UnaryReply | Promise<UnaryReply>,
+  observers: readonly RequestObserver[] = [],
 ): Promise<RunningGateway> {
   const ignore = (): void => undefined;
   const gateway = createGateway({
@@ -31,6 +32,7 @@ async function startGateway(
     corsOrigins: [],
     pages: [PAGE],
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+    observers,
   });
   const server = createServer(gateway.onRequest)
     .on('clientError', gateway.onClientError)
@@ -69,6 +71,25 @@ const PAGE: Page = {
   body: Buffer.from('Grüße'),
   headers: { 'Content-Security-Policy': "default-src 'none'" },
 };
+
+describe('an observer', () => {
+  it.each([
+    { path: '/api', template: '/api' },
+    { path: '/api/notes.txt?x', template: '/api/notes.txt' },
+    { path: '/api/healthz', template: '/api/healthz' },
+    { path: '/api/v1/routing/7', template: '/api/v1/routing/{route_id}' },
+    { path: '/api/other', template: undefined },
+  ])('is told that $path is $template', async ({ path, template }) => {
+    const templates: unknown[] = [];
+    const observer: RequestObserver = {
+      begin: () => ({ end: (outcome) => templates.push(outcome.template) }),
+    };
+    const gateway = await startGateway(() => unavailable, [observer]);
+    onTestFinished(() => gateway.close());
+    await httpRequest(gateway.origin, { path });
+    expect(templates).toEqual([template]);
+  });
+});
 
 describe('the base path', () => {
   it('says, without a token, where the named pages and the health are', async () => {

@@ -12,6 +12,7 @@ export type { ForwardedHeaders, UnfitValue } from './http/request-headers.js';
 export type { ErrorReply, HttpReply } from './http-reply.js';
 export type { LogKind, TranscoderLog } from './log.js';
 export type { TranscoderOptions } from './options.js';
+export type { RequestObservation, RequestObserver, RequestOutcome } from './request-observer.js';
 export type { UnsupportedMethods } from './template/contract.js';
 export { type Answer, createTranscoder, type Transcoder } from './transcoder.js';
 export type { CallMetadata, Guard, Trailers, UnaryCall, UnaryReply, Upstream } from './upstream.js';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { FORWARDED_HEADERS, type ForwardedHeaders } from './http/request-headers.js';
 import type { LogKind, TranscoderLog } from './log.js';
+import type { RequestObserver } from './request-observer.js';
 import type { UnsupportedMethods } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';
 
@@ -51,6 +52,8 @@ export interface TranscoderOptions {
   readonly answeredLevel?: 'info' | 'debug';
   /** Asked before each line above `debug` about a request: whether to write it. Default: always. */
   readonly mayLog?: (kind: LogKind) => boolean;
+  /** Watch every request, as metrics and traces do. Default: none. */
+  readonly observers?: readonly RequestObserver[];
 }
 
 const ignore = (): void => undefined;
@@ -76,6 +79,7 @@ export function withDefaults(options: TranscoderOptions) {
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     answeredLevel: 'debug' as const,
     mayLog: () => true,
+    observers: [],
     ...options,
   };
 }

@@ -9,6 +9,7 @@ import { requireWellFormedHead } from './http/request-head.js';
 import { requestLines } from './http/request-line.js';
 import { Transcoding } from './http/transcoding.js';
 import { type HttpReply, writeEarlyReply, writeReply } from './http-reply.js';
+import { joinObservers } from './request-observer.js';
 import { type TranscoderOptions, withDefaults } from './options.js';
 import { readContract } from './template/contract.js';
 
@@ -76,6 +77,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const transcoding = new Transcoding(contract, errors, options);
   const transcode: Answer = (exchange) => transcoding.answer(exchange);
   const record = requestLines(options);
+  const observer = joinObservers(options.observers);
   const connections = new WeakMap<Duplex, Connection>();
   let ending = false;
 
@@ -92,9 +94,10 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     // `onClientError` may have answered in place of what was on its way.
     if (exchange.answered) return;
     exchange.answered = true;
-    const { requestId, request, response } = exchange;
+    const { requestId, request, response, observation } = exchange;
     connectionOf(request.socket).answered();
     if (exchange.cancelled) {
+      exchange.end();
       record(exchange, 'client gone');
       return;
     }
@@ -102,9 +105,11 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     const early = exchange.partial && headers['Connection'] === undefined;
     if (early) writeEarlyReply(response, reply, requestId, ending ? 0 : LINGER_MS);
     else writeReply(response, reply, requestId);
+    exchange.end(reply);
     if (cause !== undefined) {
       const level = LEVELS[status] ?? 'debug';
-      if (level === 'debug' || mayLog('causes')) log[level]({ requestId, err: cause }, 'request failed');
+      if (level === 'debug' || mayLog('causes'))
+        log[level]({ requestId, err: cause, ...observation.fields }, 'request failed');
     }
     record(exchange, 'request answered', reply);
   }
@@ -117,7 +122,8 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   ): void {
     const id = request.headers['x-request-id'];
     const requestId = requestIdOf(typeof id === 'string' ? id : undefined);
-    const exchange = new Exchange(request, response, requestId, now(), awaitsContinue);
+    const observation = observer.begin({ method: String(request.method), headers: request.headers });
+    const exchange = new Exchange(request, response, requestId, now(), awaitsContinue, observation);
     const connection = connectionOf(request.socket);
     connection.begin(exchange);
     const finishWith = (reply: HttpReply): void => {
@@ -167,16 +173,19 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       }
       const last = connections.get(socket)?.latest;
       if (last === undefined || last.over) {
+        const observation = observer.begin({ method: '', headers: {} });
         const requestId = requestIdOf(undefined);
         const reply = errors.ofFailure(failure, requestId);
         writeClientError(socket, reply, requestId);
+        const { status, reason } = reply;
+        observation.end({ template: undefined, status, reason, requestId });
         if (mayLog('strangers')) {
-          const { status, reason } = reply;
-          log.info({ face: 'rest', requestId, status, reason }, 'request answered');
+          const { fields } = observation;
+          log.info({ face: 'rest', requestId, status, reason, ...fields }, 'request answered');
         }
       } else if (last.request.complete || last.response.headersSent) {
         endAfter(last.response, socket);
-        log.debug({ requestId: last.requestId }, 'connection ends');
+        log.debug({ requestId: last.requestId, ...last.observation.fields }, 'connection ends');
       } else {
         const reply = failed(failure, last);
         finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } });

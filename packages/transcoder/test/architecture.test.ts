@@ -13,7 +13,7 @@ testLayers({
     ['template'],
     ['failures'],
     ['fields'],
-    ['http-reply.ts', 'upstream.ts', 'log.ts', 'gen'],
+    ['http-reply.ts', 'upstream.ts', 'log.ts', 'request-observer.ts', 'gen'],
   ],
   packages: ['@bufbuild/protobuf', 'raw-body'],
 });

@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { HttpReply } from '../http-reply.js';
+import type { RequestObservation } from '../request-observer.js';
 import type { UnaryCall } from '../upstream.js';
 import { hasBody } from './request-body.js';
 
@@ -15,6 +17,9 @@ export class Exchange implements UnaryCancellation {
   readonly verb: string;
   /** The request target as it came, also where a router has cut its own prefix off. */
   readonly url: string;
+  readonly observation: RequestObservation;
+  /** What its path was recognized as, for observers; undefined for an unknown path. */
+  template: string | undefined;
   /** Whether the server has said that it knows the caller; others are strangers. */
   known = false;
   /** The caller, where the server tells. */
@@ -30,6 +35,7 @@ export class Exchange implements UnaryCancellation {
     requestId: string,
     started: number,
     awaitsContinue: boolean,
+    observation: RequestObservation,
   ) {
     this.request = request;
     this.response = response;
@@ -38,6 +44,7 @@ export class Exchange implements UnaryCancellation {
     this.verb = String(request.method);
     this.url = targetOf(request);
     this.#awaitsContinue = awaitsContinue;
+    this.observation = observation;
   }
 
   /** Whether a part of the body has not come. Before the end of the turn that brought the head, it may be on its way. */
@@ -48,6 +55,12 @@ export class Exchange implements UnaryCancellation {
   /** Lets a client send the body that it announced. */
   invite(): void {
     if (this.#awaitsContinue && !this.answered) this.response.writeContinue();
+  }
+
+  /** Tells the observers that it is over; without a reply, the client has gone. */
+  end(reply?: HttpReply): void {
+    const { template, requestId } = this;
+    this.observation.end({ template, status: reply?.status, reason: reply?.reason, requestId });
   }
 
   /** Whether the caller has gone before the answer was written. */

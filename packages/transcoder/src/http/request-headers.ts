@@ -24,6 +24,8 @@ export const FORWARDED_HEADERS: ForwardedHeaders = new Map([
 
 const MALFORMED = 'The request has an invalid header.';
 
+const NONE: CallMetadata = new Map();
+
 const UNFIT = /[^\x20-\x7e]/g;
 
 /**
@@ -31,11 +33,13 @@ const UNFIT = /[^\x20-\x7e]/g;
  * as RFC 9110 5.2 has it: two credentials are then no credential, which the server refuses.
  *
  * @param headers all values of each header, as Node's `headersDistinct`.
+ * @param observed takes the place of what the headers say; default: nothing.
  */
 export function callMetadata(
   headers: NodeJS.Dict<string[]>,
   requestId: string,
   forwarded: ForwardedHeaders,
+  observed: CallMetadata = NONE,
 ): CallMetadata {
   const metadata = new Map([['x-request-id', requestId]]);
   for (const [name, unfit] of forwarded) {
@@ -44,6 +48,7 @@ export function callMetadata(
     const masked = value.replace(UNFIT, '?');
     if (masked === value || unfit === 'mask') metadata.set(name, masked);
   }
+  for (const [key, value] of observed) metadata.set(key, value);
   return metadata;
 }
 

@@ -26,7 +26,7 @@ export function requestLines({ answeredLevel, log, mayLog, now }: LineOptions): 
     const failed = reply === undefined || reply.status >= 400;
     const level = reply?.routine === true ? 'debug' : failed ? 'info' : answeredLevel;
     if (log.isLevelEnabled?.(level) === false) return;
-    const { requestId, verb, started, url, known, subject } = exchange;
+    const { requestId, verb, started, url, known, subject, observation } = exchange;
     if (failed && level === 'info' && !mayLog(known ? 'callers' : 'strangers')) return;
     const line = {
       face: 'rest',
@@ -37,6 +37,7 @@ export function requestLines({ answeredLevel, log, mayLog, now }: LineOptions): 
       reason: reply?.reason,
       ms: now() - started,
       sub: subject,
+      ...observation.fields,
     };
     log[level](line, message);
   };

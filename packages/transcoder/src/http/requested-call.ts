@@ -46,14 +46,19 @@ export class RequestedCall {
 
   constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, query: string) {
     const { guard, deadlineMs, forwardedHeaders, errors } = parts;
-    const { request, requestId, started } = exchange;
+    const { request, requestId, started, observation } = exchange;
     this.#parts = parts;
     this.#exchange = exchange;
     this.#found = found;
     this.#query = query;
     this.#head = {
       path: found.binding.callPath,
-      metadata: callMetadata(request.headersDistinct, requestId, forwardedHeaders),
+      metadata: callMetadata(
+        request.headersDistinct,
+        requestId,
+        forwardedHeaders,
+        observation.metadata,
+      ),
       deadline: started + deadlineMs,
       cancellation: exchange,
     };

@@ -4,6 +4,7 @@ import { methodNotAllowed, overloaded, pathUnknown } from '../failures/failure.j
 import type { HttpReply } from '../http-reply.js';
 import { JsonOutput } from '../json/json-output.js';
 import { RequestMessages } from '../message/request-message.js';
+import type { Binding } from '../template/binding.js';
 import { BindingTable, type Lookup } from '../template/binding-table.js';
 import type { Contract } from '../template/contract.js';
 import { successRules } from '../template/standard-method.js';
@@ -35,6 +36,8 @@ export class Transcoding {
   readonly #basePath: string;
   readonly #maxRequests: number;
   readonly #table: BindingTable;
+  /** The template of each binding, under the base path. */
+  readonly #templates: ReadonlyMap<Binding, string>;
   readonly #parts: CallParts;
   /** Requests for methods of the contract that have no answer. */
   #underWay = 0;
@@ -45,6 +48,7 @@ export class Transcoding {
     this.#basePath = basePath;
     this.#maxRequests = maxRequests;
     this.#table = new BindingTable(bindings);
+    this.#templates = new Map(bindings.map((each) => [each, basePath + each.template.source]));
     this.#parts = {
       ...options,
       errors,
@@ -70,10 +74,11 @@ export class Transcoding {
   answer(exchange: Exchange): HttpReply | Promise<HttpReply> {
     const { path, query } = requestTarget(exchange.url);
     const found = this.#lookUp(exchange.verb, path);
+    if (found.outcome === 'unknown path') throw pathUnknown();
+    exchange.template = found.binding && this.#templates.get(found.binding);
     if (found.outcome === 'found') {
       return this.#counted(() => new RequestedCall(this.#parts, exchange, found, query).answer());
     }
-    if (found.outcome === 'unknown path') throw pathUnknown();
     const headers = { Allow: found.allowed.join(', ') };
     if (exchange.verb === 'OPTIONS') return { status: 204, headers };
     throw methodNotAllowed(headers);
@@ -87,7 +92,7 @@ export class Transcoding {
   /** Also finds the server as a whole, which only OPTIONS and CONNECT ask for (RFC 9112 3.2.3 and 3.2.4). */
   #lookUp(verb: string, path: string): Lookup {
     if (verb === 'CONNECT' || (verb === 'OPTIONS' && path === '*')) {
-      return { outcome: 'wrong verb', allowed: this.#table.verbs() };
+      return { outcome: 'wrong verb', allowed: this.#table.verbs(), binding: undefined };
     }
     return this.#find(verb, path);
   }

@@ -16,6 +16,8 @@ export type Lookup =
       readonly outcome: 'wrong verb';
       /** The HTTP methods that the path supports. */
       readonly allowed: readonly string[];
+      /** The first of the bindings that answer to the path; undefined where the server as a whole is asked for. */
+      readonly binding: Binding | undefined;
     }
   | { readonly outcome: 'unknown path' };
 
@@ -51,18 +53,18 @@ export class BindingTable {
 
   /** Finds the binding for an HTTP method and the raw path of a request. HEAD also finds what GET finds. */
   find(verb: string, path: string): Lookup {
-    const allowed: string[] = [];
+    const others: Binding[] = [];
     for (const [customVerb, segments] of readings(path)) {
       const root = this.#roots.get(customVerb);
       for (const leaf of root === undefined ? [] : matches(root, segments, 0)) {
         const binding = choose(leaf, verb);
         if (binding !== undefined) return { outcome: 'found', binding, segments };
-        allowed.push(...leaf.keys());
+        others.push(...leaf.values());
       }
     }
-    return allowed.length === 0
-      ? { outcome: 'unknown path' }
-      : { outcome: 'wrong verb', allowed: withImpliedVerbs(allowed) };
+    if (others.length === 0) return { outcome: 'unknown path' };
+    const allowed = withImpliedVerbs(others.map((binding) => binding.verb));
+    return { outcome: 'wrong verb', allowed, binding: others[0] };
   }
 
   /** All HTTP methods that any path answers to. */

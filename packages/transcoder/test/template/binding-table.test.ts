@@ -141,20 +141,51 @@ describe('a look-up', () => {
   });
 
   it.each([
-    { verb: 'POST', path: '/v1/books/7:archive:', allowed: ['GET', 'HEAD', 'DELETE', 'OPTIONS'] },
-    { verb: 'PATCH', path: '/v1/books', allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
-    { verb: 'OPTIONS', path: '/v1/books', allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
-    { verb: 'get', path: '/v1/books', allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
-    { verb: 'PATCH', path: '/v1/books/latest', allowed: ['GET', 'HEAD', 'DELETE', 'PUT', 'OPTIONS'] },
-    { verb: 'PATCH', path: '/v1/books/7:archive', allowed: ['POST', 'GET', 'HEAD', 'DELETE', 'OPTIONS'] },
+    {
+      verb: 'POST',
+      path: '/v1/books/7:archive:',
+      allowed: ['GET', 'HEAD', 'DELETE', 'OPTIONS'],
+      source: '/v1/books/{string_value}',
+    },
+    {
+      verb: 'PATCH',
+      path: '/v1/books',
+      allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'],
+      source: '/v1/books',
+    },
+    {
+      verb: 'OPTIONS',
+      path: '/v1/books',
+      allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'],
+      source: '/v1/books',
+    },
+    { verb: 'get', path: '/v1/books', allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'], source: '/v1/books' },
+    {
+      verb: 'PATCH',
+      path: '/v1/books/latest',
+      allowed: ['GET', 'HEAD', 'DELETE', 'PUT', 'OPTIONS'],
+      source: '/v1/books/latest',
+    },
+    {
+      verb: 'PATCH',
+      path: '/v1/books/7:archive',
+      allowed: ['POST', 'GET', 'HEAD', 'DELETE', 'OPTIONS'],
+      source: '/v1/books/{string_value}:archive',
+    },
     {
       verb: 'OPTIONS',
       path: '/v1/any',
       allowed: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
+      source: '/v1/any',
     },
-    { verb: 'GET', path: '/v1/options', allowed: ['OPTIONS'] },
-  ])('of $verb $path names the HTTP methods that are allowed', ({ verb, path, allowed }) => {
-    expect(table.find(verb, path)).toEqual({ outcome: 'wrong verb', allowed });
+    { verb: 'GET', path: '/v1/options', allowed: ['OPTIONS'], source: '/v1/options' },
+  ])('of $verb $path names the HTTP methods that are allowed at $source', ({ verb, path, ...expected }) => {
+    const { allowed, source } = expected;
+    expect(table.find(verb, path)).toMatchObject({
+      outcome: 'wrong verb',
+      allowed,
+      binding: { template: { source } },
+    });
   });
 
   it.each([

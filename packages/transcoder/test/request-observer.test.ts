@@ -1,0 +1,134 @@
+import { once } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http';
+import { connect } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { TranscoderOptions } from '../src/options.js';
+import type { RequestObservation, RequestObserver, RequestOutcome } from '../src/request-observer.js';
+import { httpRequest } from './support/http-request.js';
+import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { MEMBER } from './support/library-server.js';
+
+/** Notes what it is told, and adds to each request what it is given. */
+class Witness implements RequestObserver {
+  readonly begun: { readonly method: string; readonly headers: IncomingHttpHeaders }[] = [];
+  readonly ended: RequestOutcome[] = [];
+  readonly #adds: Omit<RequestObservation, 'end'>;
+
+  constructor(adds: Omit<RequestObservation, 'end'> = {}) {
+    this.#adds = adds;
+  }
+
+  begin(request: { readonly method: string; readonly headers: IncomingHttpHeaders }): RequestObservation {
+    this.begun.push(request);
+    return { ...this.#adds, end: (outcome) => this.ended.push(outcome) };
+  }
+}
+
+async function start(
+  observers: readonly RequestObserver[],
+  options: Partial<TranscoderOptions> = {},
+): Promise<RunningTranscoder> {
+  const gateway = await startTranscoder({ observers, ...options });
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+const headers = { authorization: MEMBER, 'content-type': 'application/json', 'x-request-id': 'mine' };
+
+describe('an observer', () => {
+  it.each([
+    { method: 'GET', path: '/v1/shelves/1', template: '/v1/shelves/{shelf_id}', status: 200 },
+    { method: 'HEAD', path: '/v1/shelves/1', template: '/v1/shelves/{shelf_id}', status: 200 },
+    {
+      method: 'GET',
+      path: '/v1/shelves/1?wrong=1',
+      template: '/v1/shelves/{shelf_id}',
+      status: 400,
+      reason: 'REQUEST_MALFORMED',
+    },
+    {
+      method: 'BREW',
+      path: '/v1/shelves/1',
+      template: '/v1/shelves/{shelf_id}',
+      status: 405,
+      reason: 'METHOD_NOT_ALLOWED',
+    },
+    { method: 'OPTIONS', path: '/v1/shelves/1', template: '/v1/shelves/{shelf_id}', status: 204 },
+    { method: 'OPTIONS', path: '*', template: undefined, status: 204 },
+    { method: 'GET', path: '/nowhere/1', template: undefined, status: 404, reason: 'PATH_UNKNOWN' },
+  ])('is told that $method $path was $template and $status', async ({ method, path, ...expected }) => {
+    const witness = new Witness();
+    const { origin } = await start([witness]);
+    await httpRequest(origin, { method, path, headers });
+    expect(witness.begun).toMatchObject([{ method, headers }]);
+    expect(witness.ended).toEqual([{ reason: undefined, ...expected, requestId: 'mine' }]);
+  });
+
+  it('is told the template under the base path', async () => {
+    const witness = new Witness();
+    const { origin } = await start([witness], { basePath: '/api' });
+    await httpRequest(origin, { path: '/api/v1/shelves/1', headers });
+    expect(witness.ended).toMatchObject([{ template: '/api/v1/shelves/{shelf_id}' }]);
+  });
+
+  it('is told of what is not HTTP, which has no method', async () => {
+    const witness = new Witness();
+    const { origin } = await start([witness]);
+    await rawExchange(origin, 'nonsense\r\n\r\n');
+    expect(witness.begun).toEqual([{ method: '', headers: {} }]);
+    expect(witness.ended).toEqual([
+      { template: undefined, status: 400, reason: 'REQUEST_MALFORMED', requestId: 'made-1' },
+    ]);
+  });
+
+  it('is told of a client that went, without a status', async () => {
+    const witness = new Witness();
+    const gateway = await start([witness]);
+    const hung = gateway.library.nextHang();
+    const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
+    socket.write(`GET /v1/hang HTTP/1.1\r\nHost: x\r\nAuthorization: ${MEMBER}\r\n\r\n`);
+    const { gone } = await hung;
+    socket.resetAndDestroy();
+    await Promise.all([gone, once(socket, 'close')]);
+    await expect.poll(() => witness.ended).toMatchObject([{ template: '/v1/hang', status: undefined }]);
+  });
+});
+
+describe('what observers add', () => {
+  const metadataSeenBy = async (observers: readonly RequestObserver[]): Promise<unknown> => {
+    const { origin } = await start(observers);
+    const sent = { ...headers, traceparent: "the client's" };
+    return JSON.parse((await httpRequest(origin, { path: '/v1/metadata', headers: sent })).text);
+  };
+
+  it('is nothing where there are none', async () => {
+    expect(await metadataSeenBy([])).toMatchObject({ traceparent: "the client's" });
+  });
+
+  it('takes the place of what the client sent as metadata', async () => {
+    const witness = new Witness({ metadata: new Map([['traceparent', 'ours']]) });
+    expect(await metadataSeenBy([witness])).toMatchObject({ traceparent: 'ours' });
+  });
+
+  it('is joined, and each is told the end', async () => {
+    const witnesses = [
+      new Witness({ metadata: new Map([['a', '1']]), fields: { first: 'x' } }),
+      new Witness(),
+      new Witness({ metadata: new Map([['b', '2']]), fields: { second: 'y' } }),
+    ];
+    expect(await metadataSeenBy(witnesses)).toMatchObject({ a: '1', b: '2', traceparent: "the client's" });
+    for (const { ended } of witnesses) expect(ended).toMatchObject([{ status: 200 }]);
+  });
+
+  it('is in every log line about the request', async () => {
+    const witness = new Witness({ fields: { trace: '7' } });
+    const gateway = await start([witness], { upstream: { unary: () => Promise.reject(new Error('x')) } });
+    await httpRequest(gateway.origin, { path: '/v1/shelves/1', headers });
+    await rawExchange(gateway.origin, 'nonsense\r\n\r\n');
+    expect(gateway.log.map(({ message, fields }) => [message, fields['trace']])).toEqual([
+      ['request failed', '7'],
+      ['request answered', '7'],
+      ['request answered', '7'],
+    ]);
+  });
+});

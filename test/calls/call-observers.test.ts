@@ -1,0 +1,68 @@
+import { Metadata, status } from '@grpc/grpc-js';
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import type { Call } from '../../src/calls/call.js';
+import { createInterceptors, type Door } from '../../src/calls/interceptors.js';
+import type { Method } from '../../src/calls/method.js';
+import { createPipeline, type Interceptor, type Pipeline } from '../../src/calls/pipeline.js';
+import { Caller } from '../support/caller.js';
+import { interceptorOptions } from '../support/interceptor-options.js';
+
+const METHOD: Method = { path: '/test.Service/Method', access: { scope: 's' }, run: () => new Uint8Array() };
+
+const call: Call = {
+  path: METHOD.path,
+  message: new Uint8Array(),
+  metadata: new Metadata(),
+  deadline: Infinity,
+  cancellation: new Caller(),
+};
+
+/** A pipeline that refuses every call, since the keys that verify tokens are away. */
+function pipelineWith(observers: readonly Interceptor[], lines: string[] = [], door?: Door): Pipeline {
+  const logger = pino({ level: 'debug' }, { write: (line) => lines.push(line) });
+  const cause = new Error('away');
+  const refusal = { ok: false, reason: 'KEYS_UNAVAILABLE', message: 'No keys.', cause } as const;
+  const authenticator = { authenticate: () => refusal };
+  const options = { ...interceptorOptions({ authenticator }, logger), observers };
+  return createPipeline([METHOD], createInterceptors(options, door));
+}
+
+describe('an observer of calls', () => {
+  it.each(['grpc', 'gateway'] as const)('of the door %s sees the reply, and why it failed', async (door) => {
+    const seen: unknown[] = [];
+    const observer: Interceptor = (context, next) => {
+      const reply = next();
+      seen.push(reply, context.reason);
+      return reply;
+    };
+    const reply = await pipelineWith([observer], [], door)(call);
+    expect(reply.code).toBe(status.UNAVAILABLE);
+    expect(seen).toEqual([reply, 'KEYS_UNAVAILABLE']);
+  });
+
+  it('adds fields to each log line about the call', async () => {
+    const lines: string[] = [];
+    const observer: Interceptor = (context, next) => {
+      context.fields = { trace: '7' };
+      return next();
+    };
+    await pipelineWith([observer], lines)(call);
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { msg: 'No keys.', trace: '7' },
+      { msg: 'call refused', trace: '7' },
+    ]);
+  });
+
+  it('stands inside the one before it', async () => {
+    const order: number[] = [];
+    const numbered =
+      (number: number): Interceptor =>
+      (_context, next) => {
+        order.push(number);
+        return next();
+      };
+    await pipelineWith([numbered(1), numbered(2)])(call);
+    expect(order).toEqual([1, 2]);
+  });
+});
