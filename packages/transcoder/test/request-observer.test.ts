@@ -47,7 +47,7 @@ describe('an observer', () => {
       reason: 'REQUEST_MALFORMED',
     },
     {
-      method: 'BREW',
+      method: 'PURGE',
       path: '/v1/shelves/1',
       template: '/v1/shelves/{shelf_id}',
       status: 405,
