@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { type Authenticator, createAuthenticator, type VerificationKey } from './auth/authenticator.js';
-import { rememberTokens } from './auth/token-cache.js';
+import { createAuthenticator, type VerificationKey } from './auth/authenticator.js';
+import { type RememberingAuthenticator, rememberTokens } from './auth/token-cache.js';
 import type { Closing } from './process/closing.js';
 import { FollowedFiles } from './process/followed-files.js';
 import { localSecret } from './settings/local-secret.js';
@@ -26,16 +26,16 @@ export interface TokenSurroundings {
 export function openTokenAuthenticator(
   { key, issuer, audience }: TokenConfig,
   { closing, logger, now, rereadMs }: TokenSurroundings,
-): Authenticator {
+): RememberingAuthenticator {
   const onProblem = (err: Error): void => {
     logger.warn(
       { err },
       'the key set cannot be fetched again: its keys stay in use, until it is an hour old',
     );
   };
-  const open = (verificationKey: VerificationKey): Authenticator =>
+  const open = (verificationKey: VerificationKey): RememberingAuthenticator =>
     rememberTokens(createAuthenticator({ key: verificationKey, issuer, audience, now, onProblem }), now);
-  const follow = (file: string, keyIn: (content: Buffer) => VerificationKey): Authenticator => {
+  const follow = (file: string, keyIn: (content: Buffer) => VerificationKey): RememberingAuthenticator => {
     const followed = new FollowedFiles({
       intervalMs: rereadMs,
       files: [file],
@@ -53,7 +53,12 @@ export function openTokenAuthenticator(
     closing.resource('file of keys', () => {
       followed.close();
     });
-    return { authenticate: (authorization) => followed.value.authenticate(authorization) };
+    return {
+      authenticate: (authorization) => followed.value.authenticate(authorization),
+      get remembered() {
+        return followed.value.remembered;
+      },
+    };
   };
   switch (key.kind) {
     case 'local':

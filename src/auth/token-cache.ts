@@ -8,13 +8,24 @@ const MAX_TOKENS = 10_000;
 
 type Accepted = AuthResult & { readonly ok: true };
 
+/** An authenticator that remembers. */
+export interface RememberingAuthenticator extends Authenticator {
+  /** How often it knew a token and did not, and how many it knows now. */
+  readonly remembered: { readonly hits: number; readonly misses: number; readonly entries: number };
+}
+
 /**
  * Remembers accepted tokens by their SHA-256, each for as long as its result may be remembered, so that it is verified
  * once in that time. Refusals are not remembered.
  *
  * @param now milliseconds since the epoch
  */
-export function rememberTokens(authenticator: Authenticator, now: () => number = Date.now): Authenticator {
+export function rememberTokens(
+  authenticator: Authenticator,
+  now: () => number = Date.now,
+): RememberingAuthenticator {
+  let hits = 0;
+  let misses = 0;
   const accepted = new LRUCache<string, Accepted>({ max: MAX_TOKENS });
 
   function remember(key: string, result: AuthResult): AuthResult {
@@ -28,9 +39,16 @@ export function rememberTokens(authenticator: Authenticator, now: () => number =
       if (value === undefined || authorization.length > 1) return authenticator.authenticate(authorization);
       const key = hash('sha256', value, 'base64');
       const known = accepted.get(key);
-      if (known !== undefined && known.rememberUntilMs > now()) return known;
+      if (known !== undefined && known.rememberUntilMs > now()) {
+        hits++;
+        return known;
+      }
+      misses++;
       const result = authenticator.authenticate(authorization);
       return result instanceof Promise ? result.then((late) => remember(key, late)) : remember(key, result);
+    },
+    get remembered() {
+      return { hits, misses, entries: accepted.size };
     },
   };
 }

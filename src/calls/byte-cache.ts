@@ -15,6 +15,8 @@ const ROUND = 2;
 /** Each entry begins with the lengths of its key and its value. */
 const HEAD_WORDS = 2;
 const WORD_BYTES = 4;
+/** So high that a place never used is too old. */
+const FIRST_ROUND = 2;
 
 /**
  * A bounded cache from byte strings to byte strings; its limit includes the index. The bytes lie outside V8's heap, so
@@ -35,9 +37,11 @@ export class ByteCache {
   readonly #bucketMask: number;
   /** The word at which the next entry begins, if it fits before the end of the ring. */
   #head = 0;
-  /** The round of the writer; it starts so high that a place never used is too old. */
-  #round = 2;
+  /** The round of the writer. */
+  #round = FIRST_ROUND;
 
+  #hits = 0;
+  #misses = 0;
   /** A secret seed for the hash, so that nobody can choose keys that share a bucket. */
   readonly #seed = randomInt(2 ** 32);
 
@@ -54,7 +58,11 @@ export class ByteCache {
   get(key: Uint8Array): Buffer | undefined {
     const hash = hashOf(key, this.#seed);
     const place = this.#find(hash, key);
-    if (place === -1) return undefined;
+    if (place === -1) {
+      this.#misses++;
+      return undefined;
+    }
+    this.#hits++;
     const start = this.#startOf(place);
     const value = this.#valueAt(start);
     // Entries in frequent use are not overwritten, and move at most once in three quarters of a round.
@@ -67,6 +75,31 @@ export class ByteCache {
     const hash = hashOf(key, this.#seed);
     const known = this.#find(hash, key);
     this.#write(known === -1 ? this.#leastPlace(hash) : known, hash, key, value);
+  }
+
+  /** How often `get` has found a value. */
+  get hits(): number {
+    return this.#hits;
+  }
+
+  /** How often `get` has found none. */
+  get misses(): number {
+    return this.#misses;
+  }
+
+  /** The entries that `get` can find. Walks through the index: about a millisecond for 48 MiB. */
+  get entries(): number {
+    let entries = 0;
+    for (let place = 0; place < this.#index.length; place += PLACE_WORDS) {
+      if (this.#isKept(place)) entries++;
+    }
+    return entries;
+  }
+
+  /** The bytes that are filled, with the index. */
+  get bytes(): number {
+    const filled = this.#round === FIRST_ROUND ? this.#head : this.#words.length;
+    return this.#index.byteLength + filled * WORD_BYTES;
   }
 
   /** The place of this key's entry in the index, or -1. */

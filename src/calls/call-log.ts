@@ -35,6 +35,9 @@ export class CallLog {
   /** The lines of the present second, written or not. */
   readonly #lines = new Map<Kind, number>();
 
+  /** The lines of each kind that were left out so far. */
+  readonly leftOut: Record<Kind, number> = { strangers: 0, callers: 0, causes: 0 };
+
   /** @param maxLines of each kind in a second */
   constructor(logger: Logger, maxLines: number, access: AccessLog) {
     this.#logger = logger;
@@ -72,7 +75,9 @@ export class CallLog {
     if (kind === 'callers' && this.#access === 'all') return true;
     const before = this.#lines.get(kind) ?? this.#begin(kind);
     this.#lines.set(kind, before + 1);
-    return before < this.#maxLines;
+    if (before < this.#maxLines) return true;
+    this.leftOut[kind]++;
+    return false;
   }
 
   #begin(kind: Kind): number {

@@ -112,3 +112,33 @@ describe('a cache of bytes', () => {
     expect(keptOf(cache, keys)).toEqual(keys);
   });
 });
+
+describe('the figures of a cache', () => {
+  it('count what it has found and has not', () => {
+    const cache = new ByteCache(64 * KIB);
+    cache.set(keyOf(1), valueOf(1));
+    for (const key of [1, 2, 1]) cache.get(keyOf(key));
+    expect({ hits: cache.hits, misses: cache.misses }).toEqual({ hits: 2, misses: 1 });
+  });
+
+  it('are the entries that it can find, also when others were overwritten', () => {
+    const cache = new ByteCache(64 * KIB);
+    expect(cache.entries).toBe(0);
+    const keys = numbers(0, 2_000);
+    for (const key of keys) cache.set(keyOf(key), valueOf(key));
+    const { entries } = cache;
+    expect(entries).toBeGreaterThan(100);
+    expect(entries).toBe(keptOf(cache, keys).length);
+  });
+
+  it('are the bytes that it has filled, up to its limit', () => {
+    const cache = new ByteCache(64 * KIB);
+    const empty = cache.bytes;
+    cache.set(keyOf(1), valueOf(1));
+    expect(cache.bytes - empty).toBeGreaterThan(120);
+    expect(cache.bytes - empty).toBeLessThan(160);
+    for (const key of numbers(0, 2_000)) cache.set(keyOf(key), valueOf(key));
+    expect(cache.bytes).toBeGreaterThan(63 * KIB);
+    expect(cache.bytes).toBeLessThanOrEqual(64 * KIB);
+  });
+});

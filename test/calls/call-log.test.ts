@@ -31,6 +31,7 @@ describe('refusals of strangers', () => {
       ['call refused', undefined, undefined],
       ['log lines left out', 'strangers', 997],
     ]);
+    expect(log.leftOut).toEqual({ strangers: 997, callers: 0, causes: 0 });
   });
 
   it('are logged again in the next second', () => {
