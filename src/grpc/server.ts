@@ -8,12 +8,15 @@ import type { Pipeline } from '../calls/pipeline.js';
 import { addReflectionTo, REFLECTION_PATHS } from './reflection.js';
 import { CallAnswering } from './call-answering.js';
 import { RenewedCredentials, type ServerTls } from './renewed-credentials.js';
-import { StreamingCalls } from './streaming-calls.js';
+import { type ObserveStreamingCall, StreamingCalls } from './streaming-calls.js';
 import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';
 
 /** The services that health and reflection describe. */
 export const HEALTH_SERVICE = 'grpc.health.v1.Health';
 export const ROUTE_SERVICE = RouteServiceDefinition.fullName;
+
+/** The paths of the streaming methods, by their type. */
+export const STREAMING_PATHS = { server_stream: [WATCH_PATH], bidi_stream: REFLECTION_PATHS } as const;
 
 /** The parts of a server. */
 export interface GrpcServerOptions {
@@ -28,6 +31,8 @@ export interface GrpcServerOptions {
   readonly tls?: ServerTls | undefined;
   /** Default: `TIMES`. */
   readonly times?: Partial<GrpcTimes>;
+  /** Watches the streaming calls. Default: nobody does. */
+  readonly observeStreaming?: ObserveStreamingCall | undefined;
 }
 
 /** A listening gRPC server. */
@@ -54,6 +59,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     requestMs: deadlineMs,
     most: limits.maxStreamingCalls,
     maxTrailerBytes: limits.maxTrailerBytes,
+    observe: options.observeStreaming,
   });
   const answering = new CallAnswering({ pipeline, paths, deadlineMs, maxMessageBytes });
   const interceptors = [answering.interceptor, streamingCalls.interceptor];

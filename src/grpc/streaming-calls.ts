@@ -3,10 +3,17 @@ import {
   ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
+  status,
 } from '@grpc/grpc-js';
 import type { Reply } from '../calls/call.js';
 import { failureReply } from '../calls/failure-reply.js';
-import { type CallError, deadlineExceeded, overloaded, toCallFailure } from '../calls/failures.js';
+import {
+  type CallError,
+  deadlineExceeded,
+  overloaded,
+  type Reason,
+  toCallFailure,
+} from '../calls/failures.js';
 import { REQUEST_ID } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/request-id.js';
 import { CallsEndedAtClose } from './calls-ended-at-close.js';
@@ -21,7 +28,16 @@ export interface StreamingCallsOptions {
   readonly most: number;
   /** All trailers of an answer, in bytes. */
   readonly maxTrailerBytes: number;
+  /** Default: nobody watches. */
+  readonly observe?: ObserveStreamingCall | undefined;
 }
+
+/**
+ * Watches a streaming call, as metrics do; called when it has begun.
+ *
+ * @returns called once, at its end, with its code, and the reason where the service itself has ended it
+ */
+export type ObserveStreamingCall = (path: string) => (code: status, reason?: Reason) => void;
 
 /**
  * The streaming calls of grpc-js's own handlers: bounded in number and time, and read no faster than their answers are
@@ -42,7 +58,7 @@ export class StreamingCalls {
     // grpc-js needs only the interface, though its type names the class.
     if (limitMs === undefined) return call as unknown as ServerInterceptingCall;
     const lasts = limitMs === Infinity;
-    return new StreamingCall(call, this, lasts ? requestMs : limitMs, lasts);
+    return new StreamingCall(call, this, path, lasts ? requestMs : limitMs, lasts);
   };
 
   /** Ends the calls whose time is limited, and accepts no more. The others are ended by their handlers. */
@@ -59,6 +75,11 @@ export class StreamingCalls {
     this.#open.add(call);
     this.#limited.add(call);
     return !call.ended;
+  }
+
+  /** Tells the observer of a call. */
+  observe(path: string): ReturnType<ObserveStreamingCall> | undefined {
+    return this.#options.observe?.(path);
   }
 
   /** A call that may last for any time from now on. */
@@ -82,19 +103,29 @@ type Status = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
 class StreamingCall extends ServerInterceptingCall {
   readonly #calls: StreamingCalls;
+  readonly #path: string;
   readonly #limitMs: number;
   /** Whether the limit is only for the request. */
   readonly #lasts: boolean;
   #requestId = '';
+  /** Tells the observer the end, once. */
+  #tellEnd: ReturnType<ObserveStreamingCall> | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** The answers that the transport has not taken yet. */
   #untaken = 0;
   #wantsRead = false;
   #ended = false;
 
-  constructor(call: ServerInterceptingCallInterface, calls: StreamingCalls, limitMs: number, lasts: boolean) {
+  constructor(
+    call: ServerInterceptingCallInterface,
+    calls: StreamingCalls,
+    path: string,
+    limitMs: number,
+    lasts: boolean,
+  ) {
     super(call);
     this.#calls = calls;
+    this.#path = path;
     this.#limitMs = limitMs;
     this.#lasts = lasts;
   }
@@ -104,6 +135,7 @@ class StreamingCall extends ServerInterceptingCall {
       this.#requestId = requestIdOf(metadata.get(REQUEST_ID)[0]);
       // The handlers use none of it, and grpc-js keeps it for as long as the call.
       for (const key of Object.keys(metadata.getMap())) metadata.remove(key);
+      this.#tellEnd = this.#calls.observe(this.#path);
       if (!this.#calls.admit(this)) return;
       this.#timer = setTimeout(() => {
         this.fail(deadlineExceeded());
@@ -125,6 +157,7 @@ class StreamingCall extends ServerInterceptingCall {
       onCancel: () => {
         this.#stopTimer();
         this.#calls.remove(this);
+        this.#observeEnd(status.CANCELLED);
         listener.onCancel();
       },
     });
@@ -149,6 +182,7 @@ class StreamingCall extends ServerInterceptingCall {
   override sendStatus(sent: Status): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#observeEnd(sent.code);
     super.sendStatus(sent);
   }
 
@@ -159,6 +193,7 @@ class StreamingCall extends ServerInterceptingCall {
 
   fail(error: CallError): void {
     const { code, details, trailers } = this.#calls.replyTo(error, this.#requestId);
+    this.#observeEnd(code, error.reason);
     this.sendStatus({ code, details, metadata: trailers });
   }
 
@@ -166,6 +201,11 @@ class StreamingCall extends ServerInterceptingCall {
     if (!this.#wantsRead || this.#untaken > 0) return;
     this.#wantsRead = false;
     super.startRead();
+  }
+
+  #observeEnd(code: status, reason?: Reason): void {
+    this.#tellEnd?.(code, reason);
+    this.#tellEnd = undefined;
   }
 
   #stopTimer(): void {

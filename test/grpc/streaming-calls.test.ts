@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
 import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
-import { connectTo, openDoor } from '../support/grpc-door.js';
+import { connectTo, type DoorOptions, openDoor } from '../support/grpc-door.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 /** `list_services: "*"` of a ServerReflectionRequest. */
@@ -136,5 +136,45 @@ describe('reflection', () => {
     const asking = setInterval(() => stream.write(LIST_SERVICES), 10);
     expect(await outcomeOf(stream)).toMatchObject({ code: status.DEADLINE_EXCEEDED });
     clearInterval(asking);
+  });
+});
+
+describe('an observer of streaming calls', () => {
+  /** A door whose calls are observed, with what the observer is told. */
+  async function observed(change: DoorOptions = {}) {
+    const begun: string[] = [];
+    const ended: unknown[] = [];
+    const door = await openDoor({
+      ...change,
+      observeStreaming: (path) => {
+        begun.push(path);
+        return (code, reason) => ended.push({ path, code, reason });
+      },
+    });
+    return { door, begun, ended };
+  }
+
+  it('is told when a watch begins, and that its client went', async () => {
+    const { door, begun: paths, ended } = await observed();
+    const stream = await begun(connectTo(door), WATCH_PATH);
+    expect(paths).toEqual([WATCH_PATH]);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await expect.poll(() => ended).toEqual([{ path: WATCH_PATH, code: status.CANCELLED }]);
+  });
+
+  it.each(REFLECTION_PATHS)('is told once that a call of %s has ended', async (path) => {
+    const { door, ended } = await observed();
+    const stream = await begun(connectTo(door), path);
+    expect((await outcomeOf(stream.end())).code).toBe(status.OK);
+    await door.close(0);
+    expect(ended).toEqual([{ path, code: status.OK }]);
+  });
+
+  it('is told once, with the reason, that a call was refused', async () => {
+    const { door, ended } = await observed({ limits: { maxStreamingCalls: 1 } });
+    await begun(connectTo(door), WATCH_PATH);
+    await outcomeOf(requestOn(connectTo(door), WATCH_PATH).end(EVERYTHING));
+    const refused = { path: WATCH_PATH, code: status.RESOURCE_EXHAUSTED, reason: 'OVERLOADED' };
+    expect(ended).toEqual([refused]);
   });
 });

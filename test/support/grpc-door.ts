@@ -8,6 +8,7 @@ import { Health } from '../../src/grpc/health.js';
 import type { GrpcLimits, GrpcTimes } from '../../src/grpc/limits.js';
 import type { ServerTls } from '../../src/grpc/renewed-credentials.js';
 import { type GrpcServer, ROUTE_SERVICE, startGrpcServer } from '../../src/grpc/server.js';
+import type { ObserveStreamingCall } from '../../src/grpc/streaming-calls.js';
 import { LIMITS } from './grpc-limits.js';
 import { interceptorOptions } from './interceptor-options.js';
 
@@ -34,10 +35,12 @@ export interface DoorOptions {
   readonly limits?: Partial<GrpcLimits>;
   readonly times?: Partial<GrpcTimes>;
   readonly tls?: ServerTls;
+  readonly observeStreaming?: ObserveStreamingCall;
 }
 
 /** Starts the server; it is closed when the test ends. */
-export async function openDoor({ limits = {}, times = {}, tls }: DoorOptions = {}): Promise<Door> {
+export async function openDoor(options: DoorOptions = {}): Promise<Door> {
+  const { limits = {}, times = {}, tls, observeStreaming } = options;
   const log: Record<string, unknown>[] = [];
   const logger = pino(
     { level: 'debug' },
@@ -75,6 +78,7 @@ export async function openDoor({ limits = {}, times = {}, tls }: DoorOptions = {
     limits: all,
     times,
     tls,
+    observeStreaming,
   });
   onTestFinished(() => server.close(0));
   return {
