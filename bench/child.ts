@@ -36,12 +36,15 @@ export class Child {
     return this.#process.pid;
   }
 
-  /** The first log line with this message. @throws Error with its last words when the program ends before */
+  /** The first log line with this message; all later ones are read and dropped. @throws Error with its last words when the program ends before */
   message(name: string): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.#lines.on('line', (text) => {
         const line = JSON.parse(text) as { readonly msg: string };
-        if (line.msg === name) resolve(line);
+        if (line.msg !== name) return;
+        this.#lines.close();
+        this.#process.stdout?.resume();
+        resolve(line);
       });
       this.#process.once('exit', () => {
         reject(new Error(`A program ended before it was ${name}: ${this.#stderr.trim()}`));

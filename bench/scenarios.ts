@@ -24,6 +24,10 @@ const HOP = 'Router → grpc-js → echo';
 const INSERT = 'INSERT loop';
 const APP_OPEN = 'Express app, 500/s';
 const OPEN_RATE = 500;
+const GRPC_HOT = 'gRPC GetRoute, hot';
+const REST_HOT = 'REST GetRoute, hot';
+/** CPU time of a request with metrics that counts as little beside one without. */
+const METRICS_COST = 1.05;
 /** Scenarios whose tail is seen at half of their capacity. */
 const HALVED = [ECHO, 'gRPC GetRoute, uniform', 'REST GetRoute, uniform'];
 const LATENCY: Goal = { figure: 'p99', over: APP_OPEN, atMost: 5 };
@@ -57,13 +61,17 @@ function faces({ routes }: Scale): Scenario[] {
   const memory: readonly Goal[] = routes < 100_000 ? [] : [{ figure: 'memory', atMost: 400 }];
   return [
     scenario(ECHO, 'echo', 'grpc echo hot'),
-    scenario('gRPC GetRoute, hot', 'service', 'grpc get hot', [nearEcho]),
+    scenario(GRPC_HOT, 'service', 'grpc get hot', [nearEcho]),
+    scenario(`${GRPC_HOT}, with metrics`, 'metered', 'grpc get hot', [cpuOf(GRPC_HOT, METRICS_COST)]),
+    scenario(`${GRPC_HOT}, with a line each`, 'logged', 'grpc get hot'),
     scenario('gRPC GetRoute, uniform', 'service', 'grpc get uniform', [nearEcho]),
     scenario('gRPC GetRoute, not cached', 'cold', 'grpc get once', [rate(ECHO, 0.65)]),
     scenario('SELECT loop', 'rows', 'mysql get uniform'),
     scenario(APP, 'app', 'http get hot'),
     scenario('Express Router on node:http', 'router', 'http get hot'),
-    scenario('REST GetRoute, hot', 'service', 'http get hot', overApp),
+    scenario(REST_HOT, 'service', 'http get hot', overApp),
+    scenario(`${REST_HOT}, with metrics`, 'metered', 'http get hot', [cpuOf(REST_HOT, METRICS_COST)]),
+    scenario(`${REST_HOT}, with a line each`, 'logged', 'http get hot'),
     scenario('REST GetRoute, uniform', 'service', 'http get uniform', [...overApp, ...memory]),
     scenario(HOP, 'hop', 'http get hot'),
     scenario('REST GetRoute, gateway apart', 'gateway', 'http get hot', [rate(HOP, 0.85)]),
@@ -110,6 +118,10 @@ function scenario(
 ): Scenario {
   const [wire, operation, pick] = load.split(' ') as [Wire, Operation, Pick];
   return { name, target, wire, operation, pick, goals };
+}
+
+function cpuOf(baseline: string, atMost: number): Goal {
+  return { figure: 'cpu', times: baseline, atMost };
 }
 
 function rate(baseline: string, atLeast: number): Goal {

@@ -15,8 +15,13 @@ function startCommand(checkout: string): string[] {
   return command.split(' ');
 }
 
-/** Without the lines of successful requests, whose cost depends on who reads them. */
-const QUIET = { ACCESS_LOG: 'failures' };
+/** Without the lines of successful requests, whose cost depends on who reads them, and without metrics. */
+const QUIET = { ACCESS_LOG: 'failures', OPS_ADDRESS: 'off' };
+
+/** The service with metrics. */
+export const METERED: Readonly<Record<string, string>> = { OPS_ADDRESS: '127.0.0.1:0' };
+/** The service with a line for each request, which the benchmark reads. */
+export const LOGGED: Readonly<Record<string, string>> = { ACCESS_LOG: 'all' };
 
 /** The service without its caches of routes. */
 export const NO_CACHE: Readonly<Record<string, string>> = { ROUTE_CACHE_MIB: '0' };

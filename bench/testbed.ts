@@ -1,19 +1,30 @@
 import type { DatabaseServer } from './database.js';
 import type { Scale } from './scale.js';
-import { type Server, type Servers, NO_CACHE } from './servers.js';
+import { LOGGED, METERED, NO_CACHE, type Server, type Servers } from './servers.js';
 
 /**
  * Who can be called:
  * - `echo`, `app`, `router`, `hop`: the bare limits
  * - `rows`: the table of routes, by the load generator itself
  * - `service`: gateway and gRPC server in one process
+ * - `metered`, `logged`: the same with metrics, and with a line for each request
  * - `gateway`: the gateway apart from the gRPC server, joined by TCP
  * - `cold`: the service on the largest database, of which nothing is cached
  * - `stored…`: the service without its cache on a database with so many routes
  * - `old …`: what another checkout of the project has in their place
  */
 export type TargetName =
-  'echo' | 'app' | 'router' | 'hop' | 'rows' | 'gateway' | Compared | `old ${Compared}` | `stored${number}`;
+  | 'echo'
+  | 'app'
+  | 'router'
+  | 'hop'
+  | 'rows'
+  | 'metered'
+  | 'logged'
+  | 'gateway'
+  | Compared
+  | `old ${Compared}`
+  | `stored${number}`;
 
 /** The targets that can be compared with those of another checkout. */
 export type Compared = 'service' | 'cold';
@@ -51,6 +62,8 @@ export async function openTestbed(
 
   const main = await database.createDatabase(routes);
   add('service', await servers.service({ DATABASE_URL: main }), routes, main);
+  add('metered', await servers.service({ DATABASE_URL: main, ...METERED }), routes, main);
+  add('logged', await servers.service({ DATABASE_URL: main, ...LOGGED }), routes, main);
   const grpc = await servers.service({ DATABASE_URL: main, ROLE: 'grpc' });
   const upstream = { ROLE: 'gateway', GRPC_UPSTREAM: grpc.grpc ?? '' };
   add('gateway', await servers.service(upstream, [grpc]), routes, main);
