@@ -24,9 +24,10 @@ COPY --from=build /app/dist ./dist
 RUN install --directory --owner=node --group=node data
 USER node
 
-# A container's loopback interface cannot be reached from outside. The published ports decide who may call.
-ENV GRPC_ADDRESS=0.0.0.0:50051 HTTP_ADDRESS=0.0.0.0:8080
-EXPOSE 50051 8080
+# A container's loopback interface cannot be reached from outside. The published ports decide who may call; 9464 is for
+# operators alone.
+ENV GRPC_ADDRESS=0.0.0.0:50051 HTTP_ADDRESS=0.0.0.0:8080 OPS_ADDRESS=0.0.0.0:9464
+EXPOSE 50051 8080 9464
 
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "dist/health-probe.js"]
 

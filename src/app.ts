@@ -3,17 +3,21 @@ import { Closing, GRACE_MS } from './process/closing.js';
 import type { Config, GrpcConfig, HttpConfig } from './settings/config.js';
 import { channelUpstream } from './gateway/channel-upstream.js';
 import { createGateway } from './gateway/gateway.js';
+import { requireServing } from './gateway/healthz.js';
 import { memoryUpstream } from './gateway/memory-upstream.js';
 import type { Upstream } from '@route-registry/transcoder';
 import { descriptorSet } from './gen/descriptor-set.js';
 import { Health } from './grpc/health.js';
-import { followStore } from './grpc/health-monitor.js';
 import { Admission } from './calls/admission.js';
+import { ByteCache } from './calls/byte-cache.js';
 import { CallLog } from './calls/call-log.js';
 import { createInterceptors } from './calls/interceptors.js';
 import { createPipeline, type Pipeline } from './calls/pipeline.js';
 import { REALM, routeService } from './grpc/route-service.js';
-import { ROUTE_SERVICE, startGrpcServer } from './grpc/server.js';
+import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from './grpc/server.js';
+import { openOperations, type Operations } from './operations.js';
+import { Monitor } from './ops/monitor.js';
+import { WorkObserver } from './ops/work-observer.js';
 import { type FollowedTls, followTls, type TlsFiles } from './process/followed-tls.js';
 import { startHttpServer } from './process/http-server.js';
 import { createDocuments } from './openapi/documents.js';
@@ -42,6 +46,8 @@ export interface App {
   readonly grpcAddress: string | undefined;
   /** The base of all REST paths; absent when the gateway does not run. */
   readonly httpUrl: string | undefined;
+  /** The base of the pages for operators; absent for none. */
+  readonly opsUrl: string | undefined;
   /**
    * Turns its health to not serving, goes on for `drainDelayMs`, then accepts nothing new, answers the calls in progress
    * and closes everything, the database last. Resolves at most eight seconds after the delay, with whether everything
@@ -63,16 +69,21 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
   const callLog = new CallLog(logger, config.limits.maxRefusalsLogged, config.accessLog);
   const parts: Parts = { ...surroundings, config, closing, callLog };
   try {
+    const operations = await openOperations(config, parts);
     const tls =
       config.tls && (await followTls('TLS_CERT_FILE, TLS_KEY_FILE or TLS_CLIENT_CA_FILE', config.tls, parts));
-    const whole: Whole = { ...parts, tls };
+    const whole: Whole = { ...parts, operations, tls };
     const grpc = config.grpc && (await startGrpc(config.grpc, whole));
     const httpUrl = config.http && (await startHttp(config.http, grpc?.pipeline, whole));
     const log = (step: string, ms: number): void => {
       logger.info({ ms }, step);
     };
-    const close = (): Promise<boolean> => closing.close({ drainMs: config.drainDelayMs, log });
-    return { grpcAddress: grpc?.address, httpUrl, close };
+    const close = (): Promise<boolean> => {
+      operations.readiness.drain();
+      return closing.close({ drainMs: config.drainDelayMs, log });
+    };
+    operations.readiness.run();
+    return { grpcAddress: grpc?.address, httpUrl, opsUrl: operations.url, close };
   } catch (error) {
     await closing.close().catch((err: unknown) => {
       logger.error({ err }, 'not everything could be closed');
@@ -89,6 +100,7 @@ interface Parts extends Surroundings {
 }
 
 interface Whole extends Parts {
+  readonly operations: Operations;
   /** The certificate of both faces; absent for none. */
   readonly tls: FollowedTls | undefined;
 }
@@ -101,30 +113,52 @@ interface StartedGrpc {
 
 async function startGrpc(
   { address, database, replicas, tokens, duplicateRoutes, reflection }: GrpcConfig,
-  { config, closing, logger, callLog, tls, now = Date.now, newId = newRouteId, stop, rereadMs }: Whole,
+  whole: Whole,
 ): Promise<StartedGrpc> {
+  const { config, closing, logger, callLog, tls, now = Date.now, newId = newRouteId, stop, rereadMs } = whole;
+  const { readiness, metrics } = whole.operations;
   const { limits, databaseWaitMs, routeCacheBytes } = config;
   const authenticator = openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
 
-  const store = await openRouteStore(
+  const work = new WorkObserver();
+  const observers = metrics === undefined ? [work] : [work, metrics.statements()];
+  const { store, schemaVersion, pools } = await openRouteStore(
     { database, replicas, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
-    { closing, logger, stop },
+    { closing, logger, stop, observers },
   );
+  readiness.pass('schema', `version ${schemaVersion}`);
   const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
 
   const health = new Health([ROUTE_SERVICE]);
-  const stopFollowing = await followStore(health, () => store.ping(), logger);
+  const monitor = new Monitor({
+    name: 'the store',
+    check: () => store.ping(),
+    workedAt: work.workedAt,
+    onChecked: (well) => {
+      health.setServing(well);
+    },
+    log: logger,
+  });
+  await monitor.start();
+  readiness.watch('database', monitor);
   closing.announce('not serving', () => {
-    stopFollowing();
+    monitor.stop();
     health.setServing(false);
   });
 
-  const methods = [...routeService(registry, routeCacheBytes), ...health.methods()];
+  const cache = new ByteCache(routeCacheBytes);
+  const methods = [...routeService(registry, cache), ...health.methods()];
   const admission = new Admission(limits);
   const parts = { ...limits, authenticator, admission, now, log: callLog };
-  const pipeline = createPipeline(methods, createInterceptors(parts));
+  metrics?.schemaVersion(schemaVersion);
+  metrics?.pools(pools);
+  metrics?.caches({ routes: () => cache, tokens: () => authenticator.remembered });
+  const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
+  const watched = { ...parts, observers: measured === undefined ? [] : [measured.interceptor] };
+  const pipeline = createPipeline(methods, createInterceptors(watched));
+  const observeStreaming = measured?.beginStreaming;
   const server = await listening('GRPC_ADDRESS', address, () =>
-    startGrpcServer({ address, methods, pipeline, health, reflection, limits, tls }),
+    startGrpcServer({ address, methods, pipeline, health, reflection, limits, tls, observeStreaming }),
   );
   closing.server('gRPC server', () => server.close(GRACE_MS));
   return { address: server.address, pipeline: createPipeline(methods, createInterceptors(parts, 'gateway')) };
@@ -136,11 +170,13 @@ async function startHttp(
   whole: Whole,
 ): Promise<string> {
   const {
+    config,
     config: { limits },
     closing,
     logger,
     callLog,
     tls,
+    operations: { readiness, metrics },
   } = whole;
   const upstream = await openUpstream(target, upstreamTls, pipeline, whole);
   const gateway = createGateway({
@@ -156,9 +192,20 @@ async function startHttp(
     log: logger,
     mayLog: (kind) => callLog.mayWrite(kind),
     answeredLevel: callLog.answeredLevel,
+    observers: metrics === undefined ? [] : [metrics.requests()],
   });
   // In one process, the health of the gRPC server is the gateway's.
-  if (pipeline === undefined || target !== undefined) closing.announce('not serving', gateway.drain);
+  if (pipeline === undefined || target !== undefined) {
+    const log = logger;
+    const monitor = new Monitor({ name: 'the gRPC server', check: () => requireServing(upstream), log });
+    readiness.watch('upstream', monitor);
+    // Only for operators: the health is asked of the server itself each time.
+    if (config.ops !== undefined) void monitor.start();
+    closing.announce('not serving', () => {
+      monitor.stop();
+      gateway.drain();
+    });
+  }
   const writtenHost = host.includes(':') ? `[${host}]` : host;
   const { server, port: realPort } = await listening('HTTP_ADDRESS', `${writtenHost}:${port}`, () =>
     startHttpServer(gateway, host, port, limits, tls),

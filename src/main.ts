@@ -68,7 +68,7 @@ function stopped(logger: Logger): void {
 }
 
 function report(app: App, { grpc, tls, limits }: Config, logger: Logger): void {
-  logger.info({ grpc: app.grpcAddress, http: app.httpUrl, limits }, 'listening');
+  logger.info({ grpc: app.grpcAddress, http: app.httpUrl, ops: app.opsUrl, limits }, 'listening');
   if (grpc?.tokens.key.kind !== 'local') return;
   logger.info(
     { secretFile: grpc.tokens.key.file },

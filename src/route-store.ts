@@ -4,6 +4,7 @@ import { opening } from './process/opening.js';
 import type { MysqlDatabase } from './settings/database-url.js';
 import { closeDatabase, type DatabaseLocation, embeddedFileOf, openDatabase } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
+import { type PoolFigures, poolFigures } from './store/pool-figures.js';
 import { reachDatabase } from './store/reach-database.js';
 import type { ReplicaChange } from './store/replica.js';
 import { ensureSchema } from './store/schema.js';
@@ -29,6 +30,15 @@ export interface StoreSurroundings {
   readonly observers?: readonly StatementObserver[];
 }
 
+/** The store and what operators see of it. */
+export interface OpenedRouteStore {
+  readonly store: KnexRouteStore;
+  /** The number of its migrations. */
+  readonly schemaVersion: number;
+  /** The pools of connections, by the server that they lead to: `primary`, `replica-1` and so on. */
+  readonly pools: Readonly<Record<string, () => PoolFigures>>;
+}
+
 /**
  * The store on the configured database, which answers by then, and its replicas, which need not.
  *
@@ -37,14 +47,14 @@ export interface StoreSurroundings {
 export async function openRouteStore(
   { database, replicas, silenceMs, waitMs }: RouteStoreConfig,
   { closing, logger, stop, observers = [] }: StoreSurroundings,
-): Promise<KnexRouteStore> {
+): Promise<OpenedRouteStore> {
   const file = embeddedFileOf(database);
   const knex = openDatabase(database, silenceMs, file);
   closing.resource('database', () => closeDatabase(knex, database));
   await opening('The database named by DATABASE_URL cannot be reached', () =>
     reachDatabase(knex, { waitMs, stop, log: logger.info.bind(logger) }),
   );
-  await ensureSchema(knex, database);
+  const schemaVersion = await ensureSchema(knex, database);
 
   const pools = replicas.map((location) => openDatabase(location, silenceMs));
   const store = new KnexRouteStore(knex, {
@@ -63,5 +73,10 @@ export async function openRouteStore(
       await Promise.all(pools.map((pool) => pool.destroy()));
     });
   }
-  return store;
+  const named = pools.map((pool, i) => [`replica-${i + 1}`, () => poolFigures(pool)] as const);
+  return {
+    store,
+    schemaVersion,
+    pools: { primary: () => poolFigures(knex), ...Object.fromEntries(named) },
+  };
 }

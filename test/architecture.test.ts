@@ -33,6 +33,8 @@ const ALLOWED: Readonly<
     rooms: ['registry', 'auth', 'store', 'calls', 'grpc', 'gateway', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@route-registry/transcoder'],
   },
+  metrics: { rooms: ['calls'], packages: ['@route-registry/transcoder', 'prom-client'] },
+  ops: { rooms: [], packages: [] },
   settings: { rooms: [], packages: [] },
   process: { rooms: ['gateway'], packages: ['pino', 'pino-pretty'] },
   gen: { rooms: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },

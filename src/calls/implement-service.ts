@@ -1,5 +1,5 @@
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
-import { ByteCache } from './byte-cache.js';
+import type { ByteCache } from './byte-cache.js';
 import { CallError } from './failures.js';
 import type { Access, HandlerContext, Method } from './method.js';
 
@@ -42,8 +42,8 @@ export interface MethodImplementation<Request, Response> {
 
 /** A cache of answers that stay correct forever. Failures are not cached: a missing resource may exist later. */
 export interface RememberedAnswers<Request> {
-  /** The most bytes of the whole cache; 0 turns it off. */
-  readonly maxBytes: number;
+  /** For this method alone. */
+  readonly cache: ByteCache;
   /** Everything in a request that the answer depends on, and nothing else. */
   readonly keyOf: (request: Request) => string;
 }
@@ -69,15 +69,14 @@ export function implement<Service extends ServiceDefinition>(
 /** Answers synchronously from memory where possible. */
 function remembering<Request>(
   run: (request: Request, context: HandlerContext) => Promise<Uint8Array>,
-  { maxBytes, keyOf }: RememberedAnswers<Request>,
+  { cache, keyOf }: RememberedAnswers<Request>,
 ): (request: Request, context: HandlerContext) => Uint8Array | Promise<Uint8Array> {
-  const answers = new ByteCache(maxBytes);
   return (request, context) => {
     const key = Buffer.from(keyOf(request));
     return (
-      answers.get(key) ??
+      cache.get(key) ??
       run(request, context).then((answer) => {
-        answers.set(key, answer);
+        cache.set(key, answer);
         return answer;
       })
     );

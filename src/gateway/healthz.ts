@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { status } from '@grpc/grpc-js';
 import {
   HealthCheckRequest,
@@ -23,14 +24,28 @@ const CHECK_MS = 2_000;
  * `{"status":"NOT_SERVING"}` for everything else, including no answer.
  */
 export async function healthReply(upstream: Upstream, exchange: Exchange): Promise<HttpReply> {
-  const reply = await upstream.unary({
+  return (await isServing(upstream, exchange)) ? SERVING : NOT_SERVING;
+}
+
+/** Asks the server for its health beside all requests. @throws Error where `GET /healthz` would be answered with 503 */
+export async function requireServing(upstream: Upstream): Promise<void> {
+  const asking = { requestId: randomUUID(), cancelled: false, onCancelled: () => undefined };
+  if (!(await isServing(upstream, asking))) throw new Error('The gRPC server is not serving.');
+}
+
+async function isServing(
+  upstream: Upstream,
+  asking: Pick<Exchange, 'requestId' | 'cancelled' | 'onCancelled'>,
+): Promise<boolean> {
+  const { code, message } = await upstream.unary({
     path: CHECK,
     message: WHOLE_SERVER,
-    metadata: new Map([[REQUEST_ID, exchange.requestId]]),
+    metadata: new Map([[REQUEST_ID, asking.requestId]]),
     deadline: Date.now() + CHECK_MS,
-    cancellation: exchange,
+    cancellation: asking,
   });
-  return reply.code === OK && isServing(reply.message) ? SERVING : NOT_SERVING;
+  if (code !== OK || message === undefined) return false;
+  return HealthCheckResponse.decode(message).status === HealthCheckResponse_ServingStatus.SERVING;
 }
 
 const SERVING: HttpReply = { status: 200, headers: {}, body: '{"status":"SERVING"}', routine: true };
@@ -42,10 +57,3 @@ export const NOT_SERVING: HttpReply = {
   body: '{"status":"NOT_SERVING"}',
   routine: true,
 };
-
-function isServing(message: Uint8Array | undefined): boolean {
-  return (
-    message !== undefined &&
-    HealthCheckResponse.decode(message).status === HealthCheckResponse_ServingStatus.SERVING
-  );
-}

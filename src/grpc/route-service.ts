@@ -5,6 +5,7 @@ import {
 } from '../gen/routing/v1/route_service.js';
 import type { CreateCommand, Registry } from '../registry/registry.js';
 import type { Route, RouteDefinition } from '../registry/route.js';
+import type { ByteCache } from '../calls/byte-cache.js';
 import { implement } from '../calls/implement-service.js';
 import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
 import type { HandlerContext, Method } from '../calls/method.js';
@@ -21,9 +22,9 @@ export const SCOPES = {
 /**
  * The methods of `routing.v1.RouteService` over the registry, each with the scope that it needs.
  *
- * @param cacheBytes the most bytes of encoded routes to keep in memory
+ * @param cache for encoded routes
  */
-export function routeService(registry: Registry, cacheBytes: number): Method[] {
+export function routeService(registry: Registry, cache: ByteCache): Method[] {
   return implement(RouteServiceDefinition, {
     createRoute: {
       access: { scope: SCOPES.createRoute },
@@ -36,7 +37,7 @@ export function routeService(registry: Registry, cacheBytes: number): Method[] {
       access: { scope: SCOPES.getRoute },
       handle: async ({ routeId }, { signal }) => toMessage(await registry.get(routeId, signal)),
       // Only ids that were found become keys, and the service itself made those.
-      remembered: { maxBytes: cacheBytes, keyOf: ({ routeId }) => routeId },
+      remembered: { cache, keyOf: ({ routeId }) => routeId },
     },
   });
 }

@@ -1,3 +1,4 @@
+import { checkTarget, grpcAddressOf, type HostAndPort, opsAddressOf, splitAddress } from './addresses.js';
 import { crossOriginsOf } from './cross-origins.js';
 import { databaseOf, replicasOf } from './database-config.js';
 import type { Database, MysqlDatabase } from './database-url.js';
@@ -10,7 +11,6 @@ import { type TokenConfig, tokensOf } from './token-config.js';
 const BYTES_PER_MIB = 1_048_576;
 /** The largest cache of routes, in MiB: an amount that a Node process can hold with ease. */
 const ROUTE_CACHE_MAX_MIB = 1_024;
-const UNIX_SOCKET = /^unix:./;
 /** The longest times that the start and the stop may be given, in milliseconds. */
 const DATABASE_WAIT_MAX_MS = 3_600_000;
 const DRAIN_DELAY_MAX_MS = 600_000;
@@ -47,6 +47,8 @@ export interface HttpConfig {
 export interface Config {
   readonly grpc: GrpcConfig | undefined;
   readonly http: HttpConfig | undefined;
+  /** Where the listener for operators is; absent for none, and then nothing is measured. */
+  readonly ops: HostAndPort | undefined;
   /** The files of TLS on both faces; absent for none. */
   readonly tls: TlsFiles | undefined;
   readonly limits: Limits;
@@ -62,6 +64,13 @@ export interface Config {
   readonly accessLog: 'all' | 'failures';
 }
 
+/** The public addresses of each role. */
+const FACES = {
+  all: ['GRPC_ADDRESS', 'HTTP_ADDRESS'],
+  grpc: ['GRPC_ADDRESS'],
+  gateway: ['HTTP_ADDRESS'],
+} as const;
+
 /** Invalid settings. The message lists every problem, one line each, and no secret. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -74,6 +83,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     return {
       grpc: role === 'gateway' ? undefined : readGrpc(settings),
       http: role === 'grpc' ? undefined : readHttp(settings, role === 'gateway'),
+      ops: opsAddressOf(settings, FACES[role]),
       tls: serverTlsOf(settings, role !== 'gateway'),
       limits: readLimits(settings),
       databaseWaitMs: databaseWaitOf(settings),
@@ -157,32 +167,4 @@ function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
     corsOrigins: crossOriginsOf(settings),
     docs: settings.oneOf('DOCS', ['on', 'off']) === 'on',
   };
-}
-
-function grpcAddressOf(settings: SettingsReader): string {
-  const address = settings.text('GRPC_ADDRESS');
-  if (!UNIX_SOCKET.test(address) && splitAddress(address) === undefined)
-    settings.refuseValue('GRPC_ADDRESS', address, 'must be host:port or unix:/path.');
-  return address;
-}
-
-/** Accepts the targets that grpc-js can resolve (doc/naming.md of gRPC), each with its ports. */
-function checkTarget(settings: SettingsReader, target: string): void {
-  const [, name] = /^dns:(?:\/\/[^/]*\/)?(.*)$/.exec(target) ?? [];
-  const [, list] = /^ipv[46]:(.*)$/.exec(target) ?? [];
-  const addresses = list?.split(',') ?? [name ?? target];
-  if (UNIX_SOCKET.test(target) || addresses.every((each) => splitAddress(each) !== undefined)) return;
-  settings.refuseValue(
-    'GRPC_UPSTREAM',
-    target,
-    'must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
-  );
-}
-
-/** The parts of `host:port`; the host may be an IPv6 address in brackets. */
-function splitAddress(address: string): { host: string; port: number } | undefined {
-  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/]+)):(\d{1,5})$/.exec(address);
-  const port = Number(match?.[3]);
-  if (match === null || port > 65_535) return undefined;
-  return { host: match[1] ?? match[2] ?? '', port };
 }

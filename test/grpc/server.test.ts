@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { Client, credentials, status } from '@grpc/grpc-js';
@@ -14,7 +13,6 @@ import {
   HealthClient,
 } from '../../src/gen/healthcheck.js';
 import { Health } from '../../src/grpc/health.js';
-import { followStore } from '../../src/grpc/health-monitor.js';
 import { createInterceptors } from '../../src/calls/interceptors.js';
 import type { Method } from '../../src/calls/method.js';
 import { createPipeline } from '../../src/calls/pipeline.js';
@@ -252,53 +250,6 @@ describe('health', () => {
     stream.on('data', (response) => heard.push(response));
     await once(stream, 'end');
     expect(heard).toEqual([{ status: ServingStatus.NOT_SERVING }]);
-  });
-
-  it('follows the pings', async () => {
-    let answer: () => Promise<void> = () => Promise.reject(new Error('away'));
-    const stop = await followStore(health, () => answer(), silent, 1);
-    expect(health.serving).toBe(false);
-    answer = () => Promise.resolve();
-    await expect.poll(() => health.serving).toBe(true);
-    answer = () => Promise.reject(new Error('away'));
-    await expect.poll(() => health.serving).toBe(false);
-    stop();
-  });
-
-  it('ignores a ping that was in progress when following stopped', async () => {
-    let fail: (error: Error) => void = () => undefined;
-    const pings = [() => Promise.resolve(), () => new Promise<void>((_, reject) => (fail = reject))];
-    let asked = 0;
-    const ping = (): Promise<void> => pings[asked++]?.() ?? Promise.resolve();
-    const stop = await followStore(health, ping, silent, 1);
-    await expect.poll(() => asked).toBe(2);
-    stop();
-    fail(new Error('away'));
-    await setTimeout(10);
-    expect({ serving: health.serving, asked }).toEqual({ serving: true, asked: 2 });
-  });
-
-  it.each([
-    ['stays well', [true, true, true], ['the store answers: serving']],
-    ['is away from the beginning', [false, false, false], []],
-    [
-      'goes and comes back',
-      [true, false, false, true],
-      ['the store answers: serving', 'the store does not answer: not serving', 'the store answers: serving'],
-    ],
-  ])('is logged when it changes: a store that %s', async (_, pings, messages) => {
-    const left = pings.map((well) => () => (well ? Promise.resolve() : Promise.reject(new Error('away'))));
-    const log: unknown[] = [];
-    const logger = pino({}, { write: (line) => log.push((JSON.parse(line) as { msg: unknown }).msg) });
-    const asked = new Promise<void>((resolve) => {
-      const never = (): Promise<void> => {
-        resolve();
-        return new Promise(() => undefined);
-      };
-      void followStore(health, () => (left.shift() ?? never)(), logger, 1);
-    });
-    await asked;
-    expect(log).toEqual(messages);
   });
 });
 

@@ -1,6 +1,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder/description';
+import { ByteCache } from '../../src/calls/byte-cache.js';
 import { CODES } from '../../src/calls/failures.js';
 import { routeService } from '../../src/grpc/route-service.js';
 import type { Operation, Reference, Response, Schema } from '../../src/openapi/open-api.js';
@@ -190,7 +191,7 @@ describe('an operation', () => {
     expect(parameters.map((parameter) => parameter?.name)).toEqual(names);
   });
 
-  it.each(routeService(registry, 1))(
+  it.each(routeService(registry, new ByteCache(0)))(
     'asks for the scope that the server asks for: $path',
     ({ path, access }) => {
       const [, name = ''] = /\/(\w+)$/.exec(path) ?? [];

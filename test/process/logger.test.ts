@@ -74,6 +74,7 @@ describe('the service', () => {
     DATABASE_URL: 'sqlite::memory:',
     GRPC_ADDRESS: '127.0.0.1:0',
     HTTP_ADDRESS: '127.0.0.1:0',
+    OPS_ADDRESS: '127.0.0.1:0',
   };
 
   it('writes for people up to its last line', async () => {

@@ -39,6 +39,7 @@ function run(name: string, settings: Record<string, string> = {}, args: string[]
   const program = new Program(name, args, folder, {
     GRPC_ADDRESS: '127.0.0.1:0',
     HTTP_ADDRESS: '127.0.0.1:0',
+    OPS_ADDRESS: '127.0.0.1:0',
     ...settings,
   });
   programs.push(program);
@@ -114,13 +115,14 @@ describe('without settings', () => {
     await service.line('listening');
     await service.stop();
     const messages = service.lines().map(({ msg }) => msg);
-    expect(messages.slice(-6, -4)).toEqual(['stopping', 'not serving']);
-    expect(messages.slice(-4, -2).sort()).toEqual(['closed the HTTP server', 'closed the gRPC server']);
-    expect(messages.slice(-2)).toEqual(['closed the database', 'stopped']);
+    expect(messages.slice(-7, -5)).toEqual(['stopping', 'not serving']);
+    expect(messages.slice(-5, -3).sort()).toEqual(['closed the HTTP server', 'closed the gRPC server']);
+    const last = ['closed the database', 'closed the listener for operators', 'stopped'];
+    expect(messages.slice(-3)).toEqual(last);
   });
 
   it('a failure to close is logged, and reported by exit code 1 after everything else is closed', async () => {
-    const service = run('main', { NODE_OPTIONS: `--import ${CANNOT_BE_CLOSED}` });
+    const service = run('main', { OPS_ADDRESS: 'off', NODE_OPTIONS: `--import ${CANNOT_BE_CLOSED}` });
     await service.line('listening');
     await expect(service.stop()).resolves.toMatchObject({ exitCode: 1 });
     expect(service.lines().at(-1)).toMatchObject({
@@ -218,7 +220,7 @@ describe('with wrong settings', () => {
     ]);
   });
 
-  it.each(['GRPC_ADDRESS', 'HTTP_ADDRESS'])(
+  it.each(['GRPC_ADDRESS', 'HTTP_ADDRESS', 'OPS_ADDRESS'])(
     'a port that is taken for %s is said in a line, with exit code 1',
     async (name) => {
       const taken = new URL(await httpUrlOf(run('main'))).host;

@@ -15,6 +15,7 @@ function run(name: string, settings: Readonly<Record<string, string>>): Program 
   const program = new Program(name, [], folder, {
     GRPC_ADDRESS: '127.0.0.1:0',
     HTTP_ADDRESS: '127.0.0.1:0',
+    OPS_ADDRESS: '127.0.0.1:0',
     ...settings,
   });
   onTestFinished(async () => {

@@ -52,6 +52,7 @@ describe('without any setting', () => {
         reflection: true,
       },
       http: { host: '127.0.0.1', port: 8080, basePath: '', upstream: undefined, corsOrigins: [], docs: true },
+      ops: { host: '127.0.0.1', port: 9_464 },
       limits: {
         deadlineMs: 5_000,
         maxMessageBytes: 65_536,
@@ -105,6 +106,18 @@ describe('a setting', () => {
       'GRPC_ADDRESS may be a unix socket',
       { GRPC_ADDRESS: 'unix:/run/rr.sock' },
       { grpc: { address: 'unix:/run/rr.sock' } },
+    ],
+    ['OPS_ADDRESS may be off', { OPS_ADDRESS: 'off' }, { ops: undefined }],
+    ['OPS_ADDRESS may be on any port', { OPS_ADDRESS: '[::1]:0' }, { ops: { host: '::1', port: 0 } }],
+    [
+      'OPS_ADDRESS may be the port of a half that does not run',
+      { ROLE: 'grpc', OPS_ADDRESS: '127.0.0.1:8080' },
+      { ops: { host: '127.0.0.1', port: 8_080 } },
+    ],
+    [
+      'each address may be on any port',
+      { OPS_ADDRESS: '127.0.0.1:0', HTTP_ADDRESS: '127.0.0.1:0', GRPC_ADDRESS: '127.0.0.1:0' },
+      { ops: { host: '127.0.0.1', port: 0 } },
     ],
     ['HTTP_ADDRESS may be IPv6', { HTTP_ADDRESS: '[::1]:0' }, { http: { host: '::1', port: 0 } }],
     ['BASE_PATH is a prefix', { BASE_PATH: '/api/v2-x' }, { http: { basePath: '/api/v2-x' } }],
@@ -230,6 +243,21 @@ describe('wrong settings', () => {
       'an HTTP address with a port too high',
       { HTTP_ADDRESS: '127.0.0.1:65536' },
       ['HTTP_ADDRESS is "127.0.0.1:65536"; it must be host:port.'],
+    ],
+    [
+      'an address for operators without port',
+      { OPS_ADDRESS: 'on' },
+      ['OPS_ADDRESS is "on"; it must be host:port or off.'],
+    ],
+    [
+      'the public address of REST for operators',
+      { OPS_ADDRESS: '127.0.0.1:8080' },
+      ['OPS_ADDRESS is "127.0.0.1:8080"; it must differ from HTTP_ADDRESS, which is public.'],
+    ],
+    [
+      'the public address of gRPC for operators, in other letters',
+      { OPS_ADDRESS: 'LOCALHOST:7', GRPC_ADDRESS: 'localhost:7' },
+      ['OPS_ADDRESS is "LOCALHOST:7"; it must differ from GRPC_ADDRESS, which is public.'],
     ],
     [
       'a base path without slash',

@@ -49,7 +49,8 @@ export class Reader {
   }
 
   private constructor(grpc: number, http: number, replaced: Readonly<Record<string, string>>) {
-    this.#ports = { 50051: grpc, 8080: http };
+    // Nobody asks for the pages for operators, so that any port will do.
+    this.#ports = { 50051: grpc, 8080: http, 9465: 0 };
     this.#replaced = replaced;
     mkdirSync(this.#env.HOME);
     for (const name of SOURCES)
@@ -62,7 +63,7 @@ export class Reader {
   startService(commands: string): Promise<() => Promise<void>> {
     const GRPC_ADDRESS = this.#adapted('127.0.0.1:50051');
     const HTTP_ADDRESS = this.#adapted('127.0.0.1:8080');
-    const env = { ...this.#env, GRPC_ADDRESS, HTTP_ADDRESS };
+    const env = { ...this.#env, GRPC_ADDRESS, HTTP_ADDRESS, OPS_ADDRESS: '127.0.0.1:0' };
     return startInTerminal(this.#folder, env, this.#adapted(commands));
   }
 
@@ -84,6 +85,6 @@ export class Reader {
     // What `npm ci` would install is there.
     const all = { ...this.#replaced, 'npm ci && ': '', 'PUT-THE-ID-HERE': this.#id };
     const adapted = Object.entries(all).reduce((text, [from, to]) => text.replaceAll(from, to), commands);
-    return adapted.replaceAll(/:(50051|8080)\b/g, (_, port: string) => `:${String(this.#ports[port])}`);
+    return adapted.replaceAll(/:(50051|8080|9465)\b/g, (_, port: string) => `:${String(this.#ports[port])}`);
   }
 }

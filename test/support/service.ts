@@ -27,6 +27,8 @@ export interface Service {
   readonly grpcAddress: string;
   /** The base of all REST paths. */
   readonly httpUrl: string;
+  /** The base of the pages for operators, of each process: the gRPC server's first. */
+  readonly opsUrls: readonly string[];
   readonly client: RouteServiceClient;
   /** The log, one parsed line each. */
   readonly log: Record<string, unknown>[];
@@ -75,6 +77,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   return {
     grpcAddress,
     httpUrl,
+    opsUrls: apps.map(({ opsUrl = '' }) => opsUrl),
     client,
     log,
     async close() {
@@ -91,6 +94,7 @@ const EVERY_LINE = { MAX_REFUSALS_LOGGED: '1000000' };
 export const SERVICE_SETTINGS = {
   GRPC_ADDRESS: '127.0.0.1:0',
   HTTP_ADDRESS: '127.0.0.1:0',
+  OPS_ADDRESS: '127.0.0.1:0',
   JWT_SECRET: SECRET,
   JWT_ISSUER: ISSUER,
   JWT_AUDIENCE: AUDIENCE,

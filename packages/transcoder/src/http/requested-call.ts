@@ -53,12 +53,7 @@ export class RequestedCall {
     this.#query = query;
     this.#head = {
       path: found.binding.callPath,
-      metadata: callMetadata(
-        request.headersDistinct,
-        requestId,
-        forwardedHeaders,
-        observation.metadata,
-      ),
+      metadata: callMetadata(request.headersDistinct, requestId, forwardedHeaders, observation.metadata),
       deadline: started + deadlineMs,
       cancellation: exchange,
     };

@@ -1,0 +1,101 @@
+import { CallMetrics, type MethodPaths } from './call-metrics.js';
+import { MetricSet, type Sample } from './metric-set.js';
+import { METRICS } from './metric-table.js';
+import { Refusals } from './refusals.js';
+import { RequestMetrics } from './request-metrics.js';
+import { StatementMetrics } from './statement-metrics.js';
+
+/** How a cache is used. */
+export interface CacheFigures {
+  readonly hits: number;
+  readonly misses: number;
+  readonly entries: number;
+  /** Absent for a cache that does not know. */
+  readonly bytes?: number;
+}
+
+/** How a pool of connections is used. */
+export interface PoolFigures {
+  readonly used: number;
+  readonly free: number;
+  readonly waiting: number;
+}
+
+/** What a process measures, and shows to operators. Each part is there once it is asked for. */
+export class Metrics {
+  readonly #set = new MetricSet();
+  readonly #refusals = new Refusals(this.#set);
+
+  /** Everything in the text format of Prometheus. */
+  text(): Promise<string> {
+    return this.#set.text();
+  }
+
+  get contentType(): string {
+    return this.#set.contentType;
+  }
+
+  /** Measures the calls that come over gRPC. */
+  calls(paths: MethodPaths): CallMetrics {
+    return new CallMetrics(this.#set, paths, this.#refusals.of('grpc'));
+  }
+
+  /** Measures the requests that come over REST. */
+  requests(): RequestMetrics {
+    return new RequestMetrics(this.#set, this.#refusals.of('rest'));
+  }
+
+  /** Measures the statements of the store. */
+  statements(): StatementMetrics {
+    return new StatementMetrics(this.#set);
+  }
+
+  /** Shows the pools of connections, by the server that they lead to. */
+  pools(pools: Readonly<Record<string, () => PoolFigures>>): void {
+    const all = <T>(toSamples: (server: string, figures: PoolFigures) => T[]): T[] =>
+      Object.entries(pools).flatMap(([server, figures]) => toSamples(server, figures()));
+    this.#set.read(METRICS.connections, () =>
+      all((server, { used, free }) => [
+        { labels: { server, state: 'used' }, value: used },
+        { labels: { server, state: 'free' }, value: free },
+      ]),
+    );
+    this.#set.read(METRICS.waitingForConnection, () =>
+      all((server, { waiting }) => [{ labels: { server }, value: waiting }]),
+    );
+  }
+
+  /** Shows caches, by their names. Each figure is read when it is asked for. */
+  caches(caches: Readonly<Record<string, () => CacheFigures>>): void {
+    const samples = (figure: keyof CacheFigures) => (): Sample[] =>
+      Object.entries(caches).flatMap(([cache, figures]) => {
+        const { [figure]: value } = figures();
+        return value === undefined ? [] : [{ labels: { cache }, value }];
+      });
+    this.#set.read(METRICS.cacheHits, samples('hits'));
+    this.#set.read(METRICS.cacheMisses, samples('misses'));
+    this.#set.read(METRICS.cacheEntries, samples('entries'));
+    this.#set.read(METRICS.cacheBytes, samples('bytes'));
+  }
+
+  /** Shows the log lines that were left out, by their kinds. */
+  linesLeftOut(leftOut: Readonly<Record<string, number>>): void {
+    this.#set.read(METRICS.logLinesLeftOut, () =>
+      Object.entries(leftOut).map(([kind, value]) => ({ labels: { kind }, value })),
+    );
+  }
+
+  /** Shows whether the process is ready, and whether it stops. */
+  readiness(readiness: { readonly draining: boolean; readonly report: { readonly status: string } }): void {
+    this.#set.read(METRICS.ready, () => [{ value: Number(readiness.report.status === 'ready') }]);
+    this.#set.read(METRICS.draining, () => [{ value: Number(readiness.draining) }]);
+  }
+
+  schemaVersion(version: number): void {
+    this.#set.read(METRICS.schemaVersion, () => [{ value: version }]);
+  }
+
+  buildInfo(labels: { readonly version: string; readonly role: string }): void {
+    this.#set.read(METRICS.buildInfo, () => [{ labels, value: 1 }]);
+  }
+}

@@ -1,0 +1,50 @@
+import { performance } from 'node:perf_hooks';
+import type { MetricSet, Observe } from './metric-set.js';
+import { METRICS } from './metric-table.js';
+
+/** A statement as the store describes it to its observers. */
+export interface MeasuredStatement {
+  readonly operation: 'INSERT' | 'SELECT';
+  readonly server: 'primary' | 'replica';
+  readonly batchSize: number;
+  readonly attempt: number;
+  readonly fallback: boolean;
+}
+
+/** Measures the statements that serve calls; an observer of the store. */
+export class StatementMetrics {
+  readonly #size: Readonly<Record<MeasuredStatement['operation'], Observe>>;
+  readonly #seconds: (...labels: string[]) => Observe;
+  /** What measures the statements of a kind. */
+  readonly #known = new Map<string, Observe>();
+  readonly #retries = { INSERT: 0, SELECT: 0 };
+  #fallbacks = 0;
+
+  constructor(metrics: MetricSet) {
+    const size = metrics.histogram(METRICS.batchSize);
+    this.#size = { INSERT: size('INSERT'), SELECT: size('SELECT') };
+    this.#seconds = metrics.histogram(METRICS.statementSeconds);
+    metrics.read(METRICS.statementRetries, () =>
+      Object.entries(this.#retries).map(([operation, value]) => ({ labels: { operation }, value })),
+    );
+    metrics.read(METRICS.replicaFallbacks, () => [{ value: this.#fallbacks }]);
+  }
+
+  begin({ operation, server, batchSize, attempt, fallback }: MeasuredStatement): () => void {
+    this.#size[operation](batchSize);
+    if (attempt > 1) this.#retries[operation]++;
+    if (fallback) this.#fallbacks++;
+    const observe = this.#observerOf(operation, server);
+    const begunAt = performance.now();
+    return () => {
+      observe((performance.now() - begunAt) / 1_000);
+    };
+  }
+
+  #observerOf(operation: string, server: string): Observe {
+    const kind = `${operation} ${server}`;
+    const known = this.#known.get(kind) ?? this.#seconds(operation, server);
+    this.#known.set(kind, known);
+    return known;
+  }
+}

@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+import type { CallLog } from './calls/call-log.js';
+import type { Metrics } from './metrics/metrics.js';
+import { startOpsServer } from './ops/ops-server.js';
+import { Readiness } from './ops/readiness.js';
+import type { Closing } from './process/closing.js';
+import { listening } from './process/opening.js';
+import type { Config } from './settings/config.js';
+
+/** What operators see of a process. */
+export interface Operations {
+  readonly readiness: Readiness;
+  /** Absent where nothing is measured. */
+  readonly metrics: Metrics | undefined;
+  /** The base of its pages; absent for no listener. */
+  readonly url: string | undefined;
+}
+
+/**
+ * Opens the listener for operators, so that it is there while the rest opens, and until the rest is closed. Where
+ * `OPS_ADDRESS` is `off`, nothing is measured.
+ *
+ * @throws Error when it cannot listen
+ */
+export async function openOperations(
+  { ops, grpc, http }: Config,
+  { closing, callLog }: { readonly closing: Closing; readonly callLog: CallLog },
+): Promise<Operations> {
+  const readiness = new Readiness([
+    ...(grpc === undefined ? [] : ['database', 'schema']),
+    ...(http?.upstream === undefined ? [] : ['upstream']),
+  ]);
+  if (ops === undefined) return { readiness, metrics: undefined, url: undefined };
+  // Loaded only where something is measured.
+  const loaded = await import('./metrics/metrics.js');
+  const metrics = new loaded.Metrics();
+  const role = grpc === undefined ? 'gateway' : http === undefined ? 'grpc' : 'all';
+  metrics.buildInfo({ version: version(), role });
+  metrics.readiness(readiness);
+  metrics.linesLeftOut(callLog.leftOut);
+  const { host, port } = ops;
+  const writtenHost = host.includes(':') ? `[${host}]` : host;
+  const server = await listening('OPS_ADDRESS', `${writtenHost}:${port}`, () =>
+    startOpsServer(host, port, { readiness, metrics }),
+  );
+  closing.resource('listener for operators', () => server.close());
+  return { readiness, metrics, url: `http://${writtenHost}:${server.port}` };
+}
+
+/** That of the package, whose folder is the one above this file's, both as source and built. */
+function version(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

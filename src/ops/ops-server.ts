@@ -1,0 +1,140 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Readiness } from './readiness.js';
+
+/** Open connections: one each for a scraper and some probes, and room for people. */
+const MAX_CONNECTIONS = 64;
+const HEAD_MAX_BYTES = 8_192;
+/** How long a request may take to arrive, and a connection may be stuck, in milliseconds. */
+const REQUEST_MS = 5_000;
+/** How long a connection may wait for its next request, in milliseconds: longer than scrapers pause. */
+const IDLE_MS = 65_000;
+const CHECK_MS = 500;
+
+/** What the listener shows. */
+export interface OpsPages {
+  readonly readiness: Readiness;
+  readonly metrics: {
+    /** Everything measured, as Prometheus reads it. */
+    text(): Promise<string>;
+    readonly contentType: string;
+  };
+}
+
+/** A running listener for operators. */
+export interface OpsServer {
+  /** Its actual port. */
+  readonly port: number;
+  /** Ends it, with every connection. */
+  close(): Promise<void>;
+}
+
+interface Page {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/**
+ * Starts the listener for operators, which is not for the public: `GET /metrics`, `/livez` (the process alone) and
+ * `/readyz`.
+ *
+ * @throws Error when the address cannot be had
+ */
+export async function startOpsServer(host: string, port: number, pages: OpsPages): Promise<OpsServer> {
+  const page = pagesOf(pages);
+  const server = createServer(
+    {
+      maxHeaderSize: HEAD_MAX_BYTES,
+      headersTimeout: REQUEST_MS,
+      requestTimeout: REQUEST_MS,
+      keepAliveTimeout: IDLE_MS,
+      connectionsCheckingInterval: CHECK_MS,
+    },
+    (request, response) => {
+      void Promise.resolve(answerTo(request, page)).then((answer) => {
+        write(response, answer);
+      });
+    },
+  );
+  server.maxConnections = MAX_CONNECTIONS;
+  server.timeout = REQUEST_MS;
+  await listen(server, host, port);
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
+  };
+}
+
+type Pages = ReadonlyMap<string, () => Page | Promise<Page>>;
+
+function pagesOf({ readiness, metrics }: OpsPages): Pages {
+  let reading: Promise<Page> | undefined;
+  return new Map<string, () => Page | Promise<Page>>([
+    ['/livez', () => json(200, { status: 'alive' })],
+    [
+      '/readyz',
+      () => {
+        const { report } = readiness;
+        return json(report.status === 'ready' ? 200 : 503, report);
+      },
+    ],
+    [
+      '/metrics',
+      // Scrapes at the same time share one reading.
+      () =>
+        (reading ??= metrics
+          .text()
+          .then((body) => ({ status: 200, contentType: metrics.contentType, body }))
+          .finally(() => (reading = undefined))),
+    ],
+  ]);
+}
+
+const NOT_FOUND = json(404, { error: 'There are /metrics, /livez and /readyz.' });
+const NOT_ALLOWED = json(405, { error: 'Only GET and HEAD are allowed.' });
+const FAILED = json(500, { error: 'The metrics cannot be read.' });
+
+function answerTo({ method, url = '' }: IncomingMessage, pages: Pages): Page | Promise<Page> {
+  const [path = ''] = url.split('?');
+  const page = pages.get(path);
+  if (page === undefined) return NOT_FOUND;
+  if (method !== 'GET' && method !== 'HEAD') return NOT_ALLOWED;
+  const answer = page();
+  return answer instanceof Promise ? answer.catch(() => FAILED) : answer;
+}
+
+function json(status: number, body: object): Page {
+  return { status, contentType: 'application/json', body: `${JSON.stringify(body)}\n` };
+}
+
+function write(response: ServerResponse, { status, contentType, body }: Page): void {
+  response.writeHead(status, {
+    'Content-Type': contentType,
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    ...(status === 405 && { Allow: 'GET, HEAD' }),
+    // Nothing here reads a body, so a connection with one is not used again.
+    ...(hasBody(response.req) && { Connection: 'close' }),
+  });
+  response.end(body);
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+}
+
+async function listen(server: Server, host: string, port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, host, () => {
+      server.removeListener('error', reject);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,15 @@
+import { performance } from 'node:perf_hooks';
+
+/** Notes when the primary database has last done its work: an observer of the store. */
+export class WorkObserver {
+  #workedAt = -Infinity;
+
+  /** By `performance.now()`; `-Infinity` for never. */
+  readonly workedAt = (): number => this.#workedAt;
+
+  begin({ server }: { readonly server: 'primary' | 'replica' }): (error?: unknown) => void {
+    return (error) => {
+      if (error === undefined && server === 'primary') this.#workedAt = performance.now();
+    };
+  }
+}

@@ -1,0 +1,60 @@
+import type { SettingsReader } from './settings.js';
+
+const UNIX_SOCKET = /^unix:./;
+
+/** A place to listen on with TCP; port 0 takes a free one. */
+export interface HostAndPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Reads the address of the gRPC server, and collects its problem in the reader. */
+export function grpcAddressOf(settings: SettingsReader): string {
+  const address = settings.text('GRPC_ADDRESS');
+  if (!UNIX_SOCKET.test(address) && splitAddress(address) === undefined)
+    settings.refuseValue('GRPC_ADDRESS', address, 'must be host:port or unix:/path.');
+  return address;
+}
+
+/** Reads the address of the listener for operators, which is never a public one; undefined for none. */
+export function opsAddressOf(
+  settings: SettingsReader,
+  faces: readonly ('GRPC_ADDRESS' | 'HTTP_ADDRESS')[],
+): HostAndPort | undefined {
+  const text = settings.text('OPS_ADDRESS');
+  if (text === 'off') return undefined;
+  const address = splitAddress(text);
+  if (address === undefined) {
+    settings.refuseValue('OPS_ADDRESS', text, 'must be host:port or off.');
+    return undefined;
+  }
+  const face = faces.find((name) => isSame(address, splitAddress(settings.text(name))));
+  if (face !== undefined)
+    settings.refuseValue('OPS_ADDRESS', text, `must differ from ${face}, which is public.`);
+  return address;
+}
+
+function isSame({ host, port }: HostAndPort, other: HostAndPort | undefined): boolean {
+  return port !== 0 && port === other?.port && host.toLowerCase() === other.host.toLowerCase();
+}
+
+/** Accepts the targets that grpc-js can resolve (doc/naming.md of gRPC), each with its ports. */
+export function checkTarget(settings: SettingsReader, target: string): void {
+  const [, name] = /^dns:(?:\/\/[^/]*\/)?(.*)$/.exec(target) ?? [];
+  const [, list] = /^ipv[46]:(.*)$/.exec(target) ?? [];
+  const addresses = list?.split(',') ?? [name ?? target];
+  if (UNIX_SOCKET.test(target) || addresses.every((each) => splitAddress(each) !== undefined)) return;
+  settings.refuseValue(
+    'GRPC_UPSTREAM',
+    target,
+    'must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+  );
+}
+
+/** The parts of `host:port`; the host may be an IPv6 address in brackets. */
+export function splitAddress(address: string): HostAndPort | undefined {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/]+)):(\d{1,5})$/.exec(address);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) return undefined;
+  return { host: match[1] ?? match[2] ?? '', port };
+}

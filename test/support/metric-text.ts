@@ -1,0 +1,41 @@
+/** What a text in the format of Prometheus says (https://prometheus.io/docs/instrumenting/exposition_formats/). */
+export interface MetricText {
+  /** The type of each metric by its name. */
+  readonly types: ReadonlyMap<string, string>;
+  /** The names of the labels that the samples of each metric have, without `le`, sorted. */
+  readonly labels: ReadonlyMap<string, readonly string[]>;
+  /** The value of each sample, by its name and labels as they stand: `name{label="value"}`. */
+  readonly values: ReadonlyMap<string, number>;
+}
+
+const TYPE = /^# TYPE (\S+) (\S+)$/gm;
+const SAMPLE = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/gm;
+const LABEL = /([a-z_]+)="((?:[^"\\]|\\.)*)"/g;
+const PART_OF_HISTOGRAM = /_(?:bucket|sum|count)$/;
+
+/** Reads a text in the format of Prometheus. */
+export function readMetrics(text: string): MetricText {
+  const types = new Map([...text.matchAll(TYPE)].map(([, name = '', type = '']) => [name, type]));
+  const labels = new Map<string, readonly string[]>();
+  const values = new Map<string, number>();
+  for (const [, name = '', given = '', value] of text.matchAll(SAMPLE)) {
+    const whole = name.replace(PART_OF_HISTOGRAM, '');
+    const metric = types.has(name) ? name : whole;
+    const names = [...given.matchAll(LABEL)].map(([, label = '']) => label).filter((label) => label !== 'le');
+    labels.set(metric, [...new Set([...(labels.get(metric) ?? []), ...names])].sort());
+    values.set(given === '' ? name : `${name}{${given}}`, Number(value));
+  }
+  return { types, labels, values };
+}
+
+/** The sum of the samples of a name whose labels hold the given ones. */
+export function sumOf(
+  { values }: MetricText,
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): number {
+  const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+  return [...values]
+    .filter(([sample]) => sample.split('{')[0] === name && wanted.every((each) => sample.includes(each)))
+    .reduce((sum, [, value]) => sum + value, 0);
+}
