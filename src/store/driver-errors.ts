@@ -63,6 +63,24 @@ export function isBusy(error: unknown): boolean {
   return facts(error).code?.startsWith('SQLITE_BUSY') === true;
 }
 
+/** What the database or its driver said, without the statement and its values. */
+export class DatabaseError extends Error {
+  override readonly name = 'DatabaseError';
+  /** That of the server, of Node's sockets or of SQLite, such as `ER_DUP_ENTRY`, `ECONNREFUSED` or `SQLITE_BUSY`. */
+  readonly code: string | undefined;
+  /** The server's error number, such as 1062, or a lower one of the operating system. */
+  readonly errno: number | undefined;
+
+  /** Without a code and a number, it said nothing in time. */
+  constructor({ code, errno }: Pick<DriverError, 'code' | 'errno'>) {
+    const silent = code === undefined && errno === undefined;
+    const answer = silent ? 'nothing in time' : (code ?? 'an error without a name');
+    super(`The database answered ${answer} (${errno ?? 'no number'}).`);
+    this.code = code;
+    this.errno = errno;
+  }
+}
+
 /**
  * A driver's error in the form that the rest of the service may see and log: `STORE_UNAVAILABLE` for a database that is
  * unavailable, and never the statement or its values, which Knex and the drivers put into their messages.
@@ -71,8 +89,7 @@ export function translate(error: unknown): unknown {
   const { errno, code, name } = facts(error);
   const timedOut = name === TIMEOUT;
   if (code === undefined && errno === undefined && !timedOut) return error;
-  const answer = timedOut ? 'nothing in time' : (code ?? 'an error without a name');
-  const bare = new Error(`The database answered ${answer} (${errno ?? 'no number'}).`);
+  const bare = new DatabaseError(timedOut ? {} : { code, errno });
   const away =
     timedOut ||
     AWAY_NUMBERS.has(errno) ||
@@ -90,9 +107,9 @@ export function storeUnavailable(cause: unknown): RegistryError {
 
 /** The facts in errors of the drivers and Knex. */
 interface DriverError {
-  readonly errno?: number;
-  readonly code?: string;
-  readonly name?: string;
+  readonly errno?: number | undefined;
+  readonly code?: string | undefined;
+  readonly name?: string | undefined;
 }
 
 function facts(error: unknown): DriverError {

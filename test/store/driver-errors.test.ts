@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RegistryError } from '../../src/registry/errors.js';
 import { openDatabase } from '../../src/store/database.js';
-import { isRefusal, translate } from '../../src/store/driver-errors.js';
+import { DatabaseError, isRefusal, translate } from '../../src/store/driver-errors.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { freePort } from '../support/free-port.js';
 
@@ -33,7 +33,7 @@ describe('a database that is away', () => {
         reason: expect.objectContaining({
           reason: 'STORE_UNAVAILABLE',
           message: 'The route store is unavailable. Try again.',
-          cause: new Error('The database answered ECONNREFUSED (-111).'),
+          cause: new DatabaseError({ code: 'ECONNREFUSED', errno: -111 }),
         }) as unknown,
       })),
     );
@@ -67,7 +67,8 @@ describe('an error of a driver', () => {
       code: 'ER_DATA_TOO_LONG',
       errno: 1406,
     });
-    expect(translate(error)).toEqual(new Error('The database answered ER_DATA_TOO_LONG (1406).'));
+    expect(translate(error)).toEqual(new DatabaseError({ code: 'ER_DATA_TOO_LONG', errno: 1406 }));
+    expect(translate(error)).toHaveProperty('message', 'The database answered ER_DATA_TOO_LONG (1406).');
   });
 
   it('that has only a number loses statement and values, too', () => {
