@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 // Like the compiler, reads packages of this repository as source.
 const ssr = {
-  resolve: { conditions: ['@route-registry/source', 'module', 'node', 'development|production'] },
+  resolve: { conditions: ['@route-registry/source', 'node', 'development|production'] },
 };
 
 export default defineConfig({
