@@ -1,31 +1,31 @@
 import type { Logger } from 'pino';
 import { Closing, GRACE_MS } from './process/closing.js';
 import type { Config, GrpcConfig, HttpConfig } from './settings/config.js';
-import { channelUpstream } from './gateway/channel-upstream.js';
 import { createGateway } from './gateway/gateway.js';
 import { requireServing } from './gateway/healthz.js';
-import { memoryUpstream } from './gateway/memory-upstream.js';
-import type { Upstream } from '@route-registry/transcoder';
 import { descriptorSet } from './gen/descriptor-set.js';
 import { Health } from './grpc/health.js';
 import { Admission } from './calls/admission.js';
 import { ByteCache } from './calls/byte-cache.js';
 import { CallLog } from './calls/call-log.js';
-import { createInterceptors } from './calls/interceptors.js';
-import { createPipeline, type Pipeline } from './calls/pipeline.js';
+import { createInterceptors, type Door } from './calls/interceptors.js';
+import { createPipeline, type Interceptor, type Pipeline } from './calls/pipeline.js';
 import { REALM, routeService } from './grpc/route-service.js';
 import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from './grpc/server.js';
+import { openUpstream } from './open-upstream.js';
 import { openOperations, type Operations } from './operations.js';
 import { Monitor } from './ops/monitor.js';
 import { WorkObserver } from './ops/work-observer.js';
-import { type FollowedTls, followTls, type TlsFiles } from './process/followed-tls.js';
+import { type FollowedTls, followTls } from './process/followed-tls.js';
 import { startHttpServer } from './process/http-server.js';
 import { createDocuments } from './openapi/documents.js';
 import { listening } from './process/opening.js';
 import { Registry } from './registry/registry.js';
 import { newRouteId } from './registry/route-id.js';
 import { openRouteStore } from './route-store.js';
+import { startTracing } from './start-tracing.js';
 import { openTokenAuthenticator } from './token-authenticator.js';
+import type { Tracing } from './tracing/tracing.js';
 
 /** The dependencies that the service does not choose itself. */
 export interface Surroundings {
@@ -70,9 +70,10 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
   const parts: Parts = { ...surroundings, config, closing, callLog };
   try {
     const operations = await openOperations(config, parts);
+    const tracing = config.traces ? await startTracing(parts) : undefined;
     const tls =
       config.tls && (await followTls('TLS_CERT_FILE, TLS_KEY_FILE or TLS_CLIENT_CA_FILE', config.tls, parts));
-    const whole: Whole = { ...parts, operations, tls };
+    const whole: Whole = { ...parts, operations, tls, tracing };
     const grpc = config.grpc && (await startGrpc(config.grpc, whole));
     const httpUrl = config.http && (await startHttp(config.http, grpc?.pipeline, whole));
     const log = (step: string, ms: number): void => {
@@ -103,6 +104,8 @@ interface Whole extends Parts {
   readonly operations: Operations;
   /** The certificate of both faces; absent for none. */
   readonly tls: FollowedTls | undefined;
+  /** Absent where no spans are sent. */
+  readonly tracing: Tracing | undefined;
 }
 
 interface StartedGrpc {
@@ -115,13 +118,14 @@ async function startGrpc(
   { address, database, replicas, tokens, duplicateRoutes, reflection }: GrpcConfig,
   whole: Whole,
 ): Promise<StartedGrpc> {
-  const { config, closing, logger, callLog, tls, now = Date.now, newId = newRouteId, stop, rereadMs } = whole;
+  const { config, closing, logger, callLog, tls, tracing, stop, rereadMs } = whole;
+  const { now = Date.now, newId = newRouteId } = whole;
   const { readiness, metrics } = whole.operations;
   const { limits, databaseWaitMs, routeCacheBytes } = config;
   const authenticator = openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
 
   const work = new WorkObserver();
-  const observers = metrics === undefined ? [work] : [work, metrics.statements()];
+  const observers = present([work, metrics?.statements(), tracing?.statements(database)]);
   const { store, schemaVersion, pools } = await openRouteStore(
     { database, replicas, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
     { closing, logger, stop, observers },
@@ -154,14 +158,15 @@ async function startGrpc(
   metrics?.pools(pools);
   metrics?.caches({ routes: () => cache, tokens: () => authenticator.remembered });
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
-  const watched = { ...parts, observers: measured === undefined ? [] : [measured.interceptor] };
-  const pipeline = createPipeline(methods, createInterceptors(watched));
+  const pipelineFor = (door: Door, ...observers: (Interceptor | undefined)[]): Pipeline =>
+    createPipeline(methods, createInterceptors({ ...parts, observers: present(observers) }, door));
+  const pipeline = pipelineFor('grpc', tracing?.calls, measured?.interceptor);
   const observeStreaming = measured?.beginStreaming;
   const server = await listening('GRPC_ADDRESS', address, () =>
     startGrpcServer({ address, methods, pipeline, health, reflection, limits, tls, observeStreaming }),
   );
   closing.server('gRPC server', () => server.close(GRACE_MS));
-  return { address: server.address, pipeline: createPipeline(methods, createInterceptors(parts, 'gateway')) };
+  return { address: server.address, pipeline: pipelineFor('gateway', tracing?.calls) };
 }
 
 async function startHttp(
@@ -177,7 +182,9 @@ async function startHttp(
     callLog,
     tls,
     operations: { readiness, metrics },
+    tracing,
   } = whole;
+  const scheme = tls === undefined ? 'http' : 'https';
   const upstream = await openUpstream(target, upstreamTls, pipeline, whole);
   const gateway = createGateway({
     descriptorSet,
@@ -192,7 +199,7 @@ async function startHttp(
     log: logger,
     mayLog: (kind) => callLog.mayWrite(kind),
     answeredLevel: callLog.answeredLevel,
-    observers: metrics === undefined ? [] : [metrics.requests()],
+    observers: present([metrics?.requests(), tracing?.requests(scheme)]),
   });
   // In one process, the health of the gRPC server is the gateway's.
   if (pipeline === undefined || target !== undefined) {
@@ -211,28 +218,10 @@ async function startHttp(
     startHttpServer(gateway, host, port, limits, tls),
   );
   closing.server('HTTP server', () => server.close(GRACE_MS));
-  return `${tls === undefined ? 'http' : 'https'}://${writtenHost}:${realPort}${basePath}`;
+  return `${scheme}://${writtenHost}:${realPort}${basePath}`;
 }
 
-/** The gRPC server that the settings name, or else the one in this process, called without a socket. */
-async function openUpstream(
-  target: string | undefined,
-  tlsFiles: TlsFiles | undefined,
-  pipeline: Pipeline | undefined,
-  parts: Parts,
-): Promise<Upstream> {
-  if (target === undefined && pipeline !== undefined) return memoryUpstream(pipeline);
-  if (target === undefined) throw new Error('The gateway has no gRPC server to call.');
-  const tls =
-    tlsFiles &&
-    (await followTls(
-      'GRPC_UPSTREAM_CA_FILE, GRPC_UPSTREAM_CERT_FILE or GRPC_UPSTREAM_KEY_FILE',
-      tlsFiles,
-      parts,
-    ));
-  const channel = channelUpstream(target, tls);
-  parts.closing.resource('channel to the gRPC server', () => {
-    channel.close();
-  });
-  return channel;
+/** Those that watch; each is absent where it is turned off. */
+function present<T>(observers: readonly (T | undefined)[]): T[] {
+  return observers.filter((observer) => observer !== undefined);
 }

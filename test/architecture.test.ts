@@ -35,6 +35,19 @@ const ALLOWED: Readonly<
   },
   metrics: { rooms: ['calls'], packages: ['@route-registry/transcoder', 'prom-client'] },
   ops: { rooms: [], packages: [] },
+  tracing: {
+    rooms: ['calls'],
+    packages: [
+      '@grpc/grpc-js',
+      '@opentelemetry/api',
+      '@opentelemetry/core',
+      '@opentelemetry/exporter-trace-otlp-proto',
+      '@opentelemetry/resources',
+      '@opentelemetry/sdk-trace-base',
+      '@route-registry/transcoder',
+      'pino',
+    ],
+  },
   settings: { rooms: [], packages: [] },
   process: { rooms: ['gateway'], packages: ['pino', 'pino-pretty'] },
   gen: { rooms: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
@@ -83,6 +96,13 @@ describe('the rooms', () => {
   it.each(TYPES_ONLY)('%s imports only types of %s', (room, other) => {
     const wrong = ours.filter(
       ({ from, to, typeOnly }) => roomOf(from) === room && roomOf(to) === other && !typeOnly,
+    );
+    expect(wrong.map(show)).toEqual([]);
+  });
+
+  it('except tracing know only its types: its code is loaded where spans are sent, and nowhere else', () => {
+    const wrong = ours.filter(
+      ({ from, to, typeOnly }) => roomOf(from) !== 'tracing' && roomOf(to) === 'tracing' && !typeOnly,
     );
     expect(wrong.map(show)).toEqual([]);
   });

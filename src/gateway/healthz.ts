@@ -35,12 +35,12 @@ export async function requireServing(upstream: Upstream): Promise<void> {
 
 async function isServing(
   upstream: Upstream,
-  asking: Pick<Exchange, 'requestId' | 'cancelled' | 'onCancelled'>,
+  asking: Pick<Exchange, 'requestId' | 'cancelled' | 'onCancelled'> & Partial<Pick<Exchange, 'observation'>>,
 ): Promise<boolean> {
   const { code, message } = await upstream.unary({
     path: CHECK,
     message: WHOLE_SERVER,
-    metadata: new Map([[REQUEST_ID, asking.requestId]]),
+    metadata: new Map([...(asking.observation?.metadata ?? []), [REQUEST_ID, asking.requestId]]),
     deadline: Date.now() + CHECK_MS,
     cancellation: asking,
   });

@@ -7,6 +7,7 @@ import { misspelledSettings } from './misspelled.js';
 import { SettingsReader } from './settings.js';
 import { serverTlsOf, type TlsFiles, upstreamTlsOf } from './tls-config.js';
 import { type TokenConfig, tokensOf } from './token-config.js';
+import { tracesOf } from './traces.js';
 
 const BYTES_PER_MIB = 1_048_576;
 /** The largest cache of routes, in MiB: an amount that a Node process can hold with ease. */
@@ -62,6 +63,8 @@ export interface Config {
   readonly logFormat: 'auto' | 'json' | 'pretty';
   /** Which requests have a line in the log: all, or those that failed. */
   readonly accessLog: 'all' | 'failures';
+  /** Whether spans are sent; the OpenTelemetry SDK reads by itself where to, and how. */
+  readonly traces: boolean;
 }
 
 /** The public addresses of each role. */
@@ -92,6 +95,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       logLevel: settings.oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
       logFormat: settings.oneOf('LOG_FORMAT', ['auto', 'json', 'pretty']),
       accessLog: settings.oneOf('ACCESS_LOG', ['all', 'failures']),
+      traces: tracesOf(settings),
     };
   });
 }

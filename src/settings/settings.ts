@@ -35,6 +35,8 @@ export const SETTINGS = {
   LOG_LEVEL: 'info',
   LOG_FORMAT: 'auto',
   ACCESS_LOG: 'all',
+  OTEL_EXPORTER_OTLP_ENDPOINT: undefined,
+  OTEL_SDK_DISABLED: 'false',
   DEADLINE_MS: '5000',
   MAX_MESSAGE_BYTES: '65536',
   MAX_CALL_PATH_BYTES: '1024',

@@ -7,6 +7,7 @@ import { ConfigError, readConfig, readDatabase, readTokens } from '../../src/set
 
 const SECRET = 's'.repeat(32);
 const JWT = { JWT_SECRET: SECRET, JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
+const COLLECTOR = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.test:4318' };
 const MYSQL = { DATABASE_URL: 'mysql://u:p@db:3307/routes' };
 
 let folder: string;
@@ -75,6 +76,7 @@ describe('without any setting', () => {
       logLevel: 'info',
       logFormat: 'auto',
       accessLog: 'all',
+      traces: false,
     });
   });
 
@@ -150,6 +152,9 @@ describe('a setting', () => {
     ['ROUTE_CACHE_MIB is in MiB', { ROUTE_CACHE_MIB: '1' }, { routeCacheBytes: 1_048_576 }],
     ['LOG_LEVEL is a level of pino', { LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
     ['LOG_FORMAT may be for people', { LOG_FORMAT: 'pretty' }, { logFormat: 'pretty' }],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT turns traces on', COLLECTOR, { traces: true }],
+    ['OTEL_SDK_DISABLED=True turns them off', { ...COLLECTOR, OTEL_SDK_DISABLED: 'True' }, { traces: false }],
+    ['OTEL_SDK_DISABLED=1 does not', { ...COLLECTOR, OTEL_SDK_DISABLED: '1' }, { traces: true }],
     ['ACCESS_LOG may be for failures', { ACCESS_LOG: 'failures' }, { accessLog: 'failures' }],
     [
       'JWT_SECRET ends the local mode',
@@ -393,6 +398,15 @@ describe('wrong settings', () => {
     ]);
   });
 
+  it.each(['localhost:4318', 'grpc://localhost:4317', 'http://', 'me:hush@localhost:4318'])(
+    'OTEL_EXPORTER_OTLP_ENDPOINT=%s is refused without being repeated',
+    (url) => {
+      expect(problemsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: url })).toEqual([
+        'OTEL_EXPORTER_OTLP_ENDPOINT must be the http or https URL of a collector.',
+      ]);
+    },
+  );
+
   it('DATABASE_URL and DATABASE_URL_FILE exclude each other', () => {
     expect(problemsOf({ ...JWT, ...MYSQL, DATABASE_URL_FILE: fileOf(MYSQL.DATABASE_URL) })).toEqual([
       'DATABASE_URL_FILE and DATABASE_URL are both set; only one of them may be.',
@@ -459,6 +473,20 @@ describe('wrong settings', () => {
     expect(problemsOf({ [name]: 'hush' })).toEqual([
       `${name} is not a setting; ${meant} was probably meant.`,
     ]);
+  });
+
+  it('do not name the variables of the OpenTelemetry specification, which the service leaves to its SDK', () => {
+    const names = [
+      'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+      'OTEL_EXPORTER_OTLP_INSECURE',
+      'OTEL_EXPORTER_OTLP_HEADERS',
+      'OTEL_EXPORTER_OTLP_TIMEOUT',
+      'OTEL_EXPORTER_OTLP_PROTOCOL',
+      'OTEL_SERVICE_NAME',
+      'OTEL_TRACES_SAMPLER',
+      'OTEL_LOG_LEVEL',
+    ];
+    expect(problemsOf(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([]);
   });
 
   it('show the beginning of a long value', () => {

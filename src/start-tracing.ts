@@ -1,0 +1,17 @@
+import type { Logger } from 'pino';
+import type { Closing } from './process/closing.js';
+import type { Tracing } from './tracing/tracing.js';
+
+/** Loads OpenTelemetry, whose code costs time and memory, so only where spans are sent, and sends them until the end. */
+export async function startTracing({
+  closing,
+  logger,
+}: {
+  readonly closing: Closing;
+  readonly logger: Logger;
+}): Promise<Tracing> {
+  const { openTracing } = await import('./tracing/tracing.js');
+  const tracing = openTracing(logger);
+  closing.resource('span queue', () => tracing.close());
+  return tracing;
+}

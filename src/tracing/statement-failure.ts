@@ -1,0 +1,32 @@
+import type { Attributes } from '@opentelemetry/api';
+
+/** The least error number of a MySQL server; lower ones are the operating system's. */
+const FIRST_SERVER_ERROR = 1000;
+/** The value of `error.type` for an error of which nothing is known. */
+const OTHER = '_OTHER';
+
+/** The facts in an error of the store. */
+interface StoreError {
+  readonly errno?: unknown;
+  readonly code?: unknown;
+  readonly cause?: unknown;
+}
+
+/**
+ * Why a statement failed (OpenTelemetry semantic conventions, database client spans): `db.response.status_code` is
+ * MySQL's error number or SQLite's result code; `error.type` is the same, or the code of a connection that failed, such
+ * as `ECONNRESET`.
+ */
+export function failureOf(error: unknown): Attributes {
+  const { cause = error } = factsOf(error);
+  const { errno, code } = factsOf(cause);
+  const ofServer = typeof errno === 'number' && errno >= FIRST_SERVER_ERROR;
+  if (!ofServer && typeof code !== 'string') return { 'error.type': OTHER };
+  const type = ofServer ? String(errno) : String(code);
+  const answered = ofServer || type.startsWith('SQLITE_');
+  return answered ? { 'db.response.status_code': type, 'error.type': type } : { 'error.type': type };
+}
+
+function factsOf(error: unknown): StoreError {
+  return typeof error === 'object' && error !== null ? error : {};
+}

@@ -1,0 +1,107 @@
+import {
+  type Attributes,
+  ROOT_CONTEXT,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Tracer,
+} from '@opentelemetry/api';
+import type { CurrentCall } from './call-spans.js';
+import { failureOf } from './statement-failure.js';
+
+/** The database that statements go to, as far as spans name it. */
+export type TracedDatabase =
+  { readonly engine: 'mysql'; readonly database: string } | { readonly engine: 'sqlite' };
+
+/** A statement that is about to be sent. */
+export interface TracedStatement {
+  readonly operation: 'INSERT' | 'SELECT';
+  readonly server: 'primary' | 'replica';
+  /** The number of calls that it serves. */
+  readonly batchSize: number;
+  /** What `capture` returned for each of them. */
+  readonly captured: readonly unknown[];
+  /** 1 for the first. */
+  readonly attempt: number;
+  /** Whether a replica was asked the same before. */
+  readonly fallback: boolean;
+}
+
+/** An observer of the store's statements. */
+export interface StatementSpans {
+  /** The call whose code runs. */
+  capture(): SpanContext | undefined;
+  /** @returns called at the end of the statement, with the error if it failed */
+  begin(statement: TracedStatement): (error?: unknown) => void;
+}
+
+/** The one table that statements of calls name. */
+const TABLE = 'routes';
+
+/**
+ * A CLIENT span for each statement that serves a recorded call (OpenTelemetry semantic conventions, database client
+ * spans): a child of its call, or, where it serves several, a trace of its own that is linked to each of them. It never
+ * holds the statement's text or values.
+ *
+ * @param tracer records everything: the calls decide what is recorded
+ */
+export function statementSpans(
+  tracer: Tracer,
+  current: CurrentCall,
+  database: TracedDatabase,
+): StatementSpans {
+  return {
+    capture: () => current.getStore(),
+    begin(statement) {
+      const calls = statement.captured as readonly (SpanContext | undefined)[];
+      const recorded = calls.filter((call) => call !== undefined).filter(isRecorded);
+      const [first] = recorded;
+      if (first === undefined) return nothing;
+      const alone = statement.batchSize === 1;
+      const attributes = { ...placeOf(database), ...attributesOf(statement) };
+      const span = tracer.startSpan(
+        `${attributes['db.operation.name']} ${TABLE}`,
+        {
+          kind: SpanKind.CLIENT,
+          attributes,
+          links: alone ? [] : recorded.map((context) => ({ context })),
+        },
+        alone ? trace.setSpanContext(ROOT_CONTEXT, first) : ROOT_CONTEXT,
+      );
+      return (error) => {
+        if (error !== undefined)
+          span.setAttributes(failureOf(error)).setStatus({ code: SpanStatusCode.ERROR });
+        span.end();
+      };
+    },
+  };
+}
+
+function isRecorded({ traceFlags }: SpanContext): boolean {
+  return (traceFlags & TraceFlags.SAMPLED) !== 0;
+}
+
+function placeOf(database: TracedDatabase): Attributes {
+  return database.engine === 'mysql'
+    ? { 'db.system.name': 'mysql', 'db.namespace': database.database }
+    : { 'db.system.name': 'sqlite' };
+}
+
+function attributesOf({ operation, batchSize, server, attempt, fallback }: TracedStatement) {
+  return {
+    'db.collection.name': TABLE,
+    // The conventions count only two or more as a batch.
+    ...(batchSize === 1
+      ? { 'db.operation.name': operation }
+      : { 'db.operation.name': `BATCH ${operation}`, 'db.operation.batch.size': batchSize }),
+    'route_registry.db.server': server,
+    'route_registry.db.attempt': attempt,
+    'route_registry.db.fallback': fallback,
+  } satisfies Attributes;
+}
+
+function nothing(): void {
+  return undefined;
+}

@@ -1,0 +1,51 @@
+import {
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  type TextMapGetter,
+  type TextMapSetter,
+  trace,
+} from '@opentelemetry/api';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+
+/** The keys of W3C Trace Context, as headers and as metadata. */
+const TRACEPARENT = 'traceparent';
+const TRACESTATE = 'tracestate';
+
+/** The most characters of either that are read (W3C Trace Context 3.3.1.5). The SDK would keep all of them. */
+const MAX_LENGTH = 512;
+
+const propagator = new W3CTraceContextPropagator();
+
+/** Reads one of the two keys; undefined where it does not have exactly one value. */
+export type ReadKey = (key: string) => string | undefined;
+
+const READER: TextMapGetter<ReadKey> = {
+  keys: () => [TRACEPARENT, TRACESTATE],
+  get(read, key) {
+    const value = read(key);
+    return value === undefined || value.length > MAX_LENGTH ? undefined : value;
+  },
+};
+
+const WRITER: TextMapSetter<Map<string, string>> = {
+  set: (metadata, key, value) => metadata.set(key, value),
+};
+
+/**
+ * The parent that a client names (W3C Trace Context, chapter 3); none where it names none or a malformed one. A
+ * `tracestate` of more than 512 characters is left out.
+ */
+export function parentOf(read: ReadKey): Context {
+  return propagator.extract(ROOT_CONTEXT, read, READER);
+}
+
+/**
+ * The metadata that makes a call the child of a span. It always has both keys, so that nothing that the client sent
+ * under them goes on; an empty `tracestate` is as good as none (3.3.1.1).
+ */
+export function metadataOf(span: Span): Map<string, string> {
+  const metadata = new Map([[TRACESTATE, '']]);
+  propagator.inject(trace.setSpan(ROOT_CONTEXT, span), metadata, WRITER);
+  return metadata;
+}

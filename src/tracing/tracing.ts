@@ -1,0 +1,62 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SpanContext } from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { AlwaysOnSampler, BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import type { RequestObserver, Upstream } from '@route-registry/transcoder';
+import type { Logger } from 'pino';
+import type { Interceptor } from '../calls/pipeline.js';
+import { callSpans } from './call-spans.js';
+import { ExportLog } from './export-log.js';
+import { requestSpans } from './request-spans.js';
+import { serviceResource } from './resource.js';
+import { type StatementSpans, statementSpans, type TracedDatabase } from './statement-spans.js';
+import { tracedUpstream } from './upstream-spans.js';
+
+/** The instrumentation scope of all spans. */
+const SCOPE = 'route-registry';
+/** How long the stop waits for spans to be sent, in milliseconds; those that are not sent by then are lost. */
+const FLUSH_MS = 1_000;
+
+/** Makes spans, one kind for each place that they come from. */
+export interface Tracing {
+  readonly calls: Interceptor;
+  /** @param scheme that of the HTTP server */
+  requests(scheme: 'http' | 'https'): RequestObserver;
+  statements(database: TracedDatabase): StatementSpans;
+  /** @param target the server that the upstream calls, a target of grpc-js */
+  upstream(upstream: Upstream, target: string): Upstream;
+  /** Sends what is left, for a second at most. */
+  close(): Promise<void>;
+}
+
+/**
+ * Begins to send spans to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names, as OTLP over HTTP in protobuf. They
+ * wait in a bounded queue; those that find no place are dropped. The SDK reads sampler, headers, limits and the like
+ * from the variables of the OpenTelemetry specification by itself.
+ */
+export function openTracing(logger: Logger): Tracing {
+  const log = new ExportLog(logger, () => performance.now());
+  log.listen();
+  const processor = new BatchSpanProcessor(new OTLPTraceExporter());
+  const parts = { resource: serviceResource(), spanProcessors: [processor] };
+  const tracer = new BasicTracerProvider(parts).getTracer(SCOPE);
+  const everything = new BasicTracerProvider({ ...parts, sampler: new AlwaysOnSampler() }).getTracer(SCOPE);
+  const current = new AsyncLocalStorage<SpanContext>();
+  return {
+    calls: callSpans(tracer, current),
+    requests: (scheme) => requestSpans(tracer, scheme),
+    statements: (database) => statementSpans(everything, current, database),
+    upstream: (upstream, target) => tracedUpstream(upstream, target, tracer),
+    async close() {
+      const waiting = new AbortController();
+      const flushed = processor.shutdown().catch((error: unknown) => {
+        log.writeError(error);
+      });
+      const late = delay(FLUSH_MS, undefined, { signal: waiting.signal }).catch(() => undefined);
+      await Promise.race([flushed, late]);
+      waiting.abort();
+    },
+  };
+}

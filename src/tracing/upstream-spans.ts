@@ -1,0 +1,46 @@
+import { status } from '@grpc/grpc-js';
+import { type Attributes, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
+import type { UnaryReply, Upstream } from '@route-registry/transcoder';
+import { metadataOf, parentOf } from './trace-context.js';
+
+const OK: number = status.OK;
+/** One host and its port, for which DNS may be asked. */
+const TARGET = /^(?:dns:(?:\/\/[^/]*\/)?)?(?:\[([^\]]+)\]|([^:,/[\]]+)):(\d+)$/;
+
+/**
+ * A CLIENT span for each call over a channel (OpenTelemetry semantic conventions, gRPC client spans), the parent of the
+ * server's own.
+ *
+ * @param target a target of grpc-js
+ */
+export function tracedUpstream(upstream: Upstream, target: string, tracer: Tracer): Upstream {
+  const server = serverOf(target);
+  return {
+    unary(call) {
+      const name = call.path.slice(1);
+      const attributes = { 'rpc.system.name': 'grpc', 'rpc.method': name, ...server };
+      const parent = parentOf((key) => call.metadata.get(key));
+      const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, parent);
+      const end = (reply: UnaryReply): UnaryReply => {
+        const code = status[reply.code] ?? 'UNKNOWN';
+        span.setAttribute('rpc.response.status_code', code);
+        if (reply.code !== OK)
+          span.setAttribute('error.type', code).setStatus({ code: SpanStatusCode.ERROR });
+        span.end();
+        return reply;
+      };
+      const metadata = new Map([...call.metadata, ...metadataOf(span)]);
+      const reply = upstream.unary({ ...call, metadata });
+      return reply instanceof Promise ? reply.then(end) : end(reply);
+    },
+  };
+}
+
+/** The server that a target names: a host and its port, or whatever else the target is. */
+export function serverOf(target: string): Attributes {
+  const [, ipv6, name, port] = TARGET.exec(target) ?? [];
+  const host = ipv6 ?? name;
+  return host === undefined
+    ? { 'server.address': target }
+    : { 'server.address': host, 'server.port': Number(port) };
+}

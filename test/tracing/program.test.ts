@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../support/free-port.js';
+import { OtlpCollector } from '../support/otlp-collector.js';
+import { Program } from '../support/process.js';
+import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
+import { chainOf, clientSpan } from './traced-service.js';
+
+/** Runs in the thread of Node's module loader, and prints the URL of each module that is imported. */
+const PRINTING = `data:text/javascript,${encodeURIComponent(`
+  import { writeSync } from 'node:fs';
+  export async function resolve(specifier, context, next) {
+    const resolved = await next(specifier, context);
+    writeSync(2, resolved.url + '\\n');
+    return resolved;
+  }
+`)}`;
+const PRINT_IMPORTS = `data:text/javascript,${encodeURIComponent(`
+  import { register } from 'node:module';
+  register(${JSON.stringify(PRINTING)});
+`)}`;
+
+/** A collector that is not there. */
+const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
+
+let folder: string;
+let programs: Program[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
+  programs = [];
+});
+
+afterEach(async () => {
+  await Promise.all(programs.map((program) => program.stop('SIGKILL')));
+  rmSync(folder, { recursive: true });
+});
+
+function run(settings: Readonly<Record<string, string>>): Program {
+  const database = { DATABASE_URL: 'sqlite::memory:' };
+  const program = new Program('main', [], folder, { ...SERVICE_SETTINGS, ...database, ...settings });
+  programs.push(program);
+  return program;
+}
+
+async function openCollector(): Promise<OtlpCollector> {
+  const collector = await OtlpCollector.open();
+  onTestFinished(() => collector.close());
+  return collector;
+}
+
+async function createIn(program: Program, { traceparent } = clientSpan()): Promise<void> {
+  const { http } = await program.line('listening');
+  const { status } = await fetch(`${String(http)}/v1/routing`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json', traceparent },
+    body: '{"method":"GET","path":"/","handler":"h"}',
+  });
+  expect(status).toBe(201);
+}
+
+describe('the code of OpenTelemetry', () => {
+  it.each([
+    ['is not loaded without a collector', {}, 0],
+    ['nor where it is disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' }, 0],
+    ['but with one', ENDPOINT, 5],
+  ])('%s', async (_, settings, packages) => {
+    const program = run({ ...settings, NODE_OPTIONS: `--import ${PRINT_IMPORTS}` });
+    await createIn(program);
+    const { stderr } = await program.stop();
+    expect(stderr).toContain('/dist/app.js');
+    const loaded = stderr.match(/(?<=node_modules\/)@opentelemetry\/[^/]+/g) ?? [];
+    expect(new Set(loaded).size).toBe(packages);
+  });
+});
+
+describe('two processes', () => {
+  it('have one trace', async () => {
+    const collector = await openCollector();
+    const { settings } = collector;
+    const server = run({ ...settings, ROLE: 'grpc', OTEL_SERVICE_NAME: 'server' });
+    const { grpc } = await server.line('listening');
+    const apart = { ROLE: 'gateway', GRPC_UPSTREAM: String(grpc), OTEL_SERVICE_NAME: 'gateway' };
+    const gateway = run({ ...settings, ...apart });
+    const client = clientSpan();
+    await createIn(gateway, client);
+    const chain = chainOf(await collector.received(4, ({ traceId }) => traceId === client.traceId));
+    expect(chain.map(({ kind, resource }) => `${String(resource['service.name'])} ${kind}`)).toEqual([
+      'gateway SERVER',
+      'gateway CLIENT',
+      'server SERVER',
+      'server CLIENT',
+    ]);
+    const lines = [...server.lines(), ...gateway.lines()].filter((line) => 'requestId' in line);
+    expect(lines.map((line) => line['traceId'])).toEqual([client.traceId, client.traceId]);
+  });
+});
+
+describe('when the service stops', () => {
+  it('the last spans are sent', async () => {
+    const collector = await openCollector();
+    const program = run({ ...collector.settings, OTEL_BSP_SCHEDULE_DELAY: '600000' });
+    await createIn(program);
+    expect(collector.spans).toEqual([]);
+    expect(await program.stop()).toMatchObject({ exitCode: 0 });
+    expect(collector.spans.map(({ name }) => name)).toContain('POST /v1/routing');
+  });
+
+  it('a collector that does not answer is not waited for long', async () => {
+    const silent = createServer((socket) => socket.resume().on('error', () => undefined));
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => {
+      silent.close();
+    });
+    const { port } = silent.address() as { port: number };
+    const program = run({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` });
+    await createIn(program);
+    expect(await program.stop()).toMatchObject({ exitCode: 0 });
+    expect(program.lines().slice(-2)).toMatchObject([{ msg: 'closed the span queue' }, { msg: 'stopped' }]);
+  });
+});
+
+describe('without its collector', () => {
+  it('the service goes on, and one line says that spans are lost', async () => {
+    const program = run({
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
+      OTEL_EXPORTER_OTLP_TIMEOUT: '50',
+      OTEL_BSP_SCHEDULE_DELAY: '10',
+    });
+    await createIn(program);
+    expect(await program.line('tracing is impaired')).toMatchObject({ level: 'warn', leftOut: 0 });
+    await createIn(program);
+    await createIn(program);
+    expect(await program.stop()).toMatchObject({ exitCode: 0 });
+    expect(program.lines().filter(({ msg }) => msg === 'tracing is impaired')).toHaveLength(1);
+  });
+});
