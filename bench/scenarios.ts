@@ -64,6 +64,7 @@ function faces({ routes }: Scale): Scenario[] {
     scenario(GRPC_HOT, 'service', 'grpc get hot', [nearEcho]),
     scenario(`${GRPC_HOT}, with metrics`, 'metered', 'grpc get hot', [cpuOf(GRPC_HOT, METRICS_COST)]),
     scenario(`${GRPC_HOT}, with a line each`, 'logged', 'grpc get hot'),
+    scenario(`${GRPC_HOT}, with traces`, 'traced', 'grpc get hot'),
     scenario('gRPC GetRoute, uniform', 'service', 'grpc get uniform', [nearEcho]),
     scenario('gRPC GetRoute, not cached', 'cold', 'grpc get once', [rate(ECHO, 0.65)]),
     scenario('SELECT loop', 'rows', 'mysql get uniform'),

@@ -9,6 +9,7 @@ import { LOGGED, METERED, NO_CACHE, type Server, type Servers } from './servers.
  * - `service`: gateway and gRPC server in one process
  * - `metered`, `logged`: the same with metrics, and with a line for each request
  * - `gateway`: the gateway apart from the gRPC server, joined by TCP
+ * - `traced`: the same as `service`, which sends a span of every call to a collector that keeps none
  * - `cold`: the service on the largest database, of which nothing is cached
  * - `stored…`: the service without its cache on a database with so many routes
  * - `old …`: what another checkout of the project has in their place
@@ -21,6 +22,7 @@ export type TargetName =
   | 'rows'
   | 'metered'
   | 'logged'
+  | 'traced'
   | 'gateway'
   | Compared
   | `old ${Compared}`
@@ -64,6 +66,9 @@ export async function openTestbed(
   add('service', await servers.service({ DATABASE_URL: main }), routes, main);
   add('metered', await servers.service({ DATABASE_URL: main, ...METERED }), routes, main);
   add('logged', await servers.service({ DATABASE_URL: main, ...LOGGED }), routes, main);
+  const { http: sink } = await servers.limit('otlp-sink');
+  const traces = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${sink ?? ''}` };
+  add('traced', await servers.service({ DATABASE_URL: main, ...traces }), routes, main);
   const grpc = await servers.service({ DATABASE_URL: main, ROLE: 'grpc' });
   const upstream = { ROLE: 'gateway', GRPC_UPSTREAM: grpc.grpc ?? '' };
   add('gateway', await servers.service(upstream, [grpc]), routes, main);
