@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tokenFor } from '../test/support/service.js';
+import { outcomeOf } from './case-limit.js';
 import { GrpcSessions } from './grpc/grpc-sessions.js';
 import { caseOf } from './kinds.js';
 import { Ledger } from './ledger.js';
@@ -18,6 +19,8 @@ export interface FuzzOptions {
   readonly numbers: Iterable<number>;
   /** When to begin no further case, by `performance.now()`. */
   readonly until: number;
+  /** Whether it is a failure not to have come to the last number by then. */
+  readonly all: boolean;
   /** Cases under way at a time. */
   readonly concurrency: number;
   /** Where the service runs. */
@@ -84,7 +87,10 @@ async function runOn(database: FuzzDatabase, options: FuzzOptions): Promise<Fuzz
       tally.alarm(problem);
     },
   );
-  await work(options, world, tally);
+  const complete = await work(options, world, tally);
+  if (options.all && !complete && !tally.hopeless) {
+    tally.conclude([`There was only time for ${tally.cases} cases.`]);
+  }
   const figures = await honest.stop();
   sessions.close();
   await sleep(TIDY_MS);
@@ -104,29 +110,31 @@ async function runOn(database: FuzzDatabase, options: FuzzOptions): Promise<Fuzz
   return { tally, honest: figures, memoryMib, storedRoutes: stored.length };
 }
 
-/** Runs the cases, some at a time, until there are no more, the time is over, or there is no point in going on. */
+/**
+ * Runs the cases, some at a time, until there are no more, the time is over, or there is no point in going on.
+ *
+ * @returns whether there are no more
+ */
 async function work(
   { seed, numbers, until, concurrency }: FuzzOptions,
   world: World,
   tally: Tally,
-): Promise<void> {
+): Promise<boolean> {
   const next: Iterator<number, unknown> = numbers[Symbol.iterator]();
+  let complete = false;
   const worker = async (): Promise<void> => {
     while (performance.now() < until && !tally.hopeless) {
       const drawn = next.next();
-      if (drawn.done === true) return;
+      if (drawn.done === true) {
+        complete = true;
+        return;
+      }
       const caseNumber = drawn.value;
       const { kind, fuzzCase } = caseOf(seed, caseNumber, world);
       tally.begin(caseNumber);
-      try {
-        tally.end(caseNumber, kind, await fuzzCase.send(), fuzzCase);
-      } catch (error) {
-        const problems = [
-          `The answer could not be read: ${error instanceof Error ? String(error.stack) : String(error)}`,
-        ];
-        tally.end(caseNumber, kind, { answers: [], problems }, fuzzCase);
-      }
+      tally.end(caseNumber, kind, await outcomeOf(fuzzCase), fuzzCase);
     }
   };
   await Promise.all(Array.from({ length: concurrency }, worker));
+  return complete;
 }

@@ -1,19 +1,25 @@
 import { randomInt } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { CASE_LIMIT_MS } from './case-limit.js';
 import { type FuzzResult, runFuzz } from './fuzz-run.js';
 
 const DEFAULT_SECONDS = 60;
 const CONCURRENCY = 32;
 /** A folder in memory, where Linux has one: it is not the disk that is to be tested. */
 const MEMORY = '/dev/shm';
+/** The time for a given number of cases, in milliseconds: several times what they take on two cores. */
+const CASES_MS = 60_000;
+const CASE_MS = 12;
+/** The time for the start and for everything after the last case, in milliseconds. */
+const AROUND_MS = 180_000;
 
 /**
  * `npm run fuzz`: sends hostile requests to both faces of the built service and prints what came of them. Exit code 1
- * when the service broke a promise.
+ * when the service broke a promise, or when not everything came to an end in time.
  *
  * `--seconds N` goes on for so long, which is 60 by default; `--cases N` ends after so many. `--seed S` repeats the
  * cases of that seed, `--only K,L` only those of these numbers, one by one. `FUZZ_MYSQL_URL` names a MySQL server to
@@ -28,27 +34,43 @@ async function main(): Promise<void> {
       only: { type: 'string' },
     },
   });
-  const seed = values.seed === undefined ? randomInt(2 ** 31) : wholeNumber('--seed', values.seed);
-  const seconds = values.seconds === undefined ? undefined : wholeNumber('--seconds', values.seconds);
-  const cases = values.cases === undefined ? undefined : wholeNumber('--cases', values.cases);
+  const seed = numberIn('--seed', values.seed) ?? randomInt(2 ** 31);
+  const seconds = numberIn('--seconds', values.seconds);
+  const cases = numberIn('--cases', values.cases);
   const only = values.only?.split(',').map((each) => wholeNumber('--only', each));
   print(`seed ${seed}; --seed ${seed} repeats these cases\n`);
   const begun = performance.now();
-  const limited = only !== undefined || (cases !== undefined && seconds === undefined);
+  const counted = only?.length ?? cases;
+  const all = seconds === undefined && counted !== undefined;
+  const limitMs = all
+    ? CASES_MS + counted * (only === undefined ? CASE_MS : CASE_LIMIT_MS)
+    : (seconds ?? DEFAULT_SECONDS) * 1_000;
   const folder = await mkdtemp(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'rr-fuzz-'));
+  // Nothing should take so long; whoever waits for this process is not to wait for ever.
+  const limit = setTimeout(() => {
+    print(`\nFAILED: the run did not end.\n`);
+    rmSync(folder, { recursive: true });
+    process.exit(1);
+  }, limitMs + AROUND_MS);
   try {
     const result = await runFuzz({
       seed,
       numbers: only ?? upTo(cases ?? Number.POSITIVE_INFINITY),
-      until: limited ? Number.POSITIVE_INFINITY : begun + (seconds ?? DEFAULT_SECONDS) * 1_000,
+      until: begun + limitMs,
+      all,
       concurrency: only === undefined ? CONCURRENCY : 1,
       folder,
       settings: { NODE_OPTIONS: process.env['FUZZ_NODE_OPTIONS'] ?? '' },
     });
     report(result, performance.now() - begun);
   } finally {
+    clearTimeout(limit);
     await rm(folder, { recursive: true });
   }
+}
+
+function numberIn(name: string, text: string | undefined): number | undefined {
+  return text === undefined ? undefined : wholeNumber(name, text);
 }
 
 function wholeNumber(name: string, text: string): number {

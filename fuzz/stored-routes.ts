@@ -4,6 +4,8 @@ import { validDraft } from './values/route-draft.js';
 import type { StoredRoute } from './world.js';
 
 const COUNT = 20;
+/** The service answers a get long before this, in milliseconds. */
+const LIMIT_MS = 20_000;
 
 /** Creates the routes that no case may change. */
 export async function createStoredRoutes(
@@ -37,8 +39,9 @@ export async function storedRouteProblems(
   const problems = await Promise.all(
     routes.map(async ({ id, body }) => {
       const headers = { authorization: `Bearer ${token}` };
-      const response = await fetch(`http://${http}/v1/routing/${id}`, { headers });
-      const now = await response.text();
+      const signal = AbortSignal.timeout(LIMIT_MS);
+      const reading = fetch(`http://${http}/v1/routing/${id}`, { headers, signal });
+      const now = await reading.then((response) => response.text()).catch(String);
       return now === body ? [] : [`The route ${body} is now ${now}`];
     }),
   );

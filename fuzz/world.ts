@@ -34,7 +34,8 @@ export interface Outcome {
 export interface FuzzCase {
   /** Everything that it sends first, for people. */
   readonly shown: () => string;
-  send(): Promise<Outcome>;
+  /** @param signal says that it has lasted too long: whatever it has open is to end */
+  send(signal: AbortSignal): Promise<Outcome>;
 }
 
 /** Makes the cases of one kind. The same random choices in the same world make the same case. */

@@ -11,6 +11,15 @@ import { requestOn } from '../../test/support/http2-call.js';
 /** The headers of a call beside those that every call has. */
 export type GrpcHeaders = Readonly<Record<string, string | string[]>>;
 
+/** A call as it is sent. */
+export interface GrpcCall {
+  readonly path: string;
+  readonly headers: GrpcHeaders;
+  readonly body: Buffer;
+  /** Whether the client says that its request is complete. */
+  readonly ends: boolean;
+}
+
 /** What came back on one stream. */
 export interface GrpcAnswer {
   /** The HTTP status; nothing when no header came. */
@@ -24,8 +33,6 @@ export interface GrpcAnswer {
   readonly resetCode: number;
 }
 
-/** A service answers every call before this, also on a busy machine. */
-const LIMIT_MS = 20_000;
 const SESSIONS = 4;
 
 /** A few connections that keep to HTTP/2 and share the calls. */
@@ -41,8 +48,8 @@ export class GrpcSessions {
     this.#target = target;
   }
 
-  /** Makes a call with these bytes as its body. @param ends whether the client says that this was all */
-  call(path: string, headers: GrpcHeaders, body: Buffer, ends = true): Promise<GrpcAnswer> {
+  /** @param signal ends the call, whatever its state */
+  call({ path, headers, body, ends }: GrpcCall, signal: AbortSignal): Promise<GrpcAnswer> {
     const stream = requestOn(this.#next(), path, headers);
     const chunks: Buffer[] = [];
     let first: IncomingHttpHeaders & IncomingHttpStatusHeader = {};
@@ -57,10 +64,8 @@ export class GrpcSessions {
       })
       .on('data', (chunk: Buffer) => chunks.push(chunk))
       // The reason of a reset is read when the stream has closed.
-      .on('error', () => undefined)
-      .setTimeout(LIMIT_MS, () => {
-        stream.close();
-      });
+      .on('error', () => undefined);
+    signal.addEventListener('abort', () => stream.destroy());
     if (ends) stream.end(body);
     else stream.write(body);
     return new Promise((resolve) => {

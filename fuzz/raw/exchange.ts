@@ -20,26 +20,19 @@ export interface ExchangeOptions {
   readonly ending: Ending;
   /** How long a connection is silent on which nothing comes any more, in milliseconds. */
   readonly quietMs: number;
+  /** Ends the connection, whatever was planned for it. */
+  readonly signal: AbortSignal;
   readonly onData?: (chunk: Buffer, socket: Socket) => void;
 }
 
-/** What came back. */
-export interface Exchange {
-  readonly received: Buffer;
-  /** Whether the service ended the connection in time; always true where the client did. */
-  readonly ended: boolean;
-}
-
-/** A service ends a connection whose client has finished long before this, also on a busy machine. */
-const LIMIT_MS = 20_000;
 const UNREAD_MS = 150;
 
-/** Sends bytes on a connection of their own. */
-export async function exchange(options: ExchangeOptions): Promise<Exchange> {
-  const { target, pieces, ending, quietMs, onData } = options;
+/** Sends bytes on a connection of their own. Returns what came back. */
+export async function exchange(options: ExchangeOptions): Promise<Buffer> {
+  const { target, pieces, ending, quietMs, signal, onData } = options;
   const { hostname, port } = new URL(`http://${target}`);
   const chunks: Buffer[] = [];
-  const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true, signal });
   // A service may reset a connection on which it is sent nonsense.
   socket.on('error', () => undefined);
   const closed = new Promise((resolve) => socket.once('close', resolve));
@@ -65,12 +58,6 @@ export async function exchange(options: ExchangeOptions): Promise<Exchange> {
     case 'unread':
       socket.write('', () => setTimeout(() => socket.destroy(), ending === 'unread' ? UNREAD_MS : 0));
   }
-  let ended = true;
-  const limit = setTimeout(() => {
-    ended = false;
-    socket.destroy();
-  }, LIMIT_MS);
   await closed;
-  clearTimeout(limit);
-  return { received: Buffer.concat(chunks), ended };
+  return Buffer.concat(chunks);
 }

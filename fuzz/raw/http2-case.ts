@@ -47,7 +47,7 @@ export function http2Case({ bytes, ending, creates }: Http2Bytes, random: Random
   const pieces = inPieces(whole, random);
   return {
     shown: () => escaped(whole),
-    async send() {
+    async send(signal) {
       const seen = new Set<string>();
       const reader = new FrameReader();
       const problems: string[] = [];
@@ -65,7 +65,7 @@ export function http2Case({ bytes, ending, creates }: Http2Bytes, random: Random
           if (each.type === GOAWAY) socket.destroy();
         }
       };
-      await exchange({ target: world.grpc, pieces, ending, quietMs: QUIET_MS, onData });
+      await exchange({ target: world.grpc, pieces, ending, quietMs: QUIET_MS, signal, onData });
       world.ledger.unsure += Math.max(0, creates - acknowledged);
       return { answers: seen.size === 0 ? [`no answer (${ending})`] : [...seen], problems };
     },

@@ -6,7 +6,7 @@ import { type HttpAnswer, httpAnswers } from './http-answers.js';
 import { reasonOf, restFailure, restProblems } from './rest-problems.js';
 
 /** What a REST case expects beyond the rules for all answers: returns what is wrong. */
-export type FurtherCheck = (answers: readonly HttpAnswer[]) => Promise<string[]>;
+export type FurtherCheck = (answers: readonly HttpAnswer[], signal: AbortSignal) => Promise<string[]>;
 
 /** A request after all others of a connection: with its answer, the service ends a connection that is still in order. */
 const LAST_ID = 'the-last';
@@ -33,8 +33,8 @@ export function restCase(
   const pieces = inPieces(Buffer.concat([bytes, LAST]), random);
   return {
     shown: () => escaped(bytes),
-    async send() {
-      const { received, ended } = await exchange({ target: world.http, pieces, ending, quietMs });
+    async send(signal) {
+      const received = await exchange({ target: world.http, pieces, ending, quietMs, signal });
       const { answers: all, rest } = httpAnswers(received);
       const answers = all.filter(({ headers }) => headers.get('x-request-id') !== LAST_ID);
       const text = bytes.toString('latin1');
@@ -45,8 +45,7 @@ export function restCase(
       const problems = answers.flatMap((answer) => restProblems(answer, sent, world.ledger));
       if (ending === 'finish' && rest.length > 0)
         problems.push(`An answer is not whole; received: ${escaped(received)}`);
-      if (!ended) problems.push('The connection of a client that has finished stays open.');
-      if (further !== undefined) problems.push(...(await further(answers)));
+      if (further !== undefined) problems.push(...(await further(answers, signal)));
       return { answers: answers.length === 0 ? [`no answer (${ending})`] : answers.map(labelOf), problems };
     },
   };

@@ -10,7 +10,7 @@ import {
   reasonOf as grpcReasonOf,
   routeOf as answeredRoute,
 } from '../grpc/grpc-problems.js';
-import type { GrpcAnswer, GrpcHeaders } from '../grpc/grpc-sessions.js';
+import type { GrpcAnswer, GrpcCall } from '../grpc/grpc-sessions.js';
 import { createMessage, getMessage } from '../grpc/wire-messages.js';
 import type { ShownRoute } from '../ledger.js';
 import type { RouteDraft } from '../values/route-draft.js';
@@ -40,7 +40,7 @@ const NO_TEXT = /\p{Cs}/u;
  * create over gRPC has the same verdict.
  */
 export function sameOnBothFaces(create: Create, world: World): FurtherCheck {
-  return async ([answer, ...more]) => {
+  return async ([answer, ...more], signal) => {
     if (answer === undefined || more.length > 0) return ['A create got no answer, or several.'];
     if (
       Object.values(create.route)
@@ -49,15 +49,21 @@ export function sameOnBothFaces(create: Create, world: World): FurtherCheck {
     ) {
       return answer.status === 400 ? [] : [`A lone surrogate was answered with ${answer.status}.`];
     }
-    const verdict = await verdictProblems(create, answer, world);
-    return answer.status < 300 ? [...verdict, ...(await storedProblems(create, answer, world))] : verdict;
+    const verdict = await verdictProblems(create, answer, world, signal);
+    if (answer.status >= 300) return verdict;
+    return [...verdict, ...(await storedProblems(create, answer, world, signal))];
   };
 }
 
-async function verdictProblems(create: Create, answer: HttpAnswer, world: World): Promise<string[]> {
+async function verdictProblems(
+  create: Create,
+  answer: HttpAnswer,
+  world: World,
+  signal: AbortSignal,
+): Promise<string[]> {
   const headers = { authorization: `Bearer ${world.token}` };
-  const message = framed(createMessage(create.route, create.requestId, create.validateOnly));
-  const again = await callUntilTaken(world, CREATE, headers, message);
+  const body = framed(createMessage(create.route, create.requestId, create.validateOnly));
+  const again = await callUntilTaken(world, { path: CREATE, headers, body, ends: true }, signal);
   const sent = { path: CREATE, hasToken: true, hasTimeout: false, creates: true };
   const problems = grpcProblems(again, sent, world.ledger);
   const failure = grpcFailure(again);
@@ -82,14 +88,9 @@ async function verdictProblems(create: Create, answer: HttpAnswer, world: World)
       ];
 }
 
-async function callUntilTaken(
-  world: World,
-  path: string,
-  headers: GrpcHeaders,
-  message: Buffer,
-): Promise<GrpcAnswer> {
+async function callUntilTaken({ sessions }: World, call: GrpcCall, signal: AbortSignal): Promise<GrpcAnswer> {
   for (let tries = 1; ; tries++) {
-    const answer = await world.sessions.call(path, headers, message);
+    const answer = await sessions.call(call, signal);
     const refused = answer.code === undefined && REFUSED.includes(answer.resetCode);
     if (!refused || tries === MOST_TRIES) return answer;
     await sleep(10 * tries);
@@ -105,6 +106,7 @@ async function storedProblems(
   { route, validateOnly }: Create,
   answer: HttpAnswer,
   world: World,
+  signal: AbortSignal,
 ): Promise<string[]> {
   const shown = routeOf(answer);
   const { id, createdAt, ...rest } = shown;
@@ -118,9 +120,11 @@ async function storedProblems(
   }
   const headers = { authorization: `Bearer ${world.readToken}` };
   const request = `GET /v1/routing/${String(id)} HTTP/1.1\r\nhost: x\r\nauthorization: ${headers.authorization}\r\nconnection: close\r\n\r\n`;
-  const [{ received }, over] = await Promise.all([
-    exchange({ target: world.http, pieces: [Buffer.from(request)], ending: 'finish', quietMs: 8_000 }),
-    callUntilTaken(world, GET, headers, framed(getMessage(String(id)))),
+  const body = framed(getMessage(String(id)));
+  const pieces = [Buffer.from(request)];
+  const [received, over] = await Promise.all([
+    exchange({ target: world.http, pieces, ending: 'finish', quietMs: 8_000, signal }),
+    callUntilTaken(world, { path: GET, headers, body, ends: true }, signal),
   ]);
   const [got] = httpAnswers(received).answers;
   if (got?.body !== answer.body) problems.push('GET returns another body than the create did.');

@@ -11,6 +11,11 @@ import { Random } from '../values/random.js';
 const PAUSE_MS = 50;
 const CALL_LIMIT_MS = 10_000;
 const AFTER_FAILURE_MS = 1_000;
+/** The limit for calls of gRPC. */
+const SERVICE_CONFIG = {
+  loadBalancingConfig: [],
+  methodConfig: [{ name: [{ service: '' }], timeout: `${CALL_LIMIT_MS / 1_000}s` }],
+};
 
 /** Figures of an honest caller. */
 export interface HonestFigures {
@@ -43,7 +48,9 @@ export class HonestCaller {
     this.#token = token;
     this.#ledger = ledger;
     this.#onProblem = onProblem;
-    this.#client = new RouteServiceClient(target.grpc, credentials.createInsecure());
+    this.#client = new RouteServiceClient(target.grpc, credentials.createInsecure(), {
+      'grpc.service_config': JSON.stringify(SERVICE_CONFIG),
+    });
     this.#working = this.#work();
   }
 

@@ -1,22 +1,28 @@
 import { resolve } from 'node:path';
 import { rssMib } from '../../bench/process-usage.js';
-import { type Ended, Program } from '../../test/support/process.js';
+import { Program } from '../../test/support/process.js';
 import { SERVICE_SETTINGS } from '../../test/support/service.js';
 
 /** The program as `npm run build` makes it; this file is built into `dist/fuzz/fuzz/service/`. */
 const MAIN = resolve(import.meta.dirname, '../../../main');
 const LOOK_MS = 100;
-/** Lines of the log that mean a defect. */
-const ALARM = /^\{"level":"(?:error|fatal)".*$/m;
-/** How many of the last measurements of memory count, and how many looks lie between two of them. */
+/** How many looks lie between two measurements of memory. */
 const LOOKS_PER_MEASUREMENT = 5;
+/** Levels of the log that mean a defect. */
+const ALARMING = ['error', 'fatal'];
+/** How much of the log is shown when the service has ended, in lines. */
+const LAST_LINES = 10;
+/** The service stops long before this, in milliseconds. */
+const STOP_LIMIT_MS = 60_000;
 
 /** The service in a process of its own, under observation. */
 export class WatchedService {
   readonly #program: Program;
+  readonly #onAlarm: (problem: string) => void;
   readonly #timer: NodeJS.Timeout;
   readonly #memoryMib: number[] = [];
-  #read = 0;
+  #lastLines: string[] = [];
+  #errorsRead = 0;
   #looks = 0;
   #stopping = false;
 
@@ -24,16 +30,19 @@ export class WatchedService {
   grpc = '';
   http = '';
 
-  /** @param onAlarm is told of a line of the log at `error` or above, of text on stderr, and of a sudden end */
+  /** @param onAlarm is told of an alarming or unreadable line of the log, of text on stderr, and of a sudden end */
   private constructor(program: Program, onAlarm: (problem: string) => void) {
     this.#program = program;
+    this.#onAlarm = onAlarm;
     this.#timer = setInterval(() => {
-      const problem = this.#look();
-      if (problem !== undefined) onAlarm(problem);
+      this.#measure();
+      this.#look();
     }, LOOK_MS);
-    void program.ended.then((ended) => {
+    void program.ended.then(({ exitCode }) => {
       clearInterval(this.#timer);
-      if (!this.#stopping) onAlarm(`The service ended: ${JSON.stringify(lastWords(ended))}`);
+      if (this.#stopping) return;
+      this.#look();
+      onAlarm(`The service ended: ${this.#lastWords(exitCode)}`);
     });
   }
 
@@ -60,25 +69,39 @@ export class WatchedService {
   async stop(): Promise<string[]> {
     this.#stopping = true;
     clearInterval(this.#timer);
-    const ended = await this.#program.stop();
-    const problem = this.#look();
-    const problems = problem === undefined ? [] : [problem];
-    return ended.exitCode === 0
-      ? problems
-      : [...problems, `The service did not stop in order: ${JSON.stringify(lastWords(ended))}`];
+    const limit = setTimeout(() => void this.#program.stop('SIGKILL'), STOP_LIMIT_MS);
+    const { exitCode } = await this.#program.stop();
+    clearTimeout(limit);
+    this.#look();
+    return exitCode === 0 ? [] : [`The service did not stop in order: ${this.#lastWords(exitCode)}`];
   }
 
-  #look(): string | undefined {
-    if (this.#looks++ % LOOKS_PER_MEASUREMENT === 0 && !this.#stopping)
-      this.#memoryMib.push(rssMib(this.#program.pid));
-    const { stdout, stderr } = this.#program;
-    const line = ALARM.exec(stdout.slice(this.#read))?.[0];
-    this.#read = stdout.lastIndexOf('\n') + 1;
-    if (line !== undefined) return `The service logged: ${line}`;
-    return stderr === '' ? undefined : `The service wrote to stderr: ${stderr}`;
+  /** Reads what it has written since the last look. */
+  #look(): void {
+    const lines = this.#program.takeLines();
+    this.#lastLines = [...this.#lastLines, ...lines].slice(-LAST_LINES);
+    const [problem] = lines.flatMap(problemOf);
+    if (problem !== undefined) this.#onAlarm(problem);
+    const { stderr } = this.#program;
+    if (stderr.length > this.#errorsRead) this.#onAlarm(`The service wrote to stderr: ${stderr}`);
+    this.#errorsRead = stderr.length;
+  }
+
+  #measure(): void {
+    if (this.#looks++ % LOOKS_PER_MEASUREMENT === 0) this.#memoryMib.push(rssMib(this.#program.pid));
+  }
+
+  #lastWords(exitCode: number | null): string {
+    return JSON.stringify({ exitCode, log: this.#lastLines, stderr: this.#program.stderr });
   }
 }
 
-function lastWords({ exitCode, stdout, stderr }: Ended): object {
-  return { exitCode, stdout: stdout.slice(-2_000), stderr: stderr.slice(-2_000) };
+/** What a line of the log says is wrong, or is wrong with the line itself. */
+function problemOf(line: string): string[] {
+  try {
+    const { level } = JSON.parse(line) as { level: string };
+    return ALARMING.includes(level) ? [`The service logged: ${line}`] : [];
+  } catch {
+    return [`A line of the log cannot be read: ${line}`];
+  }
 }

@@ -1,5 +1,6 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
+import { type EndedSessions, nativePart } from './ended-sessions.js';
 
 /** What a connection may do. Times are in milliseconds. */
 export interface ConnectionLimits {
@@ -12,7 +13,9 @@ export interface ConnectionLimits {
 export class Connection {
   readonly #limits: ConnectionLimits;
   readonly #socket: Socket;
+  readonly #ended: EndedSessions;
   #session: ServerHttp2Session | undefined;
+  #native: object | undefined;
   /** The open streams of unary and of streaming calls, and until when each may be open. */
   readonly #calls = new Map<ServerHttp2Stream, number>();
   readonly #streamingCalls = new Map<ServerHttp2Stream, number>();
@@ -28,9 +31,10 @@ export class Connection {
   /** When this connection was first seen without streams after its end was announced. */
   #leftAt: number | undefined;
 
-  constructor(socket: Socket, limits: ConnectionLimits, now: number) {
+  constructor(socket: Socket, limits: ConnectionLimits, ended: EndedSessions, now: number) {
     this.#socket = socket;
     this.#limits = limits;
+    this.#ended = ended;
     this.#heardAt = now;
     this.#toldShare = limits.maxStreams;
     const [calls, streamingCalls] = [this.#calls, this.#streamingCalls];
@@ -48,6 +52,8 @@ export class Connection {
 
   readonly #greet = (): void => {
     this.#greeted = true;
+    // Before the first stream: a client begins with its settings.
+    this.#native = nativePart();
   };
 
   /** @param share how many streams its client may have open */
@@ -64,6 +70,8 @@ export class Connection {
   end(): void {
     this.#session?.off('ping', this.#hear).off('remoteSettings', this.#greet);
     this.#session = undefined;
+    if (this.#native !== undefined) this.#ended.keep(this.#native);
+    this.#native = undefined;
   }
 
   openCall(stream: ServerHttp2Stream, until: number): void {

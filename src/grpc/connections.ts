@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Server as TlsServer } from 'node:tls';
 import { Connection, type ConnectionLimits } from './connection.js';
 import { resetWhenAnswered } from './early-answer.js';
+import { EndedSessions } from './ended-sessions.js';
 import { limitMessages } from './message-gate.js';
 import { isTooLong } from './request-head.js';
 import type { StreamEvent } from './strict-server.js';
@@ -34,6 +35,7 @@ export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #listeners: Http2Server[] = [];
   readonly #open = new Set<Connection>();
+  readonly #ended = new EndedSessions();
   /** The sockets under all connections with TLS, also under those whose handshake is not complete. */
   readonly #underTls = new Set<Socket>();
   #leaving = false;
@@ -64,7 +66,7 @@ export class Connections {
     let arriving: Connection | undefined;
     // Node makes the session of a connection in its own listener, so that `session` comes before the next connection.
     listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
-      const connection = new Connection(socket, this.#options, this.#now);
+      const connection = new Connection(socket, this.#options, this.#ended, this.#now);
       arriving = connection;
       this.#open.add(connection);
       socket.once('close', () => {
