@@ -48,7 +48,8 @@ const SETTINGS = {
   ROUTE_CACHE_MIB: '2',
   GRPC_IDLE_MS: '1000',
   MAX_EVENT_LOOP_DELAY_MS: '60000',
-  // Connections get half as many streams together. So the floods of one case leave those of the others their share.
+  // Connections get half as many streams together. One that has as many open as it may is ended by nghttp2 when a
+  // client ends a stream in the moment in which the service resets it, and begins another.
   MAX_WAITING_CALLS: '16384',
 };
 /** How long the service may take to tidy up after the last case: its idle time, and the looks at it; in milliseconds. */

@@ -50,12 +50,13 @@ export function grpcByGrammar(random: Random, world: World): FuzzCase {
   const message = messageFor(path, good, random, world);
   // A streaming call goes on until its client or its time ends it.
   const endless = random.percent(1);
+  const lasts = endless || path.includes('Watch') || path.includes('Reflection');
   const headers = {
     ...(credential === '' ? {} : { authorization: credential }),
-    ...(endless || path.includes('Watch') || path.includes('Reflection') ? { 'grpc-timeout': '40m' } : {}),
     ...Object.fromEntries(
       random.list(random.pick([0, 0, 1, 2]), () => Object.entries(oddMetadata(random))).flat(),
     ),
+    ...(lasts ? { 'grpc-timeout': '40m' } : {}),
   };
   const { body, encoding } = bodyOf(message, random);
   return grpcCase({ path, headers: { ...headers, ...encoding }, body, ends: !endless }, world);

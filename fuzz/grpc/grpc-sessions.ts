@@ -5,6 +5,7 @@ import {
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Metadata } from '@grpc/grpc-js';
 import { requestOn } from '../../test/support/http2-call.js';
 
@@ -34,6 +35,7 @@ export interface GrpcAnswer {
 }
 
 const SESSIONS = 4;
+const MOST_TRIES = 10;
 
 /** A few connections that keep to HTTP/2 and share the calls. */
 export class GrpcSessions {
@@ -48,8 +50,24 @@ export class GrpcSessions {
     this.#target = target;
   }
 
-  /** @param signal ends the call, whatever its state */
-  call({ path, headers, body, ends }: GrpcCall, signal: AbortSignal): Promise<GrpcAnswer> {
+  /**
+   * Makes a call, again when its stream was refused: a connection may have fewer streams than its client knows yet.
+   *
+   * @param signal ends the call, whatever its state
+   */
+  async call(call: GrpcCall, signal: AbortSignal): Promise<GrpcAnswer> {
+    for (let tries = 1; ; tries++) {
+      const answer = await this.#try(call, signal);
+      if (answer.resetCode !== constants.NGHTTP2_REFUSED_STREAM || tries === MOST_TRIES) return answer;
+      await sleep(10 * tries);
+    }
+  }
+
+  close(): void {
+    for (const session of this.#sessions) session?.destroy();
+  }
+
+  #try({ path, headers, body, ends }: GrpcCall, signal: AbortSignal): Promise<GrpcAnswer> {
     const stream = requestOn(this.#next(), path, headers);
     const chunks: Buffer[] = [];
     let first: IncomingHttpHeaders & IncomingHttpStatusHeader = {};
@@ -81,10 +99,6 @@ export class GrpcSessions {
         });
       });
     });
-  }
-
-  close(): void {
-    for (const session of this.#sessions) session?.destroy();
   }
 
   #next(): ClientHttp2Session {

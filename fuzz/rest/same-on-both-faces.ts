@@ -1,5 +1,3 @@
-import { constants } from 'node:http2';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { status } from '@grpc/grpc-js';
 import { framed } from '../../test/support/http2-call.js';
@@ -10,7 +8,6 @@ import {
   reasonOf as grpcReasonOf,
   routeOf as answeredRoute,
 } from '../grpc/grpc-problems.js';
-import type { GrpcAnswer, GrpcCall } from '../grpc/grpc-sessions.js';
 import { createMessage, getMessage } from '../grpc/wire-messages.js';
 import type { ShownRoute } from '../ledger.js';
 import type { RouteDraft } from '../values/route-draft.js';
@@ -29,9 +26,6 @@ export interface Create {
 }
 
 const OK: number = status.OK;
-/** A stream that was refused before the call began (RFC 9113, section 7); clients make the call again. */
-const REFUSED: readonly number[] = [constants.NGHTTP2_REFUSED_STREAM, constants.NGHTTP2_ENHANCE_YOUR_CALM];
-const MOST_TRIES = 10;
 /** Lone surrogates, which JSON can write and protocol buffers cannot. */
 const NO_TEXT = /\p{Cs}/u;
 
@@ -63,7 +57,7 @@ async function verdictProblems(
 ): Promise<string[]> {
   const headers = { authorization: `Bearer ${world.token}` };
   const body = framed(createMessage(create.route, create.requestId, create.validateOnly));
-  const again = await callUntilTaken(world, { path: CREATE, headers, body, ends: true }, signal);
+  const again = await world.sessions.call({ path: CREATE, headers, body, ends: true }, signal);
   const sent = { path: CREATE, hasToken: true, hasTimeout: false, creates: true };
   const problems = grpcProblems(again, sent, world.ledger);
   const failure = grpcFailure(again);
@@ -86,15 +80,6 @@ async function verdictProblems(
         ...problems,
         `The faces differ: ${JSON.stringify(verdicts[0])} over REST, ${JSON.stringify(verdicts[1])} over gRPC.`,
       ];
-}
-
-async function callUntilTaken({ sessions }: World, call: GrpcCall, signal: AbortSignal): Promise<GrpcAnswer> {
-  for (let tries = 1; ; tries++) {
-    const answer = await sessions.call(call, signal);
-    const refused = answer.code === undefined && REFUSED.includes(answer.resetCode);
-    if (!refused || tries === MOST_TRIES) return answer;
-    await sleep(10 * tries);
-  }
 }
 
 /** The details of a failure that do not name its call. */
@@ -124,7 +109,7 @@ async function storedProblems(
   const pieces = [Buffer.from(request)];
   const [received, over] = await Promise.all([
     exchange({ target: world.http, pieces, ending: 'finish', quietMs: 8_000, signal }),
-    callUntilTaken(world, { path: GET, headers, body, ends: true }, signal),
+    world.sessions.call({ path: GET, headers, body, ends: true }, signal),
   ]);
   const [got] = httpAnswers(received).answers;
   if (got?.body !== answer.body) problems.push('GET returns another body than the create did.');

@@ -21,6 +21,15 @@ function whenVerbIsUnknown(fault: string): string {
   return `--import data:text/javascript,${encodeURIComponent(program)}`;
 }
 
+/** Changes a route in the embedded database, as no statement of the service does. */
+const CHANGES_ROUTE = `
+  const { createRequire } = process.getBuiltinModule('node:module');
+  const Database = createRequire(process.argv[1])('better-sqlite3');
+  const database = new Database(process.env.DATABASE_URL.slice('sqlite:'.length));
+  database.prepare("UPDATE routes SET handler = 'planted' WHERE id = (SELECT min(id) FROM routes)").run();
+  database.close();
+  response.writeHead(405, { 'content-length': 0 }).end()`;
+
 const ANSWERS_500 = whenVerbIsUnknown("response.writeHead(500, { 'content-length': 4 }).end('oops')");
 
 let folder: string;
@@ -67,6 +76,12 @@ describe('the fuzzer', { timeout: PATIENCE_MS }, () => {
     const { exitCode, stdout } = await fuzz(CASES, nodeOptions);
     expect(stdout).toMatch(finding);
     expect(stdout).toMatch(/\n {2}replay: npm run fuzz -- --seed 7 --only \d/);
+    expect(exitCode).toBe(1);
+  });
+
+  it('fails when the service changes a stored route', async () => {
+    const { exitCode, stdout } = await fuzz(CASES, whenVerbIsUnknown(CHANGES_ROUTE));
+    expect(stdout).toMatch(/FAILED in the end\n {2}The acknowledged route .* is not stored as acknowledged\./);
     expect(exitCode).toBe(1);
   });
 

@@ -90,7 +90,7 @@ describe('what is kept of a session that has ended', () => {
     // An object that was just referred to stays until the end of the turn.
     await delay(1);
     expect(await collected()).toBe(false);
-    await expect.poll(collected).toBe(true);
+    await expect.poll(collected, { timeout: 10_000 }).toBe(true);
   });
 });
 
