@@ -1,7 +1,7 @@
 import type { FuzzCase, Outcome } from './world.js';
 
 /** Every case ends long before this, also on a busy machine, in milliseconds. */
-export const CASE_LIMIT_MS = 20_000;
+export const CASE_LIMIT_MS = 30_000;
 
 /** Sends a case and returns how it ended: also one that ended with an error, and one that had to be ended. */
 export async function outcomeOf(fuzzCase: FuzzCase): Promise<Outcome> {

@@ -8,7 +8,7 @@ import { CASE_LIMIT_MS } from './case-limit.js';
 import { type FuzzResult, runFuzz } from './fuzz-run.js';
 
 const DEFAULT_SECONDS = 60;
-const CONCURRENCY = 96;
+const CONCURRENCY = 64;
 /** A folder in memory, where Linux has one: it is not the disk that is to be tested. */
 const MEMORY = '/dev/shm';
 /** The time for a given number of cases, in milliseconds: several times what they take on two cores. */

@@ -108,7 +108,7 @@ async function storedProblems(
   const body = framed(getMessage(String(id)));
   const pieces = [Buffer.from(request)];
   const [received, over] = await Promise.all([
-    exchange({ target: world.http, pieces, ending: 'finish', quietMs: 8_000, signal }),
+    exchange({ target: world.http, pieces, ending: 'finish', quietMs: 20_000, signal }),
     world.sessions.call({ path: GET, headers, body, ends: true }, signal),
   ]);
   const [got] = httpAnswers(received).answers;

@@ -33,7 +33,7 @@ describe('a case', () => {
     expect(told?.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     expect(told?.aborted).toBe(true);
-    expect(await ending).toEqual({ answers: [], problems: ['It did not end within 20 s.'] });
+    expect(await ending).toEqual({ answers: [], problems: ['It did not end within 30 s.'] });
   });
 
   it('whose answer cannot be read has failed', async () => {

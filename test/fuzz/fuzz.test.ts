@@ -81,7 +81,9 @@ describe('the fuzzer', { timeout: PATIENCE_MS }, () => {
 
   it('fails when the service changes a stored route', async () => {
     const { exitCode, stdout } = await fuzz(CASES, whenVerbIsUnknown(CHANGES_ROUTE));
-    expect(stdout).toMatch(/FAILED in the end\n {2}The acknowledged route .* is not stored as acknowledged\./);
+    expect(stdout).toMatch(
+      /FAILED in the end\n {2}The acknowledged route .* is not stored as acknowledged\./,
+    );
     expect(exitCode).toBe(1);
   });
 
