@@ -4,17 +4,34 @@ import { createRoutes } from './migrations/0001-routes.js';
 import { shapesAsText } from './migrations/0002-shapes-as-text.js';
 
 /** A step of the schema. MySQL commits every statement, so an interrupted run leaves some of its changes. */
-interface Migration {
+export interface Migration {
+  /**
+   * Four digits that put it in order, then what it means for other versions, then what it does: `0003-expand-owner`
+   * changes nothing for those that run without it, `0004-contract-0003-owner` ends those that do not need 0003 yet. All
+   * that an earlier version learns about it is this name, in the history.
+   */
   readonly name: string;
   /** Also completes what an interrupted run of either direction left. */
   up(knex: Knex): Promise<void>;
   down(knex: Knex): Promise<void>;
 }
 
-const MIGRATIONS: readonly Migration[] = [createRoutes, shapesAsText];
+/** The schemas that a version runs on. */
+export interface Schema {
+  /** In the order of their names, in which they run. */
+  readonly migrations: readonly Migration[];
+  /** The newest one that the queries of this version need. Later ones may be pending or under way. */
+  readonly needed: string;
+}
 
-/** What the database has of a migration; `interrupted` is something, but not all. */
-export type MigrationState = 'applied' | 'interrupted' | 'pending';
+/** The schemas that this version runs on. */
+export const SCHEMA: Schema = { migrations: [createRoutes, shapesAsText], needed: shapesAsText.name };
+
+const EXPANDING = /^\d{4}-expand-/;
+const CONTRACTING = /^\d{4}-contract-(\d{4})-/;
+
+/** What the database has of a migration; `interrupted` is something, but not all; `newer` one is of a later version. */
+export type MigrationState = 'applied' | 'interrupted' | 'pending' | 'newer';
 
 /** The table that Knex's own migrator would keep, so that either can go on where the other ended. */
 const HISTORY = 'knex_migrations';
@@ -33,12 +50,16 @@ interface HistoryRow {
  * process. If a run is interrupted, the next one completes it.
  *
  * @throws Error when another process migrates for longer than a minute, or a newer version has migrated the database
+ *   and this one does not run on that, or would change it
  */
-export function migrateUp(knex: Knex): Promise<string[]> {
+export function migrateUp(knex: Knex, schema = SCHEMA): Promise<string[]> {
   return locked(knex, async (connection) => {
     const batches = await writableHistory(connection);
+    const newer = newerIn(batches, schema);
+    const outstanding = schema.migrations.filter(({ name }) => stateOf(name, batches) !== 'applied');
+    if (outstanding.length > 0 && newer.length > 0) throw newerVersion(newer);
+    requireRunnable(newer, schema);
     const batch = Math.max(0, ...batches.values()) + 1;
-    const outstanding = MIGRATIONS.filter(({ name }) => stateOf(name, batches) !== 'applied');
     for (const migration of outstanding) {
       const { name } = migration;
       if (!batches.has(name)) await connection(HISTORY).insert(rowOf(name, UNFINISHED));
@@ -53,12 +74,14 @@ export function migrateUp(knex: Knex): Promise<string[]> {
  * Rolls the newest migration back, with its data, and returns its name; empty where there is none. Waits and goes on
  * like `migrateUp`.
  *
- * @throws Error like `migrateUp`
+ * @throws Error when another process migrates for longer than a minute, or a newer version has migrated the database
  */
-export function migrateDown(knex: Knex): Promise<string[]> {
+export function migrateDown(knex: Knex, schema = SCHEMA): Promise<string[]> {
   return locked(knex, async (connection) => {
     const batches = await writableHistory(connection);
-    const newest = MIGRATIONS.findLast(({ name }) => batches.has(name));
+    const newer = newerIn(batches, schema);
+    if (newer.length > 0) throw newerVersion(newer);
+    const newest = schema.migrations.findLast(({ name }) => batches.has(name));
     if (newest === undefined) return [];
     const { name } = newest;
     if (stateOf(name, batches) === 'interrupted') await newest.up(connection);
@@ -69,10 +92,37 @@ export function migrateDown(knex: Knex): Promise<string[]> {
   });
 }
 
-/** Every migration of this version and what the database has of it. Changes nothing. */
-export async function migrationStatus(knex: Knex): Promise<{ name: string; state: MigrationState }[]> {
+/** Every migration of this version and what the database has of it, then those of newer ones. Changes nothing. */
+export async function migrationStatus(
+  knex: Knex,
+  schema = SCHEMA,
+): Promise<{ name: string; state: MigrationState }[]> {
   const batches = (await knex.schema.hasTable(HISTORY)) ? await batchesIn(knex) : new Map<string, number>();
-  return MIGRATIONS.map(({ name }) => ({ name, state: stateOf(name, batches) }));
+  return [
+    ...schema.migrations.map(({ name }) => ({ name, state: stateOf(name, batches) })),
+    ...newerIn(batches, schema).map((name) => ({ name, state: 'newer' as const })),
+  ];
+}
+
+/**
+ * @param newer the names of migrations that this version does not know
+ * @throws Error unless it runs on what they leave
+ */
+export function requireRunnable(newer: readonly string[], { needed }: Schema): void {
+  const ending = newer.filter((name) => {
+    const contractedTo = CONTRACTING.exec(name)?.[1];
+    return !EXPANDING.test(name) && (contractedTo === undefined || contractedTo > needed.slice(0, 4));
+  });
+  if (ending.length > 0) throw newerVersion(ending);
+}
+
+function newerVersion(names: readonly string[]): Error {
+  return new Error(`A newer version has migrated the database (${names.join(', ')}). Use that version.`);
+}
+
+/** The migrations in the history that this version does not know, in their order. */
+function newerIn(batches: ReadonlyMap<string, number>, { migrations }: Schema): string[] {
+  return [...batches.keys()].filter((name) => !migrations.some((each) => each.name === name)).sort();
 }
 
 function stateOf(name: string, batches: ReadonlyMap<string, number>): MigrationState {
@@ -91,11 +141,7 @@ async function writableHistory(knex: Knex): Promise<Map<string, number>> {
       table.timestamp('migration_time');
     });
   }
-  const batches = await batchesIn(knex);
-  const unknown = [...batches.keys()].filter((name) => !MIGRATIONS.some((each) => each.name === name));
-  if (unknown.length > 0)
-    throw new Error(`A newer version has migrated the database (${unknown.join(', ')}). Use that version.`);
-  return batches;
+  return batchesIn(knex);
 }
 
 async function batchesIn(knex: Knex): Promise<Map<string, number>> {

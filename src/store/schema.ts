@@ -1,19 +1,27 @@
 import type { Knex } from 'knex';
 import type { DatabaseLocation } from './database.js';
-import { migrateUp, migrationStatus } from './migrations.js';
+import { migrateUp, migrationStatus, requireRunnable, SCHEMA } from './migrations.js';
 
 /**
- * Makes sure that the schema is the one that this version needs. The embedded database is migrated; MySQL is
- * left as it is, since many instances may share it.
+ * Makes sure that this version runs on the schema. The embedded database is brought up to date; MySQL is left as it is,
+ * since many instances may share it, and may be migrated meanwhile.
  *
- * @returns its version: the number of its migrations
- * @throws Error with one line that names the command, when MySQL's schema is out of date
+ * @returns its version: the number of its migrations, with those of newer versions
+ * @throws Error with one line that says what helps, when MySQL's schema lacks something that this version needs, or a
+ *   newer version has taken something away
  */
-export async function ensureSchema(knex: Knex, { engine }: DatabaseLocation): Promise<number> {
-  const status = await migrationStatus(knex);
-  if (status.every(({ state }) => state === 'applied')) return status.length;
-  if (engine === 'mysql')
+export async function ensureSchema(
+  knex: Knex,
+  { engine }: DatabaseLocation,
+  schema = SCHEMA,
+): Promise<number> {
+  const status = await migrationStatus(knex, schema);
+  const newer = status.filter(({ state }) => state === 'newer').map(({ name }) => name);
+  requireRunnable(newer, schema);
+  const lacking = status.filter(({ state }) => state === 'pending' || state === 'interrupted');
+  if (engine === 'mysql' && lacking.some(({ name }) => name <= schema.needed))
     throw new Error('The database schema is out of date. Update it with: npm run migrate');
-  await migrateUp(knex);
+  if (engine === 'mysql' || lacking.length === 0) return status.length - lacking.length;
+  await migrateUp(knex, schema);
   return status.length;
 }
