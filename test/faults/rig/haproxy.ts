@@ -1,13 +1,13 @@
-import { access, constants, mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject, onTestFinished } from 'vitest';
-import { installPackages } from '../../support/apt.js';
 import { freePort } from '../../support/free-port.js';
+import { installedProgram } from '../../support/installed-program.js';
 import { watch } from '../../support/mysql-watchdog.js';
 
-const FOLDERS = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
+const WHY = 'a test of balancing needs HAProxy 2.4 or later';
 const START_MS = 10_000;
 
 /** An instance of the service behind a balancer, with its two ports. */
@@ -27,22 +27,27 @@ export interface Balancer {
  * bad answer, and repeats no request. It ends with the test.
  */
 export async function startHaproxy(instances: readonly Instance[]): Promise<Balancer> {
-  const program = await haproxy();
   const [grpcPort, httpPort] = [await freePort(), await freePort()];
+  await runHaproxy(configuration(instances, grpcPort, httpPort), grpcPort);
+  return { grpc: `127.0.0.1:${grpcPort}`, http: `http://127.0.0.1:${httpPort}` };
+}
+
+/** Runs HAProxy with a configuration until the test ends. Resolves when it listens on the port. */
+export async function runHaproxy(text: string, port: number): Promise<void> {
+  const program = await installedProgram('haproxy', 'haproxy', WHY);
   const folder = await mkdtemp(join(inject('temporaryFolder'), 'haproxy-'));
   const file = join(folder, 'haproxy.cfg');
-  await writeFile(file, configuration(instances, grpcPort, httpPort));
+  await writeFile(file, text);
   const watchdog = watch({ commands: [[program, '-db', '-f', file]], afterwards: [] });
   onTestFinished(() => watchdog.stop());
   const deadline = Date.now() + START_MS;
-  while (!(await listens(grpcPort))) {
+  while (!(await listens(port))) {
     if (Date.now() < deadline) await sleep(50);
     else {
       await watchdog.stop();
       throw new Error(`HAProxy does not listen: ${await watchdog.ended}`);
     }
   }
-  return { grpc: `127.0.0.1:${grpcPort}`, http: `http://127.0.0.1:${httpPort}` };
 }
 
 function configuration(instances: readonly Instance[], grpcPort: number, httpPort: number): string {
@@ -70,34 +75,6 @@ function configuration(instances: readonly Instance[], grpcPort: number, httpPor
     ),
     '',
   ].join('\n');
-}
-
-/** The program, installed from the packages of Debian or Ubuntu if it is missing. */
-async function haproxy(): Promise<string> {
-  const found = await installed();
-  if (found !== undefined) return found;
-  try {
-    await installPackages(['haproxy'], 'the test of a rolling restart needs it, and none is on the PATH');
-  } catch (cause) {
-    throw new Error(
-      'The test of a rolling restart needs HAProxy 2.4 or later: install it. It cannot be installed from packages here.',
-      { cause },
-    );
-  }
-  const now = await installed();
-  if (now === undefined) throw new Error('The package was installed and has no haproxy.');
-  return now;
-}
-
-async function installed(): Promise<string | undefined> {
-  for (const path of FOLDERS.map((folder) => join(folder, 'haproxy'))) {
-    const usable = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (usable) return path;
-  }
-  return undefined;
 }
 
 function listens(port: number): Promise<boolean> {

@@ -1,0 +1,180 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { credentials } from '@grpc/grpc-js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { parse } from 'yaml';
+import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
+import { startOnMysql } from '../faults/rig/service-process.js';
+import { freePort } from '../support/free-port.js';
+import { type Prometheus, promtool, startPrometheus } from '../support/prometheus.js';
+import { create, get, metadataOf, tokenFor } from '../support/service.js';
+
+const DEPLOY = resolve(import.meta.dirname, '../../deploy');
+const DOCUMENT = readFileSync(resolve(DEPLOY, '../docs/operations.md'), 'utf8');
+const CONFIGURATION = resolve(DEPLOY, 'prometheus/prometheus.yml');
+const RULES = resolve(DEPLOY, 'prometheus/rules/route-registry.yml');
+const RULE_TESTS = resolve(DEPLOY, 'prometheus/tests/route-registry.test.yml');
+/** Several scrapes. */
+const CALLING_MS = 8_000;
+
+interface Rule {
+  readonly alert?: string;
+  readonly record?: string;
+  readonly expr: string;
+  readonly labels?: { readonly severity: string };
+  readonly annotations?: { readonly summary: string; readonly runbook: string };
+}
+
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly description?: string;
+  readonly datasource?: { readonly uid: string };
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+interface Dashboard {
+  readonly panels: readonly Panel[];
+  readonly templating: { readonly list: readonly { readonly name: string; readonly definition: string }[] };
+}
+
+function yaml(file: string): unknown {
+  return parse(readFileSync(file, 'utf8'));
+}
+
+const rules = (yaml(RULES) as { groups: { rules: Rule[] }[] }).groups.flatMap((group) => group.rules);
+const alerts = rules.filter(({ alert }) => alert !== undefined);
+const dashboard = JSON.parse(
+  readFileSync(resolve(DEPLOY, 'grafana/dashboards/route-registry.json'), 'utf8'),
+) as Dashboard;
+const panels = dashboard.panels.filter(({ type }) => type !== 'row');
+
+/** A query as Grafana sends it. */
+function asked(expression: string): string {
+  return expression.replaceAll('$__rate_interval', '20s').replaceAll('$instance', '.*');
+}
+
+/** A condition whose series stay where it does not hold, with 0 in place of 1. */
+function unconditional(expression: string): string {
+  return expression.replace(/ (==|>) (?=\d)/g, ' $1 bool ').replace(/^absent\((.*)\)$/, '$1');
+}
+
+describe('the alerts', () => {
+  it('are in a configuration and in rules that Prometheus reads', async () => {
+    await expect(promtool('check', 'config', CONFIGURATION)).resolves.toContain('SUCCESS');
+  }, 120_000);
+
+  it('come when they should, and only then', async () => {
+    await expect(promtool('test', 'rules', RULE_TESTS)).resolves.toContain('SUCCESS');
+  }, 120_000);
+
+  it('are each tested for both', () => {
+    const { tests } = yaml(RULE_TESTS) as {
+      tests: { alert_rule_test: { alertname: string; exp_alerts?: unknown[] }[] }[];
+    };
+    const cases = tests.flatMap((each) => each.alert_rule_test);
+    const names = alerts.map(({ alert }) => alert).sort();
+    const tested = (fires: boolean): string[] => {
+      const some = cases.filter((each) => (each.exp_alerts !== undefined) === fires);
+      return [...new Set(some.map(({ alertname }) => alertname))].sort();
+    };
+    expect(tested(true)).toEqual(names);
+    expect(tested(false)).toEqual(names);
+  });
+
+  it('each have a heading in docs/operations.md with their severity, and no other heading is there', () => {
+    const section = DOCUMENT.split('\n## Alerts\n')[1]?.split('\n## ')[0] ?? '';
+    const headings = section.split('\n### ').slice(1);
+    expect(headings.map((text) => text.split('\n')[0])).toEqual(alerts.map(({ alert }) => alert));
+    for (const [i, { alert = '', labels, annotations }] of alerts.entries()) {
+      expect(headings[i]).toContain(`\`${labels?.severity ?? ''}\``);
+      expect(annotations?.runbook).toBe(`docs/operations.md#${alert.toLowerCase()}`);
+    }
+  });
+});
+
+describe('the dashboard', () => {
+  it('has panels that say what they show, from the source that is provisioned', () => {
+    const { datasources } = yaml(resolve(DEPLOY, 'grafana/provisioning/datasources/prometheus.yml')) as {
+      datasources: { uid: string }[];
+    };
+    for (const { title, description, datasource, targets = [] } of panels) {
+      expect(title).not.toBe('');
+      expect(description).toMatch(/\.$/);
+      expect(datasource?.uid).toBe(datasources[0]?.uid);
+      expect(targets.length).toBeGreaterThan(0);
+    }
+    expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
+  });
+
+  it('has panels that do not overlap', () => {
+    const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, i) => `${x + (i % w)} ${y + Math.floor(i / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+    expect(Math.max(...dashboard.panels.map(({ gridPos: { x, w } }) => x + w))).toBe(24);
+  });
+});
+
+it('each rule and each panel finds its series in what the service shows, and no alert fires', async () => {
+  const prometheus = await scrapingService();
+  const queries = [
+    ...rules.map(({ alert, record, expr }) => [alert ?? record, expr] as const),
+    ...panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, asked(expr)] as const)),
+    ...dashboard.templating.list.map(({ name, definition }) => [name, valuesOf(definition)] as const),
+  ];
+  for (const [name, expression] of queries)
+    expect
+      .soft(await prometheus.query(unconditional(expression)), `${name ?? ''}: ${expression}`)
+      .not.toEqual([]);
+  await expect(prometheus.query('ALERTS{alertstate="firing"}')).resolves.toEqual([]);
+}, 120_000);
+
+/** A query for the values of a label that Grafana asks for by `label_values`. */
+function valuesOf(definition: string): string {
+  const [, metric, label] = /^label_values\((\w+), (\w+)\)$/.exec(definition) ?? [];
+  return `${metric ?? ''}{${label ?? ''}!=""}`;
+}
+
+/** A Prometheus that scrapes the built service each second, which has been called for a while. */
+async function scrapingService(): Promise<Prometheus> {
+  const opsAddress = `127.0.0.1:${await freePort()}`;
+  const { grpc, http } = await startOnMysql({ OPS_ADDRESS: opsAddress });
+  const { scrape_configs: jobs } = yaml(CONFIGURATION) as { scrape_configs: { job_name: string }[] };
+  const prometheus = await startPrometheus({
+    global: { scrape_interval: '1s', evaluation_interval: '1s' },
+    rule_files: [RULES],
+    scrape_configs: jobs.map(({ job_name }) => ({ job_name, static_configs: [{ targets: [opsAddress] }] })),
+  });
+  const client = new RouteServiceClient(grpc, credentials.createInsecure());
+  onTestFinished(() => {
+    client.close();
+  });
+  const calling = AbortSignal.timeout(CALLING_MS);
+  while (!calling.aborted) {
+    await use(client, http);
+    await sleep(100);
+  }
+  return prometheus;
+}
+
+/** Creates and gets over both faces, and is refused. */
+async function use(client: RouteServiceClient, http: string): Promise<void> {
+  const definition = { method: 'GET', path: '/users/:id', middleware: [], handler: 'h' };
+  const headers = { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json' };
+  const metadata = metadataOf(tokenFor());
+  const request = {
+    route: { ...definition, id: '', createdAt: undefined },
+    requestId: '',
+    validateOnly: false,
+  };
+  const { route } = await create(client, request, metadata);
+  await get(client, route?.id ?? '', metadata);
+  await get(client, 'unknown', metadataOf(undefined));
+  await fetch(`${http}/v1/routing`, { method: 'POST', headers, body: JSON.stringify(definition) });
+  await fetch(`${http}/v1/routing/${route?.id ?? ''}`, { headers });
+  await fetch(`${http}/v1/routing/${route?.id ?? ''}`);
+}

@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
+import { readDatabase } from '../../src/settings/config.js';
+import { secretsIn } from '../../src/settings/secret-file.js';
+import { openDatabase } from '../../src/store/database.js';
+import { KnexRouteStore } from '../../src/store/knex-route-store.js';
+import { migrateUp } from '../../src/store/migrations.js';
+import { engines } from '../support/engines.js';
+import { installedProgram } from '../support/installed-program.js';
+import { startService, tokenFor } from '../support/service.js';
+import { entryOf } from '../support/store-entries.js';
+
+const run = promisify(execFile);
+const ROOT = resolve(import.meta.dirname, '../..');
+const DOCUMENT = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const WHY = 'the tests of backups need it';
+
+/** Commands as docs/operations.md prints them. */
+function commands(name: string): string {
+  const block = new RegExp(`<!-- tested: ${name} -->\\s*\`\`\`sh\n([^]*?)\`\`\``).exec(DOCUMENT)?.[1];
+  if (block === undefined) throw new Error(`docs/operations.md has no commands ${name}.`);
+  return block;
+}
+
+/** Runs commands in a folder, as in a terminal, and returns what they print. */
+async function shell(block: string, cwd: string): Promise<string> {
+  const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', block], { cwd });
+  return stdout;
+}
+
+function emptyFolder(): Promise<string> {
+  return mkdtemp(join(inject('temporaryFolder'), 'backup-'));
+}
+
+describe('the commands of docs/operations.md', () => {
+  beforeAll(async () => {
+    await installedProgram('sqlite3', 'sqlite3', WHY);
+    await installedProgram('mysqldump', 'mariadb-client', WHY);
+  }, 120_000);
+
+  it('back the embedded database up while the service runs, and restore it', async () => {
+    const folder = await emptyFolder();
+    await mkdir(join(folder, 'data'));
+    const databaseUrl = `sqlite:${join(folder, 'data/routes.db')}`;
+    await writeFile(join(folder, 'data/jwt-secret'), 'the secret of the local mode');
+    const headers = { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json' };
+    const before = await startService({ databaseUrl });
+    const body = JSON.stringify({ method: 'GET', path: '/kept', handler: 'h' });
+    const created = await fetch(`${before.httpUrl}/v1/routing`, { method: 'POST', headers, body });
+    const route = (await created.json()) as { id: string };
+    const printed = await shell(commands('backup-sqlite'), folder);
+    await before.close();
+    await writeFile(join(folder, 'data/routes.db'), 'what is left after the disk has failed');
+    await writeFile(join(folder, 'data/jwt-secret'), 'another one');
+    await shell(commands('restore-sqlite'), folder);
+    const after = await startService({ databaseUrl });
+    onTestFinished(() => after.close());
+    const found = await fetch(`${after.httpUrl}/v1/routing/${route.id}`, { headers });
+    expect(printed).toBe('ok\n1\n');
+    await expect(found.json()).resolves.toEqual(route);
+    await expect(readFile(join(folder, 'data/jwt-secret'), 'utf8')).resolves.toBe(
+      'the secret of the local mode',
+    );
+  });
+
+  it.each(engines.slice(1))(
+    'back a database on $name up as its user, and restore it into another one',
+    async (engine) => {
+      const folder = await emptyFolder();
+      const database = await engine.createDatabase();
+      const administrator = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+      const url = new URL(database.url);
+      const name = `${url.pathname.slice(1)}_b`.slice(-31);
+      const names = [name, `${name}2`] as const;
+      const [create = '', user = '', grant = ''] = (/```sql\n([^]*?)```/.exec(README)?.[1] ?? '').split('\n');
+      const statements = [
+        ...names.map((each) => create.replace('routes', each)),
+        user.replace('routes', name),
+        ...names.map((each) => grant.replace('routes.*', `${each}.*`).replace("'routes'", `'${name}'`)),
+      ];
+      for (const statement of statements) await administrator.raw(statement);
+      onTestFinished(async () => {
+        await administrator.raw(`DROP USER '${name}'@'%'`);
+        for (const each of names) await administrator.raw(`DROP DATABASE ${each}`);
+        await administrator.destroy();
+        await database.drop();
+      });
+      Object.assign(url, { username: name, password: 'password', pathname: `/${name}` });
+      const knex = openDatabase(readDatabase({ DATABASE_URL: url.href }));
+      await migrateUp(knex);
+      const entry = entryOf({ middleware: ["it's 👍", 'b'] }, { requestId: 'once' });
+      await new KnexRouteStore(knex).insert(entry, 'reject');
+      await knex.destroy();
+
+      const login = /```ini\n([^]*?)```/.exec(DOCUMENT)?.[1] ?? '';
+      const own = login.replace('port=3306', `port=${url.port}`).replace('user=routes', `user=${name}`);
+      await writeFile(join(folder, 'mysql.cnf'), own, { mode: 0o600 });
+      const printed = await shell(commands('backup-mysql').replace(' routes >', ` ${name} >`), folder);
+      expect(printed).toMatch(/^-- Dump completed/);
+      const counted = await shell(commands('restore-mysql').replaceAll('routes_restored', names[1]), folder);
+      expect(counted).toMatch(/^count\(\*\)\n1\n$/i);
+
+      url.pathname = `/${names[1]}`;
+      const restored = openDatabase(readDatabase({ DATABASE_URL: url.href }));
+      onTestFinished(() => restored.destroy());
+      const store = new KnexRouteStore(restored);
+      await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
+      await expect(store.findByRequestId('me', 'once')).resolves.toEqual(entry.route);
+      await expect(migrateUp(restored)).resolves.toEqual([]);
+    },
+  );
+
+  it('add a secret to a file that only its owner can read, after the one that signs', async () => {
+    const folder = await emptyFolder();
+    const file = join(folder, 'jwt-secret');
+    const first = 'the first of the secrets, which is long enough';
+    await writeFile(file, `${first}\n`, { mode: 0o600 });
+    await shell(commands('rotate-secret'), folder);
+    const secrets = secretsIn(await readFile(file));
+    expect(secrets).toHaveLength(2);
+    expect(secrets[0]).toBe(first);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+});

@@ -1,0 +1,80 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { readConfig, readMigration } from '../../src/settings/config.js';
+import { SETTINGS } from '../../src/settings/settings.js';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+interface Service {
+  readonly image: string;
+  readonly build?: string;
+  readonly profiles?: readonly string[];
+  readonly environment?: Readonly<Record<string, string | number>>;
+  readonly depends_on?: Readonly<Record<string, unknown>> | readonly string[];
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly stop_grace_period?: string;
+}
+
+const { services, volumes } = parse(readFileSync(resolve(ROOT, 'docker-compose.yml'), 'utf8'), {
+  merge: true,
+  uniqueKeys: true,
+}) as { services: Record<string, Service>; volumes: Record<string, unknown> };
+const named = Object.entries(services);
+const ours = named.filter(([, { image }]) => image === 'route-registry');
+
+/** A value with its variables replaced by their defaults, or by something that any setting takes for a secret. */
+function filled(value: string | number): string {
+  return String(value).replace(/\$\{\w+:([-?])([^}]*)\}/g, (_, kind: string, text: string) =>
+    kind === '-' ? text : 'a-secret-of-thirty-two-bytes-or-more',
+  );
+}
+
+function environmentOf({ environment = {} }: Service): Record<string, string> {
+  return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, filled(value)]));
+}
+
+describe('docker-compose.yml', () => {
+  it('starts the database, the migrations and one server where no profile is named', () => {
+    const started = named.filter(([, { profiles }]) => profiles === undefined).map(([name]) => name);
+    expect(started).toEqual(['mysql', 'migrate', 'route-registry']);
+  });
+
+  it.each(ours)('gives %s settings that it takes', (name, service) => {
+    const env = environmentOf(service);
+    const readSettings = name === 'migrate' ? readMigration : readConfig;
+    expect(() => readSettings(env)).not.toThrow();
+    for (const setting of Object.keys(env)) expect(Object.keys(SETTINGS)).toContain(setting);
+  });
+
+  it.each(ours)('leaves %s more time to stop than it takes behind the balancer', (_name, service) => {
+    expect(Number(/^(\d+)s$/.exec(service.stop_grace_period ?? '')?.[1])).toBeGreaterThanOrEqual(13);
+  });
+
+  it('builds the image once', () => {
+    const built = ours.filter(([, { build }]) => build !== undefined).map(([name]) => name);
+    expect(built).toEqual(['route-registry']);
+  });
+
+  it('publishes ports on this machine alone, each once', () => {
+    const ports = named.flatMap(([, service]) => service.ports ?? []);
+    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:\d+:\d+$/);
+    expect(new Set(ports.map((port) => port.split(':')[1])).size).toBe(ports.length);
+  });
+
+  it.each(named)('lets no process in %s get more rights', (_name, service) => {
+    expect(service.security_opt).toContain('no-new-privileges:true');
+  });
+
+  it.each(named)('names what is there in %s', (_name, service) => {
+    const dependencies = Array.isArray(service.depends_on)
+      ? service.depends_on
+      : Object.keys(service.depends_on ?? {});
+    for (const dependency of dependencies as string[]) expect(Object.keys(services)).toContain(dependency);
+    for (const [source = ''] of (service.volumes ?? []).map((each) => each.split(':')))
+      expect(source.startsWith('.') ? existsSync(resolve(ROOT, source)) : source in volumes).toBe(true);
+  });
+});

@@ -1,0 +1,94 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { readConfig } from '../../src/settings/config.js';
+import { SETTINGS } from '../../src/settings/settings.js';
+import { installedProgram } from '../support/installed-program.js';
+
+const run = promisify(execFile);
+const FOLDER = resolve(import.meta.dirname, '../../deploy/systemd');
+const UNITS = ['route-registry.service', 'route-registry-migrate.service'];
+/** Of 100, as systemd-analyze counts: what is left is the network, and memory that V8 compiles into. */
+const MOST_EXPOSURE = 12;
+/** What restricts a unit, or says as whom and where it runs. */
+const RESTRICTION =
+  /^(?:User|DynamicUser|State|Working|UMask|Protect|Private|Proc|Restrict|System|Capab|NoNew|Lock|Key|Device)/;
+
+let analyze: string;
+
+beforeAll(async () => {
+  analyze = await installedProgram(
+    'systemd-analyze',
+    'systemd',
+    'the tests of units need systemd 250 or later',
+  );
+}, 120_000);
+
+/** The values that a unit gives a directive, in its order. */
+async function directive(unit: string, name: string): Promise<string[]> {
+  const text = await readFile(join(FOLDER, unit), 'utf8');
+  return [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
+}
+
+/** The environment that a unit gives its program. */
+async function environmentOf(unit: string): Promise<Record<string, string>> {
+  const pairs = (await directive(unit, 'Environment')).flatMap((line) => line.split(' '));
+  return Object.fromEntries(pairs.map((pair) => pair.split('=') as [string, string]));
+}
+
+describe.each(UNITS)('%s', (unit) => {
+  it('is a unit that systemd reads without complaint', async () => {
+    const folder = await mkdtemp(join(inject('temporaryFolder'), 'systemd-'));
+    const file = join(folder, unit);
+    const text = await readFile(join(FOLDER, unit), 'utf8');
+    // It looks whether the program is there.
+    await writeFile(file, text.replace('/usr/bin/node', process.execPath));
+    const { stdout, stderr } = await run(analyze, ['verify', file]);
+    expect(`${stdout}${stderr}`).toBe('');
+  });
+
+  it('is hardened', async () => {
+    const args = ['security', '--offline=true', `--threshold=${MOST_EXPOSURE}`, join(FOLDER, unit)];
+    const { stdout } = await run(analyze, args);
+    expect(stdout).toMatch(/Overall exposure level for route-registry/);
+    expect(stdout).not.toMatch(
+      /✗ (?:NoNewPrivileges|ProtectSystem|PrivateDevices|CapabilityBoundingSet|SystemCallFilter)/,
+    );
+  });
+
+  it('sets settings of the service, and hands it the files of secrets that it loads', async () => {
+    const { NODE_ENV, ...settings } = await environmentOf(unit);
+    expect(NODE_ENV).toBe('production');
+    for (const name of Object.keys(settings)) expect(Object.keys(SETTINGS)).toContain(name);
+    const loaded = (await directive(unit, 'LoadCredential')).map((line) => `%d/${line.split(':')[0] ?? ''}`);
+    expect(Object.values(settings).filter((value) => value.startsWith('%d/'))).toEqual(loaded);
+  });
+
+  it('runs a program of the build', async () => {
+    const [command = ''] = await directive(unit, 'ExecStart');
+    const program = /^\/usr\/bin\/node \/opt\/route-registry\/(dist\/\w+\.js)$/.exec(command)?.[1] ?? '';
+    await expect(readFile(resolve(FOLDER, '../..', program))).resolves.toBeInstanceOf(Buffer);
+  });
+
+  it('lets it compile JavaScript', async () => {
+    await expect(directive(unit, 'MemoryDenyWriteExecute')).resolves.toEqual([]);
+  });
+});
+
+it('the service gets the time to stop that it needs', async () => {
+  const { DRAIN_DELAY_MS } = await environmentOf('route-registry.service');
+  const { drainDelayMs } = readConfig({ DRAIN_DELAY_MS });
+  const [seconds] = await directive('route-registry.service', 'TimeoutStopSec');
+  expect(Number(seconds) * 1_000).toBeGreaterThanOrEqual(drainDelayMs + 10_000);
+});
+
+it('both run as the same user, in the same folder, under the same restrictions', async () => {
+  const restrictions = UNITS.map(async (unit) => {
+    const text = await readFile(join(FOLDER, unit), 'utf8');
+    return text.split('\n').filter((line) => RESTRICTION.test(line));
+  });
+  const [service, migrate] = await Promise.all(restrictions);
+  expect(migrate).toEqual(service);
+});
