@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { engines } from './support/engines.js';
+import { OtlpCollector } from './support/otlp-collector.js';
 import { README, Reader } from './support/readme-reader.js';
 
 /** The service is started and built a few times. */
@@ -38,6 +39,7 @@ describe('a reader of the README', () => {
       gRPC: 2,
       Errors: 1,
       TLS: 2,
+      Traces: 1,
       'Run it on MySQL': 4,
       'With Docker': 3,
     });
@@ -80,6 +82,21 @@ describe('a reader of the README', () => {
       await reader.startService(block('TLS', 0));
       const [rest = '', grpc = ''] = await reader.pasteBlock(block('TLS', 1));
       expect(JSON.parse(rest)).toEqual(JSON.parse(grpc));
+    },
+    READING_MS,
+  );
+
+  it(
+    'sends spans to a collector',
+    async () => {
+      const collector = await OtlpCollector.open();
+      onTestFinished(() => collector.close());
+      const replaced = { 'http://localhost:4318': collector.url, 'SAMPLER_ARG=0.01': 'SAMPLER_ARG=1' };
+      const reader = await Reader.start(replaced);
+      const stop = await reader.startService(block('Traces', 0));
+      await reader.pasteBlock(block('Run it', 1));
+      await stop();
+      expect(collector.spans.map(({ name }) => name)).toContain('POST /v1/routing');
     },
     READING_MS,
   );

@@ -120,7 +120,11 @@ describe('when the service stops', () => {
     const program = run({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` });
     await createIn(program);
     expect(await program.stop()).toMatchObject({ exitCode: 0 });
-    expect(program.lines().slice(-2)).toMatchObject([{ msg: 'closed the span queue' }, { msg: 'stopped' }]);
+    expect(program.lines().slice(-3)).toMatchObject([
+      { msg: 'closed the span queue' },
+      { msg: 'closed the listener for operators' },
+      { msg: 'stopped' },
+    ]);
   });
 });
 

@@ -158,6 +158,48 @@ describe('a log', () => {
   });
 });
 
+describe('an application around it', () => {
+  /** Serves one path by itself and leaves the others to the transcoder, all of them behind a middleware. */
+  async function serve(log?: TranscoderOptions['log']): Promise<string> {
+    const options = { descriptorSet: libraryDescriptorSet, upstream: new LibraryServer() };
+    const transcoder = createTranscoder({ ...options, ...(log && { log }), answeredLevel: 'info' });
+    const app = express();
+    app.use((_, response, next) => {
+      response.setHeader('Vary', 'Origin');
+      next();
+    });
+    app.get('/health', (request, response) => {
+      transcoder.respond(request, response, () => ({ status: 204, headers: {}, routine: true }));
+    });
+    app.use(transcoder.handler);
+    const server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  it('keeps what its middleware says that answers depend on', async () => {
+    const origin = await serve();
+    const got = await httpRequest(origin, { path: '/v1/shelves/1', headers: { authorization: MEMBER } });
+    expect(got.headers.vary).toBe('Origin, Authorization');
+    expect((await httpRequest(origin, { path: '/health' })).headers.vary).toBe('Origin');
+  });
+
+  it('has lines about its routine at debug', async () => {
+    const lines: string[] = [];
+    const at = (level: string) => (): void => void lines.push(level);
+    const origin = await serve({
+      debug: at('debug'),
+      info: at('info'),
+      warn: at('warn'),
+      error: at('error'),
+    });
+    await httpRequest(origin, { path: '/health' });
+    await httpRequest(origin, { path: '/v1/shelves/1', headers: { authorization: MEMBER } });
+    expect(lines).toEqual(['debug', 'info']);
+  });
+});
+
 describe('a transcoder without further options', () => {
   it('makes request ids and writes no log', async () => {
     const transcoder = createTranscoder({
