@@ -3,7 +3,7 @@ import { executionAsyncResource } from 'node:async_hooks';
 /**
  * Keeps the native parts of sessions that have ended until those of their streams are surely gone. Node may collect
  * both at once, and then frees the session first; a stream that still holds headers, of a block that was broken or cut
- * off, now makes Node abort the process (`current_nghttp2_memory_` in `~Http2Session`; Node 20.20, 22.23 and 24.21).
+ * off, then makes Node abort the process (decision 35).
  */
 export class EndedSessions {
   #recent: object[] = [];
