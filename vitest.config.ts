@@ -14,7 +14,7 @@ export default defineConfig({
         test: {
           name: 'service',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/faults/**'],
+          exclude: ['test/faults/**', 'test/cluster/**'],
           globalSetup: ['test/support/global-setup.ts'],
           setupFiles: ['test/support/worker-exit.ts'],
           pool: 'forks',
@@ -40,6 +40,21 @@ export default defineConfig({
           // After everything else and one by one: they measure.
           fileParallelism: false,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        ssr,
+        test: {
+          name: 'cluster',
+          // Only with `npm run test:cluster`: real clusters need half a minute to start.
+          include: process.env['CLUSTER'] === undefined ? [] : ['test/cluster/*.test.ts'],
+          globalSetup: ['test/cluster/rig/global-setup.ts'],
+          setupFiles: ['test/support/worker-exit.ts'],
+          pool: 'forks',
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

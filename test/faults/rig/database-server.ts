@@ -42,12 +42,12 @@ export class DatabaseServer {
     await run(program, args);
   }
 
-  /** Starts the server on its port and its data, and waits until it answers. */
-  async start(): Promise<void> {
+  /** Starts the server on its port and its data, and waits until it answers. @param options further ones, for this start */
+  async start(options: readonly string[] = []): Promise<void> {
     const [program = '', ...args] = this.#launch.commands[1] ?? [];
     // A second start would make the accounts again, and fail.
     const rest = args.filter((arg) => !this.#hasAccounts || !arg.startsWith('--init-file='));
-    this.#running = watch({ commands: [[program, ...rest]], afterwards: [] });
+    this.#running = watch({ commands: [[program, ...rest, ...options]], afterwards: [] });
     const deadline = Date.now() + START_MS;
     while (!(await this.answers())) {
       if (Date.now() > deadline) throw new Error(`The database did not start within ${START_MS} ms.`);

@@ -1,0 +1,135 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { acknowledgedAgain } from '../faults/rig/answers-again.js';
+import { Callers, summary } from '../faults/rig/callers.js';
+import { throughPort } from '../faults/rig/distant-proxy.js';
+import { figure } from '../faults/rig/figures.js';
+import { ledgerOf } from '../faults/rig/ledger.js';
+import { type DatabaseBalancer, startDatabaseBalancer } from './rig/database-balancer.js';
+import { type GaleraNode, startGalera } from './rig/galera-node.js';
+import { outageSeconds } from './rig/outage.js';
+import { readOwnWrites } from './rig/own-writes.js';
+import { startTwoInstances, type TwoInstances } from './rig/two-instances.js';
+
+const ROUTES = 2_000;
+/** The load before and after a fault, in milliseconds. */
+const LOAD_MS = 2_000;
+/** Longer than the other nodes take to go on without a frozen one. */
+const FROZEN_MS = 8_000;
+const JOIN_MS = 60_000;
+/** What callers may be told while the writer is away. */
+const OUTAGE = ['503', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
+
+const programs = inject('galera');
+
+describe.skipIf(programs === null)('on three Galera nodes behind HAProxy', () => {
+  let nodes: readonly GaleraNode[] = [];
+
+  beforeAll(async () => {
+    if (programs !== null) nodes = await startGalera(programs);
+  });
+
+  afterEach(async () => {
+    for (const node of nodes) await node.heal();
+    await allSynced();
+  });
+
+  afterAll(async () => {
+    await Promise.all(nodes.map((node) => node.close()));
+  });
+
+  function node(index: number): GaleraNode {
+    const found = nodes[index];
+    if (found === undefined) throw new Error(`There is no node ${index}.`);
+    return found;
+  }
+
+  function allSynced(): Promise<void> {
+    return expect
+      .poll(() => Promise.all(nodes.map((each) => each.isSynced().catch(() => false))), { timeout: JOIN_MS })
+      .toEqual(nodes.map(() => true));
+  }
+
+  /** Two instances, whose writes go to one node and whose reads go to all. */
+  async function start(): Promise<{ url: string; database: DatabaseBalancer } & TwoInstances> {
+    const url = await node(0).createDatabase();
+    const database = await startDatabaseBalancer(nodes);
+    const instances = await startTwoInstances({
+      DATABASE_URL: throughPort(url, database.writerPort),
+      DATABASE_REPLICA_URLS: throughPort(url, database.readerPort),
+      DATABASE_WAIT_MS: '20000',
+    });
+    return { url, database, ...instances };
+  }
+
+  it('a route is there at once for an instance that did not create it', async () => {
+    const { first, second } = await start();
+    const { p99Ms, ...counts } = await readOwnWrites({ first, second, routes: ROUTES });
+    figure('Galera, created on one instance and got on the other', { ...counts, 'p99 ms': p99Ms });
+    expect(counts).toEqual({ created: ROUTES, notFound: 0, failed: 0 });
+  });
+
+  interface Fault {
+    readonly fault: string;
+    readonly begin: (database: DatabaseBalancer) => Promise<void> | void;
+    readonly end: (database: DatabaseBalancer) => Promise<void> | void;
+  }
+
+  const faults: readonly Fault[] = [
+    { fault: 'the writer is killed and joins again', begin: () => node(0).kill(), end: () => node(0).rejoin() },
+    { fault: 'another node is killed and joins again', begin: () => node(1).kill(), end: () => node(1).rejoin() },
+    {
+      fault: 'the writer is frozen for a while',
+      begin: async () => {
+        node(0).freeze();
+        await sleep(FROZEN_MS);
+      },
+      end: () => {
+        node(0).thaw();
+      },
+    },
+    {
+      fault: 'another node becomes the writer, and the first one again',
+      begin: (database) => database.moveWriterFrom(0),
+      end: (database) => database.allowWriter(0),
+    },
+  ];
+
+  it.each(faults)('when $fault, no acknowledged create is lost, none is doubled', async ({ fault, begin, end }) => {
+    const { url, database, balancer } = await start();
+    const callers = new Callers({ ...balancer, each: 4 });
+    const insisting = new Callers({ ...balancer, each: 4, insist: true });
+    await sleep(LOAD_MS);
+    await begin(database);
+    const back = await acknowledgedAgain(callers);
+    await end(database);
+    await sleep(LOAD_MS);
+    await allSynced();
+    await acknowledgedAgain(callers);
+    await callers.stop();
+    await insisting.stop();
+    // What one node has, all of them have soon.
+    await sleep(LOAD_MS);
+    const bad = summary(callers.creates).bad;
+    for (const [i, each] of nodes.entries()) {
+      const there = throughPort(url, each.port);
+      const ledger = await ledgerOf(there, callers.creates);
+      const withIds = await ledgerOf(there, insisting.creates);
+      expect.soft(ledger, `node ${i}`).toMatchObject({ lost: 0, doubled: 0 });
+      expect.soft(withIds, `node ${i}`).toMatchObject({ lost: 0, doubled: 0 });
+      expect.soft(withIds.acknowledged).toBe(insisting.creates.length);
+      if (i > 0) continue;
+      figure(`Galera, ${fault}`, {
+        ...ledger,
+        bad: JSON.stringify(bad),
+        'unavailable s': outageSeconds(callers.creates),
+        'back after ms': back,
+      });
+      figure(`Galera, ${fault}, with request ids`, {
+        ...withIds,
+        'unavailable s': outageSeconds(insisting.creates),
+      });
+    }
+    expect.soft(Object.keys(bad).filter((each) => !OUTAGE.includes(each))).toEqual([]);
+  });
+});

@@ -1,0 +1,66 @@
+import { mkdtemp } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { inject } from 'vitest';
+import { runHaproxy } from '../../faults/rig/haproxy.js';
+import { freePort } from '../../support/free-port.js';
+import type { GaleraNode } from './galera-node.js';
+import { startHealthCheck } from './node-health.js';
+
+/** A balancer before the nodes of a cluster. */
+export interface DatabaseBalancer {
+  /** Leads to one node for all: the first that is well. */
+  readonly writerPort: number;
+  /** Leads to every node that is well, in turn. */
+  readonly readerPort: number;
+  /** Lets another node become the writer, and ends the connections to this one. @param node its index */
+  moveWriterFrom(node: number): Promise<void>;
+  /** Lets a node be the writer again. */
+  allowWriter(node: number): Promise<void>;
+}
+
+/** Starts HAProxy before the nodes. It asks each for its health twice a second. It ends with the test. */
+export async function startDatabaseBalancer(nodes: readonly GaleraNode[]): Promise<DatabaseBalancer> {
+  const [writerPort, readerPort] = [await freePort(), await freePort()];
+  const control = join(await mkdtemp(join(inject('temporaryFolder'), 'control-')), 'socket');
+  const servers: string[] = [];
+  for (const [i, node] of nodes.entries()) {
+    const port = await startHealthCheck(() => node.isSynced());
+    servers.push(`  server node${i} 127.0.0.1:${node.port} check port ${port}`);
+  }
+  const configuration = [
+    'global',
+    `  stats socket ${control} level admin`,
+    'defaults',
+    '  mode tcp',
+    '  timeout connect 1s',
+    '  timeout client 60s',
+    '  timeout server 60s',
+    '  option httpchk GET /',
+    '  default-server inter 500ms fall 2 rise 2 on-marked-down shutdown-sessions',
+    'listen writer',
+    `  bind 127.0.0.1:${writerPort}`,
+    ...servers.map((server, i) => (i === 0 ? server : `${server} backup`)),
+    'listen readers',
+    `  bind 127.0.0.1:${readerPort}`,
+    ...servers,
+    '',
+  ].join('\n');
+  await runHaproxy(configuration, writerPort);
+  const tell = async (command: string): Promise<void> => {
+    const socket = createConnection(control);
+    socket.end(`${command}\n`);
+    const answer = (await text(socket)).trim();
+    if (answer !== '') throw new Error(`HAProxy answers ${command} with ${answer}`);
+  };
+  return {
+    writerPort,
+    readerPort,
+    async moveWriterFrom(node) {
+      await tell(`set server writer/node${node} state maint`);
+      await tell(`shutdown sessions server writer/node${node}`);
+    },
+    allowWriter: (node) => tell(`set server writer/node${node} state ready`),
+  };
+}

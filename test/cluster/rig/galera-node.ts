@@ -1,0 +1,107 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { DatabaseServer } from '../../faults/rig/database-server.js';
+import { throughPort } from '../../faults/rig/distant-proxy.js';
+import { freePort } from '../../support/free-port.js';
+import type { Launch } from '../../support/mysql-launch.js';
+import { prepareLocalServer } from '../../support/mysql-local.js';
+import type { GaleraPrograms } from './galera-programs.js';
+
+const run = promisify(execFile);
+const NODES = 3;
+const LOG_MAX_BYTES = 67_108_864;
+const RECOVERED = /WSREP: Recovered position: *(\S+)/;
+
+/** The ports of a node: for clients, for the group, and for what it missed of its data, in part or as a whole. */
+interface NodePorts {
+  readonly client: number;
+  readonly group: number;
+  readonly part: number;
+  readonly whole: number;
+}
+
+/** A server of a Galera cluster. */
+export class GaleraNode extends DatabaseServer {
+  readonly #command: readonly string[];
+
+  constructor(launch: Launch) {
+    super(launch);
+    this.#command = launch.commands[1] ?? [];
+  }
+
+  /** Starts it again as its package's unit does: first it finds out up to where its data go. */
+  async rejoin(): Promise<void> {
+    const [program = '', ...args] = this.#command;
+    const { stderr } = await run(program, [...args, '--wsrep-recover'], { maxBuffer: LOG_MAX_BYTES });
+    const [, position] = RECOVERED.exec(stderr) ?? [];
+    if (position === undefined) throw new Error(`A node does not know its position: ${stderr.slice(-2_000)}`);
+    await this.start([`--wsrep-start-position=${position}`]);
+  }
+
+  /** Whether it has everything that the cluster has, but for what is on its way, and may be asked. */
+  async isSynced(): Promise<boolean> {
+    const [row] = await this.query("show status like 'wsrep_local_state'");
+    return row?.['Value'] === '4';
+  }
+}
+
+/** Starts a cluster of three nodes, one after another. Whoever starts it must close each of them. */
+export async function startGalera({ provider, path }: GaleraPrograms): Promise<readonly GaleraNode[]> {
+  const all = await Promise.all(Array.from({ length: NODES }, nodePorts));
+  const cluster = `gcomm://${all.map(({ group }) => `127.0.0.1:${group}`).join(',')}`;
+  const nodes: GaleraNode[] = [];
+  let login: string | undefined;
+  try {
+    for (const ports of all) {
+      const launch = await prepareLocalServer(ports.client);
+      login ??= launch.url;
+      const isFirst = nodes.length === 0;
+      const options = [...clusterOptions(ports, provider), `--wsrep-cluster-address=${cluster}`];
+      const [fill = ['true'], [program, ...args] = ['false']] = launch.commands;
+      const data = args.find((arg) => arg.startsWith('--datadir='))?.replace('--datadir=', '') ?? '';
+      const node = new GaleraNode({
+        url: throughPort(login, ports.client),
+        commands: [
+          // The data of the others, and so their accounts, come from the first one.
+          isFirst ? fill : ['mkdir', data],
+          ['env', `PATH=${path}`, program, ...args.filter((arg) => isFirst || !arg.startsWith('--init-file=')), ...options],
+        ],
+        afterwards: launch.afterwards,
+      });
+      nodes.push(node);
+      await node.initialize();
+      await node.start(isFirst ? ['--wsrep-new-cluster'] : []);
+    }
+    return nodes;
+  } catch (error) {
+    await Promise.all(nodes.map((node) => node.close()));
+    throw error;
+  }
+}
+
+async function nodePorts(): Promise<NodePorts> {
+  return { client: await freePort(), group: await freePort(), part: await freePort(), whole: await freePort() };
+}
+
+/** Without the file of the accounts, which is read before a node has joined. */
+function clusterOptions({ group, part, whole }: NodePorts, provider: string): string[] {
+  const options = {
+    base_port: group,
+    'gmcast.listen_addr': `tcp://127.0.0.1:${group}`,
+    'ist.recv_addr': `127.0.0.1:${part}`,
+    'gcache.size': '32M',
+  };
+  return [
+    '--binlog-format=ROW',
+    '--innodb-autoinc-lock-mode=2',
+    '--wsrep-on=ON',
+    `--wsrep-provider=${provider}`,
+    `--wsrep-provider-options=${Object.entries(options)
+      .map((each) => each.join('='))
+      .join(';')}`,
+    '--wsrep-cluster-name=route-registry-test',
+    `--wsrep-node-address=127.0.0.1:${group}`,
+    `--wsrep-sst-receive-address=127.0.0.1:${whole}`,
+    '--wsrep-sst-method=rsync',
+  ];
+}
