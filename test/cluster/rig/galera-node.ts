@@ -5,6 +5,7 @@ import { throughPort } from '../../faults/rig/distant-proxy.js';
 import { freePort } from '../../support/free-port.js';
 import type { Launch } from '../../support/mysql-launch.js';
 import { prepareLocalServer } from '../../support/mysql-local.js';
+import type { Command } from '../../support/mysql-watchdog.js';
 import type { GaleraPrograms } from './galera-programs.js';
 
 const run = promisify(execFile);
@@ -63,8 +64,14 @@ export async function startGalera({ provider, path }: GaleraPrograms): Promise<r
         url: throughPort(login, ports.client),
         commands: [
           // The data of the others, and so their accounts, come from the first one.
-          isFirst ? fill : ['mkdir', data],
-          ['env', `PATH=${path}`, program, ...args.filter((arg) => isFirst || !arg.startsWith('--init-file=')), ...options],
+          isFirst ? fill : emptyFolder(data),
+          [
+            'env',
+            `PATH=${path}`,
+            program,
+            ...args.filter((arg) => isFirst || !arg.startsWith('--init-file=')),
+            ...options,
+          ],
         ],
         afterwards: launch.afterwards,
       });
@@ -83,7 +90,12 @@ async function nodePorts(): Promise<NodePorts> {
   return { client: await freePort(), group: await freePort(), part: await freePort(), whole: await freePort() };
 }
 
-/** Without the file of the accounts, which is read before a node has joined. */
+/** Root's rsync, which receives the data, becomes nobody before it writes. */
+function emptyFolder(folder: string): Command {
+  if (process.getuid?.() !== 0) return ['mkdir', folder];
+  return ['install', '--directory', '--owner=nobody', '--group=nogroup', folder];
+}
+
 function clusterOptions({ group, part, whole }: NodePorts, provider: string): string[] {
   const options = {
     base_port: group,

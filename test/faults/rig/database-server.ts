@@ -47,11 +47,13 @@ export class DatabaseServer {
     const [program = '', ...args] = this.#launch.commands[1] ?? [];
     // A second start would make the accounts again, and fail.
     const rest = args.filter((arg) => !this.#hasAccounts || !arg.startsWith('--init-file='));
-    this.#running = watch({ commands: [[program, ...rest, ...options]], afterwards: [] });
+    const running = watch({ commands: [[program, ...rest, ...options]], afterwards: [] });
+    this.#running = running;
     const deadline = Date.now() + START_MS;
     while (!(await this.answers())) {
+      const lastWords = await Promise.race([running.ended, sleep(POLL_MS)]);
+      if (lastWords !== undefined) throw new Error(`The database did not start: ${lastWords}`);
       if (Date.now() > deadline) throw new Error(`The database did not start within ${START_MS} ms.`);
-      await sleep(POLL_MS);
     }
     this.#hasAccounts = true;
   }
