@@ -5,7 +5,6 @@ import { throughPort } from '../../faults/rig/distant-proxy.js';
 import { freePort } from '../../support/free-port.js';
 import type { Launch } from '../../support/mysql-launch.js';
 import { prepareLocalServer } from '../../support/mysql-local.js';
-import type { Command } from '../../support/mysql-watchdog.js';
 import type { GaleraPrograms } from './galera-programs.js';
 
 const run = promisify(execFile);
@@ -64,7 +63,7 @@ export async function startGalera({ provider, path }: GaleraPrograms): Promise<r
         url: throughPort(login, ports.client),
         commands: [
           // The data of the others, and so their accounts, come from the first one.
-          isFirst ? fill : emptyFolder(data),
+          isFirst ? fill : ['mkdir', data],
           [
             'env',
             `PATH=${path}`,
@@ -77,6 +76,8 @@ export async function startGalera({ provider, path }: GaleraPrograms): Promise<r
       });
       nodes.push(node);
       await node.initialize();
+      // Root's rsync, which receives what a node has missed, becomes nobody before it writes.
+      if (process.getuid?.() === 0) await run('chown', ['nobody:nogroup', data]);
       await node.start(isFirst ? ['--wsrep-new-cluster'] : []);
     }
     return nodes;
@@ -88,12 +89,6 @@ export async function startGalera({ provider, path }: GaleraPrograms): Promise<r
 
 async function nodePorts(): Promise<NodePorts> {
   return { client: await freePort(), group: await freePort(), part: await freePort(), whole: await freePort() };
-}
-
-/** Root's rsync, which receives the data, becomes nobody before it writes. */
-function emptyFolder(folder: string): Command {
-  if (process.getuid?.() !== 0) return ['mkdir', folder];
-  return ['install', '--directory', '--owner=nobody', '--group=nogroup', folder];
 }
 
 function clusterOptions({ group, part, whole }: NodePorts, provider: string): string[] {
