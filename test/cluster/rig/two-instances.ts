@@ -1,5 +1,5 @@
 import { freePort } from '../../support/free-port.js';
-import { type Balancer, startHaproxy } from '../../faults/rig/haproxy.js';
+import { type Balancer, type Instance, startHaproxy } from '../../faults/rig/haproxy.js';
 import { type ServiceProcess, startProcess } from '../../faults/rig/service-process.js';
 
 /** Two instances of the service, and the balancer before both. */
@@ -11,7 +11,7 @@ export interface TwoInstances {
 
 /** Starts both with these settings. They end with the test. */
 export async function startTwoInstances(settings: Readonly<Record<string, string>>): Promise<TwoInstances> {
-  const ports = [];
+  const ports: Instance[] = [];
   for (let i = 0; i < 2; i++) ports.push({ grpcPort: await freePort(), httpPort: await freePort() });
   const start = (index: number): Promise<ServiceProcess> =>
     startProcess({
