@@ -5,6 +5,7 @@ import { Callers, summary } from '../faults/rig/callers.js';
 import { throughPort } from '../faults/rig/distant-proxy.js';
 import { figure } from '../faults/rig/figures.js';
 import { ledgerOf } from '../faults/rig/ledger.js';
+import { startProcess } from '../faults/rig/service-process.js';
 import { type DatabaseBalancer, startDatabaseBalancer } from './rig/database-balancer.js';
 import { type GaleraNode, startGalera } from './rig/galera-node.js';
 import { outageSeconds } from './rig/outage.js';
@@ -12,6 +13,9 @@ import { readOwnWrites } from './rig/own-writes.js';
 import { startTwoInstances, type TwoInstances } from './rig/two-instances.js';
 
 const ROUTES = 2_000;
+/** All of them under way at once, and too few to make the other nodes wait for one that lags. */
+const FEW_ROUTES = 8;
+const LAG_MS = 1_000;
 /** The load before and after a fault, in milliseconds. */
 const LOAD_MS = 2_000;
 /** Longer than the other nodes take to go on without a frozen one. */
@@ -67,6 +71,23 @@ describe.skipIf(programs === null)('on three Galera nodes behind HAProxy', () =>
     const { p99Ms, ...counts } = await readOwnWrites({ first, second, routes: ROUTES });
     figure('Galera, created on one instance and got on the other', { ...counts, 'p99 ms': p99Ms });
     expect(counts).toEqual({ created: ROUTES, notFound: 0, failed: 0 });
+  });
+
+  it('a route is there at once also on a node that lags, where wsrep_sync_wait is 1', async () => {
+    const url = await node(0).createDatabase();
+    await node(1).query('set global wsrep_sync_wait = 1');
+    const [first, second] = [
+      await startProcess({ DATABASE_URL: url }),
+      await startProcess({ DATABASE_URL: throughPort(url, node(1).port) }),
+    ];
+    const letGo = await node(1).lag();
+    const reading = readOwnWrites({ first, second, routes: FEW_ROUTES });
+    await sleep(LAG_MS);
+    await letGo();
+    const { p99Ms, ...counts } = await reading;
+    await node(1).query('set global wsrep_sync_wait = 0');
+    figure('Galera, got from a node that lags by a second', { ...counts, 'p99 ms': p99Ms });
+    expect(counts).toEqual({ created: FEW_ROUTES, notFound: 0, failed: 0 });
   });
 
   interface Fault {

@@ -12,15 +12,16 @@ const LATE_S = 10;
 const CATCH_UP_MS = 60_000;
 
 describe.skipIf(inject('galera') === null)('on a primary with a replica, and another one that is 10 s late', () => {
-  let replication: Replication;
+  let replication: Replication | undefined;
 
   beforeAll(async () => {
     replication = await startReplication([0, LATE_S]);
   });
 
-  afterAll(() => replication.close());
+  afterAll(() => replication?.close());
 
   it('a route is there at once for another instance, also when a replica is killed', async () => {
+    if (replication === undefined) throw new Error('The servers did not start.');
     const { primary, replicas } = replication;
     const url = await primary.createDatabase();
     const urls = replicas.map(({ port }) => throughPort(url, port));

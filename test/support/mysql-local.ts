@@ -66,7 +66,13 @@ async function prepare(server: string, port: number): Promise<Launch> {
     ].join('\n'),
   );
   const data = join(folder, 'data');
-  const options = [`--datadir=${data}`, `--secure-file-priv=${folder}`, '--innodb-buffer-pool-size=32M'];
+  const options = [
+    `--datadir=${data}`,
+    `--secure-file-priv=${folder}`,
+    // A server that starts deletes what others have in the folder for temporary tables.
+    `--tmpdir=${folder}`,
+    '--innodb-buffer-pool-size=32M',
+  ];
   return {
     url: `mysql://test:${password}@127.0.0.1:${port}`,
     commands: [
