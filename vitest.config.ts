@@ -51,7 +51,7 @@ export default defineConfig({
           globalSetup: ['test/cluster/rig/global-setup.ts'],
           setupFiles: ['test/support/worker-exit.ts'],
           pool: 'forks',
-          testTimeout: 120_000,
+          testTimeout: 240_000,
           hookTimeout: 120_000,
           fileParallelism: false,
           sequence: { groupOrder: 2 },

@@ -6,7 +6,7 @@ import { startProcess } from '../faults/rig/service-process.js';
 import { readOwnWrites } from './rig/own-writes.js';
 import { type Replication, startReplication } from './rig/replication.js';
 
-const ROUTES = 4_000;
+const ROUTES = 2_000;
 const LATE_S = 10;
 /** Until the replica that is late has the table, in milliseconds. */
 const CATCH_UP_MS = 60_000;
