@@ -97,8 +97,16 @@ describe.skipIf(programs === null)('on three Galera nodes behind HAProxy', () =>
   }
 
   const faults: readonly Fault[] = [
-    { fault: 'the writer is killed and joins again', begin: () => node(0).kill(), end: () => node(0).rejoin() },
-    { fault: 'another node is killed and joins again', begin: () => node(1).kill(), end: () => node(1).rejoin() },
+    {
+      fault: 'the writer is killed and joins again',
+      begin: () => node(0).kill(),
+      end: () => node(0).rejoin(),
+    },
+    {
+      fault: 'another node is killed and joins again',
+      begin: () => node(1).kill(),
+      end: () => node(1).rejoin(),
+    },
     {
       fault: 'the writer is frozen for a while',
       begin: async () => {
@@ -116,41 +124,44 @@ describe.skipIf(programs === null)('on three Galera nodes behind HAProxy', () =>
     },
   ];
 
-  it.each(faults)('when $fault, no acknowledged create is lost, none is doubled', async ({ fault, begin, end }) => {
-    const { url, database, balancer } = await start();
-    const callers = new Callers({ ...balancer, each: 4 });
-    const insisting = new Callers({ ...balancer, each: 4, insist: true });
-    await sleep(LOAD_MS);
-    await begin(database);
-    const back = await acknowledgedAgain(callers);
-    await end(database);
-    await sleep(LOAD_MS);
-    await allSynced();
-    await acknowledgedAgain(callers);
-    await callers.stop();
-    await insisting.stop();
-    // What one node has, all of them have soon.
-    await sleep(LOAD_MS);
-    const bad = summary(callers.creates).bad;
-    for (const [i, each] of nodes.entries()) {
-      const there = throughPort(url, each.port);
-      const ledger = await ledgerOf(there, callers.creates);
-      const withIds = await ledgerOf(there, insisting.creates);
-      expect.soft(ledger, `node ${i}`).toMatchObject({ lost: 0, doubled: 0 });
-      expect.soft(withIds, `node ${i}`).toMatchObject({ lost: 0, doubled: 0 });
-      expect.soft(withIds.acknowledged).toBe(insisting.creates.length);
-      if (i > 0) continue;
-      figure(`Galera, ${fault}`, {
-        ...ledger,
-        bad: JSON.stringify(bad),
-        'unavailable s': outageSeconds(callers.creates),
-        'back after ms': back,
-      });
-      figure(`Galera, ${fault}, with request ids`, {
-        ...withIds,
-        'unavailable s': outageSeconds(insisting.creates),
-      });
-    }
-    expect.soft(Object.keys(bad).filter((each) => !OUTAGE.includes(each))).toEqual([]);
-  });
+  it.each(faults)(
+    'when $fault, no acknowledged create is lost, none is doubled',
+    async ({ fault, begin, end }) => {
+      const { url, database, balancer } = await start();
+      const callers = new Callers({ ...balancer, each: 4 });
+      const insisting = new Callers({ ...balancer, each: 4, insist: true });
+      await sleep(LOAD_MS);
+      await begin(database);
+      const back = await acknowledgedAgain(callers);
+      await end(database);
+      await sleep(LOAD_MS);
+      await allSynced();
+      await acknowledgedAgain(callers);
+      await callers.stop();
+      await insisting.stop();
+      // What one node has, all of them have soon.
+      await sleep(LOAD_MS);
+      const bad = summary(callers.creates).bad;
+      for (const [i, each] of nodes.entries()) {
+        const there = throughPort(url, each.port);
+        const ledger = await ledgerOf(there, callers.creates);
+        const withIds = await ledgerOf(there, insisting.creates);
+        expect.soft(ledger, `node ${i}`).toMatchObject({ lost: 0, doubled: 0 });
+        expect.soft(withIds, `node ${i}`).toMatchObject({ lost: 0, doubled: 0 });
+        expect.soft(withIds.acknowledged).toBe(insisting.creates.length);
+        if (i > 0) continue;
+        figure(`Galera, ${fault}`, {
+          ...ledger,
+          bad: JSON.stringify(bad),
+          'unavailable s': outageSeconds(callers.creates),
+          'back after ms': back,
+        });
+        figure(`Galera, ${fault}, with request ids`, {
+          ...withIds,
+          'unavailable s': outageSeconds(insisting.creates),
+        });
+      }
+      expect.soft(Object.keys(bad).filter((each) => !OUTAGE.includes(each))).toEqual([]);
+    },
+  );
 });

@@ -11,36 +11,41 @@ const LATE_S = 10;
 /** Until the replica that is late has the table, in milliseconds. */
 const CATCH_UP_MS = 60_000;
 
-describe.skipIf(inject('galera') === null)('on a primary with a replica, and another one that is 10 s late', () => {
-  let replication: Replication | undefined;
+describe.skipIf(inject('galera') === null)(
+  'on a primary with a replica, and another one that is 10 s late',
+  () => {
+    let replication: Replication | undefined;
 
-  beforeAll(async () => {
-    replication = await startReplication([0, LATE_S]);
-  });
-
-  afterAll(() => replication?.close());
-
-  it('a route is there at once for another instance, also when a replica is killed', async () => {
-    if (replication === undefined) throw new Error('The servers did not start.');
-    const { primary, replicas } = replication;
-    const url = await primary.createDatabase();
-    const urls = replicas.map(({ port }) => throughPort(url, port));
-    for (const each of urls) {
-      await expect
-        .poll(() => query(each, 'select 1 from routes limit 1').catch(() => undefined), { timeout: CATCH_UP_MS })
-        .toEqual([]);
-    }
-    const settings = { DATABASE_URL: url, DATABASE_REPLICA_URLS: urls.join(',') };
-    const [first, second] = [await startProcess(settings), await startProcess(settings)];
-    const { p99Ms, ...counts } = await readOwnWrites({ first, second, routes: ROUTES }, async () => {
-      await replicas[0]?.kill();
+    beforeAll(async () => {
+      replication = await startReplication([0, LATE_S]);
     });
-    const late = await query(urls[1] ?? '', 'select count(*) as routes from routes');
-    figure('replicas, one late and one killed: created on one instance and got on the other', {
-      ...counts,
-      'p99 ms': p99Ms,
-      'of them on the late replica': Number(late[0]?.['routes']),
+
+    afterAll(() => replication?.close());
+
+    it('a route is there at once for another instance, also when a replica is killed', async () => {
+      if (replication === undefined) throw new Error('The servers did not start.');
+      const { primary, replicas } = replication;
+      const url = await primary.createDatabase();
+      const urls = replicas.map(({ port }) => throughPort(url, port));
+      for (const each of urls) {
+        await expect
+          .poll(() => query(each, 'select 1 from routes limit 1').catch(() => undefined), {
+            timeout: CATCH_UP_MS,
+          })
+          .toEqual([]);
+      }
+      const settings = { DATABASE_URL: url, DATABASE_REPLICA_URLS: urls.join(',') };
+      const [first, second] = [await startProcess(settings), await startProcess(settings)];
+      const { p99Ms, ...counts } = await readOwnWrites({ first, second, routes: ROUTES }, async () => {
+        await replicas[0]?.kill();
+      });
+      const late = await query(urls[1] ?? '', 'select count(*) as routes from routes');
+      figure('replicas, one late and one killed: created on one instance and got on the other', {
+        ...counts,
+        'p99 ms': p99Ms,
+        'of them on the late replica': Number(late[0]?.['routes']),
+      });
+      expect(counts).toEqual({ created: ROUTES, notFound: 0, failed: 0 });
     });
-    expect(counts).toEqual({ created: ROUTES, notFound: 0, failed: 0 });
-  });
-});
+  },
+);

@@ -98,7 +98,12 @@ export async function startGalera({ provider, path }: GaleraPrograms): Promise<r
 }
 
 async function nodePorts(): Promise<NodePorts> {
-  return { client: await freePort(), group: await freePort(), part: await freePort(), whole: await freePort() };
+  return {
+    client: await freePort(),
+    group: await freePort(),
+    part: await freePort(),
+    whole: await freePort(),
+  };
 }
 
 function clusterOptions({ group, part, whole }: NodePorts, provider: string): string[] {

@@ -31,7 +31,8 @@ export async function galeraPrograms(folder: string): Promise<GaleraPrograms> {
   const path = process.env['PATH'] ?? '';
   const missing: string[] = [];
   if ((await first(PROVIDERS)) === undefined) missing.push('galera-4');
-  for (const name of [...TRANSFER_NEEDS, 'haproxy']) if (!(await isOn(`${path}:/usr/sbin`, name))) missing.push(name);
+  for (const name of [...TRANSFER_NEEDS, 'haproxy'])
+    if (!(await isOn(`${path}:/usr/sbin`, name))) missing.push(name);
   if (!(await hasServer())) missing.push('mariadb-server-core', 'mariadb-client-core');
   if (missing.length > 0) await installPackages(missing, WHY);
   const provider = await first(PROVIDERS);

@@ -24,7 +24,9 @@ export async function readOwnWrites(
   { first, second, routes }: { first: ServiceProcess; second: ServiceProcess; routes: number },
   halfway: () => Promise<void> = () => Promise.resolve(),
 ): Promise<OwnWrites> {
-  const clients = [first, second].map(({ grpc }) => new RouteServiceClient(grpc, credentials.createInsecure()));
+  const clients = [first, second].map(
+    ({ grpc }) => new RouteServiceClient(grpc, credentials.createInsecure()),
+  );
   onTestFinished(() => {
     for (const client of clients) client.close();
   });
@@ -38,7 +40,14 @@ export async function readOwnWrites(
 
   const one = async (number: number): Promise<void> => {
     const handler = `own${number}`;
-    const route = { id: '', method: 'GET', path: `/${handler}`, middleware: [], handler, createdAt: undefined };
+    const route = {
+      id: '',
+      method: 'GET',
+      path: `/${handler}`,
+      middleware: [],
+      handler,
+      createdAt: undefined,
+    };
     const created = await create(writer, { route, requestId: '', validateOnly: false }, metadata);
     const id = created.route?.id;
     if (id === undefined) {
@@ -49,7 +58,7 @@ export async function readOwnWrites(
     const begunAt = performance.now();
     const overGrpc = number % 2 === 0;
     const status = overGrpc
-      ? (await get(reader, id, metadata)).error?.code ?? 0
+      ? ((await get(reader, id, metadata)).error?.code ?? 0)
       : (await fetch(`${second.http}/v1/routing/${id}`, { headers })).status;
     times.push(performance.now() - begunAt);
     if (status === (overGrpc ? 5 : 404)) counts.notFound++;

@@ -24,7 +24,11 @@ export async function startReplication(delays: readonly number[]): Promise<Repli
     return { server, login: new URL(launch.url) };
   };
   try {
-    const { server: primary, login } = await start(['--log-bin=binlog', '--binlog-format=ROW', '--sync-binlog=1']);
+    const { server: primary, login } = await start([
+      '--log-bin=binlog',
+      '--binlog-format=ROW',
+      '--sync-binlog=1',
+    ]);
     // The replicas have made these accounts themselves.
     await primary.query('reset master');
     const replicas: DatabaseServer[] = [];
