@@ -62,10 +62,10 @@ const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
 const files = sourceFiles(SRC);
 const imports = files.flatMap(importsOf);
 
-/** The room of a file; the files directly in `src` are in the room ''. */
+/** The room of a file; the files directly in `src`, and the parts of `app.ts`, are in the room '', which imports all. */
 function roomOf(file: string): string {
   const [first = '', ...rest] = relative(SRC, file).split('/');
-  return rest.length === 0 ? '' : first;
+  return rest.length === 0 || first === 'app' ? '' : first;
 }
 
 function show(each: Import): string {

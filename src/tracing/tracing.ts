@@ -35,12 +35,14 @@ export interface Tracing {
  * Begins to send spans to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names, as OTLP over HTTP in protobuf. They
  * wait in a bounded queue; those that find no place are dropped. The SDK reads sampler, headers, limits and the like
  * from the variables of the OpenTelemetry specification by itself.
+ *
+ * @param version that of the service
  */
-export function openTracing(logger: Logger): Tracing {
+export function openTracing(logger: Logger, version: string): Tracing {
   const log = new ExportLog(logger, () => performance.now());
   log.listen();
   const processor = new BatchSpanProcessor(new OTLPTraceExporter());
-  const parts = { resource: serviceResource(), spanProcessors: [processor] };
+  const parts = { resource: serviceResource(version), spanProcessors: [processor] };
   const tracer = new BasicTracerProvider(parts).getTracer(SCOPE);
   const everything = new BasicTracerProvider({ ...parts, sampler: new AlwaysOnSampler() }).getTracer(SCOPE);
   const current = new AsyncLocalStorage<SpanContext>();

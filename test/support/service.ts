@@ -3,7 +3,8 @@ import { Writable } from 'node:stream';
 import { credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import jwt from 'jsonwebtoken';
 import { pino } from 'pino';
-import { type App, startApp, type Surroundings } from '../../src/app.js';
+import { type App, startApp } from '../../src/app.js';
+import type { Surroundings } from '../../src/app/parts.js';
 import { readConfig, readDatabase } from '../../src/settings/config.js';
 import {
   type CreateRouteRequest,

@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs';
-import type { CallLog } from './calls/call-log.js';
-import type { Metrics } from './metrics/metrics.js';
-import { startOpsServer } from './ops/ops-server.js';
-import { Readiness } from './ops/readiness.js';
-import type { Closing } from './process/closing.js';
-import { listening } from './process/opening.js';
-import type { Config } from './settings/config.js';
+import type { CallLog } from '../calls/call-log.js';
+import type { Metrics } from '../metrics/metrics.js';
+import { startOpsServer } from '../ops/ops-server.js';
+import { Readiness } from '../ops/readiness.js';
+import type { Closing } from '../process/closing.js';
+import { listening } from '../process/opening.js';
+import type { Config } from '../settings/config.js';
+import { serviceVersion } from './version.js';
 
 /** What operators see of a process. */
 export interface Operations {
@@ -32,10 +32,10 @@ export async function openOperations(
   ]);
   if (ops === undefined) return { readiness, metrics: undefined, url: undefined };
   // Loaded only where something is measured.
-  const loaded = await import('./metrics/metrics.js');
+  const loaded = await import('../metrics/metrics.js');
   const metrics = new loaded.Metrics();
   const role = grpc === undefined ? 'gateway' : http === undefined ? 'grpc' : 'all';
-  metrics.buildInfo({ version: version(), role });
+  metrics.buildInfo({ version: serviceVersion(), role });
   metrics.readiness(readiness);
   metrics.linesLeftOut(callLog.leftOut);
   const { host, port } = ops;
@@ -45,10 +45,4 @@ export async function openOperations(
   );
   closing.resource('listener for operators', () => server.close());
   return { readiness, metrics, url: `http://${writtenHost}:${server.port}` };
-}
-
-/** That of the package, whose folder is the one above this file's, both as source and built. */
-function version(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
-import type { Closing } from './process/closing.js';
-import { opening } from './process/opening.js';
-import type { MysqlDatabase } from './settings/database-url.js';
-import { closeDatabase, type DatabaseLocation, embeddedFileOf, openDatabase } from './store/database.js';
-import { KnexRouteStore } from './store/knex-route-store.js';
-import { type PoolFigures, poolFigures } from './store/pool-figures.js';
-import { reachDatabase } from './store/reach-database.js';
-import type { ReplicaChange } from './store/replica.js';
-import { ensureSchema } from './store/schema.js';
-import type { StatementObserver } from './store/statement-observer.js';
+import type { Closing } from '../process/closing.js';
+import { opening } from '../process/opening.js';
+import type { MysqlDatabase } from '../settings/database-url.js';
+import { closeDatabase, type DatabaseLocation, embeddedFileOf, openDatabase } from '../store/database.js';
+import { KnexRouteStore } from '../store/knex-route-store.js';
+import { type PoolFigures, poolFigures } from '../store/pool-figures.js';
+import { reachDatabase } from '../store/reach-database.js';
+import type { ReplicaChange } from '../store/replica.js';
+import { ensureSchema } from '../store/schema.js';
+import type { StatementObserver } from '../store/statement-observer.js';
 
 /** What the store of this process is made from. */
 export interface RouteStoreConfig {

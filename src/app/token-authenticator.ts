@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import { createAuthenticator, type VerificationKey } from './auth/authenticator.js';
-import { type RememberingAuthenticator, rememberTokens } from './auth/token-cache.js';
-import type { Closing } from './process/closing.js';
-import { FollowedFiles } from './process/followed-files.js';
-import { localSecret } from './settings/local-secret.js';
-import { secretsIn } from './settings/secret-file.js';
-import type { TokenConfig } from './settings/token-config.js';
+import { createAuthenticator, type VerificationKey } from '../auth/authenticator.js';
+import { type RememberingAuthenticator, rememberTokens } from '../auth/token-cache.js';
+import type { Closing } from '../process/closing.js';
+import { FollowedFiles } from '../process/followed-files.js';
+import { localSecret } from '../settings/local-secret.js';
+import { secretsIn } from '../settings/secret-file.js';
+import type { TokenConfig } from '../settings/token-config.js';
 
 /** The parts of the process that the authenticator uses. */
 export interface TokenSurroundings {

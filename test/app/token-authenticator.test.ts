@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Authenticator } from '../src/auth/authenticator.js';
-import { Closing } from '../src/process/closing.js';
-import type { TokenKey } from '../src/settings/token-config.js';
-import { openTokenAuthenticator } from '../src/token-authenticator.js';
-import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from './auth/sign-jwt.js';
+import type { Authenticator } from '../../src/auth/authenticator.js';
+import { Closing } from '../../src/process/closing.js';
+import type { TokenKey } from '../../src/settings/token-config.js';
+import { openTokenAuthenticator } from '../../src/app/token-authenticator.js';
+import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from '../auth/sign-jwt.js';
 
 const OLD = 'old'.repeat(11);
 const NEW = 'new'.repeat(11);

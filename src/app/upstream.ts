@@ -1,11 +1,11 @@
 import type { Upstream } from '@route-registry/transcoder';
 import type { Logger } from 'pino';
-import type { Pipeline } from './calls/pipeline.js';
-import { channelUpstream } from './gateway/channel-upstream.js';
-import { memoryUpstream } from './gateway/memory-upstream.js';
-import type { Closing } from './process/closing.js';
-import { followTls, type TlsFiles } from './process/followed-tls.js';
-import type { Tracing } from './tracing/tracing.js';
+import type { Pipeline } from '../calls/pipeline.js';
+import { channelUpstream } from '../gateway/channel-upstream.js';
+import { memoryUpstream } from '../gateway/memory-upstream.js';
+import type { Closing } from '../process/closing.js';
+import { followTls, type TlsFiles } from '../process/followed-tls.js';
+import type { Tracing } from '../tracing/tracing.js';
 
 /** The parts of the process that an upstream uses. */
 interface UpstreamSurroundings {

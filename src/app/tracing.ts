@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
-import type { Closing } from './process/closing.js';
-import type { Tracing } from './tracing/tracing.js';
+import type { Closing } from '../process/closing.js';
+import type { Tracing } from '../tracing/tracing.js';
+import { serviceVersion } from './version.js';
 
 /** Loads OpenTelemetry, whose code costs time and memory, so only where spans are sent, and sends them until the end. */
 export async function startTracing({
@@ -10,8 +11,8 @@ export async function startTracing({
   readonly closing: Closing;
   readonly logger: Logger;
 }): Promise<Tracing> {
-  const { openTracing } = await import('./tracing/tracing.js');
-  const tracing = openTracing(logger);
+  const { openTracing } = await import('../tracing/tracing.js');
+  const tracing = openTracing(logger, serviceVersion());
   closing.resource('span queue', () => tracing.close());
   return tracing;
 }

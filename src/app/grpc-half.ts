@@ -1,0 +1,86 @@
+import { Admission } from '../calls/admission.js';
+import { ByteCache } from '../calls/byte-cache.js';
+import { createInterceptors, type Door } from '../calls/interceptors.js';
+import { createPipeline, type Interceptor, type Pipeline } from '../calls/pipeline.js';
+import { Health } from '../grpc/health.js';
+import { routeService } from '../grpc/route-service.js';
+import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from '../grpc/server.js';
+import { Monitor } from '../ops/monitor.js';
+import { WorkObserver } from '../ops/work-observer.js';
+import { GRACE_MS } from '../process/closing.js';
+import { listening } from '../process/opening.js';
+import { Registry } from '../registry/registry.js';
+import { newRouteId } from '../registry/route-id.js';
+import type { GrpcConfig } from '../settings/config.js';
+import { present } from './observers.js';
+import type { Parts } from './parts.js';
+import { openRouteStore } from './route-store.js';
+import { openTokenAuthenticator } from './token-authenticator.js';
+
+/** The gRPC half, as the other half sees it. */
+export interface GrpcHalf {
+  /** The address of the server, with its actual port. */
+  readonly address: string;
+  /** For the gateway in the same process, which writes the lines of its calls. */
+  readonly pipeline: Pipeline;
+}
+
+/**
+ * Opens the store, makes the pipeline, and starts the gRPC server.
+ *
+ * @throws Error when one of them cannot be opened
+ */
+export async function startGrpcHalf(
+  { address, database, replicas, tokens, duplicateRoutes, reflection }: GrpcConfig,
+  parts: Parts,
+): Promise<GrpcHalf> {
+  const { config, closing, logger, callLog, tls, tracing, stop, rereadMs } = parts;
+  const { now = Date.now, newId = newRouteId } = parts;
+  const { readiness, metrics } = parts.operations;
+  const { limits, databaseWaitMs, routeCacheBytes } = config;
+  const authenticator = openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
+
+  const work = new WorkObserver();
+  const observers = present(work, metrics?.statements(), tracing?.statements(database));
+  const { store, schemaVersion, pools } = await openRouteStore(
+    { database, replicas, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
+    { closing, logger, stop, observers },
+  );
+  readiness.pass('schema', `version ${schemaVersion}`);
+  const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
+
+  const health = new Health([ROUTE_SERVICE]);
+  const monitor = new Monitor({
+    name: 'the store',
+    check: () => store.ping(),
+    workedAt: work.workedAt,
+    onChecked: (well) => {
+      health.setServing(well);
+    },
+    log: logger,
+  });
+  await monitor.start();
+  readiness.watch('database', monitor);
+  closing.announce('not serving', () => {
+    monitor.stop();
+    health.setServing(false);
+  });
+
+  const cache = new ByteCache(routeCacheBytes);
+  const methods = [...routeService(registry, cache), ...health.methods()];
+  const admission = new Admission(limits);
+  const steps = { ...limits, authenticator, admission, now, log: callLog };
+  metrics?.schemaVersion(schemaVersion);
+  metrics?.pools(pools);
+  metrics?.caches({ routes: () => cache, tokens: () => authenticator.remembered });
+  const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
+  const pipelineFor = (door: Door, ...observers: (Interceptor | undefined)[]): Pipeline =>
+    createPipeline(methods, createInterceptors({ ...steps, observers: present(...observers) }, door));
+  const pipeline = pipelineFor('grpc', tracing?.calls, measured?.interceptor);
+  const observeStreaming = measured?.beginStreaming;
+  const server = await listening('GRPC_ADDRESS', address, () =>
+    startGrpcServer({ address, methods, pipeline, health, reflection, limits, tls, observeStreaming }),
+  );
+  closing.server('gRPC server', () => server.close(GRACE_MS));
+  return { address: server.address, pipeline: pipelineFor('gateway', tracing?.calls) };
+}

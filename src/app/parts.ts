@@ -1,0 +1,32 @@
+import type { Logger } from 'pino';
+import type { CallLog } from '../calls/call-log.js';
+import type { Closing } from '../process/closing.js';
+import type { FollowedTls } from '../process/followed-tls.js';
+import type { Config } from '../settings/config.js';
+import type { Tracing } from '../tracing/tracing.js';
+import type { Operations } from './operations.js';
+
+/** The dependencies that the service does not choose itself. */
+export interface Surroundings {
+  readonly logger: Logger;
+  /** Milliseconds since the epoch; default: the system's clock. */
+  readonly now?: () => number;
+  /** Makes a UUIDv7 for the given time; default: a random one. */
+  readonly newId?: (nowMs: number) => string;
+  /** Ends a start that waits for the database. */
+  readonly stop?: AbortSignal;
+  /** How often the files of TLS are read again, in milliseconds; default: 10,000. */
+  readonly rereadMs?: number;
+}
+
+/** The parts that both halves share. */
+export interface Parts extends Surroundings {
+  readonly config: Config;
+  readonly closing: Closing;
+  readonly callLog: CallLog;
+  readonly operations: Operations;
+  /** The certificate of both faces; absent for none. */
+  readonly tls: FollowedTls | undefined;
+  /** Absent where no spans are sent. */
+  readonly tracing: Tracing | undefined;
+}

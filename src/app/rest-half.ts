@@ -1,0 +1,73 @@
+import type { Pipeline } from '../calls/pipeline.js';
+import { createGateway } from '../gateway/gateway.js';
+import { requireServing } from '../gateway/healthz.js';
+import { descriptorSet } from '../gen/descriptor-set.js';
+import { REALM } from '../grpc/route-service.js';
+import { createDocuments } from '../openapi/documents.js';
+import { Monitor } from '../ops/monitor.js';
+import { GRACE_MS } from '../process/closing.js';
+import { startHttpServer } from '../process/http-server.js';
+import { listening } from '../process/opening.js';
+import type { HttpConfig } from '../settings/config.js';
+import { present } from './observers.js';
+import type { Parts } from './parts.js';
+import { openUpstream } from './upstream.js';
+
+/**
+ * Starts the gateway, which calls the gRPC server that the settings name, or else the pipeline.
+ *
+ * @param pipeline of the gRPC half in this process; absent where there is none
+ * @returns the base of all REST paths
+ * @throws Error when the address cannot be had
+ */
+export async function startRestHalf(
+  { host, port, basePath, upstream: target, upstreamTls, docs, corsOrigins }: HttpConfig,
+  pipeline: Pipeline | undefined,
+  parts: Parts,
+): Promise<string> {
+  const {
+    config,
+    config: { limits },
+    closing,
+    logger,
+    callLog,
+    tls,
+    operations: { readiness, metrics },
+    tracing,
+  } = parts;
+  const scheme = tls === undefined ? 'http' : 'https';
+  const upstream = await openUpstream(target, upstreamTls, pipeline, parts);
+  const gateway = createGateway({
+    descriptorSet,
+    upstream,
+    basePath,
+    deadlineMs: limits.deadlineMs,
+    maxBodyBytes: limits.maxMessageBytes,
+    maxRequests: limits.maxCalls,
+    realm: REALM,
+    corsOrigins,
+    pages: docs ? createDocuments(basePath) : [],
+    log: logger,
+    mayLog: (kind) => callLog.mayWrite(kind),
+    answeredLevel: callLog.answeredLevel,
+    observers: present(metrics?.requests(), tracing?.requests(scheme)),
+  });
+  // In one process, the health of the gRPC server is the gateway's.
+  if (pipeline === undefined || target !== undefined) {
+    const log = logger;
+    const monitor = new Monitor({ name: 'the gRPC server', check: () => requireServing(upstream), log });
+    readiness.watch('upstream', monitor);
+    // Only for operators: the health is asked of the server itself each time.
+    if (config.ops !== undefined) void monitor.start();
+    closing.announce('not serving', () => {
+      monitor.stop();
+      gateway.drain();
+    });
+  }
+  const writtenHost = host.includes(':') ? `[${host}]` : host;
+  const { server, port: realPort } = await listening('HTTP_ADDRESS', `${writtenHost}:${port}`, () =>
+    startHttpServer(gateway, host, port, limits, tls),
+  );
+  closing.server('HTTP server', () => server.close(GRACE_MS));
+  return `${scheme}://${writtenHost}:${realPort}${basePath}`;
+}
