@@ -94,7 +94,7 @@ export const METRICS = {
     name: 'route_registry_statement_retries_total',
     type: 'counter',
     labels: ['operation'],
-    help: 'Statements that were sent again after a deadlock.',
+    help: 'Statements that were sent again, such as after a deadlock or a failover.',
   },
   replicaFallbacks: {
     name: 'route_registry_replica_fallbacks_total',
