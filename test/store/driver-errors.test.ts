@@ -73,7 +73,9 @@ describe('an error of a driver', () => {
 
   it('that has only a number loses statement and values, too', () => {
     const error = Object.assign(new Error("insert into `routes` … 'secret'"), { errno: 4025 });
-    expect(translate(error)).toEqual(new Error('The database answered an error without a name (4025).'));
+    const bare = translate(error);
+    expect(bare).toEqual(new DatabaseError({ code: undefined, errno: 4025 }));
+    expect(String(bare)).toBe('DatabaseError: The database answered an error without a name (4025).');
   });
 
   it.each([[new TypeError('a mistake of ours')], ['a string'], [null], [undefined]])(
