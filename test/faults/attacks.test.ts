@@ -9,6 +9,11 @@ import { scale } from './rig/scale.js';
 import { startProcess } from './rig/service-process.js';
 
 const WARM_UP_MS = 300;
+/** How long the honest client is measured alone, in milliseconds: what is slow then is the machine. */
+const ALONE_MS = 1_200;
+/** The longest that 99 of 100 honest calls may take, in milliseconds; on a slow machine, so many times as long as alone. */
+const HONEST_MS = 1_000;
+const HONEST_TIMES = 20;
 /** Far more than the refusals of a few seconds may fill. */
 const LOG_KIB = 1_024;
 /** Messages within their limit, on as many streams as these attackers may have, with what Node needs around them. */
@@ -27,7 +32,11 @@ async function attacked(
   durationMs: number,
 ): Promise<Done> {
   const service = await startProcess({ DATABASE_URL: 'sqlite::memory:', ...settings });
-  const callers = new Callers({ ...service, each: 1, pauseMs: 20 });
+  const honest = (): Callers => new Callers({ ...service, each: 1, pauseMs: 20 });
+  const alone = honest();
+  await sleep(ALONE_MS);
+  const { p99Ms: aloneMs } = summary(await alone.stop());
+  const callers = honest();
   await sleep(WARM_UP_MS);
   const before = rssMib(service.pid);
   const logged = service.program.stdout.length;
@@ -39,6 +48,7 @@ async function attacked(
     'honest good': good,
     'honest bad': JSON.stringify(bad),
     'honest p99 ms': p99Ms,
+    'alone p99 ms': aloneMs,
     'RSS MiB': before,
     'RSS grown MiB': mib - before,
     'log KiB': (service.program.stdout.length - logged) / 1024,
@@ -49,7 +59,7 @@ async function attacked(
   const says = JSON.stringify(measured);
   expect.soft(bad, says).toEqual({});
   expect.soft(good, says).toBeGreaterThan(0);
-  expect.soft(p99Ms, says).toBeLessThan(1_000);
+  expect.soft(p99Ms, says).toBeLessThan(Math.max(HONEST_MS, HONEST_TIMES * aloneMs));
   expect.soft(measured['RSS grown MiB'], says).toBeLessThan(GROWTH_MIB);
   expect.soft(measured['log KiB'], says).toBeLessThan(LOG_KIB);
   return result;
@@ -73,7 +83,7 @@ describe('an honest client is served, and memory and log stay bounded, beside', 
 
 it('silent connections are closed after the idle time', async () => {
   const settings = { GRPC_IDLE_MS: '1000', HTTP_IDLE_MS: '1000' };
-  const { closed } = await attacked(settings, 'silent connections', 4_000);
+  const { closed } = await attacked(settings, 'silent connections', 6_000);
   expect(closed, 'of 2,000 silent connections').toBeGreaterThanOrEqual(1_000);
 });
 
@@ -84,6 +94,6 @@ it('connections beyond MAX_CONNECTIONS are closed at once, and those before them
 });
 
 it('bodies that come byte by byte are answered within the deadline, and strangers before they are read', async () => {
-  const { answered } = await attacked({ DEADLINE_MS: '1000' }, 'REST bodies byte by byte', 3_000);
+  const { answered } = await attacked({ DEADLINE_MS: '1000' }, 'REST bodies byte by byte', 5_000);
   expect(answered, 'of 400 requests').toBe(400);
 });
