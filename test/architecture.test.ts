@@ -33,10 +33,10 @@ const ALLOWED: Readonly<
     rooms: ['registry', 'auth', 'store', 'calls', 'grpc', 'gateway', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@route-registry/transcoder'],
   },
-  metrics: { rooms: ['calls'], packages: ['@route-registry/transcoder', 'prom-client'] },
+  metrics: { rooms: ['calls', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
   ops: { rooms: [], packages: [] },
   tracing: {
-    rooms: ['calls'],
+    rooms: ['calls', 'store'],
     packages: [
       '@grpc/grpc-js',
       '@opentelemetry/api',
@@ -56,7 +56,9 @@ const ALLOWED: Readonly<
 /** Rooms from which another may import only types. */
 const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['calls', 'auth'],
+  ['metrics', 'store'],
   ['process', 'gateway'],
+  ['tracing', 'store'],
 ];
 
 const files = sourceFiles(SRC);

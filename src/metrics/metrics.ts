@@ -1,3 +1,4 @@
+import type { PoolFigures } from '../store/pool-figures.js';
 import { CallMetrics, type MethodPaths } from './call-metrics.js';
 import { MetricSet, type Sample } from './metric-set.js';
 import { METRICS } from './metric-table.js';
@@ -12,13 +13,6 @@ export interface CacheFigures {
   readonly entries: number;
   /** Absent for a cache that does not know. */
   readonly bytes?: number;
-}
-
-/** How a pool of connections is used. */
-export interface PoolFigures {
-  readonly used: number;
-  readonly free: number;
-  readonly waiting: number;
 }
 
 /** What a process measures, and shows to operators. Each part is there once it is asked for. */

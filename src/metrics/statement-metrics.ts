@@ -1,19 +1,11 @@
 import { performance } from 'node:perf_hooks';
+import type { ObservedStatement, StatementObserver } from '../store/statement-observer.js';
 import type { MetricSet, Observe } from './metric-set.js';
 import { METRICS } from './metric-table.js';
 
-/** A statement as the store describes it to its observers. */
-export interface MeasuredStatement {
-  readonly operation: 'INSERT' | 'SELECT';
-  readonly server: 'primary' | 'replica';
-  readonly batchSize: number;
-  readonly attempt: number;
-  readonly fallback: boolean;
-}
-
-/** Measures the statements that serve calls; an observer of the store. */
-export class StatementMetrics {
-  readonly #size: Readonly<Record<MeasuredStatement['operation'], Observe>>;
+/** Measures the statements that serve calls. */
+export class StatementMetrics implements StatementObserver {
+  readonly #size: Readonly<Record<ObservedStatement['operation'], Observe>>;
   readonly #seconds: (...labels: string[]) => Observe;
   /** What measures the statements of a kind. */
   readonly #known = new Map<string, Observe>();
@@ -30,7 +22,7 @@ export class StatementMetrics {
     metrics.read(METRICS.replicaFallbacks, () => [{ value: this.#fallbacks }]);
   }
 
-  begin({ operation, server, batchSize, attempt, fallback }: MeasuredStatement): () => void {
+  begin({ operation, server, batchSize, attempt, fallback }: ObservedStatement): () => void {
     this.#size[operation](batchSize);
     if (attempt > 1) this.#retries[operation]++;
     if (fallback) this.#fallbacks++;

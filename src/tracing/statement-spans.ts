@@ -8,34 +8,13 @@ import {
   TraceFlags,
   type Tracer,
 } from '@opentelemetry/api';
+import type { ObservedStatement, StatementObserver } from '../store/statement-observer.js';
 import type { CurrentCall } from './call-spans.js';
 import { failureOf } from './statement-failure.js';
 
 /** The database that statements go to, as far as spans name it. */
 export type TracedDatabase =
   { readonly engine: 'mysql'; readonly database: string } | { readonly engine: 'sqlite' };
-
-/** A statement that is about to be sent. */
-export interface TracedStatement {
-  readonly operation: 'INSERT' | 'SELECT';
-  readonly server: 'primary' | 'replica';
-  /** The number of calls that it serves. */
-  readonly batchSize: number;
-  /** What `capture` returned for each of them. */
-  readonly captured: readonly unknown[];
-  /** 1 for the first. */
-  readonly attempt: number;
-  /** Whether a replica was asked the same before. */
-  readonly fallback: boolean;
-}
-
-/** An observer of the store's statements. */
-export interface StatementSpans {
-  /** The call whose code runs. */
-  capture(): SpanContext | undefined;
-  /** @returns called at the end of the statement, with the error if it failed */
-  begin(statement: TracedStatement): (error?: unknown) => void;
-}
 
 /** The one table that statements of calls name. */
 const TABLE = 'routes';
@@ -51,7 +30,7 @@ export function statementSpans(
   tracer: Tracer,
   current: CurrentCall,
   database: TracedDatabase,
-): StatementSpans {
+): StatementObserver {
   return {
     capture: () => current.getStore(),
     begin(statement) {
@@ -89,7 +68,7 @@ function placeOf(database: TracedDatabase): Attributes {
     : { 'db.system.name': 'sqlite' };
 }
 
-function attributesOf({ operation, batchSize, server, attempt, fallback }: TracedStatement) {
+function attributesOf({ operation, batchSize, server, attempt, fallback }: ObservedStatement) {
   return {
     'db.collection.name': TABLE,
     // The conventions count only two or more as a batch.

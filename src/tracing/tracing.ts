@@ -7,11 +7,12 @@ import { AlwaysOnSampler, BasicTracerProvider, BatchSpanProcessor } from '@opent
 import type { RequestObserver, Upstream } from '@route-registry/transcoder';
 import type { Logger } from 'pino';
 import type { Interceptor } from '../calls/pipeline.js';
+import type { StatementObserver } from '../store/statement-observer.js';
 import { callSpans } from './call-spans.js';
 import { ExportLog } from './export-log.js';
 import { requestSpans } from './request-spans.js';
 import { serviceResource } from './resource.js';
-import { type StatementSpans, statementSpans, type TracedDatabase } from './statement-spans.js';
+import { statementSpans, type TracedDatabase } from './statement-spans.js';
 import { tracedUpstream } from './upstream-spans.js';
 
 /** The instrumentation scope of all spans. */
@@ -24,7 +25,7 @@ export interface Tracing {
   readonly calls: Interceptor;
   /** @param scheme that of the HTTP server */
   requests(scheme: 'http' | 'https'): RequestObserver;
-  statements(database: TracedDatabase): StatementSpans;
+  statements(database: TracedDatabase): StatementObserver;
   /** @param target the server that the upstream calls, a target of grpc-js */
   upstream(upstream: Upstream, target: string): Upstream;
   /** Sends what is left, for a second at most. */

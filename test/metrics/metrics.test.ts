@@ -6,10 +6,16 @@ describe('statements', () => {
   it('are measured by the calls that they serve and their time', async () => {
     const metrics = new Metrics();
     const statements = metrics.statements();
-    const first = { operation: 'INSERT', server: 'primary', attempt: 1, fallback: false } as const;
-    statements.begin({ ...first, batchSize: 3 })();
-    statements.begin({ ...first, batchSize: 3, attempt: 2 })();
-    statements.begin({ ...first, operation: 'SELECT', batchSize: 64, fallback: true });
+    const sent = {
+      operation: 'INSERT',
+      server: 'primary',
+      attempt: 1,
+      fallback: false,
+      captured: [],
+    } as const;
+    statements.begin({ ...sent, batchSize: 3 })();
+    statements.begin({ ...sent, batchSize: 3, attempt: 2 })();
+    statements.begin({ ...sent, operation: 'SELECT', batchSize: 64, fallback: true });
     const text = readMetrics(await metrics.text());
     expect(sumOf(text, 'route_registry_statement_batch_size_sum', { operation: 'INSERT' })).toBe(6);
     expect(sumOf(text, 'route_registry_statement_batch_size_sum', { operation: 'SELECT' })).toBe(64);
