@@ -4,6 +4,7 @@ import { startOpsServer } from '../ops/ops-server.js';
 import { Readiness } from '../ops/readiness.js';
 import type { Closing } from '../process/closing.js';
 import { listening } from '../process/opening.js';
+import { joinAddress } from '../settings/addresses.js';
 import type { Config } from '../settings/config.js';
 import { serviceVersion } from './version.js';
 
@@ -39,10 +40,9 @@ export async function openOperations(
   metrics.readiness(readiness);
   metrics.linesLeftOut(callLog.leftOut);
   const { host, port } = ops;
-  const writtenHost = host.includes(':') ? `[${host}]` : host;
-  const server = await listening('OPS_ADDRESS', `${writtenHost}:${port}`, () =>
+  const server = await listening('OPS_ADDRESS', joinAddress(host, port), () =>
     startOpsServer(host, port, { readiness, metrics }),
   );
   closing.resource('listener for operators', () => server.close());
-  return { readiness, metrics, url: `http://${writtenHost}:${server.port}` };
+  return { readiness, metrics, url: `http://${joinAddress(host, server.port)}` };
 }

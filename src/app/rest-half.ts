@@ -8,6 +8,7 @@ import { Monitor } from '../ops/monitor.js';
 import { GRACE_MS } from '../process/closing.js';
 import { startHttpServer } from '../process/http-server.js';
 import { listening } from '../process/opening.js';
+import { joinAddress } from '../settings/addresses.js';
 import type { HttpConfig } from '../settings/config.js';
 import { present } from './observers.js';
 import type { Parts } from './parts.js';
@@ -64,10 +65,9 @@ export async function startRestHalf(
       gateway.drain();
     });
   }
-  const writtenHost = host.includes(':') ? `[${host}]` : host;
-  const { server, port: realPort } = await listening('HTTP_ADDRESS', `${writtenHost}:${port}`, () =>
+  const { server, port: realPort } = await listening('HTTP_ADDRESS', joinAddress(host, port), () =>
     startHttpServer(gateway, host, port, limits, tls),
   );
   closing.server('HTTP server', () => server.close(GRACE_MS));
-  return `${scheme}://${writtenHost}:${realPort}${basePath}`;
+  return `${scheme}://${joinAddress(host, realPort)}${basePath}`;
 }

@@ -58,3 +58,8 @@ export function splitAddress(address: string): HostAndPort | undefined {
   if (match === null || port > 65_535) return undefined;
   return { host: match[1] ?? match[2] ?? '', port };
 }
+
+/** `host:port`, with an IPv6 address in brackets (RFC 3986 3.2.2). */
+export function joinAddress(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
