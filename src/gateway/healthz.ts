@@ -6,7 +6,13 @@ import {
   HealthCheckResponse_ServingStatus,
   HealthDefinition,
 } from '../gen/healthcheck.js';
-import type { Exchange, HttpReply, Upstream } from '@route-registry/transcoder';
+import type {
+  Exchange,
+  HttpReply,
+  RequestObservation,
+  UnaryCall,
+  Upstream,
+} from '@route-registry/transcoder';
 import { REQUEST_ID } from '../calls/metadata-keys.js';
 
 /** Where the gateway says how the server is. */
@@ -24,25 +30,35 @@ const CHECK_MS = 2_000;
  * `{"status":"NOT_SERVING"}` for everything else, including no answer.
  */
 export async function healthReply(upstream: Upstream, exchange: Exchange): Promise<HttpReply> {
-  return (await isServing(upstream, exchange)) ? SERVING : NOT_SERVING;
+  const { requestId, observation } = exchange;
+  const asking = { requestId, metadata: observation.metadata, cancellation: exchange };
+  return (await isServing(upstream, asking)) ? SERVING : NOT_SERVING;
 }
 
 /** Asks the server for its health beside all requests. @throws Error where `GET /healthz` would be answered with 503 */
 export async function requireServing(upstream: Upstream): Promise<void> {
-  const asking = { requestId: randomUUID(), cancelled: false, onCancelled: () => undefined };
+  const cancellation = { cancelled: false, onCancelled: () => undefined };
+  const asking = { requestId: randomUUID(), metadata: undefined, cancellation };
   if (!(await isServing(upstream, asking))) throw new Error('The gRPC server is not serving.');
+}
+
+/** Who asks for the health. */
+interface Asking extends Pick<UnaryCall, 'cancellation'> {
+  readonly requestId: string;
+  /** Metadata of its observers. */
+  readonly metadata: RequestObservation['metadata'];
 }
 
 async function isServing(
   upstream: Upstream,
-  asking: Pick<Exchange, 'requestId' | 'cancelled' | 'onCancelled'> & Partial<Pick<Exchange, 'observation'>>,
+  { requestId, metadata, cancellation }: Asking,
 ): Promise<boolean> {
   const { code, message } = await upstream.unary({
     path: CHECK,
     message: WHOLE_SERVER,
-    metadata: new Map([...(asking.observation?.metadata ?? []), [REQUEST_ID, asking.requestId]]),
+    metadata: new Map([...(metadata ?? []), [REQUEST_ID, requestId]]),
     deadline: Date.now() + CHECK_MS,
-    cancellation: asking,
+    cancellation,
   });
   if (code !== OK || message === undefined) return false;
   return HealthCheckResponse.decode(message).status === HealthCheckResponse_ServingStatus.SERVING;
