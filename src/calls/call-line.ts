@@ -38,7 +38,9 @@ export function logging({ log, now }: { readonly log: CallLog; readonly now: () 
 export const namingCaller: Interceptor = (context, next) => {
   const named = (reply: Reply): Reply => {
     const { caller } = context;
-    return caller === undefined ? reply : { ...reply, subject: loggable(caller.subject) };
+    if (caller === undefined) return reply;
+    const { code, details, message, trailers } = reply;
+    return { code, details, message, trailers, subject: loggable(caller.subject) };
   };
   const reply = next();
   return reply instanceof Promise ? reply.then(named) : named(reply);

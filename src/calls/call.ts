@@ -36,7 +36,7 @@ export interface Reply {
   /** The status message; empty with `OK`. */
   readonly details: string;
   /** The response message in binary form, with `OK` only. */
-  readonly message?: Uint8Array;
+  readonly message?: Uint8Array | undefined;
   /** Always has `x-request-id`; for a failure also `grpc-status-details-bin`. */
   readonly trailers: Metadata;
   /** The caller, for the log of the gateway in the same process; nobody else is told. */

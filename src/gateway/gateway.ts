@@ -4,6 +4,7 @@ import {
   createTranscoder,
   type LogKind,
   type RequestObserver,
+  type Transcoder,
   type TranscoderLog,
   type Upstream,
 } from '@route-registry/transcoder';
@@ -95,9 +96,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   let draining = false;
 
-  const router = express.Router({ caseSensitive: true, strict: true });
+  const ours = express.Router({ caseSensitive: true, strict: true });
   const serve = (path: string, read: ReadReply): void => {
-    router.all(basePath + path, (request: IncomingMessage, response: ServerResponse) => {
+    ours.all(basePath + path, (request: IncomingMessage, response: ServerResponse) => {
       transcoder.respond(request, response, (exchange) => {
         exchange.template = basePath + path;
         return readOnly(exchange, read);
@@ -109,18 +110,20 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   // A router alone, without an Express application, leaves Node's request and response as they are. It passes on
   // what it does not know, and what it cannot read as a URL.
-  const routed =
-    (onwards: RequestListener): RequestListener =>
-    (request, response) => {
+  const routed = (transcode: Transcoder['handler']): RequestListener => {
+    // The contract first, which nearly all requests are for.
+    const router = express.Router().use(transcode, ours);
+    return (request, response) => {
       router(request as Request, response as Response, () => {
-        onwards(request, response);
+        transcode(request, response);
       });
     };
+  };
   const shared = crossOrigin(corsOrigins, (request, response) => {
     transcoder.respond(request, response, () => ({ status: 204, headers: {} }));
   });
-  const listener = (onwards: RequestListener): RequestListener =>
-    corsOrigins.length === 0 ? routed(onwards) : shared(routed(onwards));
+  const listener = (transcode: Transcoder['handler']): RequestListener =>
+    corsOrigins.length === 0 ? routed(transcode) : shared(routed(transcode));
 
   return {
     onRequest: listener(transcoder.handler),

@@ -29,7 +29,7 @@ export interface Transcoder {
    * For the event `checkContinue`: as `handler`, but a client that waits for 100 before it sends its body gets it after
    * the guard has let it pass. Without this listener, Node itself sends 100, to everybody.
    */
-  readonly onCheckContinue: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly onCheckContinue: Transcoder['handler'];
   /** For the event `clientError`: answers what is not HTTP in the shape of all other errors. */
   readonly onClientError: (error: Error, socket: Duplex) => void;
   /** For the event `connect`: refuses a tunnel (RFC 9110 9.3.6), where Node would end the connection without a word. */
@@ -75,14 +75,15 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });
   const transcoding = new Transcoding(contract, errors, options);
-  const transcode: Answer = (exchange) => transcoding.answer(exchange);
   const record = requestLines(options);
   const observer = joinObservers(options.observers);
   const connections = new WeakMap<Duplex, Connection>();
   let ending = false;
 
   function connectionOf(socket: Duplex): Connection {
-    const connection = connections.get(socket) ?? new Connection();
+    const known = connections.get(socket);
+    if (known !== undefined) return known;
+    const connection = new Connection();
     connections.set(socket, connection);
     return connection;
   }
@@ -149,14 +150,18 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     }
   }
 
+  const transcode =
+    (awaitsContinue: boolean): Transcoder['handler'] =>
+    (request, response, next) => {
+      const target = transcoding.find(request);
+      if (next !== undefined && target.found.outcome === 'unknown path') next();
+      else respond(request, response, (exchange) => transcoding.answer(exchange, target), awaitsContinue);
+    };
+  const handler = transcode(false);
+
   return {
-    handler(request, response, next) {
-      if (next !== undefined && !transcoding.knows(request)) next();
-      else respond(request, response, transcode);
-    },
-    onCheckContinue(request, response) {
-      respond(request, response, transcode, true);
-    },
+    handler,
+    onCheckContinue: transcode(true),
     respond: (request, response, answer) => {
       respond(request, response, answer);
     },
@@ -203,7 +208,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       const response = new ServerResponse(request);
       response.assignSocket(socket);
       endAfter(response, socket);
-      respond(request, response, transcode);
+      handler(request, response);
     },
   };
 }

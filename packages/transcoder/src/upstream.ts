@@ -33,7 +33,7 @@ export interface UnaryReply {
   /** The status message; empty with `OK`. */
   readonly details: string;
   /** The response message in binary form, with `OK` only. */
-  readonly message?: Uint8Array;
+  readonly message?: Uint8Array | undefined;
   /**
    * Absent where no server answered and the upstream itself gave the call up: `details` may then name hosts and
    * sockets, so clients get a fixed text instead.

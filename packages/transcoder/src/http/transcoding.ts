@@ -31,6 +31,13 @@ export interface TranscodingOptions {
   readonly now: () => number;
 }
 
+/** What a request asks for. */
+export interface Target {
+  readonly found: Lookup;
+  /** Its query, as sent; empty for none. */
+  readonly query: string;
+}
+
 /** Answers HTTP requests by unary gRPC calls, as the `google.api.http` annotations of a contract say. */
 export class Transcoding {
   readonly #basePath: string;
@@ -63,17 +70,14 @@ export class Transcoding {
     };
   }
 
-  /** Whether a path of the contract is asked for, with whatever HTTP method. */
-  knows(request: IncomingMessage): boolean {
-    return (
-      this.#find(String(request.method), requestTarget(targetOf(request)).path).outcome !== 'unknown path'
-    );
+  /** Finds what a request asks for. */
+  find(request: IncomingMessage): Target {
+    const { path, query } = requestTarget(targetOf(request));
+    return { found: this.#lookUp(String(request.method), path), query };
   }
 
   /** @throws Failure if no call is made and every client may know why. */
-  answer(exchange: Exchange): HttpReply | Promise<HttpReply> {
-    const { path, query } = requestTarget(exchange.url);
-    const found = this.#lookUp(exchange.verb, path);
+  answer(exchange: Exchange, { found, query }: Target): HttpReply | Promise<HttpReply> {
     if (found.outcome === 'unknown path') throw pathUnknown();
     exchange.template = found.binding && this.#templates.get(found.binding);
     if (found.outcome === 'found') {
@@ -94,10 +98,6 @@ export class Transcoding {
     if (verb === 'CONNECT' || (verb === 'OPTIONS' && path === '*')) {
       return { outcome: 'wrong verb', allowed: this.#table.verbs(), binding: undefined };
     }
-    return this.#find(verb, path);
-  }
-
-  #find(verb: string, path: string): Lookup {
     if (!path.startsWith(`${this.#basePath}/`)) return { outcome: 'unknown path' };
     return this.#table.find(verb, path.slice(this.#basePath.length));
   }
