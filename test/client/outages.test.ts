@@ -8,7 +8,7 @@ import { databaseOnMysql, type ServiceProcess, startProcess } from '../faults/ri
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { startService } from '../support/service.js';
-import { startTcpProxy } from '../support/tcp-proxy.js';
+import { createProxiedDatabase, startTcpProxy } from '../support/tcp-proxy.js';
 import { routeClient } from './route-client.js';
 
 /** The failures after which a create may have happened. */
@@ -73,12 +73,8 @@ describe.each(engines.slice(1))('a database that is cut off, $name,', (engine) =
   });
 
   it('and stays away is UNAVAILABLE after four attempts', async () => {
-    const database = await engine.createDatabase();
-    onTestFinished(() => database.drop());
-    const url = new URL(database.url);
-    const proxy = await startTcpProxy(Number(url.port));
-    url.port = String(proxy.port);
-    const service = await startService({ databaseUrl: url.href });
+    const { proxy, url } = await createProxiedDatabase(engine);
+    const service = await startService({ databaseUrl: url });
     onTestFinished(() => service.close());
     await proxy.close();
     const failure = await failureOf(routeClient(service.grpcAddress).createRoute(DEFINITION));

@@ -18,7 +18,7 @@ import {
   tokenFor,
   TOPOLOGIES,
 } from '../support/service.js';
-import { startTcpProxy } from '../support/tcp-proxy.js';
+import { createProxiedDatabase } from '../support/tcp-proxy.js';
 
 const REQUEST = {
   route: { id: '', method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: undefined },
@@ -209,13 +209,8 @@ describe('the readiness of a service', () => {
 
 /** A service whose network to its database can fail. */
 async function startThroughProxy(engine: Engine) {
-  const database = await engine.createDatabase();
-  onTestFinished(() => database.drop());
-  const url = new URL(database.url);
-  const proxy = await startTcpProxy(Number(url.port));
-  onTestFinished(() => proxy.close());
-  url.port = String(proxy.port);
-  return { proxy, service: await start({ databaseUrl: url.href, settings: { DEADLINE_MS: '30000' } }) };
+  const { proxy, url } = await createProxiedDatabase(engine);
+  return { proxy, service: await start({ databaseUrl: url, settings: { DEADLINE_MS: '30000' } }) };
 }
 
 describe.each(engines.slice(1, 2))('while $name is frozen', (engine) => {

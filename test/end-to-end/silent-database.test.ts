@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Engine, engines } from '../support/engines.js';
 import { create, metadataOf, startService, tokenFor } from '../support/service.js';
-import { startTcpProxy } from '../support/tcp-proxy.js';
+import { createProxiedDatabase } from '../support/tcp-proxy.js';
 
 const REQUEST = {
   route: { id: '', method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: undefined },
@@ -11,13 +11,8 @@ const REQUEST = {
 
 /** A service whose connections to its database can be lost. */
 async function startThroughProxy(engine: Engine, deadlineMs: string) {
-  const database = await engine.createDatabase();
-  onTestFinished(() => database.drop());
-  const url = new URL(database.url);
-  const proxy = await startTcpProxy(Number(url.port));
-  onTestFinished(() => proxy.close());
-  url.port = String(proxy.port);
-  const service = await startService({ databaseUrl: url.href, settings: { DEADLINE_MS: deadlineMs } });
+  const { proxy, url } = await createProxiedDatabase(engine);
+  const service = await startService({ databaseUrl: url, settings: { DEADLINE_MS: deadlineMs } });
   onTestFinished(() => service.close());
   return { proxy, service };
 }

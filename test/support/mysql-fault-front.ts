@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { eachPacket, errorPacket, HEADER_BYTES, SEQUENCE_AT } from './mysql-packets.js';
+import { startTcpFront } from './tcp-front.js';
 
 /** The command COM_QUERY, which begins an exchange. */
 const QUERY = 0x03;
@@ -38,19 +37,10 @@ export async function startMysqlFaultFront(
   targetPort: number,
   faultOf: (statement: Statement) => Fault | undefined,
 ): Promise<MysqlFaultFront> {
-  const sockets = new Set<Socket>();
   const statements: Statement[] = [];
   let connections = 0;
-  const front = createServer((client) => {
+  const front = await startTcpFront(targetPort, (client, server) => {
     const connection = ++connections;
-    const server = connect(targetPort, '127.0.0.1');
-    for (const [socket, other] of [
-      [client, server],
-      [server, client],
-    ] as const) {
-      sockets.add(socket);
-      socket.on('error', () => undefined).on('close', () => other.destroy());
-    }
     const fail = ({ answer }: Fault): void => {
       if (answer === undefined) client.destroy();
       else if (answer !== 'silence') client.write(errorPacket(answer));
@@ -77,17 +67,12 @@ export async function startMysqlFaultFront(
     client.pipe(toServer).pipe(server);
     server.pipe(toClient).pipe(client);
   });
-  front.listen(0, '127.0.0.1');
-  await once(front, 'listening');
-  onTestFinished(() => {
-    front.close();
-    for (const socket of sockets) socket.destroy();
-  });
+  onTestFinished(() => front.close());
   return {
-    port: (front.address() as AddressInfo).port,
+    port: front.port,
     statements,
-    refuse() {
-      front.close();
+    refuse: () => {
+      front.refuse();
     },
   };
 }

@@ -1,8 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { createServer as createSecureServer, type TlsOptions, type TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import { eachPacket, HEADER_BYTES, SEQUENCE_AT } from './mysql-packets.js';
+import { startTcpFront } from './tcp-front.js';
 
 /** The capability CLIENT_SSL: this bit of the second byte of the flags. */
 const SSL_BIT = 0x08;
@@ -25,17 +25,8 @@ export interface MysqlTlsFront {
  * @param tls what the front shows and asks for; `undefined` for a server that has no TLS
  */
 export async function startMysqlTlsFront(targetPort: number, tls?: TlsOptions): Promise<MysqlTlsFront> {
-  const sockets = new Set<Socket>();
   let logins = 0;
-  const front = createServer((client) => {
-    const server = connect(targetPort, '127.0.0.1');
-    for (const [socket, other] of [
-      [client, server],
-      [server, client],
-    ] as const) {
-      sockets.add(socket);
-      socket.on('error', () => undefined).on('close', () => other.destroy());
-    }
+  const front = await startTcpFront(targetPort, (client, server) => {
     server.once('data', (greeting: Buffer) => {
       const flagsAt = greeting.indexOf(0, HEADER_BYTES + 1) + 1 + 4 + 8 + 1;
       const flags = greeting.readUInt8(flagsAt + 1);
@@ -56,12 +47,8 @@ export async function startMysqlTlsFront(targetPort: number, tls?: TlsOptions): 
       }).emit('connection', client);
     });
   });
-  await listening(front);
-  onTestFinished(() => {
-    front.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return { port: (front.address() as AddressInfo).port, logins: () => logins };
+  onTestFinished(() => front.close());
+  return { port: front.port, logins: () => logins };
 }
 
 /** Passes packets on. Until the end of the login, those over TLS have a number that is higher by the request for it. */
@@ -84,9 +71,4 @@ function join(secured: TLSSocket, server: Socket): void {
   secured.on('error', () => undefined);
   secured.pipe(toServer).pipe(server);
   server.pipe(toClient).pipe(secured);
-}
-
-async function listening(server: Server): Promise<void> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
 }

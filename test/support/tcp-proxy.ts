@@ -1,5 +1,6 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+import type { Engine } from './engines.js';
+import { startTcpFront } from './tcp-front.js';
 
 /** A network between a client and a server that can lose connections silently. */
 export interface TcpProxy {
@@ -13,37 +14,36 @@ export interface TcpProxy {
 }
 
 /** Starts a proxy on loopback, on a free port if none is given, to a port on loopback. */
-export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpProxy> {
-  const sockets = new Set<Socket>();
+export async function startTcpProxy(targetPort: number, port?: number): Promise<TcpProxy> {
   let stalled = false;
-  const server = createServer((client) => {
-    const target = connect(targetPort, '127.0.0.1');
-    for (const [one, other] of [
-      [client, target],
-      [target, client],
-    ] as const) {
-      sockets.add(one);
-      if (!stalled) one.pipe(other);
-      one.on('error', () => other.destroy()).on('close', () => other.destroy());
-    }
-  });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
+  const front = await startTcpFront(
+    targetPort,
+    (client, server) => {
+      if (!stalled) client.pipe(server).pipe(client);
+    },
+    port,
+  );
   const loseConnections = (): void => {
-    for (const socket of sockets) socket.unpipe().pause();
+    for (const socket of front.sockets) socket.unpipe().pause();
   };
   return {
-    port: (server.address() as AddressInfo).port,
+    port: front.port,
     loseConnections,
     stall() {
       stalled = true;
       loseConnections();
     },
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      if (!server.listening) return;
-      server.close();
-      await once(server, 'close');
-    },
+    close: () => front.close(),
   };
+}
+
+/** A database behind a network that can lose connections; both end with the test. */
+export async function createProxiedDatabase(engine: Engine): Promise<{ proxy: TcpProxy; url: string }> {
+  const database = await engine.createDatabase();
+  onTestFinished(() => database.drop());
+  const url = new URL(database.url);
+  const proxy = await startTcpProxy(Number(url.port));
+  onTestFinished(() => proxy.close());
+  url.port = String(proxy.port);
+  return { proxy, url: url.href };
 }
