@@ -178,6 +178,28 @@ describe('an application around it', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
+  it('gets what the contract does not know, also from a client that waits for 100', async () => {
+    const options = { descriptorSet: libraryDescriptorSet, upstream: new LibraryServer() };
+    const { handler, onCheckContinue } = createTranscoder(options);
+    const server = createServer((request, response) => {
+      handler(request, response, () => response.writeHead(418).end());
+    });
+    server.on('checkContinue', (request, response) => {
+      onCheckContinue(request, response, () => response.writeHead(418).end());
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const statusOf = async (path: string, headers: Record<string, string> = {}): Promise<number> =>
+      (await httpRequest(origin, { path, headers: { authorization: MEMBER, ...headers } })).status;
+    const expecting = { expect: '100-continue' };
+    await expect(statusOf('/nowhere')).resolves.toBe(418);
+    await expect(statusOf('/nowhere', expecting)).resolves.toBe(418);
+    await expect(statusOf('/v1/shelves/1')).resolves.toBe(200);
+    await expect(statusOf('/v1/shelves/1', expecting)).resolves.toBe(200);
+  });
+
   it('keeps what its middleware says that answers depend on', async () => {
     const origin = await serve();
     const got = await httpRequest(origin, { path: '/v1/shelves/1', headers: { authorization: MEMBER } });
