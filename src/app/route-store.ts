@@ -3,6 +3,7 @@ import type { Closing } from '../process/closing.js';
 import { opening } from '../process/opening.js';
 import type { MysqlDatabase } from '../settings/database-url.js';
 import { closeDatabase, type DatabaseLocation, embeddedFileOf, openDatabase } from '../store/database.js';
+import { GaleraDetection } from '../store/galera.js';
 import { KnexRouteStore } from '../store/knex-route-store.js';
 import { type PoolFigures, poolFigures } from '../store/pool-figures.js';
 import { reachDatabase } from '../store/reach-database.js';
@@ -49,7 +50,8 @@ export async function openRouteStore(
   { closing, logger, stop, observers = [] }: StoreSurroundings,
 ): Promise<OpenedRouteStore> {
   const file = embeddedFileOf(database);
-  const knex = openDatabase(database, silenceMs, file);
+  const galera = new GaleraDetection();
+  const knex = openDatabase(database, silenceMs, file, galera);
   closing.resource('database', () => closeDatabase(knex, database));
   await opening('The database named by DATABASE_URL cannot be reached', () =>
     reachDatabase(knex, { waitMs, stop, log: logger.info.bind(logger) }),
@@ -59,6 +61,7 @@ export async function openRouteStore(
   const pools = replicas.map((location) => openDatabase(location, silenceMs));
   const store = new KnexRouteStore(knex, {
     file,
+    galera,
     observers,
     replicas: pools,
     onReplicaChange: ({ replica, serving, cause }: ReplicaChange) => {

@@ -100,7 +100,7 @@ export const METRICS = {
     name: 'route_registry_replica_fallbacks_total',
     type: 'counter',
     labels: [],
-    help: 'Statements that asked the primary for what a replica did not have, or failed to say.',
+    help: 'Statements that asked the primary for what a replica, or it as a node of Galera, did not have or failed to say.',
   },
   cacheHits: {
     name: 'route_registry_cache_hits_total',

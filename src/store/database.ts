@@ -3,6 +3,7 @@ import createKnex, { type Knex } from 'knex';
 import { isBusy } from './driver-errors.js';
 import { EmbeddedFile } from './embedded-file.js';
 import { FreshConnections } from './fresh-connections.js';
+import type { GaleraDetection } from './galera.js';
 import { type MysqlTls, tlsOptions } from './mysql-tls.js';
 import { requireWritable } from './writable-file.js';
 
@@ -43,10 +44,16 @@ export interface SqliteLocation {
  * @param silenceMs how long MySQL may be silent before its connection is dropped, in milliseconds; default: forever,
  *   since a migration may take long
  * @param file takes note of the embedded database's files when they are opened
+ * @param galera takes note of each connection to MySQL
  * @throws Error when the files of the embedded one cannot be written
  */
-export function openDatabase(location: DatabaseLocation, silenceMs = 0, file?: EmbeddedFile): Knex {
-  return location.engine === 'mysql' ? openMysql(location, silenceMs) : openEmbedded(location, file);
+export function openDatabase(
+  location: DatabaseLocation,
+  silenceMs = 0,
+  file?: EmbeddedFile,
+  galera?: GaleraDetection,
+): Knex {
+  return location.engine === 'mysql' ? openMysql(location, silenceMs, galera) : openEmbedded(location, file);
 }
 
 /** The files of an embedded database that has any. */
@@ -71,10 +78,14 @@ function ignore(): void {
 
 interface MysqlConnection {
   readonly stream: Socket;
-  query(sql: string, done: (error: Error | null) => void): void;
+  query(sql: string, done: (error: Error | null, rows: unknown) => void): void;
 }
 
-function openMysql({ host, port, user, password, database, tls }: MysqlLocation, silenceMs: number): Knex {
+function openMysql(
+  { host, port, user, password, database, tls }: MysqlLocation,
+  silenceMs: number,
+  galera: GaleraDetection | undefined,
+): Knex {
   const fresh = new FreshConnections();
   const knex = createKnex({
     client: 'mysql2',
@@ -106,7 +117,13 @@ function openMysql({ host, port, user, password, database, tls }: MysqlLocation,
         // not cut.
         connection.query(
           "SET NAMES utf8mb4, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
-          done,
+          (error) => {
+            if (error !== null || galera === undefined) done(error);
+            else
+              galera.ask(connection, () => {
+                done(null);
+              });
+          },
         );
       },
     },

@@ -5,6 +5,7 @@ import { type Route, sameDefinition } from '../registry/route.js';
 import { batched } from './batch.js';
 import type { EmbeddedFile } from './embedded-file.js';
 import { type Find, findAll } from './finds.js';
+import type { Galera } from './galera.js';
 import { decodeId, encodeId, type NewRouteRow, toRoute, toRow } from './route-row.js';
 import { Replica, type ReplicaChange } from './replica.js';
 import { Replicas } from './replicas.js';
@@ -24,6 +25,8 @@ interface Insert extends ServedCall {
 export interface KnexRouteStoreOptions {
   /** The files of the embedded database. */
   readonly file?: EmbeddedFile | undefined;
+  /** Whether the primary is a node of a Galera cluster. Default: no. */
+  readonly galera?: Galera | undefined;
   /** Default: none. */
   readonly observers?: readonly StatementObserver[];
   /** Read replicas of the database. Default: none. */
@@ -39,6 +42,7 @@ export interface KnexRouteStoreOptions {
 export class KnexRouteStore implements RouteStore {
   readonly #observers: StatementObservers;
   readonly #rows: RouteRows;
+  readonly #galera: Galera | undefined;
   readonly #knownShapes = new LRUCache<string, true>({ max: MAX_KNOWN_SHAPES });
   readonly #insertJoined = batched('when full', (inserts: readonly Insert[]) => this.#insertAll(inserts));
   readonly #findJoined = batched('at once', (finds: readonly Find[]) => findAll(this.#rows, finds));
@@ -49,11 +53,12 @@ export class KnexRouteStore implements RouteStore {
 
   constructor(
     knex: Knex,
-    { file, observers = [], replicas = [], onReplicaChange = ignore }: KnexRouteStoreOptions = {},
+    { file, galera, observers = [], replicas = [], onReplicaChange = ignore }: KnexRouteStoreOptions = {},
   ) {
     const all = new StatementObservers(observers);
     this.#observers = all;
-    this.#rows = new RouteRows(knex, { server: 'primary', observers: all, file });
+    this.#galera = galera;
+    this.#rows = new RouteRows(knex, { server: 'primary', observers: all, file, galera });
     this.replicas = new Replicas(
       replicas.map((each, i) => {
         const rows = new RouteRows(each, { server: 'replica', observers: all });
@@ -71,7 +76,8 @@ export class KnexRouteStore implements RouteStore {
     if (key === undefined) return Promise.resolve(undefined);
     const find = { id, key, ...this.#served(signal) };
     const replica = this.replicas.next();
-    return replica === undefined ? this.#findJoined(find) : this.#findBy(replica, find);
+    if (replica !== undefined) return this.#findBy(replica, find);
+    return this.#galera?.on === true ? this.#findOnNode(find) : this.#findJoined(find);
   }
 
   findByRequestId(caller: string, requestId: string, signal?: Signal): Promise<Route | undefined> {
@@ -96,6 +102,11 @@ export class KnexRouteStore implements RouteStore {
     const late = await this.#findAgain(find);
     if (late !== undefined) replica.missed(find);
     return late;
+  }
+
+  /** Asks a node of Galera, and once more for what it does not show yet. */
+  async #findOnNode(find: Find): Promise<Route | undefined> {
+    return (await this.#findJoined(find)) ?? this.#findAgain(find);
   }
 
   /** A call that begins to wait. */

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { inAttempts } from './attempts.js';
 import { isRefusal, translate } from './driver-errors.js';
 import type { EmbeddedFile } from './embedded-file.js';
+import { type Galera, selectInSync } from './galera.js';
 import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow } from './route-row.js';
 import type { Captured, SentStatement, StatementObservers } from './statement-observer.js';
 import { isWanted, NotSent, type Waiting } from './waiting.js';
@@ -12,7 +13,9 @@ const CHECK_LIMIT_MS = 2_000;
 const REPLICA_LIMIT_MS = 1_000;
 
 // The statements that every call needs are written by hand: Knex's builder takes longer to make one than to send it.
-const SELECT = `select ${ROUTE_COLUMNS.join(', ')} from routes where id in `;
+const WITH_IDS = `${ROUTE_COLUMNS.join(', ')} from routes where id in `;
+const SELECT = `select ${WITH_IDS}`;
+const SELECT_IN_SYNC = selectInSync(WITH_IDS);
 const INSERT = `insert into routes (${ROUTE_COLUMNS.join(', ')}, caller, request_id, shape) values `;
 
 /** A call that a statement serves. */
@@ -27,6 +30,8 @@ export interface RouteRowsOptions {
   readonly observers: StatementObservers;
   /** What an acknowledged write must be in. */
   readonly file?: EmbeddedFile | undefined;
+  /** Default: no Galera. */
+  readonly galera?: Galera | undefined;
 }
 
 /**
@@ -68,11 +73,12 @@ export class RouteRows {
    * The rows with these identifiers, in any order.
    *
    * @param calls of which one must still be wanted
-   * @param fallback whether a replica was asked before
+   * @param fallback whether somebody was asked before, so that a Galera node must have all that is acknowledged
    */
   async withIds(ids: readonly Buffer[], calls: readonly ServedCall[], fallback = false): Promise<RouteRow[]> {
+    const text = fallback && this.#options.galera?.on === true ? SELECT_IN_SYNC : SELECT;
     const select = async (attempt: number): Promise<RouteRow[]> => {
-      const query = this.#knex.raw<RawAnswer>(`${SELECT}(${ids.map(literal).join(', ')})`);
+      const query = this.#knex.raw<RawAnswer>(`${text}(${ids.map(literal).join(', ')})`);
       if (this.#options.server === 'replica') query.timeout(REPLICA_LIMIT_MS);
       return rowsOf(await this.#sent(query, { operation: 'SELECT', attempt, fallback }, calls));
     };

@@ -24,7 +24,7 @@ export interface ObservedStatement {
   readonly captured: readonly unknown[];
   /** 1 for the first attempt. */
   readonly attempt: number;
-  /** Whether the primary is asked for what a replica did not have, or failed to say. */
+  /** Whether the primary is asked for what a replica, or itself as a node of Galera, did not have or failed to say. */
   readonly fallback: boolean;
 }
 
