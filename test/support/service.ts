@@ -139,6 +139,11 @@ export function metadataOf(token: string | undefined, rest: Readonly<Record<stri
   return metadata;
 }
 
+/** A route to be created whose path is the name of its handler. */
+export function routeTo(handler: string): Route {
+  return { id: '', method: 'GET', path: `/${handler}`, middleware: [], handler, createdAt: undefined };
+}
+
 /** The end of a gRPC call, with its trailers. */
 export interface Outcome {
   readonly error: ServiceError | undefined;

@@ -2,7 +2,7 @@ import { credentials } from '@grpc/grpc-js';
 import { onTestFinished } from 'vitest';
 import { percentile } from '../../../bench/load/percentile.js';
 import { RouteServiceClient } from '../../../src/gen/routing/v1/route_service.js';
-import { create, get, metadataOf, tokenFor } from '../../support/service.js';
+import { create, get, metadataOf, routeTo, tokenFor } from '../../support/service.js';
 import type { ServiceProcess } from '../../faults/rig/service-process.js';
 
 /** Routes that are under way at once. */
@@ -40,15 +40,11 @@ export async function readOwnWrites(
 
   const one = async (number: number): Promise<void> => {
     const handler = `own${number}`;
-    const route = {
-      id: '',
-      method: 'GET',
-      path: `/${handler}`,
-      middleware: [],
-      handler,
-      createdAt: undefined,
-    };
-    const created = await create(writer, { route, requestId: '', validateOnly: false }, metadata);
+    const created = await create(
+      writer,
+      { route: routeTo(handler), requestId: '', validateOnly: false },
+      metadata,
+    );
     const id = created.route?.id;
     if (id === undefined) {
       counts.failed++;

@@ -4,7 +4,7 @@ import { credentials, status } from '@grpc/grpc-js';
 import { onTestFinished } from 'vitest';
 import { percentile } from '../../../bench/load/percentile.js';
 import { RouteServiceClient } from '../../../src/gen/routing/v1/route_service.js';
-import { create, metadataOf, tokenFor } from '../../support/service.js';
+import { create, metadataOf, routeTo, tokenFor } from '../../support/service.js';
 
 const CALL_LIMIT_MS = 10_000;
 /** How long a caller that must succeed goes on after the others were told to stop, in milliseconds. */
@@ -96,14 +96,7 @@ export class Callers {
   }
 
   async #overGrpc(handler: string, requestId: string): Promise<string> {
-    const route = {
-      id: '',
-      method: 'GET',
-      path: `/${handler}`,
-      middleware: [],
-      handler,
-      createdAt: undefined,
-    };
+    const route = routeTo(handler);
     const metadata = metadataOf(this.#token);
     const { error } = await create(this.#client, { route, requestId, validateOnly: false }, metadata);
     return status[error?.code ?? status.OK];

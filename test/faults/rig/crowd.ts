@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientUnaryCall, credentials, status } from '@grpc/grpc-js';
 import { onTestFinished } from 'vitest';
 import { RouteServiceClient } from '../../../src/gen/routing/v1/route_service.js';
-import { metadataOf, tokenFor } from '../../support/service.js';
+import { metadataOf, routeTo, tokenFor } from '../../support/service.js';
 
 /** How long the callers of a crowd wait, in milliseconds: less than the service does. */
 const PATIENCE_MS = 700;
@@ -30,14 +30,7 @@ export function crowdOf(address: string, way: 'the deadline passed' | 'the calle
   const create = (index: number, handler: string, options: { deadline?: number }) => {
     const client = clients[index % CONNECTIONS];
     if (client === undefined) throw new Error('There are no clients.');
-    const route = {
-      id: '',
-      method: 'GET',
-      path: `/${handler}`,
-      middleware: [],
-      handler,
-      createdAt: undefined,
-    };
+    const route = routeTo(handler);
     let call: ClientUnaryCall | undefined;
     const end = new Promise<string>((resolve) => {
       call = client.createRoute({ route, requestId: '', validateOnly: false }, metadata, options, (error) => {
