@@ -35,7 +35,7 @@ describe.skipIf(inject('galera') === null)(
           .toEqual([]);
       }
       const settings = { DATABASE_URL: url, DATABASE_REPLICA_URLS: urls.join(',') };
-      const [first, second] = [await startProcess(settings), await startProcess(settings)];
+      const [first, second] = await Promise.all([startProcess(settings), startProcess(settings)]);
       const { p99Ms, ...counts } = await readOwnWrites({ first, second, routes: ROUTES }, async () => {
         await replicas[0]?.kill();
       });

@@ -1,17 +1,12 @@
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { dropLeftovers, identifyMysqlServer, type MysqlServer } from './mysql-databases.js';
 import { startMysqlServer } from './mysql-server.js';
-import { watch } from './mysql-watchdog.js';
+import { makeTemporaryFolder } from './temporary-folder.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The MySQL-protocol servers of this run, at least one. */
     mysqlServers: readonly MysqlServer[];
-    /** A folder that is removed with its content when the run ends, however it ends. */
-    temporaryFolder: string;
   }
 }
 
@@ -41,9 +36,7 @@ async function prepared(url: string): Promise<MysqlServer> {
 
 /** Runs once before all test files; the function that it returns runs after the last one. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const temporaryFolder = await mkdtemp(join(tmpdir(), 'rr-test-'));
-  const folder = watch({ commands: [], afterwards: [['rm', '-rf', temporaryFolder]] });
-  const closing = [() => folder.stop()];
+  const closing = [await makeTemporaryFolder(project)];
   const close = async () => {
     for (const stop of closing.reverse()) await stop();
   };
@@ -51,7 +44,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const { urls, stop } = await servers();
     closing.push(stop);
     project.provide('mysqlServers', await Promise.all(urls.map(prepared)));
-    project.provide('temporaryFolder', temporaryFolder);
   } catch (error) {
     await close();
     throw error;

@@ -48,10 +48,22 @@ export class GaleraNode extends DatabaseServer {
     return () => connection.end();
   }
 
-  /** Whether it has everything that the cluster has, but for what is on its way, and may be asked. */
+  /** Whether it may be asked, by what it knows itself, as the checks of balancers ask. */
   async isSynced(): Promise<boolean> {
-    const [row] = await this.query("show status like 'wsrep_local_state'");
-    return row?.['Value'] === '4';
+    return (await this.#status()).get('wsrep_local_state_comment') === 'Synced';
+  }
+
+  /** What it knows of the cluster and of itself: `Primary, 3 nodes, view 7 of …, Synced` if all is well. */
+  async view(): Promise<string> {
+    const status = await this.#status();
+    const value = (name: string): string => status.get(`wsrep_${name}`) ?? 'unknown';
+    const view = `view ${value('cluster_conf_id')} of ${value('cluster_state_uuid')}`;
+    return `${value('cluster_status')}, ${value('cluster_size')} nodes, ${view}, ${value('local_state_comment')}`;
+  }
+
+  async #status(): Promise<Map<string, string>> {
+    const rows = await this.query("show status like 'wsrep_%'");
+    return new Map(rows.map((row) => [String(row['Variable_name']), String(row['Value'])]));
   }
 }
 

@@ -9,9 +9,11 @@ const run = promisify(execFile);
 const WHY = 'the tests of clusters need them';
 /** The library that makes a cluster of MariaDB servers. */
 const PROVIDERS = ['/usr/lib/galera/libgalera_smm.so', '/usr/lib64/galera-4/libgalera_smm.so'];
-/** The script with which a server gives another one all of its data, and the programs that it calls. */
+/** The script with which a server gives another one all of its data. */
 const TRANSFER = 'wsrep_sst_rsync';
-const TRANSFER_NEEDS = ['rsync', 'lsof'];
+/** The programs that are called like their packages: those that the script calls, and the balancer. */
+const PROGRAMS = ['rsync', 'lsof', 'haproxy'];
+const SERVER = ['mariadb-server-core', 'mariadb-client-core'];
 
 /** What a Galera cluster needs beside the server itself. */
 export interface GaleraPrograms {
@@ -25,32 +27,45 @@ export interface GaleraPrograms {
  * Debian or Ubuntu.
  *
  * @param folder where the transfer script is unpacked: the package that holds it would start a server of its own
- * @throws Error when they cannot be had
+ * @throws Error that names what is missing and cannot be had
  */
 export async function galeraPrograms(folder: string): Promise<GaleraPrograms> {
   const path = process.env['PATH'] ?? '';
-  const missing: string[] = [];
-  if ((await first(PROVIDERS)) === undefined) missing.push('galera-4');
-  for (const name of [...TRANSFER_NEEDS, 'haproxy'])
-    if (!(await isOn(`${path}:/usr/sbin`, name))) missing.push(name);
-  if (!(await hasServer())) missing.push('mariadb-server-core', 'mariadb-client-core');
-  if (missing.length > 0) await installPackages(missing, WHY);
+  const missing = await missingPackages(path);
+  if (missing.length > 0) await had(missing, installPackages(missing, WHY));
+  const still = await missingPackages(path);
   const provider = await first(PROVIDERS);
-  if (provider === undefined) throw new Error(`The package galera-4 has none of ${PROVIDERS.join(', ')}.`);
+  if (provider === undefined || still.length > 0) throw new Error(`${still.join(', ')} cannot be used here`);
   if (await isOn(path, TRANSFER)) return { provider, path };
   const unpacked = join(folder, 'mariadb-server');
-  await unpackPackage('mariadb-server', unpacked, WHY);
+  await had([`${TRANSFER} of mariadb-server`], unpackPackage('mariadb-server', unpacked, WHY));
   return { provider, path: [join(unpacked, 'usr/bin'), path].join(delimiter) };
 }
 
-async function hasServer(): Promise<boolean> {
-  return prepareLocalServer(0).then(
-    async ({ afterwards }) => {
-      for (const [program, ...args] of afterwards) await run(program, args);
-      return true;
-    },
-    () => false,
-  );
+/** The packages whose programs are not there. */
+async function missingPackages(path: string): Promise<string[]> {
+  const missing = (await hasMariadb()) ? [] : [...SERVER];
+  if ((await first(PROVIDERS)) === undefined) missing.push('galera-4');
+  for (const name of PROGRAMS) if (!(await isOn(`${path}:/usr/sbin`, name))) missing.push(name);
+  return missing;
+}
+
+async function had(names: readonly string[], attempt: Promise<void>): Promise<void> {
+  await attempt.catch((cause: unknown) => {
+    throw new Error(`${names.join(', ')} not found, nor to be had from apt: ${(cause as Error).message}`);
+  });
+}
+
+/** MySQL's own server has no Galera. */
+async function hasMariadb(): Promise<boolean> {
+  try {
+    const { commands, afterwards } = await prepareLocalServer(0);
+    for (const [program, ...args] of afterwards) await run(program, args);
+    const { stdout } = await run(commands[1]?.[0] ?? '', ['--no-defaults', '--version']);
+    return /mariadb/i.test(stdout);
+  } catch {
+    return false;
+  }
 }
 
 async function first(files: readonly string[]): Promise<string | undefined> {

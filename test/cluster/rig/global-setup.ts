@@ -1,7 +1,6 @@
-import { mkdtemp } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import setUpFaults from '../../faults/rig/global-setup.js';
+import { printFigures } from '../../faults/rig/figures.js';
+import { makeTemporaryFolder } from '../../support/temporary-folder.js';
 import { type GaleraPrograms, galeraPrograms } from './galera-programs.js';
 
 declare module 'vitest' {
@@ -11,16 +10,17 @@ declare module 'vitest' {
   }
 }
 
-/** As for the tests of faults; says so loudly where the programs of clusters cannot be had. */
+/** Finds the programs of clusters, or says what cannot be had; prints in the end what the tests measured. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const close = await setUpFaults(project);
-  const folder = await mkdtemp(join(project.getProvidedContext().temporaryFolder, 'galera-'));
-  const programs = await galeraPrograms(folder).catch((error: unknown) => {
-    process.stderr.write(
-      `\nSKIPPED: the tests of clusters, which need MariaDB with Galera, rsync and HAProxy: ${String(error)}\n\n`,
-    );
+  const removeFolder = await makeTemporaryFolder(project);
+  const { temporaryFolder } = project.getProvidedContext();
+  const programs = await galeraPrograms(temporaryFolder).catch((error: unknown) => {
+    process.stderr.write(`\nSKIPPED: the tests of clusters: ${(error as Error).message}\n\n`);
     return null;
   });
   project.provide('galera', programs);
-  return close;
+  return async () => {
+    if (programs !== null) printFigures(temporaryFolder);
+    await removeFolder();
+  };
 }

@@ -1,9 +1,9 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 
 /** Where a run collects its figures, in the folder that goes with it. */
-export const FIGURES_FILE = 'figures';
+const FIGURES_FILE = 'figures';
 
 /** Keeps a figure for the table that is printed at the end of the run. */
 export function figure(title: string, values: Readonly<Record<string, string | number>>): void {
@@ -11,6 +11,19 @@ export function figure(title: string, values: Readonly<Record<string, string | n
     .map(([name, value]) => `${name} ${typeof value === 'number' ? shown(value) : value}`)
     .join(', ');
   appendFileSync(join(inject('temporaryFolder'), FIGURES_FILE), `${title}: ${text}\n`);
+}
+
+/** Prints that table. @param folder the one that goes with the run */
+export function printFigures(folder: string): void {
+  process.stderr.write(`\nMeasured:\n${figuresIn(folder)}`);
+}
+
+function figuresIn(folder: string): string {
+  try {
+    return readFileSync(join(folder, FIGURES_FILE), 'utf8');
+  } catch {
+    return 'nothing\n';
+  }
 }
 
 function shown(value: number): string {
