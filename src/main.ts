@@ -74,7 +74,7 @@ function report(app: App, { grpc, tls, limits }: Config, logger: Logger): void {
     { secretFile: grpc.tokens.key.file },
     'local mode: tokens are verified with a locally generated secret',
   );
-  process.stderr.write(localModeHint({ ...app, tls: tls !== undefined }, placeOfThisProcess(process.env)));
+  process.stderr.write(localModeHint({ ...app, tls }, placeOfThisProcess(process.env)));
 }
 
 /** Reports a failed start in words; a stack would not help with a wrong setting. */

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
+import type { TlsFiles } from './followed-tls.js';
 
 /** The addresses of the service; absent for a half that does not run. */
 export interface Addresses {
   readonly grpcAddress: string | undefined;
   readonly httpUrl: string | undefined;
-  /** Whether they speak TLS. */
-  readonly tls: boolean;
+  /** The files of their TLS, as this process names them; absent without TLS. */
+  readonly tls: TlsFiles | undefined;
 }
 
 /** Where the service runs, as its user sees it. */
@@ -24,15 +25,20 @@ export function placeOfThisProcess(env: NodeJS.ProcessEnv): Place {
   return { kind: 'folder', npm };
 }
 
-/** The commands to paste into a second terminal to try the service in local mode. */
+/**
+ * The commands to paste into a second terminal to try the service in local mode. With TLS, they trust its certificate
+ * itself, whoever has signed it.
+ */
 export function localModeHint({ grpcAddress, httpUrl, tls }: Addresses, place: Place): string {
   const { where, token, buf } = commandsOf(place);
-  const rest = httpUrl === undefined ? [] : restCommands(reachable(httpUrl));
-  const grpc = grpcAddress === undefined ? [] : grpcCommands(buf, reachable(grpcAddress), tls);
+  const { fetched, trusting } = trustOf(tls?.certFile, place);
+  const rest = httpUrl === undefined ? [] : restCommands(trusting, reachable(httpUrl));
+  const grpc = grpcAddress === undefined ? [] : [grpcCommand(buf, trusting, reachable(grpcAddress), tls)];
   return [
     '',
     `Try it from a second terminal, ${where}:`,
     '',
+    ...fetched,
     `TOKEN=$(${token} --scope "routes:read routes:write" --sub me --ttl 1h)`,
     ...rest,
     ...grpc,
@@ -50,26 +56,34 @@ function commandsOf(place: Place): { where: string; token: string; buf: string }
   return { where: 'in this folder', token, buf: 'npx buf' };
 }
 
+/** The options by which clients trust a certificate, and the commands that fetch it from where it is. */
+function trustOf(certFile: string | undefined, place: Place): { fetched: string[]; trusting: string } {
+  if (certFile === undefined) return { fetched: [], trusting: '' };
+  const file = `'${certFile.replaceAll("'", `'\\''`)}'`;
+  if (place.kind === 'folder') return { fetched: [], trusting: `--cacert ${file} ` };
+  return { fetched: [`docker exec ${place.name} cat ${file} > tls.crt`], trusting: '--cacert tls.crt ' };
+}
+
 /** An address to connect to, for one that listens on every interface. */
 function reachable(address: string): string {
   return address.replace(/^(https?:\/\/)?(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost');
 }
 
-function restCommands(url: string): string[] {
+function restCommands(trusting: string, url: string): string[] {
   const authorization = '-H "Authorization: Bearer $TOKEN"';
   const route = `{"method":"GET","path":"/users/:id","middleware":["authenticate"],"handler":"getUser"}`;
   return [
-    `ID=$(curl -sS ${url}/v1/routing ${authorization} -H 'Content-Type: application/json' -d '${route}' | tee /dev/stderr | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
-    `curl -sS ${url}/v1/routing/$ID ${authorization}`,
+    `ID=$(curl -sS ${trusting}${url}/v1/routing ${authorization} -H 'Content-Type: application/json' -d '${route}' | tee /dev/stderr | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')`,
+    `curl -sS ${trusting}${url}/v1/routing/$ID ${authorization}`,
   ];
 }
 
-function grpcCommands(buf: string, address: string, tls: boolean): string[] {
-  const [scheme, http2] = tls ? ['https', ''] : ['http', '--http2-prior-knowledge '];
+function grpcCommand(buf: string, trusting: string, address: string, tls: TlsFiles | undefined): string {
+  const [scheme, http2] = tls === undefined ? ['http', '--http2-prior-knowledge '] : ['https', ''];
+  // A certificate of the client's own, where the service asks for one.
+  const own = tls?.caFile === undefined ? '' : '--cert client.crt --key client.key ';
   const target = address.startsWith('unix:')
     ? `--unix-socket ${address.slice('unix:'.length)} ${scheme}://localhost`
     : `${scheme}://${address}`;
-  return [
-    `${buf} curl --protocol grpc ${http2}-H "Authorization: Bearer $TOKEN" -d "{\\"routeId\\":\\"$ID\\"}" ${target}/routing.v1.RouteService/GetRoute`,
-  ];
+  return `${buf} curl --protocol grpc ${http2}${trusting}${own}-H "Authorization: Bearer $TOKEN" -d "{\\"routeId\\":\\"$ID\\"}" ${target}/routing.v1.RouteService/GetRoute`;
 }

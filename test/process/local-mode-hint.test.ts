@@ -4,10 +4,12 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { localModeHint, type Place, placeOfThisProcess } from '../../src/process/local-mode-hint.js';
+import type { TlsFiles } from '../../src/process/followed-tls.js';
+import { createAuthority } from '../support/certificates.js';
 import { Program } from '../support/process.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const ADDRESSES = { grpcAddress: '127.0.0.1:50051', httpUrl: 'http://127.0.0.1:8080', tls: false };
+const ADDRESSES = { grpcAddress: '127.0.0.1:50051', httpUrl: 'http://127.0.0.1:8080', tls: undefined };
 const CONTAINER: Place = { kind: 'container', name: 'c0ffee' };
 
 describe('the hint', () => {
@@ -20,7 +22,7 @@ describe('the hint', () => {
   });
 
   it.each(['0.0.0.0', '[::]'])('has an address to connect to for a service that listens on %s', (host) => {
-    const addresses = { grpcAddress: `${host}:50051`, httpUrl: `http://${host}:8080/api`, tls: false };
+    const addresses = { grpcAddress: `${host}:50051`, httpUrl: `http://${host}:8080/api`, tls: undefined };
     const hint = localModeHint(addresses, CONTAINER);
     expect(hint).toContain(' http://localhost:8080/api/v1/routing ');
     expect(hint).toContain(' http://localhost:50051/routing.v1.RouteService/GetRoute\n');
@@ -40,19 +42,53 @@ async function folderOfPrograms(): Promise<string> {
   return folder;
 }
 
+/** A folder with a certificate for loopback, its key, and one of a client that `ca.crt` has signed. */
+async function withCertificates(folder: string): Promise<void> {
+  const authority = createAuthority();
+  const [own, client] = [authority.issue(), authority.issue()];
+  const files = {
+    "it's own.crt": own.cert,
+    'own.key': own.key,
+    'ca.crt': authority.cert,
+    'client.crt': client.cert,
+    'client.key': client.key,
+  };
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
+}
+
+const WITH_TLS = { certFile: "it's own.crt", keyFile: 'own.key', caFile: undefined };
+
 describe('the commands of the hint', () => {
-  it.each<[string, Place]>([
-    ['in a folder', { kind: 'folder', npm: false }],
-    ['for a container', CONTAINER],
-  ])('create a route and read it back over REST and gRPC, %s', async (_, place) => {
+  it.each<[string, Place, TlsFiles | undefined]>([
+    ['in a folder', { kind: 'folder', npm: false }, undefined],
+    ['for a container', CONTAINER, undefined],
+    ['in a folder, with TLS', { kind: 'folder', npm: false }, WITH_TLS],
+    ['for a container, with TLS', CONTAINER, WITH_TLS],
+    [
+      'in a folder, for clients with certificates',
+      { kind: 'folder', npm: false },
+      { ...WITH_TLS, caFile: 'ca.crt' },
+    ],
+  ])('create a route and read it back over REST and gRPC, %s', async (_, place, tls) => {
     const folder = await folderOfPrograms();
-    const settings = { GRPC_ADDRESS: '127.0.0.1:0', HTTP_ADDRESS: '127.0.0.1:0' };
+    await withCertificates(folder);
+    const { certFile = '', keyFile = '', caFile = '' } = tls ?? {};
+    const settings = {
+      GRPC_ADDRESS: '127.0.0.1:0',
+      HTTP_ADDRESS: '127.0.0.1:0',
+      OPS_ADDRESS: 'off',
+      TLS_CERT_FILE: certFile,
+      TLS_KEY_FILE: keyFile,
+      TLS_CLIENT_CA_FILE: caFile,
+    };
     const service = new Program('main', [], folder, settings);
     onTestFinished(async () => {
       await service.stop();
     });
     const { grpc, http } = await service.line('listening');
-    const hint = localModeHint({ grpcAddress: String(grpc), httpUrl: String(http), tls: false }, place);
+    const addresses = { grpcAddress: String(grpc), httpUrl: String(http), tls };
+    await expect.poll(() => service.stderr).toBe(localModeHint(addresses, placeOfThisProcess({})));
+    const hint = localModeHint(addresses, place);
     const commands = hint.slice(hint.indexOf(':\n') + 1);
     const PATH = [folder, join(folder, 'node_modules/.bin'), process.env['PATH']].join(':');
     const env = { PATH, HOME: folder };
