@@ -1,41 +1,15 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import { readConfig, readMigration } from '../../src/settings/config.js';
 import { SETTINGS } from '../../src/settings/settings.js';
+import { COMPOSE, environmentOf } from '../support/compose-file.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-interface Service {
-  readonly image: string;
-  readonly build?: string;
-  readonly profiles?: readonly string[];
-  readonly environment?: Readonly<Record<string, string | number>>;
-  readonly depends_on?: Readonly<Record<string, unknown>> | readonly string[];
-  readonly ports?: readonly string[];
-  readonly volumes?: readonly string[];
-  readonly security_opt?: readonly string[];
-  readonly stop_grace_period?: string;
-}
-
-const { services, volumes } = parse(readFileSync(resolve(ROOT, 'docker-compose.yml'), 'utf8'), {
-  merge: true,
-  uniqueKeys: true,
-}) as { services: Record<string, Service>; volumes: Record<string, unknown> };
+const { services, volumes } = COMPOSE;
 const named = Object.entries(services);
 const ours = named.filter(([, { image }]) => image === 'route-registry');
-
-/** A value with its variables replaced by their defaults, or by something that any setting takes for a secret. */
-function filled(value: string | number): string {
-  return String(value).replace(/\$\{\w+:([-?])([^}]*)\}/g, (_, kind: string, text: string) =>
-    kind === '-' ? text : 'a-secret-of-thirty-two-bytes-or-more',
-  );
-}
-
-function environmentOf({ environment = {} }: Service): Record<string, string> {
-  return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, filled(value)]));
-}
 
 describe('docker-compose.yml', () => {
   it('starts the database, the migrations and one server where no profile is named', () => {

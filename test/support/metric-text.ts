@@ -9,7 +9,7 @@ export interface MetricText {
 }
 
 const TYPE = /^# TYPE (\S+) (\S+)$/gm;
-const SAMPLE = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/gm;
+const SAMPLE = /^([a-z0-9_]+)(?:\{(.*)\})? (\S+)$/gm;
 const LABEL = /([a-z_]+)="((?:[^"\\]|\\.)*)"/g;
 const PART_OF_HISTOGRAM = /_(?:bucket|sum|count)$/;
 

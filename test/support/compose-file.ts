@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { inject } from 'vitest';
+import { parse } from 'yaml';
+import { Program } from './process.js';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+/** A service of docker-compose.yml, with its anchors merged, before its variables are replaced. */
+export interface ComposeService {
+  readonly image: string;
+  readonly build?: string;
+  readonly command?: readonly string[];
+  readonly profiles?: readonly string[];
+  readonly environment?: Readonly<Record<string, string | number>>;
+  readonly depends_on?: Readonly<Record<string, unknown>> | readonly string[];
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly stop_grace_period?: string;
+}
+
+/** docker-compose.yml. */
+export const COMPOSE = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), {
+  merge: true,
+  uniqueKeys: true,
+}) as {
+  readonly services: Readonly<Record<string, ComposeService>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+};
+
+/** Stands for every variable that has no default and is not given: any setting takes it for a secret. */
+const SECRET = 'a-secret-of-thirty-two-bytes-or-more';
+
+/** The environment that a service gets. @param variables those of `.env`; the others have their defaults */
+export function environmentOf(
+  { environment = {} }: ComposeService,
+  variables: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const filled = (value: string | number): string =>
+    String(value).replace(
+      /\$\{(\w+):([-?])([^}]*)\}/g,
+      (_, name: string, kind: string, text: string) => variables[name] ?? (kind === '-' ? text : SECRET),
+    );
+  return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, filled(value)]));
+}
+
+/** What the image sets and starts: the variables and the last command of the Dockerfile. */
+function image(): { readonly environment: Record<string, string>; readonly command: readonly string[] } {
+  const text =
+    readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
+      .split(/^FROM /m)
+      .at(-1) ?? '';
+  const pairs = [...text.matchAll(/^ENV (.*)$/gm)].flatMap(([, line = '']) => line.split(' '));
+  return {
+    environment: Object.fromEntries(pairs.map((pair) => pair.split('=') as [string, string])),
+    command: JSON.parse(/^CMD (.*)$/m.exec(text)?.[1] ?? '[]') as string[],
+  };
+}
+
+/**
+ * Starts a service of docker-compose.yml as a process on this machine: the image's variables, the service's environment
+ * over them, and the one's or the other's command.
+ *
+ * @param variables those of `.env`
+ * @param changes what a machine without containers needs: addresses, and the URL of the database
+ * @param command in place of the service's own, as after `docker compose exec`
+ */
+export async function startComposed(
+  name: string,
+  variables: Readonly<Record<string, string>>,
+  changes: Readonly<Record<string, string>>,
+  command?: readonly string[],
+): Promise<Program> {
+  const service = COMPOSE.services[name];
+  if (service === undefined) throw new Error(`docker-compose.yml has no service ${name}.`);
+  const { environment, command: usual } = image();
+  const [node, file = '', ...args] = command ?? service.command ?? usual;
+  const program = /^dist\/([a-z-]+)\.js$/.exec(file)?.[1];
+  if (node !== 'node' || program === undefined) throw new Error(`${name} runs no program of the service.`);
+  const folder = await mkdtemp(join(inject('temporaryFolder'), 'composed-'));
+  return new Program(program, args, folder, {
+    ...environment,
+    ...environmentOf(service, variables),
+    ...changes,
+  });
+}
