@@ -1,0 +1,336 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import { pino } from 'pino';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { openTokenAuthenticator } from '../../src/app/token-authenticator.js';
+import { Closing } from '../../src/process/closing.js';
+import { readDatabase } from '../../src/settings/config.js';
+import { openDatabase } from '../../src/store/database.js';
+import { migrateUp } from '../../src/store/migrations.js';
+import { KeySetServer } from '../auth/key-set-server.js';
+import { databaseOnMysql, spawnService, startProcess } from '../faults/rig/service-process.js';
+import { freePort } from '../support/free-port.js';
+import { CONTRACTED } from '../support/later-schemas.js';
+import { createMysqlDatabase, dropMysqlDatabase } from '../support/mysql-databases.js';
+import { SERVICE_SETTINGS, startService, tokenFor } from '../support/service.js';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const DOCUMENT = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+/** Of a service without a database of its own. */
+const IN_MEMORY = { DATABASE_URL: 'sqlite::memory:' };
+const MINUTE_MS = 60_000;
+/** Throws what nothing handles at a signal. */
+const FAULTY = `data:text/javascript,${encodeURIComponent(`
+  process.on('SIGUSR2', () => { throw new Error('unforeseen'); });
+`)}`;
+
+/** A line of the log. */
+type Line = Readonly<Record<string, unknown>>;
+
+/** The names of levels, which a logger of this process writes as numbers. */
+const LEVELS: Readonly<Record<number, string>> = { 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' };
+
+/** The service as a process, and what a fault needs. */
+async function onProxiedDatabase(settings: Readonly<Record<string, string>> = {}) {
+  const url = new URL(await databaseOnMysql());
+  const proxy = await startTcpProxy(Number(url.port));
+  onTestFinished(() => proxy.close());
+  url.port = String(proxy.port);
+  return { proxy, ...(await startProcess({ ...settings, DATABASE_URL: url.href })) };
+}
+
+/** A proxy that is closed, at the same port again. */
+async function reopened({ port }: TcpProxy, url: string): Promise<void> {
+  const again = await startTcpProxy(Number(new URL(url).port), port);
+  onTestFinished(() => again.close());
+}
+
+function get(http: unknown, token = tokenFor()): Promise<Response> {
+  const url = `${String(http)}/v1/routing/01a1f941-715b-7593-b057-19259d7b5bfc`;
+  return fetch(url, { headers: { authorization: `Bearer ${token}` } });
+}
+
+/** What a start that fails prints. */
+async function failedStart(settings: Readonly<Record<string, string>>): Promise<string> {
+  const program = await spawnService({ ...IN_MEMORY, ...settings });
+  const { exitCode, stderr } = await program.ended;
+  expect(exitCode).toBe(1);
+  return stderr;
+}
+
+/** An empty database, until the test ends. */
+async function emptyDatabase(): Promise<string> {
+  const [server] = inject('mysqlServers');
+  if (server === undefined) throw new Error('A run has at least one server.');
+  const url = await createMysqlDatabase(server);
+  onTestFinished(() => dropMysqlDatabase(url));
+  return url;
+}
+
+/** A file of its own with a content. */
+async function fileWith(content: string): Promise<string> {
+  const file = join(await mkdtemp(join(inject('temporaryFolder'), 'provoked-')), 'file');
+  await writeFile(file, content, { mode: 0o600 });
+  return file;
+}
+
+/** The line with a message in the log of a service of this process, as soon as it is there. */
+async function lineIn(log: readonly Line[], message: string): Promise<Line> {
+  const find = (): Line | undefined => log.find(({ msg }) => msg === message);
+  await expect.poll(find, { timeout: 10_000 }).toBeDefined();
+  return find() ?? {};
+}
+
+/** A service of this process whose secrets are in a file that is read again all the time. */
+async function withSecretFile() {
+  const file = await fileWith('a secret that is long enough to sign tokens with');
+  const settings = { JWT_SECRET: '', JWT_SECRET_FILE: file };
+  const service = await startService({
+    databaseUrl: 'sqlite::memory:',
+    settings,
+    surroundings: { rereadMs: 20 },
+  });
+  onTestFinished(() => service.close());
+  return { file, log: service.log };
+}
+
+/** How a message comes about: provoked here, or by a test that names it. */
+type Way = ((message: string) => Promise<readonly Line[]>) | { readonly file: string; readonly test: string };
+
+/** Every message in the tables of docs/operations.md, and those of level `info` that it tells to wait for. */
+const WAYS: Readonly<Record<string, Way>> = {
+  '… does not answer: not serving': async () => {
+    const { proxy, program, grpc } = await onProxiedDatabase({ ROLE: 'grpc' });
+    const gateway = await spawnService({ ROLE: 'gateway', GRPC_UPSTREAM: grpc });
+    await gateway.line('the gRPC server answers: serving');
+    await proxy.close();
+    return [
+      await program.line('the store does not answer: not serving'),
+      await gateway.line('the gRPC server does not answer: not serving'),
+    ];
+  },
+  '… answers: serving': async () => {
+    const url = await databaseOnMysql();
+    const port = await freePort();
+    const proxied = new URL(url);
+    const proxy = await startTcpProxy(Number(proxied.port), port);
+    proxied.port = String(port);
+    const { program } = await startProcess({ DATABASE_URL: proxied.href });
+    await proxy.close();
+    await program.line('the store does not answer: not serving');
+    const before = program.lines().length;
+    await reopened(proxy, url);
+    await expect
+      .poll(
+        () =>
+          program
+            .lines()
+            .slice(before)
+            .map(({ msg }) => msg),
+        { timeout: 15_000 },
+      )
+      .toContain('the store answers: serving');
+    return program.lines().slice(before);
+  },
+  'The route store is unavailable. Try again.': async (message) => {
+    const { proxy, program, http } = await onProxiedDatabase();
+    await proxy.close();
+    await get(http);
+    return [await program.line(message)];
+  },
+  'The keys that verify tokens are unavailable. Try again.': async (message) => {
+    const keys = { JWT_SECRET: '', JWT_JWKS_URL: `http://127.0.0.1:${await freePort()}/keys` };
+    const { program, http } = await startProcess({ ...IN_MEMORY, ...keys });
+    const { privateKey: key } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    await get(http, tokenFor({}, { key, algorithm: 'ES256', keyid: 'k' }));
+    return [await program.line(message)];
+  },
+  'the key set cannot be fetched again: its keys stay in use, until it is an hour old': async (message) => {
+    const { publicKey, privateKey: key } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const issuer = await KeySetServer.start({ ...publicKey.export({ format: 'jwk' }), kid: 'k' });
+    onTestFinished(() => issuer.stop());
+    let nowMs = Date.now();
+    const log: Line[] = [];
+    const write = (line: string): void => void log.push(JSON.parse(line) as Line);
+    const { JWT_ISSUER, JWT_AUDIENCE } = SERVICE_SETTINGS;
+    const authenticator = openTokenAuthenticator(
+      { key: { kind: 'jwks', url: issuer.url }, issuer: JWT_ISSUER, audience: JWT_AUDIENCE },
+      { closing: new Closing(), logger: pino({}, { write }), now: () => nowMs },
+    );
+    const token = tokenFor({ exp: nowMs / 1_000 + 3_600 }, { key, algorithm: 'ES256', keyid: 'k' });
+    await expect(authenticator.authenticate([`Bearer ${token}`])).resolves.toMatchObject({ ok: true });
+    await issuer.stop();
+    nowMs += 6 * MINUTE_MS;
+    expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject({ ok: true });
+    return [await lineIn(log, message)];
+  },
+  'the keys of tokens stay as they were: the file cannot be used': async (message) => {
+    const { file, log } = await withSecretFile();
+    await writeFile(file, 'short');
+    return [await lineIn(log, message)];
+  },
+  'the keys of tokens have changed': async (message) => {
+    const { file, log } = await withSecretFile();
+    await writeFile(file, 'another secret that is long enough to sign tokens with');
+    return [await lineIn(log, message)];
+  },
+  'the new TLS files cannot be used: those before stay': {
+    file: 'test/end-to-end/tls.test.ts',
+    test: 'is shown to each new connection, and no call fails meanwhile',
+  },
+  'TLS files renewed': { file: 'test/end-to-end/tls.test.ts', test: 'leaves open connections as they are' },
+  'the replica is left out until it can serve gets again': {
+    file: 'test/end-to-end/replicas.test.ts',
+    test: 'gets go there, and to the primary while it is away, which no client notices',
+  },
+  'the replica serves gets': {
+    file: 'test/end-to-end/replicas.test.ts',
+    test: 'gets go there, and to the primary while it is away, which no client notices',
+  },
+  'tracing is impaired': {
+    file: 'test/tracing/program.test.ts',
+    test: 'the service goes on, and one line says that spans are lost',
+  },
+  'the TLS certificate has expired': {
+    file: 'test/process/followed-tls.test.ts',
+    test: 'may hold a certificate that has expired, with a warning at the start and at a renewal',
+  },
+  'request failed': async (message) => {
+    const upstream = `127.0.0.1:${await freePort()}`;
+    const program = await spawnService({ ROLE: 'gateway', GRPC_UPSTREAM: upstream });
+    const { http } = await program.line('listening');
+    await get(http);
+    return [await program.line(message)];
+  },
+  'An internal error occurred.': async (message) => {
+    const url = await databaseOnMysql();
+    const { program, http } = await startProcess({ DATABASE_URL: url });
+    const knex = openDatabase(readDatabase({ DATABASE_URL: url }));
+    await knex.schema.renameTable('routes', 'elsewhere');
+    await knex.destroy();
+    await get(http);
+    return [await program.line(message)];
+  },
+  'method skipped': {
+    file: 'packages/transcoder/test/transcoder-options.test.ts',
+    test: 'is left out with a line in the log where it may be skipped',
+  },
+  'not everything could be closed in time': async (message) => {
+    const { proxy, program, http } = await onProxiedDatabase({ DEADLINE_MS: '60000' });
+    proxy.stall();
+    const unanswered = get(http).catch(() => undefined);
+    const ended = program.stop();
+    const line = await program.line(message);
+    await expect(ended).resolves.toMatchObject({ exitCode: 0 });
+    await unanswered;
+    return [line];
+  },
+  'not everything could be closed': {
+    file: 'test/process/main.test.ts',
+    test: 'a failure to close is logged, and reported by exit code 1 after everything else is closed',
+  },
+  'ending before everything is closed': {
+    file: 'test/process/stopping.test.ts',
+    test: 'a later %s ends it at once with exit code %i, and its log is complete',
+  },
+  'an error that nothing handles: ending': async (message) => {
+    const { program } = await startProcess({ ...IN_MEMORY, NODE_OPTIONS: `--import ${FAULTY}` });
+    await expect(program.stop('SIGUSR2')).resolves.toMatchObject({ exitCode: 1 });
+    return [await program.line(message)];
+  },
+};
+
+/** Every message of a start that fails, and what it prints. */
+const FAILED_STARTS: Readonly<Record<string, () => Promise<string>>> = {
+  'The settings cannot be used:': () => failedStart({ ROLE: 'x' }),
+  'The service cannot start: The database schema is out of date. Update it with: npm run migrate': async () =>
+    failedStart({ DATABASE_URL: await emptyDatabase() }),
+  'The service cannot start: A newer version has migrated the database (…). Use that version.': async () => {
+    const url = await emptyDatabase();
+    const knex = openDatabase(readDatabase({ DATABASE_URL: url }));
+    await migrateUp(knex, CONTRACTED);
+    await knex.destroy();
+    return failedStart({ DATABASE_URL: url });
+  },
+  'The service cannot start: The database named by DATABASE_URL cannot be reached: …': async () =>
+    failedStart({ DATABASE_URL: `mysql://me:password@127.0.0.1:${await freePort()}/routes` }),
+  'The service cannot start: The embedded database … cannot be written: …': () =>
+    failedStart({ DATABASE_URL: 'sqlite:/dev/null/routes.db' }),
+  'The service cannot start: Cannot listen on …': async () => {
+    const other = createServer();
+    await once(other.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void other.close());
+    const { port } = other.address() as { port: number };
+    return failedStart({ HTTP_ADDRESS: `127.0.0.1:${port}` });
+  },
+  'The service cannot start: The files of TLS_CERT_FILE, TLS_KEY_FILE or TLS_CLIENT_CA_FILE cannot be used: …':
+    () => failedStart({ TLS_CERT_FILE: '/dev/null/certificate', TLS_KEY_FILE: '/dev/null/key' }),
+};
+
+/** The first two cells of the rows of the table under a heading: the message, and what is beside it. */
+function rowsUnder(heading: string): (readonly [message: string, beside: string])[] {
+  const [, text = ''] = new RegExp(`\n#+ ${heading}\n([^]*?)\n#`).exec(`${DOCUMENT}\n#`) ?? [];
+  return [...text.matchAll(/^\| `([^`]+)`(?: and a list)? \| ([^|]*) \|/gm)].map(
+    ([, message = '', beside = '']) => [message, beside],
+  );
+}
+
+/** A message with `…` for what varies, as a pattern. */
+function patternOf(message: string): RegExp {
+  const escaped = message.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`^${escaped.replaceAll('…', '.+')}`);
+}
+
+/** Fails unless a line has the message, and each line with it one of the levels. */
+function expectLine(lines: readonly Line[], message: string, levels: readonly string[]): void {
+  const pattern = patternOf(message);
+  const found = lines.filter(({ msg }) => pattern.test(String(msg)));
+  expect(found).not.toEqual([]);
+  for (const { level } of found) expect(levels).toContain(typeof level === 'number' ? LEVELS[level] : level);
+}
+
+async function expectWay(message: string, levels: readonly string[]): Promise<void> {
+  const way = WAYS[message];
+  if (way === undefined) throw new Error('Nothing here provokes this message.');
+  if (typeof way === 'function') {
+    expectLine(await way(message), message, levels);
+    return;
+  }
+  const source = readFileSync(join(ROOT, way.file), 'utf8');
+  expect(source).toContain(way.test);
+  expect(source).toContain(`'${message}'`);
+}
+
+const LINES = rowsUnder('Log lines');
+/** Those of level `info` that the document tells to wait for. */
+const AWAITED = Object.keys(WAYS).filter((message) => LINES.every(([line]) => line !== message));
+
+describe('a fault makes the log line of docs/operations.md', () => {
+  it.each(LINES)('%s', (message, levels) => expectWay(message, levels.split(', ')));
+});
+
+describe('a remedy makes the log line that docs/operations.md tells to wait for', () => {
+  it.each(AWAITED)('%s', async (message) => {
+    expect(DOCUMENT).toContain(`\`${message}\``);
+    await expectWay(message, ['info']);
+  });
+});
+
+describe('a start fails with the message of docs/operations.md', () => {
+  const documented = rowsUnder('Failed starts');
+
+  it('which are all here, and no other', () => {
+    expect(Object.keys(FAILED_STARTS)).toEqual(documented.map(([message]) => message));
+  });
+
+  it.each(documented)('%s', async (message) => {
+    const provoke = FAILED_STARTS[message];
+    if (provoke === undefined) throw new Error('Nothing here provokes this message.');
+    expect(await provoke()).toMatch(patternOf(message));
+  });
+});
