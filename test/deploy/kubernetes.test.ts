@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { promisify } from 'node:util';
 import type { Deployment } from 'kubernetes-types/apps/v1.js';
 import type { HorizontalPodAutoscaler } from 'kubernetes-types/autoscaling/v2.js';
 import type { Job } from 'kubernetes-types/batch/v1.js';
@@ -8,9 +10,10 @@ import type { NetworkPolicy } from 'kubernetes-types/networking/v1.js';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.js';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { readConfig, readMigration } from '../../src/settings/config.js';
 import { SETTINGS } from '../../src/settings/settings.js';
+import { installedProgram } from '../support/installed-program.js';
 
 const FOLDER = resolve(import.meta.dirname, '../../deploy/kubernetes');
 const SECRETS = '/run/secrets/route-registry';
@@ -18,11 +21,12 @@ const SECRETS = '/run/secrets/route-registry';
 interface Resource {
   readonly apiVersion: string;
   readonly kind: string;
+  readonly metadata?: { readonly name?: string };
 }
 
 interface Kustomization {
   readonly resources: readonly string[];
-  readonly images: readonly { readonly name: string }[];
+  readonly images: readonly { readonly name: string; readonly newTag: string }[];
 }
 
 function read(file: string): unknown {
@@ -42,11 +46,31 @@ function podOf(spec: PodSpec | undefined): PodSpec {
   return spec;
 }
 
-/**
- * What the compiler has against manifests as literals of the types that are made from Kubernetes' own OpenAPI document:
- * unknown fields, missing ones, and wrong types.
- */
-function problemsOf(manifests: readonly { readonly file: string; readonly content: Resource }[]): string[] {
+/** A manifest and the name of its file. */
+interface Manifest {
+  readonly file: string;
+  readonly content: Resource;
+}
+
+/** What the JSON Schemas of the API have against a manifest. They let unknown fields pass. */
+async function problemsBySchema({ file, content }: Manifest): Promise<string[]> {
+  const { apiVersion, kind } = content;
+  const module = `kubernetes-models/${apiVersion}/${kind}`;
+  const { [kind]: Model } = (await import(module)) as Record<
+    string,
+    new (content: Resource) => { validate(): void }
+  >;
+  if (Model === undefined) throw new Error(`The API has no ${kind}.`);
+  try {
+    new Model(content).validate();
+    return [];
+  } catch (error) {
+    return [`${file}: ${(error as Error).message}`];
+  }
+}
+
+/** What the compiler has against manifests as literals of the types of the API: unknown fields above all. */
+function problemsByType(manifests: readonly Manifest[]): string[] {
   const name = resolve(FOLDER, 'manifests.ts');
   const text = manifests
     .map(({ content }, i) => {
@@ -86,20 +110,62 @@ describe('the manifests of Kubernetes', () => {
     expect(readdirSync(FOLDER).sort()).toEqual([...resources, 'kustomization.yaml'].sort());
   });
 
-  it('are what the API takes', () => {
-    expect(problemsOf(resources.map((file) => ({ file, content: read(file) as Resource })))).toEqual([]);
+  const manifests = resources.map((file) => ({ file, content: read(file) as Resource }));
+
+  it('are what the API takes, without a field that it does not know', async () => {
+    expect(problemsByType(manifests)).toEqual([]);
+    expect((await Promise.all(manifests.map(problemsBySchema))).flat()).toEqual([]);
   });
 
+  /** The deployment with a change to its specification. */
+  const changed = (change: object): Manifest => ({
+    file: 'wrong.yaml',
+    content: { ...deployment, spec: { ...deployment.spec, ...change } } as unknown as Resource,
+  });
+
+  const { template } = deployment.spec ?? {};
+  const containers = pods[0].containers.map(({ readinessProbe, ...rest }) => ({
+    ...rest,
+    readinessProb: readinessProbe,
+  }));
+  const misspelled = { ...template, spec: { ...template?.spec, containers } };
+
   it.each([
-    ['a field that the API does not know', { replica: 2 }, '\'"replica"\' does not exist'],
+    ['a field that the API does not know', { minReadySecond: 5 }, `'"minReadySecond"' does not exist`],
+    ['one within a container', { template: misspelled }, `'"readinessProb"' does not exist`],
     ['a field of the wrong type', { minReadySeconds: '5' }, "not assignable to type 'number'"],
     ['a field missing', { selector: undefined }, "'selector' is missing"],
-  ])('would not be, with %s', (_name, change, problem) => {
-    const content = { ...deployment, spec: { ...deployment.spec, ...change } } as unknown as Resource;
-    const [first = ''] = problemsOf([{ file: 'wrong.yaml', content }]);
+  ])('would not be, by its types, with %s', (_name, change, problem) => {
+    const [first = ''] = problemsByType([changed(change)]);
     expect(first).toMatch(/^wrong\.yaml: /);
     expect(first).toContain(problem);
   });
+
+  it.each([
+    ['a number that is not whole', { minReadySeconds: 0.5 }, 'minReadySeconds must be integer'],
+    ['a number that is too large', { minReadySeconds: 2 ** 40 }, 'minReadySeconds must match format "int32"'],
+    ['a field missing', { selector: undefined }, 'must have required property selector'],
+  ])('would not be, by its schema, with %s', async (_name, change, problem) => {
+    const [first = ''] = await problemsBySchema(changed(change));
+    expect(first).toMatch(/^wrong\.yaml: /);
+    expect(first).toContain(problem);
+  });
+
+  it('become what the pods run: kustomize puts the image and its tag into each', async () => {
+    const kubectl = await installedProgram('kubectl', 'kubernetes-client', 'the tests of manifests need it');
+    const { stdout } = await promisify(execFile)(kubectl, ['kustomize', FOLDER]);
+    const built = parseAllDocuments(stdout).map((document) => document.toJS() as Resource);
+    const named = (all: readonly Resource[]): string[] =>
+      all.map(({ kind, metadata }) => `${kind} ${metadata?.name ?? ''}`).sort();
+    expect(named(built)).toEqual(named(kustomization.resources.map((file) => read(file) as Resource)));
+    expect(
+      (await Promise.all(built.map((content) => problemsBySchema({ file: 'built', content })))).flat(),
+    ).toEqual([]);
+    expect(problemsByType(built.map((content) => ({ file: 'built', content })))).toEqual([]);
+    const [{ name, newTag } = { name: '', newTag: '' }] = kustomization.images;
+    const images = [...stdout.matchAll(/\bimage: (.*)$/gm)].map(([, image]) => image);
+    expect(images).toEqual([`${name}:${newTag}`, `${name}:${newTag}`]);
+  }, 120_000);
 });
 
 describe.each([
