@@ -9,6 +9,7 @@ import { secretsIn } from '../../src/settings/secret-file.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
+import { createAuthority } from '../support/certificates.js';
 import { engines } from '../support/engines.js';
 import { installedProgram } from '../support/installed-program.js';
 import { startService, tokenFor } from '../support/service.js';
@@ -36,6 +37,24 @@ async function shell(block: string, cwd: string): Promise<string> {
 function emptyFolder(): Promise<string> {
   return mkdtemp(join(inject('temporaryFolder'), 'backup-'));
 }
+
+/** What begins each block of commands that no test runs, since it needs Docker, a cluster, or a machine of its own. */
+const ELSEWHERE = [
+  'docker compose --profile gateway up',
+  'kubectl create namespace',
+  'npm ci && npm run build && npm prune',
+  'docker compose exec -T mysql',
+];
+
+it('each block of commands in docs/operations.md is run here, or needs what no test has', () => {
+  const blocks = [...DOCUMENT.matchAll(/(<!-- tested: [a-z-]+ -->)?\s*```sh\n\s*(.*)/g)];
+  const untested = blocks.filter(([, mark]) => mark === undefined).map(([, , first = '']) => first);
+  expect(untested).toHaveLength(ELSEWHERE.length);
+  for (const [i, beginning] of ELSEWHERE.entries()) expect(untested[i]?.startsWith(beginning)).toBe(true);
+  const source = readFileSync(import.meta.filename, 'utf8');
+  for (const [, mark] of blocks.filter(([, each]) => each !== undefined))
+    expect(source).toContain(`commands('${/tested: ([a-z-]+)/.exec(mark ?? '')?.[1] ?? ''}')`);
+});
 
 describe('the commands of docs/operations.md', () => {
   beforeAll(async () => {
@@ -125,5 +144,18 @@ describe('the commands of docs/operations.md', () => {
     expect(secrets).toHaveLength(2);
     expect(secrets[0]).toBe(first);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  it('show the certificate that clients see', async () => {
+    const folder = await emptyFolder();
+    const { cert, key } = createAuthority().issue();
+    await writeFile(join(folder, 'tls.crt'), cert);
+    await writeFile(join(folder, 'tls.key'), key);
+    const files = { TLS_CERT_FILE: join(folder, 'tls.crt'), TLS_KEY_FILE: join(folder, 'tls.key') };
+    const service = await startService({ databaseUrl: 'sqlite::memory:', settings: files });
+    onTestFinished(() => service.close());
+    const { port } = new URL(service.httpUrl);
+    const printed = await shell(commands('shown-certificate').replace(':8080', `:${port}`), folder);
+    expect(printed).toMatch(/^subject=CN ?= ?Route Registry\nnotAfter=.* GMT\n$/);
   });
 });
