@@ -14,8 +14,9 @@ interface Pool {
   numPendingAcquires(): number;
 }
 
-/** How the connections of a database are used now. */
+/** How the connections of a database are used now; all 0 once it is closed. */
 export function poolFigures(knex: Knex): PoolFigures {
-  const { pool } = knex.client as { pool: Pool };
+  const { pool } = knex.client as { pool?: Pool };
+  if (pool === undefined) return { used: 0, free: 0, waiting: 0 };
   return { used: pool.numUsed(), free: pool.numFree(), waiting: pool.numPendingAcquires() };
 }
