@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Readiness } from './readiness.js';
+import type { ReadinessReport } from './readiness.js';
 
 /** Open connections: one each for a scraper and some probes, and room for people. */
 const MAX_CONNECTIONS = 64;
@@ -13,7 +13,9 @@ const CHECK_MS = 500;
 
 /** What the listener shows. */
 export interface OpsPages {
-  readonly readiness: Readiness;
+  /** Whether those for whom it speaks still work. Default: it speaks for its own process, and so they do. */
+  alive?(): Promise<boolean>;
+  readiness(): ReadinessReport | Promise<ReadinessReport>;
   readonly metrics: {
     /** Everything measured, as Prometheus reads it. */
     text(): Promise<string>;
@@ -74,14 +76,21 @@ export async function startOpsServer(host: string, port: number, pages: OpsPages
 
 type Pages = ReadonlyMap<string, () => Page | Promise<Page>>;
 
-function pagesOf({ readiness, metrics }: OpsPages): Pages {
+function pagesOf(shown: OpsPages): Pages {
+  const { metrics } = shown;
   let reading: Promise<Page> | undefined;
   return new Map<string, () => Page | Promise<Page>>([
-    ['/livez', () => json(200, { status: 'alive' })],
+    [
+      '/livez',
+      async () => {
+        const alive = (await shown.alive?.()) ?? true;
+        return json(alive ? 200 : 503, { status: alive ? 'alive' : 'hanging' });
+      },
+    ],
     [
       '/readyz',
-      () => {
-        const { report } = readiness;
+      async () => {
+        const report = await shown.readiness();
         return json(report.status === 'ready' ? 200 : 503, report);
       },
     ],

@@ -10,7 +10,11 @@ async function start(change: Partial<OpsPages> = {}): Promise<string> {
   const readiness = new Readiness([]);
   readiness.run();
   const metrics = { text: () => Promise.resolve('a 1\n'), contentType: 'text/plain; version=0.0.4' };
-  const server = await startOpsServer('127.0.0.1', 0, { readiness, metrics, ...change });
+  const server = await startOpsServer('127.0.0.1', 0, {
+    readiness: () => readiness.report,
+    metrics,
+    ...change,
+  });
   onTestFinished(() => server.close());
   return `http://127.0.0.1:${server.port}`;
 }
@@ -62,8 +66,18 @@ describe('the listener for operators', () => {
   it('says that a process is not ready by 503', async () => {
     const readiness = new Readiness(['database']);
     readiness.run();
-    const { status, text } = await httpRequest(await start({ readiness }), { path: '/readyz' });
+    const { status, text } = await httpRequest(await start({ readiness: () => readiness.report }), {
+      path: '/readyz',
+    });
     expect({ status, text: JSON.parse(text) as unknown }).toEqual({ status: 503, text: readiness.report });
+  });
+
+  it('says that what it stands for hangs by 503', async () => {
+    const origin = await start({ alive: () => Promise.resolve(false) });
+    await expect(httpRequest(origin, { path: '/livez' })).resolves.toMatchObject({
+      status: 503,
+      text: '{"status":"hanging"}\n',
+    });
   });
 
   it('answers 500 where the metrics cannot be read, and goes on', async () => {
