@@ -2,28 +2,40 @@ import { once } from 'node:events';
 import { setLogger } from '@grpc/grpc-js';
 import { destination, type Logger } from 'pino';
 import { type App, startApp } from './app.js';
+import { startInWorkers } from './app/workers.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
 import { localModeHint, placeOfThisProcess } from './process/local-mode-hint.js';
 import { openLogger } from './process/logger.js';
 import { onStopSignals } from './process/stop-signals.js';
+import { onPrimary, tellPrimary, workerNumber } from './process/worker.js';
 
 /** The longest time that shutdown waits for a slow or absent reader of the log, in milliseconds. */
 const LOG_LIMIT_MS = 1_000;
 /** The longest text that waits to be written to the log, in characters; more is dropped. */
 const LOG_MAX_LENGTH = 4_194_304;
+/** The most that is written to the log at once, in bytes: a pipe takes it in one piece (POSIX), whoever shares it. */
+const PIPE_BUF = 4_096;
+/** The number of this worker process; undefined in a process that is none. */
+const worker = workerNumber();
 /** The log's destination. A thread writes it, so that a slow reader does not delay calls. */
-const output = destination({ minLength: 0, maxLength: LOG_MAX_LENGTH });
+const output = destination({
+  minLength: 0,
+  maxLength: LOG_MAX_LENGTH,
+  ...(worker !== undefined && { maxWrite: PIPE_BUF }),
+});
 // A log that cannot be written, as on a full disk or a closed terminal, does not end the service.
 output.on('error', () => undefined);
 
 /**
- * Runs the service until SIGTERM, SIGINT or SIGHUP. Exit code 0 after an orderly shutdown, 1 when it cannot run or
- * cannot go on, 128 and the signal's number when a later signal cuts the shutdown short.
+ * Runs the service, or the workers that run it, until SIGTERM, SIGINT or SIGHUP; a worker, until its primary process
+ * tells it to stop. Exit code 0 after an orderly shutdown, 1 when it cannot run or cannot go on, 128 and the signal's
+ * number when a later signal cuts the shutdown short.
  */
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const { logLevel: level, logFormat: format } = config;
-  const logger = await openLogger(output, { level, format, terminal: process.stdout.isTTY });
+  const log = await openLogger(output, { level, format, terminal: process.stdout.isTTY });
+  const logger = worker === undefined ? log : log.child({ worker });
   // The lines of grpc-js may hold metadata, and so tokens; where one matters, the call or the start fails as well.
   setLogger({ error: () => undefined });
   process.on('uncaughtException', (err, origin) => {
@@ -31,24 +43,28 @@ async function main(): Promise<void> {
     end(1);
   });
   const stop = new AbortController();
+  const beginToStop = (signal?: NodeJS.Signals): void => {
+    logger.info({ signal }, 'stopping');
+    stop.abort();
+  };
+  if (worker !== undefined) onPrimary('stop', beginToStop);
   onStopSignals(
-    (signal) => {
-      logger.info({ signal }, 'stopping');
-      stop.abort();
-    },
+    worker === undefined ? beginToStop : () => void tellPrimary({ kind: 'leaving' }),
     (signal, exitCode) => {
       logger.warn({ signal }, 'ending before everything is closed');
       end(exitCode);
     },
   );
-  const app = await startApp(config, { logger, stop: stop.signal }).catch((error: unknown) => {
+  const start = config.workers > 1 && worker === undefined ? startInWorkers : startApp;
+  const app = await start(config, { logger, stop: stop.signal }).catch((error: unknown) => {
     if (!stop.signal.aborted) throw error;
   });
   if (app === undefined) {
     stopped(logger);
     return;
   }
-  report(app, config, logger);
+  if (worker === undefined) report(app, config, logger);
+  else await tellPrimary({ kind: 'listening', addresses: app });
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   app.close().then(
     (inTime) => {
@@ -67,8 +83,8 @@ function stopped(logger: Logger): void {
   end(0);
 }
 
-function report(app: App, { grpc, tls, limits }: Config, logger: Logger): void {
-  logger.info({ grpc: app.grpcAddress, http: app.httpUrl, ops: app.opsUrl, limits }, 'listening');
+function report(app: App, { grpc, tls, workers, limits }: Config, logger: Logger): void {
+  logger.info({ grpc: app.grpcAddress, http: app.httpUrl, ops: app.opsUrl, workers, limits }, 'listening');
   if (grpc?.tokens.key.kind !== 'local') return;
   logger.info(
     { secretFile: grpc.tokens.key.file },
@@ -77,12 +93,12 @@ function report(app: App, { grpc, tls, limits }: Config, logger: Logger): void {
   process.stderr.write(localModeHint({ ...app, tls }, placeOfThisProcess(process.env)));
 }
 
-/** Reports a failed start in words; a stack would not help with a wrong setting. */
-function fail(error: unknown): void {
+/** Reports a failed start in words; a stack would not help with a wrong setting. A worker tells its primary process. */
+async function fail(error: unknown): Promise<void> {
   const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(
-    error instanceof ConfigError ? `${message}\n` : `The service cannot start: ${message}\n`,
-  );
+  if (worker !== undefined) await tellPrimary({ kind: 'failed', problem: message });
+  else if (error instanceof ConfigError) process.stderr.write(`${message}\n`);
+  else process.stderr.write(`The service cannot start: ${message}\n`);
   end(1);
 }
 

@@ -4,9 +4,11 @@ import { startOpsServer } from '../ops/ops-server.js';
 import { Readiness } from '../ops/readiness.js';
 import type { Closing } from '../process/closing.js';
 import { listening } from '../process/opening.js';
+import { onPrimary, tellPrimary, workerNumber } from '../process/worker.js';
 import { joinAddress } from '../settings/addresses.js';
 import type { Config } from '../settings/config.js';
 import { serviceVersion } from './version.js';
+import type { WorkerReport } from './workers-operations.js';
 
 /** What operators see of a process. */
 export interface Operations {
@@ -18,8 +20,8 @@ export interface Operations {
 }
 
 /**
- * Opens the listener for operators, so that it is there while the rest opens, and until the rest is closed. Where
- * `OPS_ADDRESS` is `off`, nothing is measured.
+ * Opens the listener for operators, so that it is there while the rest opens, and until the rest is closed; a worker has
+ * that of its primary process. Where `OPS_ADDRESS` is `off`, nothing is measured.
  *
  * @throws Error when it cannot listen
  */
@@ -39,10 +41,27 @@ export async function openOperations(
   metrics.buildInfo({ version: serviceVersion(), role });
   metrics.readiness(readiness);
   metrics.linesLeftOut(callLog.leftOut);
+  if (workerNumber() !== undefined) {
+    reportToPrimary(closing, async () => ({
+      readiness: readiness.report,
+      metrics: await metrics.snapshot(),
+    }));
+    return { readiness, metrics, url: undefined };
+  }
   const { host, port } = ops;
   const server = await listening('OPS_ADDRESS', joinAddress(host, port), () =>
-    startOpsServer(host, port, { readiness, metrics }),
+    startOpsServer(host, port, { readiness: () => readiness.report, metrics }),
   );
   closing.resource('listener for operators', () => server.close());
   return { readiness, metrics, url: `http://${joinAddress(host, server.port)}` };
+}
+
+/** Answers the primary process until the end, and then hands over what is to stay in its sums. */
+function reportToPrimary(closing: Closing, report: () => Promise<WorkerReport>): void {
+  const tell = async (): Promise<void> => tellPrimary({ kind: 'report', report: await report() });
+  const stop = onPrimary('report', () => void tell());
+  closing.resource('reports to the primary process', async () => {
+    stop();
+    await tell();
+  });
 }

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { constants, type Http2Server, type Http2Session } from 'node:http2';
 import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -60,7 +61,8 @@ export class Connections {
   /** Takes the connections of a listening server from now on. */
   attach(listener: Http2Server): void {
     this.#listeners.push(listener);
-    listener.maxConnections = this.#options.maxConnections;
+    if (cluster.isWorker) this.#endFurther(listener);
+    else listener.maxConnections = this.#options.maxConnections;
     const secure = listener instanceof TlsServer;
     if (secure) this.#watchHandshakes(listener);
     let arriving: Connection | undefined;
@@ -126,6 +128,16 @@ export class Connections {
   cut(): void {
     for (const connection of this.#open) connection.cut();
     for (const socket of this.#underTls) socket.destroy();
+  }
+
+  /** Among workers, Node would hand a connection beyond `maxConnections` from one to the next for ever. */
+  #endFurther(listener: NetServer): void {
+    let open = 0;
+    listener.on('connection', (socket: Socket) => {
+      open++;
+      socket.once('close', () => open--);
+      if (open > this.#options.maxConnections) socket.destroy();
+    });
   }
 
   #watchHandshakes(listener: NetServer): void {

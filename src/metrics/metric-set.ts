@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Snapshot } from './merged-metrics.js';
 import type { MetricDescription } from './metric-table.js';
 
 /** One value of a metric. */
@@ -73,6 +74,11 @@ export class MetricSet {
   /** Everything in the text format of Prometheus, with what is known about the process. */
   text(): Promise<string> {
     return Registry.merge([this.#registry, this.#ofProcess]).metrics();
+  }
+
+  /** The same as data. */
+  snapshot(): Promise<Snapshot> {
+    return Registry.merge([this.#registry, this.#ofProcess]).getMetricsAsJSON();
   }
 
   get contentType(): string {

@@ -1,5 +1,6 @@
 import type { PoolFigures } from '../store/pool-figures.js';
 import { CallMetrics, type MethodPaths } from './call-metrics.js';
+import type { Snapshot } from './merged-metrics.js';
 import { MetricSet, type Sample } from './metric-set.js';
 import { METRICS } from './metric-table.js';
 import { Refusals } from './refusals.js';
@@ -23,6 +24,11 @@ export class Metrics {
   /** Everything in the text format of Prometheus. */
   text(): Promise<string> {
     return this.#set.text();
+  }
+
+  /** Everything as data. */
+  snapshot(): Promise<Snapshot> {
+    return this.#set.snapshot();
   }
 
   get contentType(): string {

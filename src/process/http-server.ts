@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -70,7 +71,8 @@ export class HttpServer {
       .on('checkContinue', this.#accepting(gateway.onCheckContinue))
       // Node would answer an expectation that it does not know by itself; RFC 9110 lets a server ignore it.
       .on('checkExpectation', onRequest);
-    this.#server.maxConnections = maxConnections;
+    if (cluster.isWorker) endFurther(this.#server, maxConnections);
+    else this.#server.maxConnections = maxConnections;
     // With a limit, Node would drop further headers without a word. Their size bounds their number.
     this.#server.maxHeadersCount = 0;
     // Ends the connection of a client that has requests under way and reads no answer.
@@ -158,6 +160,16 @@ export async function startHttpServer(
 ): Promise<{ server: HttpServer; port: number }> {
   const server = new HttpServer(gateway, limits, tls);
   return { server, port: await server.listen(host, port) };
+}
+
+/** Among workers, Node would hand a connection beyond `maxConnections` from one to the next for ever. */
+function endFurther(server: Server, maxConnections: number): void {
+  let open = 0;
+  server.on('connection', (socket: Socket) => {
+    open++;
+    socket.once('close', () => open--);
+    if (open > maxConnections) socket.destroy();
+  });
 }
 
 /** Clients of this face need no certificate, so their authorities are left out. */

@@ -1,7 +1,8 @@
 import { constants } from 'node:os';
 import { performance } from 'node:perf_hooks';
 
-const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+/** The signals that end a process in order. */
+export const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 /**
  * Signals within this time after the first one repeat it, in milliseconds: npm hands on what a terminal has sent to its
  * whole process group, and so do `timeout` and service managers.
@@ -28,5 +29,5 @@ export function onStopSignals(
       force(signal, 128 + constants.signals[signal]);
     }
   };
-  for (const signal of SIGNALS) process.on(signal, listener);
+  for (const signal of STOP_SIGNALS) process.on(signal, listener);
 }

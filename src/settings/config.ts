@@ -8,6 +8,7 @@ import { SettingsReader } from './settings.js';
 import { serverTlsOf, type TlsFiles, upstreamTlsOf } from './tls-config.js';
 import { type TokenConfig, tokensOf } from './token-config.js';
 import { tracesOf } from './traces.js';
+import { workersOf } from './workers.js';
 
 const BYTES_PER_MIB = 1_048_576;
 /** The largest cache of routes, in MiB: an amount that a Node process can hold with ease. */
@@ -52,6 +53,8 @@ export interface Config {
   readonly ops: HostAndPort | undefined;
   /** The files of TLS on both faces; absent for none. */
   readonly tls: TlsFiles | undefined;
+  /** How many processes share the work, each with these limits. */
+  readonly workers: number;
   readonly limits: Limits;
   /** How long the start waits for a database that cannot be reached, in milliseconds. */
   readonly databaseWaitMs: number;
@@ -83,11 +86,13 @@ export class ConfigError extends Error {
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   return read(env, (settings) => {
     const role = settings.oneOf('ROLE', ['all', 'grpc', 'gateway']);
+    const grpc = role === 'gateway' ? undefined : readGrpc(settings);
     return {
-      grpc: role === 'gateway' ? undefined : readGrpc(settings),
+      grpc,
       http: role === 'grpc' ? undefined : readHttp(settings, role === 'gateway'),
       ops: opsAddressOf(settings, FACES[role]),
       tls: serverTlsOf(settings, role !== 'gateway'),
+      workers: workersOf(settings, grpc?.database),
       limits: readLimits(settings),
       databaseWaitMs: databaseWaitOf(settings),
       drainDelayMs: settings.integer('DRAIN_DELAY_MS', 0, DRAIN_DELAY_MAX_MS),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ConfigError, readConfig, readDatabase, readTokens } from '../../src/settings/config.js';
@@ -70,6 +70,7 @@ describe('without any setting', () => {
         grpcMaxAgeMs: 0,
         httpIdleMs: 75_000,
       },
+      workers: 1,
       databaseWaitMs: 0,
       drainDelayMs: 0,
       routeCacheBytes: 50_331_648,
@@ -148,6 +149,9 @@ describe('a setting', () => {
     ],
     ['DATABASE_WAIT_MS is in milliseconds', { DATABASE_WAIT_MS: '30000' }, { databaseWaitMs: 30_000 }],
     ['DRAIN_DELAY_MS is in milliseconds', { DRAIN_DELAY_MS: '2500' }, { drainDelayMs: 2_500 }],
+    ['WORKERS is a number of processes', { WORKERS: '3' }, { workers: 3 }],
+    ['WORKERS may be as many as cores', { WORKERS: 'auto' }, { workers: availableParallelism() }],
+    ['WORKERS may be 1 in memory', { WORKERS: '1', DATABASE_URL: 'sqlite::memory:' }, { workers: 1 }],
     ['ROUTE_CACHE_MIB may be 0', { ROUTE_CACHE_MIB: '0' }, { routeCacheBytes: 0 }],
     ['ROUTE_CACHE_MIB is in MiB', { ROUTE_CACHE_MIB: '1' }, { routeCacheBytes: 1_048_576 }],
     ['LOG_LEVEL is a level of pino', { LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
@@ -275,6 +279,17 @@ describe('wrong settings', () => {
       [
         'BASE_PATH is "/api/"; it must be empty or segments that each begin with a slash, such as /api/routes.',
       ],
+    ],
+    ['no workers', { WORKERS: '0' }, ['WORKERS is "0"; it must be auto or a whole number from 1 to 256.']],
+    [
+      'workers by the word',
+      { WORKERS: 'two' },
+      ['WORKERS is "two"; it must be auto or a whole number from 1 to 256.'],
+    ],
+    [
+      'workers in memory',
+      { WORKERS: '2', DATABASE_URL: 'sqlite::memory:' },
+      ['WORKERS asks for 2 processes, but sqlite::memory: would be another database in each; use a file.'],
     ],
     [
       'a deadline of zero',

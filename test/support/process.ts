@@ -20,18 +20,23 @@ export class Program {
   #stdout = '';
   #stderr = '';
 
-  /** @param name `main`, `migrate`, `token` or `health-probe`; it inherits no settings of this process */
+  /**
+   * @param name `main`, `migrate`, `token` or `health-probe`; it inherits no settings of this process
+   * @param group whether it leads a group of processes of its own, as a terminal makes them; default: it does not
+   */
   constructor(
     name: string,
     args: readonly string[],
     cwd: string,
     settings: Readonly<Record<string, string>>,
+    group = false,
   ) {
     const env = { PATH: process.env['PATH'], ...settings };
     this.#child = spawn(process.execPath, ['--import', LEASH, resolve(DIST, `${name}.js`), ...args], {
       cwd,
       env,
       stdio: 'pipe',
+      detached: group,
     });
     this.#child.stdout?.on('data', (data: Buffer) => (this.#stdout += data.toString()));
     this.#child.stderr?.on('data', (data: Buffer) => (this.#stderr += data.toString()));
@@ -56,7 +61,7 @@ export class Program {
     return this.#stderr;
   }
 
-  /** Resolves when the program has ended. */
+  /** Resolves when the program has ended, and with it all that it has started and that write where it writes. */
   get ended(): Promise<Ended> {
     return this.#ended;
   }
