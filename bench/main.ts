@@ -8,6 +8,7 @@ import { anatomyTable, writeDocument } from './report/document.js';
 import { figureTable } from './report/table.js';
 import { FULL, QUICK, type Scale } from './scale.js';
 import { Servers } from './servers.js';
+import { compareWorkers } from './workers.js';
 
 const DOCUMENT = resolve('docs/performance.md');
 
@@ -15,11 +16,17 @@ const DOCUMENT = resolve('docs/performance.md');
  * `npm run bench`: measures the built service beside the bare limits of its stack, prints the tables and
  * keeps everything in `bench/results/`. `--quick` takes less than three minutes; `--write` also brings
  * `docs/performance.md` and its plot up to date. `--compare` measures the service beside that of another built
- * checkout in the given folder instead, and prints how they compare.
+ * checkout in the given folder instead, and `--workers` that with so many workers beside that with one; both print how
+ * they compare.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { quick: { type: 'boolean' }, write: { type: 'boolean' }, compare: { type: 'string' } },
+    options: {
+      quick: { type: 'boolean' },
+      write: { type: 'boolean' },
+      compare: { type: 'string' },
+      workers: { type: 'string' },
+    },
   });
   const scale = values.quick === true ? QUICK : FULL;
   const database = await openDatabaseServer();
@@ -31,8 +38,10 @@ async function main(): Promise<void> {
   };
   process.once('SIGINT', () => void close().finally(() => process.exit(130)));
   try {
-    if (others === undefined) await measure(scale, database, servers, values.write === true);
-    else print([figureTable(await compare(scale, database, servers, others, progress))]);
+    if (others !== undefined) print([figureTable(await compare(scale, database, servers, others, progress))]);
+    else if (values.workers !== undefined)
+      print([figureTable(await compareWorkers(scale, database, servers, Number(values.workers), progress))]);
+    else await measure(scale, database, servers, values.write === true);
   } finally {
     await close();
   }

@@ -21,6 +21,12 @@ export function rssMib(pid: number): number {
   return (Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024) / MIB;
 }
 
+/** The processes that a process has started and that run now. */
+export function childrenOf(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim();
+  return children === '' ? [] : children.split(' ').map(Number);
+}
+
 /** The process that listens on a TCP port of this machine; nothing when this user may not see it. */
 export function listenerOf(port: number): number | undefined {
   const hexPort = port.toString(16).toUpperCase().padStart(4, '0');

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SERVICE_SETTINGS } from '../test/support/service.js';
 import { Child } from './child.js';
+import { childrenOf } from './process-usage.js';
 
 /** The service as `npm start` starts it in that folder: the options for Node, and its program. */
 function startCommand(checkout: string): string[] {
@@ -60,7 +61,7 @@ export class Servers {
   /** The service, driven by its settings alone. Ends with the benchmark. */
   async service(settings: Readonly<Record<string, string>>, behind: readonly Server[] = []): Promise<Server> {
     const { child, ...at } = await this.serviceProcess(settings);
-    return { ...at, pids: [child.pid, ...behind.flatMap(({ pids }) => pids)] };
+    return { ...at, pids: [child.pid, ...childrenOf(child.pid), ...behind.flatMap(({ pids }) => pids)] };
   }
 
   /** The service with options for Node, for those who end it themselves. */

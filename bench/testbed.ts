@@ -12,6 +12,7 @@ import { LOGGED, METERED, NO_CACHE, type Server, type Servers } from './servers.
  * - `traced`: the same as `service`, which sends a span of every call to a collector that keeps none
  * - `cold`: the service on the largest database, of which nothing is cached
  * - `stored…`: the service without its cache on a database with so many routes
+ * - `workers`: the service with several workers
  * - `old …`: what another checkout of the project has in their place
  */
 export type TargetName =
@@ -24,6 +25,7 @@ export type TargetName =
   | 'logged'
   | 'traced'
   | 'gateway'
+  | 'workers'
   | Compared
   | `old ${Compared}`
   | `stored${number}`;
