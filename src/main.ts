@@ -13,7 +13,7 @@ import { onPrimary, tellPrimary, workerNumber } from './process/worker.js';
 const LOG_LIMIT_MS = 1_000;
 /** The longest text that waits to be written to the log, in characters; more is dropped. */
 const LOG_MAX_LENGTH = 4_194_304;
-/** The most that is written to the log at once, in bytes: a pipe takes it in one piece (POSIX), whoever shares it. */
+/** The most that a worker writes to the log at once: so many bytes stay in one piece in a shared pipe (POSIX). */
 const PIPE_BUF = 4_096;
 /** The number of this worker process; undefined in a process that is none. */
 const worker = workerNumber();
