@@ -14,7 +14,7 @@ export default defineConfig({
         test: {
           name: 'service',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/faults/**', 'test/cluster/**'],
+          exclude: ['test/faults/**', 'test/cluster/**', 'test/deploy/programs/**'],
           globalSetup: ['test/support/global-setup.ts'],
           setupFiles: ['test/support/worker-exit.ts'],
           pool: 'forks',
@@ -40,6 +40,21 @@ export default defineConfig({
           // After everything else and one by one: they measure.
           fileParallelism: false,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        ssr,
+        test: {
+          name: 'deploy',
+          // Only with `npm run test:deploy`: they need programs of operators.
+          include: process.env['DEPLOY'] === undefined ? [] : ['test/deploy/programs/*.test.ts'],
+          globalSetup: ['test/support/global-setup.ts'],
+          setupFiles: ['test/support/worker-exit.ts'],
+          pool: 'forks',
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+          sequence: { groupOrder: 3 },
         },
       },
       {

@@ -1,106 +1,35 @@
-import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { readdirSync } from 'node:fs';
 import type { Deployment } from 'kubernetes-types/apps/v1.js';
 import type { HorizontalPodAutoscaler } from 'kubernetes-types/autoscaling/v2.js';
 import type { Job } from 'kubernetes-types/batch/v1.js';
 import type { ConfigMap, PodSpec, Secret, Service } from 'kubernetes-types/core/v1.js';
 import type { NetworkPolicy } from 'kubernetes-types/networking/v1.js';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.js';
-import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
 import { readConfig, readMigration } from '../../src/settings/config.js';
 import { SETTINGS } from '../../src/settings/settings.js';
-import { installedProgram } from '../support/installed-program.js';
+import {
+  FOLDER,
+  kustomization,
+  type Manifest,
+  problemsBySchema,
+  problemsByType,
+  readManifest,
+  type Resource,
+} from '../support/kubernetes-api.js';
 
-const FOLDER = resolve(import.meta.dirname, '../../deploy/kubernetes');
 const SECRETS = '/run/secrets/route-registry';
 
-interface Resource {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata?: { readonly name?: string };
-}
-
-interface Kustomization {
-  readonly resources: readonly string[];
-  readonly images: readonly { readonly name: string; readonly newTag: string }[];
-}
-
-function read(file: string): unknown {
-  return parse(readFileSync(resolve(FOLDER, file), 'utf8'), { strict: true, uniqueKeys: true });
-}
-
-const kustomization = read('kustomization.yaml') as Kustomization;
-const configMap = read('config-map.yaml') as ConfigMap;
-const deployment = read('deployment.yaml') as Deployment;
-const job = read('migrate-job.yaml') as Job;
-const secret = read('secret.example.yaml') as Secret;
+const configMap = readManifest('config-map.yaml') as ConfigMap;
+const deployment = readManifest('deployment.yaml') as Deployment;
+const job = readManifest('migrate-job.yaml') as Job;
+const secret = readManifest('secret.example.yaml') as Secret;
 const pods = [podOf(deployment.spec?.template.spec), podOf(job.spec?.template.spec)] as const;
 const labels = deployment.spec?.template.metadata?.labels;
 
 function podOf(spec: PodSpec | undefined): PodSpec {
   if (spec === undefined) throw new Error('It has no pods.');
   return spec;
-}
-
-/** A manifest and the name of its file. */
-interface Manifest {
-  readonly file: string;
-  readonly content: Resource;
-}
-
-/** What the JSON Schemas of the API have against a manifest. They let unknown fields pass. */
-async function problemsBySchema({ file, content }: Manifest): Promise<string[]> {
-  const { apiVersion, kind } = content;
-  const module = `kubernetes-models/${apiVersion}/${kind}`;
-  const { [kind]: Model } = (await import(module)) as Record<
-    string,
-    new (content: Resource) => { validate(): void }
-  >;
-  if (Model === undefined) throw new Error(`The API has no ${kind}.`);
-  try {
-    new Model(content).validate();
-    return [];
-  } catch (error) {
-    return [`${file}: ${(error as Error).message}`];
-  }
-}
-
-/** What the compiler has against manifests as literals of the types of the API: unknown fields above all. */
-function problemsByType(manifests: readonly Manifest[]): string[] {
-  const name = resolve(FOLDER, 'manifests.ts');
-  const text = manifests
-    .map(({ content }, i) => {
-      const { apiVersion, kind } = content;
-      const [group = '', version = ''] = apiVersion.includes('/')
-        ? apiVersion.split('/')
-        : ['core', apiVersion];
-      const from = `kubernetes-types/${group.split('.')[0] ?? ''}/${version}.js`;
-      return `import type { ${kind} as T${i} } from '${from}';\nexport const m${i}: T${i} = ${JSON.stringify(content)};\n`;
-    })
-    .join('');
-  const options: ts.CompilerOptions = {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    types: [],
-    module: ts.ModuleKind.NodeNext,
-  };
-  const host = ts.createCompilerHost(options);
-  const getSourceFile = host.getSourceFile.bind(host);
-  const fileExists = host.fileExists.bind(host);
-  host.fileExists = (file) => file === name || fileExists(file);
-  host.getSourceFile = (file, version, ...rest) =>
-    file === name ? ts.createSourceFile(file, text, version) : getSourceFile(file, version, ...rest);
-  const program = ts.createProgram([name], options, host);
-  return ts.getPreEmitDiagnostics(program).map(({ messageText, start = 0 }) => {
-    // Each has two lines.
-    const line = text.slice(0, start).split('\n').length - 1;
-    return `${manifests[line >> 1]?.file ?? ''}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`;
-  });
 }
 
 describe('the manifests of Kubernetes', () => {
@@ -110,7 +39,7 @@ describe('the manifests of Kubernetes', () => {
     expect(readdirSync(FOLDER).sort()).toEqual([...resources, 'kustomization.yaml'].sort());
   });
 
-  const manifests = resources.map((file) => ({ file, content: read(file) as Resource }));
+  const manifests = resources.map((file) => ({ file, content: readManifest(file) as Resource }));
 
   it('are what the API takes, without a field that it does not know', async () => {
     expect(problemsByType(manifests)).toEqual([]);
@@ -150,22 +79,6 @@ describe('the manifests of Kubernetes', () => {
     expect(first).toMatch(/^wrong\.yaml: /);
     expect(first).toContain(problem);
   });
-
-  it('become what the pods run: kustomize puts the image and its tag into each', async () => {
-    const kubectl = await installedProgram('kubectl', 'kubernetes-client', 'the tests of manifests need it');
-    const { stdout } = await promisify(execFile)(kubectl, ['kustomize', FOLDER]);
-    const built = parseAllDocuments(stdout).map((document) => document.toJS() as Resource);
-    const named = (all: readonly Resource[]): string[] =>
-      all.map(({ kind, metadata }) => `${kind} ${metadata?.name ?? ''}`).sort();
-    expect(named(built)).toEqual(named(kustomization.resources.map((file) => read(file) as Resource)));
-    expect(
-      (await Promise.all(built.map((content) => problemsBySchema({ file: 'built', content })))).flat(),
-    ).toEqual([]);
-    expect(problemsByType(built.map((content) => ({ file: 'built', content })))).toEqual([]);
-    const [{ name, newTag } = { name: '', newTag: '' }] = kustomization.images;
-    const images = [...stdout.matchAll(/\bimage: (.*)$/gm)].map(([, image]) => image);
-    expect(images).toEqual([`${name}:${newTag}`, `${name}:${newTag}`]);
-  }, 120_000);
 });
 
 describe.each([
@@ -238,14 +151,14 @@ describe('the settings in the config map', () => {
 });
 
 describe('what refers to the pods', () => {
-  const services = ['service.yaml', 'grpc-service.yaml'].map((file) => read(file) as Service);
-  const policy = read('network-policy.yaml') as NetworkPolicy;
+  const services = ['service.yaml', 'grpc-service.yaml'].map((file) => readManifest(file) as Service);
+  const policy = readManifest('network-policy.yaml') as NetworkPolicy;
   const ports = (pods[0].containers[0]?.ports ?? []).map(({ name }) => name);
 
   it('selects those of the deployment, and not those of the job', () => {
     const selectors = [
       deployment.spec?.selector.matchLabels,
-      (read('disruption-budget.yaml') as PodDisruptionBudget).spec?.selector?.matchLabels,
+      (readManifest('disruption-budget.yaml') as PodDisruptionBudget).spec?.selector?.matchLabels,
       ...services.map(({ spec }) => spec?.selector),
       ...(pods[0].topologySpreadConstraints ?? []).map(({ labelSelector }) => labelSelector?.matchLabels),
     ];
@@ -275,7 +188,7 @@ describe('what refers to the pods', () => {
   });
 
   it('is the autoscaler of the deployment, which sets no number itself', () => {
-    const { spec } = read('autoscaler.yaml') as HorizontalPodAutoscaler;
+    const { spec } = readManifest('autoscaler.yaml') as HorizontalPodAutoscaler;
     const { apiVersion, kind, metadata } = deployment;
     expect(spec?.scaleTargetRef).toEqual({ apiVersion, kind, name: metadata?.name });
     expect(deployment.spec).not.toHaveProperty('replicas');

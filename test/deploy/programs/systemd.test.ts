@@ -3,12 +3,12 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { readConfig } from '../../src/settings/config.js';
-import { SETTINGS } from '../../src/settings/settings.js';
-import { installedProgram } from '../support/installed-program.js';
+import { readConfig } from '../../../src/settings/config.js';
+import { SETTINGS } from '../../../src/settings/settings.js';
+import { installedProgram } from '../../support/installed-program.js';
 
 const run = promisify(execFile);
-const FOLDER = resolve(import.meta.dirname, '../../deploy/systemd');
+const FOLDER = resolve(import.meta.dirname, '../../../deploy/systemd');
 const UNITS = ['route-registry.service', 'route-registry-migrate.service'];
 /** Of 100, as systemd-analyze counts: what is left is the network, and memory that V8 compiles into. */
 const MOST_EXPOSURE = 12;

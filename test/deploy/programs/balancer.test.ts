@@ -3,13 +3,13 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { credentials } from '@grpc/grpc-js';
 import { expect, it, onTestFinished } from 'vitest';
-import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
-import { runHaproxy } from '../faults/rig/haproxy.js';
-import { databaseOnMysql, startProcess } from '../faults/rig/service-process.js';
-import { freePort } from '../support/free-port.js';
-import { get, metadataOf, tokenFor } from '../support/service.js';
+import { RouteServiceClient } from '../../../src/gen/routing/v1/route_service.js';
+import { runHaproxy } from '../../faults/rig/haproxy.js';
+import { databaseOnMysql, startProcess } from '../../faults/rig/service-process.js';
+import { freePort } from '../../support/free-port.js';
+import { get, metadataOf, tokenFor } from '../../support/service.js';
 
-const FILE = resolve(import.meta.dirname, '../../deploy/haproxy/haproxy.cfg');
+const FILE = resolve(import.meta.dirname, '../../../deploy/haproxy/haproxy.cfg');
 /** Of the containers. */
 const GRPC_PORT = '50051';
 /** Until HAProxy has seen that a server is there: rise × inter, and a second. */
