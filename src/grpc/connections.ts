@@ -4,7 +4,7 @@ import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Server as TlsServer } from 'node:tls';
 import { Connection, type ConnectionLimits } from './connection.js';
-import { resetWhenAnswered } from './early-answer.js';
+import { resettingEarlyAnswers } from './early-answer.js';
 import { EndedSessions } from './ended-sessions.js';
 import { limitMessages } from './message-gate.js';
 import { isTooLong } from './request-head.js';
@@ -26,7 +26,7 @@ export interface ConnectionsOptions extends ConnectionLimits {
   readonly deadlineMs: number;
   /** The paths of the streaming methods, with the longest time of a call. */
   readonly streaming: ReadonlyMap<string, number>;
-  /** How long a stream may stay open after that time. */
+  /** How long a stream may stay open after that time, or after an answer. */
   readonly unreadMs: number;
   readonly lookMs: number;
 }
@@ -34,6 +34,7 @@ export interface ConnectionsOptions extends ConnectionLimits {
 /** The connections of the gRPC server. */
 export class Connections {
   readonly #options: ConnectionsOptions;
+  readonly #answered: ReturnType<typeof resettingEarlyAnswers>;
   readonly #listeners: Http2Server[] = [];
   readonly #open = new Set<Connection>();
   readonly #ended = new EndedSessions();
@@ -52,6 +53,7 @@ export class Connections {
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
+    this.#answered = resettingEarlyAnswers(options.unreadMs);
     this.#share = new StreamShare(options.maxStreams, options.sharedStreams);
     this.#timer = setInterval(() => {
       this.#look();
@@ -94,7 +96,7 @@ export class Connections {
         stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
         return;
       }
-      resetWhenAnswered(stream);
+      stream.on('finish', this.#answered);
       const connection = this.#ofSession.get(stream.session);
       if (connection === undefined) return;
       const { streaming, deadlineMs, unreadMs } = this.#options;

@@ -26,7 +26,10 @@ export interface GrpcLimits {
 export interface GrpcTimes {
   /** How long a client may take to begin with HTTP/2, and a closed connection to go. */
   readonly patienceMs: number;
-  /** How long a stream may stay open when its call has reached its limit: its client takes no answer. */
+  /**
+   * How long a stream may stay open when its call has reached its limit, since its client takes no answer, or when it has
+   * been answered, and its client goes on with the request.
+   */
   readonly unreadMs: number;
   /** The longest reflection call. */
   readonly reflectionMs: number;

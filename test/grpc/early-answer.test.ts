@@ -1,13 +1,111 @@
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
+import { once } from 'node:events';
 import { constants } from 'node:http2';
-import { describe, expect, it } from 'vitest';
+import { Worker } from 'node:worker_threads';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
+import { type Field, firstBlock } from '../../bench/load/hpack.js';
+import {
+  ACK,
+  DATA,
+  END_HEADERS,
+  END_STREAM,
+  frame,
+  HEADERS,
+  number,
+  PREFACE,
+  RST_STREAM,
+  SETTINGS,
+} from '../faults/programs/frames.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
-import { connectTo, ECHO, GUARDED, openDoor } from '../support/grpc-door.js';
+import { grpcHead } from '../support/http2-frames.js';
+import { connectTo, type Door, ECHO, GUARDED, openDoor } from '../support/grpc-door.js';
 
 /** A message that is larger than the server takes, and far from complete. */
 const ENDLESS = Buffer.from([0, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3]);
 const UNKNOWN = '/test.Service/Unknown';
+/** Calls of a client that has as many streams open as it may. */
+const CALLS = 40;
+/** A server that waits for its clients only a moment. */
+const HASTY = { times: { unreadMs: 50 } };
+
+/** A turn of a busy event loop, in milliseconds. */
+const TURN_MS = 3;
+const NO_BYTES = Buffer.alloc(0);
+
+/** Makes each turn of the event loop long enough for a client to see what was sent and to answer it, until the test ends. */
+function makeTurnsLong(): void {
+  let next = setImmediate(function turn() {
+    const begun = performance.now();
+    while (performance.now() - begun < TURN_MS);
+    next = setImmediate(turn);
+  });
+  onTestFinished(() => {
+    clearImmediate(next);
+  });
+}
+
+/**
+ * Makes calls one after the other on one connection, with `eager-client.mjs`.
+ *
+ * @param last the client's last frame of each stream
+ * @returns how many were answered until the server ended the connection
+ */
+async function answeredInTurn(
+  { address }: Door,
+  path: string,
+  contentType: string,
+  last: Buffer,
+): Promise<number> {
+  const fields = grpcHead(path).map(([name, value]): Field => [
+    name,
+    name === 'content-type' ? contentType : value,
+  ]);
+  const workerData = {
+    port: Number(new URL(`http://${address}`).port),
+    begin: Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, NO_BYTES)]),
+    acknowledge: frame(SETTINGS, ACK, 0, NO_BYTES),
+    first: frame(HEADERS, END_HEADERS, 1, firstBlock(fields)),
+    last,
+    calls: CALLS,
+  };
+  const client = new Worker(new URL('../support/eager-client.mjs', import.meta.url), { workerData });
+  const [answered] = (await once(client, 'message')) as [number];
+  return answered;
+}
+
+describe('a client that has as many streams open as it may', () => {
+  it.each([
+    ['ends its half', GUARDED, frame(DATA, END_STREAM, 1, NO_BYTES)],
+    ['ends its half with a message', GUARDED, frame(DATA, END_STREAM, 1, framed(NO_BYTES))],
+    ['resets it', GUARDED, frame(RST_STREAM, 0, 1, number(constants.NGHTTP2_NO_ERROR))],
+    ['ends its half of another content type', ECHO, frame(DATA, END_STREAM, 1, NO_BYTES), 'text/plain'],
+    ['ends its half of an unknown method', UNKNOWN, frame(DATA, END_STREAM, 1, NO_BYTES)],
+  ])(
+    '%s once it is answered, and makes the next call',
+    async (_, path, last, contentType = 'application/grpc') => {
+      const door = await openDoor({ limits: { maxStreams: 1 } });
+      makeTurnsLong();
+      expect(await answeredInTurn(door, path, contentType, last)).toBe(CALLS);
+    },
+  );
+
+  it('has the status of each call in grpc-js', async () => {
+    const door = await openDoor({ limits: { maxStreams: 4 } });
+    const client = new Client(door.address, credentials.createInsecure());
+    const same = (bytes: Buffer): Buffer => bytes;
+    const codes = Array.from({ length: CALLS }, () => {
+      const call = client.makeClientStreamRequest(GUARDED, same, same, new Metadata(), () => undefined);
+      return new Promise<number>((resolve) =>
+        call.on('status', ({ code }) => {
+          resolve(code);
+        }),
+      );
+    });
+    expect(new Set(await Promise.all(codes))).toEqual(new Set([status.UNAUTHENTICATED]));
+    client.close();
+  });
+});
 
 describe('a request that was answered before it was complete', () => {
   it.each([
@@ -16,14 +114,14 @@ describe('a request that was answered before it was complete', () => {
     ['of an unknown method', UNKNOWN, framed(new Uint8Array()), status.UNIMPLEMENTED],
     ['too large, of reflection', REFLECTION_PATHS[0] ?? '', ENDLESS, status.RESOURCE_EXHAUSTED],
   ])('is reset, and the client has its status: %s', async (_, path, piece, code) => {
-    const stream = requestOn(connectTo(await openDoor()), path);
+    const stream = requestOn(connectTo(await openDoor(HASTY)), path);
     stream.write(piece);
     expect(await outcomeOf(stream)).toMatchObject({ code });
     expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
   });
 
   it('is reset after all messages of the answer and its trailers', async () => {
-    const door = await openDoor({ times: { reflectionMs: 100 } });
+    const door = await openDoor({ times: { reflectionMs: 100, unreadMs: 50 } });
     const stream = requestOn(connectTo(door), REFLECTION_PATHS[0] ?? '');
     stream.write(framed(Buffer.from([0x3a, 1, 0x2a])));
     const received: Buffer[] = [];
@@ -42,7 +140,7 @@ describe('a request that was answered before it was complete', () => {
     ['too large, of reflection', REFLECTION_PATHS[0] ?? '', {}, ENDLESS],
     ['a second message', ECHO, {}, Buffer.concat([framed(Buffer.from('m')), framed(Buffer.from('m'))])],
   ])('leaves its place to the next one: %s', async (_, path, headers, piece) => {
-    const session = connectTo(await openDoor({ limits: { maxStreams: 4 } }));
+    const session = connectTo(await openDoor({ ...HASTY, limits: { maxStreams: 4 } }));
     const resets: number[] = [];
     for (let made = 0; made < 20; made++) {
       const stream = requestOn(session, path, headers).on('error', () => undefined);
