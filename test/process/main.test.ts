@@ -1,13 +1,12 @@
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, type IncomingMessage, request as send } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { checkResponse } from '../support/openapi.js';
-import { type Ended, Program } from '../support/process.js';
+import { type Ended, type Program, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 
 const ROUTE = { method: 'GET', path: '/users/:id', middleware: ['👩‍👩‍👧'], handler: 'getUser' };
@@ -22,28 +21,21 @@ const CANNOT_BE_CLOSED = `data:text/javascript,${encodeURIComponent(`
   Server.prototype.close = () => { throw new Error('stuck'); };
 `)}`;
 
-let folder: string;
-let programs: Program[];
+let programs: Programs;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
-  programs = [];
+  programs = new Programs();
 });
 
-afterEach(async () => {
-  await Promise.all(programs.map((program) => program.stop('SIGKILL')));
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => programs.end());
 
 function run(name: string, settings: Record<string, string> = {}, args: string[] = []): Program {
-  const program = new Program(name, args, folder, {
+  return programs.start(name, args, {
     GRPC_ADDRESS: '127.0.0.1:0',
     HTTP_ADDRESS: '127.0.0.1:0',
     OPS_ADDRESS: '127.0.0.1:0',
     ...settings,
   });
-  programs.push(program);
-  return program;
 }
 
 /** The base of all REST paths, once the program listens. */
@@ -83,7 +75,7 @@ describe('without settings', () => {
     const service = run('main');
     const url = await httpUrlOf(service);
     await service.line('local mode: tokens are verified with a locally generated secret');
-    const secretFile = join(folder, 'data/jwt-secret');
+    const secretFile = join(programs.folder, 'data/jwt-secret');
     expect(statSync(secretFile).mode & 0o777).toBe(0o600);
     const secret = readFileSync(secretFile, 'utf8');
     expect(secret).toMatch(/^[0-9a-f]{64}$/);
@@ -129,7 +121,7 @@ describe('without settings', () => {
       msg: 'not everything could be closed',
       err: { aggregateErrors: [{ message: 'stuck' }] },
     });
-    expect(statSync(join(folder, 'data/routes.db-wal')).size).toBe(0);
+    expect(statSync(join(programs.folder, 'data/routes.db-wal')).size).toBe(0);
   });
 
   it('after SIGTERM a request in progress is answered, and its connection takes no further one', async () => {
@@ -166,7 +158,7 @@ describe('without settings', () => {
   });
 
   it('a unix socket that a killed service left behind is taken over', async () => {
-    const settings = { ROLE: 'grpc', GRPC_ADDRESS: `unix:${folder}/s` };
+    const settings = { ROLE: 'grpc', GRPC_ADDRESS: `unix:${programs.folder}/s` };
     const first = run('main', settings);
     await first.line('listening');
     await first.stop('SIGKILL');
@@ -176,7 +168,7 @@ describe('without settings', () => {
   });
 
   it('a unix socket on which another service listens is not', async () => {
-    const settings = { ROLE: 'grpc', GRPC_ADDRESS: `unix:${folder}/s` };
+    const settings = { ROLE: 'grpc', GRPC_ADDRESS: `unix:${programs.folder}/s` };
     await run('main', settings).line('listening');
     await expect(run('main', settings).ended).resolves.toMatchObject({ exitCode: 1 });
   });
@@ -187,7 +179,7 @@ describe('without settings', () => {
     const token = (await localToken()).stdout.trim();
     const created = await createOver(firstUrl, token);
     await first.stop();
-    copyFileSync(join(folder, 'data/routes.db'), join(folder, 'copy.db'));
+    copyFileSync(join(programs.folder, 'data/routes.db'), join(programs.folder, 'copy.db'));
     const url = await httpUrlOf(run('main', { DATABASE_URL: 'sqlite:copy.db' }));
     await expect(getOver(url, created.id, token)).resolves.toEqual(created);
   });
@@ -289,8 +281,8 @@ describe('with wrong settings', () => {
   });
 
   it('a secret file that holds no secret is named', async () => {
-    mkdirSync(join(folder, 'data'));
-    writeFileSync(join(folder, 'data/jwt-secret'), '', { mode: 0o600 });
+    mkdirSync(join(programs.folder, 'data'));
+    writeFileSync(join(programs.folder, 'data/jwt-secret'), '', { mode: 0o600 });
     const { exitCode, stdout, stderr } = await localToken();
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toContain('The file data/jwt-secret does not hold a secret');
@@ -320,7 +312,7 @@ describe.each(engines)('on $name', (engine) => {
   });
 
   afterEach(async () => {
-    await Promise.all(programs.map((program) => program.stop('SIGKILL')));
+    await programs.kill();
     await database.drop();
   });
 

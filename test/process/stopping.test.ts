@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
-import { LEASH, Program } from '../support/process.js';
+import { LEASH, type Program, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 
@@ -20,23 +19,16 @@ const NEVER_MS = '60000';
 const NPM_START_MS = 120_000;
 const ROOT = resolve(import.meta.dirname, '../..');
 
-let folder: string;
-let programs: Program[];
+let programs: Programs;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
-  programs = [];
+  programs = new Programs();
 });
 
-afterEach(async () => {
-  await Promise.all(programs.map((program) => program.stop('SIGKILL')));
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => programs.end());
 
 function run(settings: Record<string, string> = {}, name = 'main'): Program {
-  const program = new Program(name, [], folder, { ...SERVICE_SETTINGS, ...settings });
-  programs.push(program);
-  return program;
+  return programs.start(name, [], { ...SERVICE_SETTINGS, ...settings });
 }
 
 async function httpUrlOf(program: Program): Promise<string> {
@@ -127,7 +119,7 @@ it(
         HOME: process.env['HOME'],
         NODE_OPTIONS: `--import ${LEASH}`,
         ...SERVICE_SETTINGS,
-        DATABASE_URL: `sqlite:${folder}/routes.db`,
+        DATABASE_URL: `sqlite:${programs.folder}/routes.db`,
         DRAIN_DELAY_MS: '500',
       },
       stdio: 'pipe',
@@ -145,7 +137,7 @@ it(
     process.kill(-Number(npm.pid), 'SIGINT');
     await expect(ended).resolves.toEqual([0, null]);
     expect(stdout).toContain('"msg":"stopped"');
-    expect(statSync(`${folder}/routes.db-wal`).size).toBe(0);
+    expect(statSync(`${programs.folder}/routes.db-wal`).size).toBe(0);
   },
   NPM_START_MS,
 );
@@ -212,7 +204,7 @@ it('a log that cannot be written neither ends it nor keeps it from ending', asyn
   // No file that it writes may have a byte.
   const script = 'ulimit -f 0 && exec "$0" --import "$1" "$2" > log';
   const service = spawn('sh', ['-c', script, process.execPath, LEASH, `${ROOT}/dist/main.js`], {
-    cwd: folder,
+    cwd: programs.folder,
     env: { ...SERVICE_SETTINGS, HTTP_ADDRESS: address, DATABASE_URL: 'sqlite::memory:', LOG_LEVEL: 'debug' },
     stdio: 'pipe',
   });

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { resolve } from 'node:path';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 
 const DIST = resolve(import.meta.dirname, '../../dist');
 /** Ends the program when the test that started it is gone, for whatever reason. */
@@ -96,5 +98,29 @@ export class Program {
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
     this.#child.kill(signal);
     return this.#ended;
+  }
+}
+
+/** Programs that run in a new folder of their own. */
+export class Programs {
+  readonly folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
+  readonly #started: Program[] = [];
+
+  /** @param name,args,settings as of `Program` */
+  start(name: string, args: readonly string[], settings: Readonly<Record<string, string>>): Program {
+    const program = new Program(name, args, this.folder, settings);
+    this.#started.push(program);
+    return program;
+  }
+
+  /** Kills those that still run. */
+  async kill(): Promise<void> {
+    await Promise.all(this.#started.map((program) => program.stop('SIGKILL')));
+  }
+
+  /** Kills those that still run, and removes the folder. */
+  async end(): Promise<void> {
+    await this.kill();
+    rmSync(this.folder, { recursive: true });
   }
 }

@@ -1,12 +1,9 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../support/free-port.js';
 import { OtlpCollector } from '../support/otlp-collector.js';
-import { Program } from '../support/process.js';
+import { type Program, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 import { chainOf, clientSpan } from './traced-service.js';
 
@@ -27,24 +24,17 @@ const PRINT_IMPORTS = `data:text/javascript,${encodeURIComponent(`
 /** A collector that is not there. */
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
 
-let folder: string;
-let programs: Program[];
+let programs: Programs;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
-  programs = [];
+  programs = new Programs();
 });
 
-afterEach(async () => {
-  await Promise.all(programs.map((program) => program.stop('SIGKILL')));
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => programs.end());
 
 function run(settings: Readonly<Record<string, string>>): Program {
   const database = { DATABASE_URL: 'sqlite::memory:' };
-  const program = new Program('main', [], folder, { ...SERVICE_SETTINGS, ...database, ...settings });
-  programs.push(program);
-  return program;
+  return programs.start('main', [], { ...SERVICE_SETTINGS, ...database, ...settings });
 }
 
 async function openCollector(): Promise<OtlpCollector> {
