@@ -4,7 +4,8 @@ import { outcomeOf } from './case-limit.js';
 import { GrpcSessions } from './grpc/grpc-sessions.js';
 import { caseOf } from './kinds.js';
 import { Ledger } from './ledger.js';
-import { memoryProblems } from './memory.js';
+import { heapProblems, residentProblems } from './memory.js';
+import { RestConnections } from './rest/rest-connections.js';
 import { createDatabase, type FuzzDatabase } from './service/database.js';
 import { HonestCaller, type HonestFigures } from './service/honest-caller.js';
 import { WatchedService } from './service/watched-service.js';
@@ -19,8 +20,8 @@ export interface FuzzOptions {
   readonly numbers: Iterable<number>;
   /** When to begin no further case, by `performance.now()`. */
   readonly until: number;
-  /** Whether it is a failure not to have come to the last number by then. */
-  readonly all: boolean;
+  /** How many there are, if it is a failure not to have come to the last one by then. */
+  readonly required: number | undefined;
   /** Cases under way at a time. */
   readonly concurrency: number;
   /** Where the service runs. */
@@ -34,6 +35,7 @@ export interface FuzzResult {
   readonly tally: Tally;
   readonly honest: HonestFigures;
   readonly memoryMib: readonly number[];
+  readonly heapMib: readonly number[];
   readonly storedRoutes: number;
 }
 
@@ -46,14 +48,11 @@ const EXPIRY = 4_102_444_800;
  */
 const SETTINGS = {
   ROUTE_CACHE_MIB: '2',
-  GRPC_IDLE_MS: '1000',
+  GRPC_IDLE_MS: '5000',
   MAX_EVENT_LOOP_DELAY_MS: '60000',
-  // Connections get half as many streams together. One that has as many open as it may is ended by nghttp2 when a
-  // client ends a stream in the moment in which the service resets it, and begins another.
-  MAX_WAITING_CALLS: '16384',
 };
 /** How long the service may take to tidy up after the last case: its idle time, and the looks at it; in milliseconds. */
-const TIDY_MS = 4_000;
+const TIDY_MS = 8_000;
 /** Of a thousand cases, those that may be refused because of overload. */
 const OVERLOADED_PER_MILLE = 1;
 
@@ -79,7 +78,9 @@ async function runOn(database: FuzzDatabase, options: FuzzOptions): Promise<Fuzz
   const routes = await createStoredRoutes(service.http, token, ledger);
   const sessions = new GrpcSessions(service.grpc);
   const { grpc, http } = service;
-  const world: World = { grpc, http, token, readToken, routes, sessions, ledger };
+  const connections = new RestConnections(http);
+  const hasRead = (): Promise<void> => sessions.hasRead();
+  const world: World = { grpc, http, token, readToken, routes, sessions, connections, ledger, hasRead };
   const honest = new HonestCaller(
     { grpc, http },
     tokenFor({ exp: EXPIRY, sub: 'honest' }),
@@ -88,18 +89,21 @@ async function runOn(database: FuzzDatabase, options: FuzzOptions): Promise<Fuzz
       tally.alarm(problem);
     },
   );
-  const complete = await work(options, world, tally);
-  if (options.all && !complete && !tally.hopeless) {
-    tally.conclude([`There was only time for ${tally.cases} cases.`]);
-  }
+  const begun = performance.now();
+  await work(options, world, tally);
+  const seconds = ((performance.now() - begun) / 1_000).toFixed(0);
+  if (options.required !== undefined && tally.cases < options.required && !tally.hopeless)
+    tally.conclude([`${tally.cases} of ${options.required} cases in ${seconds} s.`]);
   const figures = await honest.stop();
   sessions.close();
+  connections.close();
   await sleep(TIDY_MS);
-  const { memoryMib } = service;
+  const { memoryMib, heapMib } = service;
   tally.conclude([
     ...(tally.dead ? [] : await storedRouteProblems(http, token, routes)),
     ...(await service.stop()),
-    ...memoryProblems(memoryMib),
+    ...residentProblems(memoryMib),
+    ...heapProblems(heapMib),
   ]);
   const stored = await database.routes();
   tally.conclude(ledger.compare(stored));
@@ -108,28 +112,22 @@ async function runOn(database: FuzzDatabase, options: FuzzOptions): Promise<Fuzz
   }
   if (sessions.lost > 0)
     tally.conclude([`The service ended ${sessions.lost} connections of well-behaved clients.`]);
-  return { tally, honest: figures, memoryMib, storedRoutes: stored.length };
+  if (connections.unasked > 0)
+    tally.conclude([`On ${connections.unasked} connections something came that answers no request.`]);
+  return { tally, honest: figures, memoryMib, heapMib, storedRoutes: stored.length };
 }
 
-/**
- * Runs the cases, some at a time, until there are no more, the time is over, or there is no point in going on.
- *
- * @returns whether there are no more
- */
+/** Runs the cases, some at a time, until there are no more, the time is over, or there is no point in going on. */
 async function work(
   { seed, numbers, until, concurrency }: FuzzOptions,
   world: World,
   tally: Tally,
-): Promise<boolean> {
+): Promise<void> {
   const next: Iterator<number, unknown> = numbers[Symbol.iterator]();
-  let complete = false;
   const worker = async (): Promise<void> => {
     while (performance.now() < until && !tally.hopeless) {
       const drawn = next.next();
-      if (drawn.done === true) {
-        complete = true;
-        return;
-      }
+      if (drawn.done === true) return;
       const caseNumber = drawn.value;
       const { kind, fuzzCase } = caseOf(seed, caseNumber, world);
       tally.begin(caseNumber);
@@ -137,5 +135,4 @@ async function work(
     }
   };
   await Promise.all(Array.from({ length: concurrency }, worker));
-  return complete;
 }

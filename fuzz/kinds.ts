@@ -6,16 +6,16 @@ import { restByGrammar } from './rest/rest-grammar.js';
 import { Random } from './values/random.js';
 import type { FuzzCase, Generator, World } from './world.js';
 
-/** The kinds of cases, each with its share of ten thousand. A flood costs a hundred times as much as another case. */
+/** The kinds of cases, each with its share of ten thousand. What needs a connection of its own costs more than the rest. */
 const KINDS: readonly { readonly name: string; readonly share: number; readonly generate: Generator }[] = [
   { name: 'REST by grammar', share: 2_000, generate: restByGrammar },
-  { name: 'gRPC by grammar', share: 6_000, generate: grpcByGrammar },
-  { name: 'HTTP/1.1 bytes', share: 1_200, generate: http1Bytes },
-  { name: 'HTTP/2 frames', share: 776, generate: http2Frames },
-  { name: 'rapid resets', share: 6, generate: rapidResets },
-  { name: 'too many streams', share: 6, generate: tooManyStreams },
-  { name: 'slow readers', share: 6, generate: slowReader },
-  { name: 'frame floods', share: 6, generate: frameFlood },
+  { name: 'gRPC by grammar', share: 6_600, generate: grpcByGrammar },
+  { name: 'HTTP/1.1 bytes', share: 700, generate: http1Bytes },
+  { name: 'HTTP/2 frames', share: 500, generate: http2Frames },
+  { name: 'rapid resets', share: 50, generate: rapidResets },
+  { name: 'too many streams', share: 50, generate: tooManyStreams },
+  { name: 'slow readers', share: 50, generate: slowReader },
+  { name: 'frame floods', share: 50, generate: frameFlood },
 ];
 
 /** The case of a seed with this number, and the name of its kind. */

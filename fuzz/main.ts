@@ -21,8 +21,9 @@ const AROUND_MS = 180_000;
  * `npm run fuzz`: sends hostile requests to both faces of the built service and prints what came of them. Exit code 1
  * when the service broke a promise, or when not everything came to an end in time.
  *
- * `--seconds N` goes on for so long, which is 60 by default; `--cases N` ends after so many. `--seed S` repeats the
- * cases of that seed, `--only K,L` only those of these numbers, one by one. `FUZZ_MYSQL_URL` names a MySQL server to
+ * `--seconds N` goes on for so long, which is 60 by default. `--cases N` ends after so many, and fails when there is no
+ * time for all of them: that of `--seconds`, without it several times what they usually take. `--seed S` repeats the cases
+ * of that seed, `--only K,L` only those of these numbers, one by one. `FUZZ_MYSQL_URL` names a MySQL server to
  * run on, and `FUZZ_NODE_OPTIONS` holds options for Node that only the service is started with.
  */
 async function main(): Promise<void> {
@@ -40,11 +41,8 @@ async function main(): Promise<void> {
   const only = values.only?.split(',').map((each) => wholeNumber('--only', each));
   print(`seed ${seed}; --seed ${seed} repeats these cases\n`);
   const begun = performance.now();
-  const counted = only?.length ?? cases;
-  const all = seconds === undefined && counted !== undefined;
-  const limitMs = all
-    ? CASES_MS + counted * (only === undefined ? CASE_MS : CASE_LIMIT_MS)
-    : (seconds ?? DEFAULT_SECONDS) * 1_000;
+  const required = only?.length ?? cases;
+  const limitMs = seconds !== undefined ? seconds * 1_000 : usualLimitMs(required, only !== undefined);
   const folder = await mkdtemp(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'rr-fuzz-'));
   // Nothing should take so long; whoever waits for this process is not to wait for ever.
   const limit = setTimeout(() => {
@@ -57,7 +55,7 @@ async function main(): Promise<void> {
       seed,
       numbers: only ?? upTo(cases ?? Number.POSITIVE_INFINITY),
       until: begun + limitMs,
-      all,
+      required,
       concurrency: only === undefined ? CONCURRENCY : 1,
       folder,
       settings: { NODE_OPTIONS: process.env['FUZZ_NODE_OPTIONS'] ?? '' },
@@ -67,6 +65,11 @@ async function main(): Promise<void> {
     clearTimeout(limit);
     await rm(folder, { recursive: true });
   }
+}
+
+function usualLimitMs(cases: number | undefined, oneByOne: boolean): number {
+  if (cases === undefined) return DEFAULT_SECONDS * 1_000;
+  return CASES_MS + cases * (oneByOne ? CASE_LIMIT_MS : CASE_MS);
 }
 
 function numberIn(name: string, text: string | undefined): number | undefined {
@@ -82,7 +85,7 @@ function* upTo(count: number): Generator<number> {
   for (let caseNumber = 0; caseNumber < count; caseNumber++) yield caseNumber;
 }
 
-function report({ tally, honest, memoryMib, storedRoutes }: FuzzResult, elapsedMs: number): void {
+function report({ tally, honest, memoryMib, heapMib, storedRoutes }: FuzzResult, elapsedMs: number): void {
   for (const [kind, { cases, answers }] of tally.kinds) {
     const counts = [...answers].sort(([, one], [, other]) => other - one);
     print(`${kind}: ${cases}\n    ${counts.map(([name, count]) => `${name}: ${count}`).join(', ')}\n`);
@@ -93,6 +96,7 @@ function report({ tally, honest, memoryMib, storedRoutes }: FuzzResult, elapsedM
     `${tally.cases} cases in ${(elapsedMs / 1_000).toFixed(0)} s, ${rate.toFixed(0)} a second\n` +
       `honest caller: ${served} times served, p99 ${p99Ms.toFixed(0)} ms, longest ${maxMs.toFixed(0)} ms\n` +
       `memory: ${(memoryMib[0] ?? 0).toFixed(0)} MiB before, ${(memoryMib.at(-1) ?? 0).toFixed(0)} MiB after, at most ${Math.max(...memoryMib).toFixed(0)} MiB\n` +
+      `heap without garbage: ${heapMib.map((mib) => mib.toFixed(0)).join(' ')} MiB\n` +
       `stored routes: ${storedRoutes}\n`,
   );
   for (const failure of tally.failures) print(`\n${failure}\n`);

@@ -1,17 +1,43 @@
-/** How much of the growth is allowed: what a heap that is in use takes more, and what a case may hold at a time. */
-const FACTOR = 1.3;
-const MARGIN_MIB = 40;
-/** With fewer measurements than this, at two a second, the heap has not reached its usual size. */
-const MEASUREMENTS_MIN = 40;
+/** How much growth of a kind of memory is allowed. */
+interface Flatness {
+  readonly name: string;
+  readonly factor: number;
+  readonly marginMib: number;
+  /** With fewer measurements than this, memory has not reached its usual size. */
+  readonly measurementsMin: number;
+}
 
-/** Whether memory went on growing after the first third of a run. @param mib measurements at equal intervals */
-export function memoryProblems(mib: readonly number[]): string[] {
-  if (mib.length < MEASUREMENTS_MIN) return [];
+/** Twice a second: what a heap that is in use takes more, and what a case may hold at a time. */
+const RESIDENT: Flatness = {
+  name: 'Resident memory',
+  factor: 1.3,
+  marginMib: 40,
+  measurementsMin: 40,
+};
+/** Every few seconds, after a collection of garbage: what the cases that are under way hold. */
+const HEAP: Flatness = {
+  name: 'The heap',
+  factor: 1.1,
+  marginMib: 8,
+  measurementsMin: 12,
+};
+
+/** Whether resident memory went on growing after the first third of a run. @param mib measurements at equal intervals */
+export function residentProblems(mib: readonly number[]): string[] {
+  return problems(mib, RESIDENT);
+}
+
+/** Whether the heap, without garbage, went on growing after the first third of a run. @param mib as above */
+export function heapProblems(mib: readonly number[]): string[] {
+  return problems(mib, HEAP);
+}
+
+function problems(mib: readonly number[], { name, factor, marginMib, measurementsMin }: Flatness): string[] {
+  if (mib.length < measurementsMin) return [];
   const [early, late] = [median(third(mib, 1)), median(third(mib, 2))];
-  const limit = early * FACTOR + MARGIN_MIB;
-  if (late <= limit) return [];
+  if (late <= early * factor + marginMib) return [];
   return [
-    `Memory grew: ${early.toFixed(0)} MiB in the second third of the run, ${late.toFixed(0)} MiB in the last.`,
+    `${name} grew: ${early.toFixed(0)} MiB in the second third of the run, ${late.toFixed(0)} MiB in the last.`,
   ];
 }
 

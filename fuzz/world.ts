@@ -1,5 +1,6 @@
 import type { GrpcSessions } from './grpc/grpc-sessions.js';
 import type { Ledger } from './ledger.js';
+import type { RestConnections } from './rest/rest-connections.js';
 import type { Random } from './values/random.js';
 
 /** A route that was there before the first case. */
@@ -19,7 +20,10 @@ export interface World {
   readonly readToken: string;
   readonly routes: readonly StoredRoute[];
   readonly sessions: GrpcSessions;
+  readonly connections: RestConnections;
   readonly ledger: Ledger;
+  /** Resolves when the service has read everything that had come before, and has had time to answer it. */
+  readonly hasRead: () => Promise<void>;
 }
 
 /** The end of a case. */

@@ -36,11 +36,16 @@ export interface GrpcAnswer {
 
 const SESSIONS = 4;
 const MOST_TRIES = 10;
+/** So many pings one after the other are answered no sooner than a call that needs the database. */
+const PINGS = 4;
+/** Each case under way may wait for one. */
+const MOST_PINGS = 1_000;
 
 /** A few connections that keep to HTTP/2 and share the calls. */
 export class GrpcSessions {
   readonly #target: string;
   readonly #sessions: (ClientHttp2Session | undefined)[] = [];
+  #pinged: ClientHttp2Session | undefined;
   #turn = 0;
   /** Connections that the service ended, which it must not do. */
   lost = 0;
@@ -63,7 +68,13 @@ export class GrpcSessions {
     }
   }
 
+  /** Resolves when the service has read everything that had come before, and has had time to answer it. */
+  async hasRead(): Promise<void> {
+    for (let pings = 0; pings < PINGS; pings++) await this.#ping();
+  }
+
   close(): void {
+    this.#pinged?.destroy();
     for (const session of this.#sessions) session?.destroy();
   }
 
@@ -81,6 +92,8 @@ export class GrpcSessions {
         last = received;
       })
       .on('data', (chunk: Buffer) => chunks.push(chunk))
+      // With its answer, the client of a call that goes on ends its own half, as gRPC clients do.
+      .on('end', () => stream.end())
       // The reason of a reset is read when the stream has closed.
       .on('error', () => undefined);
     signal.addEventListener('abort', () => stream.destroy());
@@ -101,20 +114,38 @@ export class GrpcSessions {
     });
   }
 
+  #ping(): Promise<void> {
+    const session = isOpen(this.#pinged) ? this.#pinged : this.#connect();
+    this.#pinged = session;
+    return new Promise((resolve) => {
+      session.ping(() => {
+        resolve();
+      });
+    });
+  }
+
   #next(): ClientHttp2Session {
     const index = this.#turn++ % SESSIONS;
     const open = this.#sessions[index];
-    if (open !== undefined && !open.closed && !open.destroyed) return open;
-    const session = connect(`http://${this.#target}`);
-    session
+    if (isOpen(open)) return open;
+    const session = this.#connect();
+    this.#sessions[index] = session;
+    return session;
+  }
+
+  #connect(): ClientHttp2Session {
+    const session = connect(`http://${this.#target}`, { maxOutstandingPings: MOST_PINGS });
+    return session
       .on('error', () => undefined)
       .once('goaway', (code) => {
         // Without an error: it was idle.
         if (code !== constants.NGHTTP2_NO_ERROR) this.lost++;
       });
-    this.#sessions[index] = session;
-    return session;
   }
+}
+
+function isOpen(session: ClientHttp2Session | undefined): session is ClientHttp2Session {
+  return session !== undefined && !session.closed && !session.destroyed;
 }
 
 /** The text of a percent-encoded `grpc-message`; as it is when it is not encoded well. */

@@ -20,6 +20,10 @@ export interface ExchangeOptions {
   readonly ending: Ending;
   /** How long a connection is silent on which nothing comes any more, in milliseconds. */
   readonly quietMs: number;
+  /** Whether the service says something on every connection, so that silence before that means nothing. */
+  readonly greets: boolean;
+  /** Resolves when the service has read what was sent, and has had time to answer it. */
+  readonly hasRead: () => Promise<void>;
   /** Ends the connection, whatever was planned for it. */
   readonly signal: AbortSignal;
   readonly onData?: (chunk: Buffer, socket: Socket) => void;
@@ -29,7 +33,7 @@ const UNREAD_MS = 150;
 
 /** Sends bytes on a connection of their own. Returns what came back. */
 export async function exchange(options: ExchangeOptions): Promise<Buffer> {
-  const { target, pieces, ending, quietMs, signal, onData } = options;
+  const { target, pieces, ending, quietMs, greets, hasRead, signal, onData } = options;
   const { hostname, port } = new URL(`http://${target}`);
   const chunks: Buffer[] = [];
   const socket = connect({ host: hostname, port: Number(port), noDelay: true, signal });
@@ -49,10 +53,20 @@ export async function exchange(options: ExchangeOptions): Promise<Buffer> {
   }
   switch (ending) {
     case 'finish':
-      socket.setTimeout(quietMs, () => socket.end());
-      break;
     case 'leave':
-      socket.setTimeout(quietMs, () => socket.destroy());
+      // On a busy machine silence alone says little. Whatever comes begins it anew.
+      socket.setTimeout(quietMs).on('timeout', () => {
+        const before = chunks.length;
+        if (greets && before === 0) {
+          socket.setTimeout(quietMs);
+          return;
+        }
+        void hasRead().then(() => {
+          if (chunks.length > before) return;
+          if (ending === 'finish') socket.end();
+          else socket.destroy();
+        });
+      });
       break;
     case 'cut':
     case 'unread':

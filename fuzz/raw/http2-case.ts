@@ -36,7 +36,7 @@ const PREFIX_BYTES = 5;
 const ID_BYTES = 36;
 /** Asks whether everything before has been read. */
 const LAST_PING = Buffer.from('the last');
-/** How long answers are waited for once everything has been read, in milliseconds. */
+/** How long a connection is silent on which nothing comes any more once everything has been read, in milliseconds. */
 const AFTERWARDS_MS = 20;
 /** A service that waits for the rest of a frame is silent for longer than this, in milliseconds. */
 const QUIET_MS = 100;
@@ -61,11 +61,12 @@ export function http2Case({ bytes, ending, creates }: Http2Bytes, random: Random
           if (route !== undefined) problems.push(...world.ledger.acknowledge(route));
           acknowledged += world.ledger.size - known;
           if (NEVER.includes(code)) problems.push(`A call ended with ${status[code] ?? code}.`);
-          if (isLastPing(each)) leaveSoon(socket);
+          if (isLastPing(each) && ending === 'leave') socket.setTimeout(AFTERWARDS_MS);
           if (each.type === GOAWAY) socket.destroy();
         }
       };
-      await exchange({ target: world.grpc, pieces, ending, quietMs: QUIET_MS, signal, onData });
+      const { grpc: target, hasRead } = world;
+      await exchange({ target, pieces, ending, quietMs: QUIET_MS, greets: true, hasRead, signal, onData });
       world.ledger.unsure += Math.max(0, creates - acknowledged);
       return { answers: seen.size === 0 ? [`no answer (${ending})`] : [...seen], problems };
     },
@@ -82,10 +83,6 @@ function routeOf({ type, payload }: Frame): ShownRoute | undefined {
   if (payload.readUInt32BE(1) !== payload.length - PREFIX_BYTES) return undefined;
   const route = routeIn(payload);
   return route.id === '' ? undefined : route;
-}
-
-function leaveSoon(socket: Socket): void {
-  setTimeout(() => socket.destroy(), AFTERWARDS_MS);
 }
 
 function codeOf({ type, flags, payload }: Frame): number {

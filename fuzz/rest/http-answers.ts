@@ -12,9 +12,10 @@ const STATUS_LINE = /^HTTP\/1\.1 (\d{3}) /;
 /**
  * The answers on a connection, in order, without interim ones.
  *
+ * @param isHead whether all requests were HEAD, or none; without it, what follows tells whether an answer has a body
  * @returns also the bytes that are no whole answer
  */
-export function httpAnswers(received: Buffer): { answers: HttpAnswer[]; rest: Buffer } {
+export function httpAnswers(received: Buffer, isHead?: boolean): { answers: HttpAnswer[]; rest: Buffer } {
   const answers: HttpAnswer[] = [];
   let rest = received;
   for (;;) {
@@ -26,7 +27,7 @@ export function httpAnswers(received: Buffer): { answers: HttpAnswer[]; rest: Bu
     const length = Number(headers.get('content-length') ?? 0);
     if (Number.isNaN(status) || headers.has('transfer-encoding')) return { answers, rest };
     const after = rest.subarray(headEnd + HEAD_END.length);
-    const bodyLength = hasNoBody(status, after) ? 0 : length;
+    const bodyLength = (isHead ?? hasNoBody(after)) || status === 304 ? 0 : length;
     if (after.length < bodyLength) return { answers, rest };
     if (status >= 200) answers.push({ status, headers, body: after.toString('utf8', 0, bodyLength) });
     rest = after.subarray(bodyLength);
@@ -38,7 +39,7 @@ function headerOf(line: string): [name: string, value: string] {
   return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
 }
 
-/** Whether only the length of a body came: after HEAD, and with 304, there is none. No body begins like an answer. */
-function hasNoBody(status: number, after: Buffer): boolean {
-  return status === 304 || after.length === 0 || after.toString('latin1', 0, 9) === 'HTTP/1.1 ';
+/** Whether only the length of a body came, as after HEAD. No body begins like an answer. */
+function hasNoBody(after: Buffer): boolean {
+  return after.length === 0 || after.toString('latin1', 0, 9) === 'HTTP/1.1 ';
 }

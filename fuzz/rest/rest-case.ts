@@ -14,40 +14,71 @@ const LAST = Buffer.from(
   `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${LAST_ID}\r\nConnection: close\r\n\r\n`,
 );
 
-/** A case that sends requests to the REST face. */
-export interface RestBytes {
+/** A request in sound HTTP/1.1. */
+export interface SoundRest {
   readonly bytes: Buffer;
-  readonly ending: Ending;
-  /** How long the service is given for its next answer, in milliseconds. */
-  readonly quietMs: number;
+  readonly isHead: boolean;
   /** Checks beyond the rules for all answers. */
   readonly further?: FurtherCheck;
 }
 
-/** A case that sends these bytes to the REST face. */
-export function restCase(
-  { bytes, ending, quietMs, further }: RestBytes,
-  random: Random,
-  world: World,
-): FuzzCase {
+/** A case that sends a sound request to the REST face, on a connection that may have carried others. */
+export function soundRestCase({ bytes, isHead, further }: SoundRest, random: Random, world: World): FuzzCase {
+  const pieces = inPieces(bytes, random);
+  return {
+    shown: () => escaped(bytes),
+    async send(signal) {
+      const received = await world.connections.exchange({ pieces, isHead, signal });
+      const { answers, rest } = httpAnswers(received);
+      const { labels, problems } = judge(bytes, answers, world);
+      if (rest.length > 0 || answers.length > 1)
+        problems.push(`A request is not answered by one whole answer; received: ${escaped(received)}`);
+      if (further !== undefined) problems.push(...(await further(answers, signal)));
+      return { answers: labels.length === 0 ? ['no answer'] : labels, problems };
+    },
+  };
+}
+
+/** Bytes for the REST face. */
+export interface RestBytes {
+  readonly bytes: Buffer;
+  readonly ending: Ending;
+  /** How long a connection is silent on which nothing comes any more, in milliseconds. */
+  readonly quietMs: number;
+}
+
+/** A case that sends these bytes to the REST face, on a connection of their own. */
+export function restCase({ bytes, ending, quietMs }: RestBytes, random: Random, world: World): FuzzCase {
   const pieces = inPieces(Buffer.concat([bytes, LAST]), random);
   return {
     shown: () => escaped(bytes),
     async send(signal) {
-      const received = await exchange({ target: world.http, pieces, ending, quietMs, signal });
+      const { http: target, hasRead } = world;
+      const received = await exchange({ target, pieces, ending, quietMs, greets: false, hasRead, signal });
       const { answers: all, rest } = httpAnswers(received);
       const answers = all.filter(({ headers }) => headers.get('x-request-id') !== LAST_ID);
-      const text = bytes.toString('latin1');
-      const hasToken = text.includes(world.token);
-      const creates = hasToken ? text.split('POST').length - 1 : 0;
-      const sent = { hasToken, hasTimeout: /request-timeout/i.test(text) };
-      world.ledger.unsure += Math.max(0, creates - answers.length);
-      const problems = answers.flatMap((answer) => restProblems(answer, sent, world.ledger));
+      const { labels, problems } = judge(bytes, answers, world);
       if (ending === 'finish' && rest.length > 0)
         problems.push(`An answer is not whole; received: ${escaped(received)}`);
-      if (further !== undefined) problems.push(...(await further(answers, signal)));
-      return { answers: answers.length === 0 ? [`no answer (${ending})`] : answers.map(labelOf), problems };
+      return { answers: labels.length === 0 ? [`no answer (${ending})`] : labels, problems };
     },
+  };
+}
+
+/** Judges the answers to these bytes by the rules for all answers, and keeps the ledger. */
+function judge(
+  bytes: Buffer,
+  answers: readonly HttpAnswer[],
+  { token, ledger }: World,
+): { labels: string[]; problems: string[] } {
+  const text = bytes.toString('latin1');
+  const hasToken = text.includes(token);
+  const creates = hasToken ? text.split('POST').length - 1 : 0;
+  ledger.unsure += Math.max(0, creates - answers.length);
+  const sent = { hasToken, hasTimeout: /request-timeout/i.test(text) };
+  return {
+    labels: answers.map(labelOf),
+    problems: answers.flatMap((answer) => restProblems(answer, sent, ledger)),
   };
 }
 

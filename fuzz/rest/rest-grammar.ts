@@ -6,7 +6,7 @@ import type { Random } from '../values/random.js';
 import { type RouteDraft, routeDraft, validDraft } from '../values/route-draft.js';
 import type { FuzzCase, World } from '../world.js';
 import { jsonBody } from './json-body.js';
-import { restCase } from './rest-case.js';
+import { type FurtherCheck, soundRestCase } from './rest-case.js';
 import { oddHeader, oddTarget } from './request-parts.js';
 import { sameOnBothFaces } from './same-on-both-faces.js';
 
@@ -22,9 +22,6 @@ interface RestRequest {
 
 const VERBS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'M-SEARCH'];
 
-/** A request in sound HTTP/1.1 is always answered, on a busy machine within this time. */
-const SOUND = { ending: 'finish', quietMs: 20_000 } as const;
-
 /** Requests in sound HTTP/1.1 whose parts are what the contract describes, or nearly. */
 export function restByGrammar(random: Random, world: World, number: number): FuzzCase {
   if (random.percent(15)) return twin(random, world, number);
@@ -39,7 +36,7 @@ export function restByGrammar(random: Random, world: World, number: number): Fuz
   if (random.percent(15)) request.verb = random.pick(VERBS);
   for (let odd = random.pick([0, 0, 1, 1, 2, 5]); odd > 0; odd--)
     request.headers.push(oddHeader(random, world));
-  return restCase({ bytes: bytesOf(request, random), ...SOUND }, random, world);
+  return soundCase(request, random, world);
 }
 
 /** A create that means the same on both faces. */
@@ -63,7 +60,16 @@ function twin(random: Random, world: World, number: number): FuzzCase {
     chunked: random.percent(20),
   };
   const further = sameOnBothFaces({ route: draft, requestId, validateOnly }, world);
-  return restCase({ bytes: bytesOf(request, random), ...SOUND, further }, random, world);
+  return soundCase(request, random, world, further);
+}
+
+function soundCase(request: RestRequest, random: Random, world: World, further?: FurtherCheck): FuzzCase {
+  const isHead = request.verb === 'HEAD';
+  return soundRestCase(
+    { bytes: bytesOf(request, random), isHead, ...(further !== undefined && { further }) },
+    random,
+    world,
+  );
 }
 
 function create(request: RestRequest, draft: RouteDraft, random: Random): void {

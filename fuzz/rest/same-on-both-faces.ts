@@ -12,7 +12,6 @@ import { createMessage, getMessage } from '../grpc/wire-messages.js';
 import type { ShownRoute } from '../ledger.js';
 import type { RouteDraft } from '../values/route-draft.js';
 import type { World } from '../world.js';
-import { exchange } from '../raw/exchange.js';
 import { type HttpAnswer, httpAnswers } from './http-answers.js';
 import type { FurtherCheck } from './rest-case.js';
 import { restFailure } from './rest-problems.js';
@@ -104,11 +103,11 @@ async function storedProblems(
       : [...problems, 'A dry run has an id or a time.'];
   }
   const headers = { authorization: `Bearer ${world.readToken}` };
-  const request = `GET /v1/routing/${String(id)} HTTP/1.1\r\nhost: x\r\nauthorization: ${headers.authorization}\r\nconnection: close\r\n\r\n`;
+  const request = `GET /v1/routing/${String(id)} HTTP/1.1\r\nhost: x\r\nauthorization: ${headers.authorization}\r\n\r\n`;
   const body = framed(getMessage(String(id)));
   const pieces = [Buffer.from(request)];
   const [received, over] = await Promise.all([
-    exchange({ target: world.http, pieces, ending: 'finish', quietMs: 20_000, signal }),
+    world.connections.exchange({ pieces, isHead: false, signal }),
     world.sessions.call({ path: GET, headers, body, ends: true }, signal),
   ]);
   const [got] = httpAnswers(received).answers;

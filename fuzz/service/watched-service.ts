@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { rssMib } from '../../bench/process-usage.js';
 import { Program } from '../../test/support/process.js';
 import { SERVICE_SETTINGS } from '../../test/support/service.js';
@@ -8,6 +9,24 @@ const MAIN = resolve(import.meta.dirname, '../../../main');
 const LOOK_MS = 100;
 /** How many looks lie between two measurements of memory. */
 const LOOKS_PER_MEASUREMENT = 5;
+/** How many looks lie between two collections of garbage, after which the heap is measured. */
+const LOOKS_PER_COLLECTION = 50;
+/** The file to which the service writes its heap without garbage, a line of bytes for each signal. */
+const HEAP_FILE = 'heap';
+const MIB = 2 ** 20;
+/** Collects garbage in the service and measures its heap, on SIGUSR2. */
+const COLLECTING = `data:text/javascript,${encodeURIComponent(`
+  import { appendFileSync } from 'node:fs';
+  import { setFlagsFromString } from 'node:v8';
+  import { runInNewContext } from 'node:vm';
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc');
+  process.on('SIGUSR2', () => {
+    collect();
+    const { heapUsed, external } = process.memoryUsage();
+    appendFileSync('${HEAP_FILE}', heapUsed + external + '\\n');
+  });
+`)}`;
 /** Levels of the log that mean a defect. */
 const ALARMING = ['error', 'fatal'];
 /** How much of the log is shown when the service has ended, in lines. */
@@ -18,6 +37,7 @@ const STOP_LIMIT_MS = 60_000;
 /** The service in a process of its own, under observation. */
 export class WatchedService {
   readonly #program: Program;
+  readonly #heapFile: string;
   readonly #onAlarm: (problem: string) => void;
   readonly #timer: NodeJS.Timeout;
   readonly #memoryMib: number[] = [];
@@ -31,8 +51,9 @@ export class WatchedService {
   http = '';
 
   /** @param onAlarm is told of an alarming or unreadable line of the log, of text on stderr, and of a sudden end */
-  private constructor(program: Program, onAlarm: (problem: string) => void) {
+  private constructor(program: Program, folder: string, onAlarm: (problem: string) => void) {
     this.#program = program;
+    this.#heapFile = join(folder, HEAP_FILE);
     this.#onAlarm = onAlarm;
     this.#timer = setInterval(() => {
       this.#measure();
@@ -52,9 +73,13 @@ export class WatchedService {
     settings: Readonly<Record<string, string>>,
     onAlarm: (problem: string) => void,
   ): Promise<WatchedService> {
-    const program = new Program(MAIN, [], folder, { ...SERVICE_SETTINGS, ...settings });
+    const program = new Program(MAIN, [], folder, {
+      ...SERVICE_SETTINGS,
+      ...settings,
+      NODE_OPTIONS: `--import ${COLLECTING} ${settings['NODE_OPTIONS'] ?? ''}`,
+    });
     const { grpc, http } = await program.line('listening');
-    const service = new WatchedService(program, onAlarm);
+    const service = new WatchedService(program, folder, onAlarm);
     service.grpc = String(grpc);
     service.http = new URL(String(http)).host;
     return service;
@@ -63,6 +88,15 @@ export class WatchedService {
   /** Resident memory so far, twice a second, in MiB. */
   get memoryMib(): readonly number[] {
     return this.#memoryMib;
+  }
+
+  /** The heap so far with what belongs to it, each time after a collection of garbage, every five seconds, in MiB. */
+  get heapMib(): readonly number[] {
+    if (!existsSync(this.#heapFile)) return [];
+    return readFileSync(this.#heapFile, 'latin1')
+      .trim()
+      .split('\n')
+      .map((bytes) => Number(bytes) / MIB);
   }
 
   /** Ends it in order. Returns what was wrong with that. */
@@ -88,7 +122,9 @@ export class WatchedService {
   }
 
   #measure(): void {
-    if (this.#looks++ % LOOKS_PER_MEASUREMENT === 0) this.#memoryMib.push(rssMib(this.#program.pid));
+    if (this.#looks % LOOKS_PER_MEASUREMENT === 0) this.#memoryMib.push(rssMib(this.#program.pid));
+    if (this.#looks % LOOKS_PER_COLLECTION === 0) process.kill(this.#program.pid, 'SIGUSR2');
+    this.#looks++;
   }
 
   #lastWords(exitCode: number | null): string {

@@ -1,8 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Ended, Program } from '../support/process.js';
+import { type Ended, Programs } from '../support/process.js';
 
 const PATIENCE_MS = 120_000;
 const CASES = ['--cases', '600', '--seed', '7'];
@@ -32,24 +29,17 @@ const CHANGES_ROUTE = `
 
 const ANSWERS_500 = whenVerbIsUnknown("response.writeHead(500, { 'content-length': 4 }).end('oops')");
 
-let folder: string;
-let programs: Program[];
+let programs: Programs;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
-  programs = [];
+  programs = new Programs();
 });
 
-afterEach(async () => {
-  await Promise.all(programs.map((program) => program.stop('SIGKILL')));
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => programs.end());
 
 /** Runs the fuzzer, as built, against a service that is started with these options for Node. */
 function fuzz(args: readonly string[], nodeOptions = ''): Promise<Ended> {
-  const program = new Program('fuzz/fuzz/main', args, folder, { FUZZ_NODE_OPTIONS: nodeOptions });
-  programs.push(program);
-  return program.ended;
+  return programs.start('fuzz/fuzz/main', args, { FUZZ_NODE_OPTIONS: nodeOptions }).ended;
 }
 
 describe('the fuzzer', { timeout: PATIENCE_MS }, () => {
@@ -84,6 +74,12 @@ describe('the fuzzer', { timeout: PATIENCE_MS }, () => {
     expect(stdout).toMatch(
       /FAILED in the end\n {2}The acknowledged route .* is not stored as acknowledged\./,
     );
+    expect(exitCode).toBe(1);
+  });
+
+  it('fails when there is no time for all cases', async () => {
+    const { exitCode, stdout } = await fuzz(['--cases', '100000', '--seconds', '5', '--seed', '7']);
+    expect(stdout).toMatch(/FAILED in the end\n {2}\d+ of 100000 cases in \d+ s\./);
     expect(exitCode).toBe(1);
   });
 

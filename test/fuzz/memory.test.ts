@@ -1,17 +1,28 @@
-import { expect, it } from 'vitest';
-import { memoryProblems } from '../../fuzz/memory.js';
+import { describe, expect, it } from 'vitest';
+import { heapProblems, residentProblems } from '../../fuzz/memory.js';
 
 function growing(mibEach: number): number[] {
   return Array.from({ length: 120 }, (_, index) => 100 + index * mibEach);
 }
 
-it.each([
-  ['stays', 0],
-  ['grows a little, as a heap does', 0.5],
-])('memory that %s is flat', (_, mibEach) => {
-  expect(memoryProblems(growing(mibEach))).toEqual([]);
+describe.each([
+  ['resident memory', residentProblems, 0.5, /^Resident memory grew: 340 MiB .*, 500 MiB/],
+  ['the heap', heapProblems, 0.25, /^The heap grew: 340 MiB .*, 500 MiB/],
+])('%s', (_, problems, little, message) => {
+  it.each([
+    ['stays', 0],
+    ['grows a little', little],
+  ])('is flat when it %s', (__, mibEach) => {
+    expect(problems(growing(mibEach))).toEqual([]);
+  });
+
+  it('is not flat when it goes on growing', () => {
+    expect(problems(growing(4))).toEqual([expect.stringMatching(message)]);
+  });
 });
 
-it('memory that goes on growing is not flat', () => {
-  expect(memoryProblems(growing(4))).toEqual([expect.stringMatching(/^Memory grew: 340 MiB .*, 500 MiB/)]);
+it('the heap is not flat when it keeps half a kilobyte of each of 100,000 cases', () => {
+  const keptMib = (100_000 * 512) / 2 ** 20;
+  const mib = Array.from({ length: 60 }, (_, index) => 35 + (keptMib * index) / 60);
+  expect(heapProblems(mib)).toHaveLength(1);
 });

@@ -1,0 +1,97 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { httpAnswers } from './http-answers.js';
+
+/** A sound request, which has one answer. */
+export interface SoundRequest {
+  readonly pieces: readonly Buffer[];
+  /** Whether its answer has no body, whatever its length says. */
+  readonly isHead: boolean;
+  /** Ends the connection, whatever its state. */
+  readonly signal: AbortSignal;
+}
+
+/** A request in sound HTTP/1.1 is always answered, on a busy machine within this time. */
+const ANSWER_MS = 20_000;
+
+/** Connections to the REST face that carry one sound request after the other. */
+export class RestConnections {
+  readonly #host: string;
+  readonly #port: number;
+  readonly #idle = new Set<Socket>();
+  /** Connections on which something came that answers no request. */
+  unasked = 0;
+
+  /** @param target `host:port` */
+  constructor(target: string) {
+    const { hostname, port } = new URL(`http://${target}`);
+    this.#host = hostname;
+    this.#port = Number(port);
+  }
+
+  /** Sends a request. Returns what came back until its answer was whole, or the connection had ended. */
+  async exchange(request: SoundRequest): Promise<Buffer> {
+    for (const socket of this.#idle) {
+      this.#idle.delete(socket);
+      const received = await this.#exchangeOn(socket, request);
+      if (received.length > 0) return received;
+      // The service may end an idle connection in the moment in which it is used again.
+      break;
+    }
+    return this.#exchangeOn(this.#connect(), request);
+  }
+
+  close(): void {
+    for (const socket of this.#idle) socket.destroy();
+  }
+
+  #connect(): Socket {
+    const socket = connect({ host: this.#host, port: this.#port, noDelay: true });
+    return socket
+      .on('error', () => undefined)
+      .on('timeout', () => socket.destroy())
+      .on('data', () => {
+        if (!this.#idle.delete(socket)) return;
+        this.unasked++;
+        socket.destroy();
+      })
+      .on('close', () => this.#idle.delete(socket));
+  }
+
+  #exchangeOn(socket: Socket, { pieces, isHead, signal }: SoundRequest): Promise<Buffer> {
+    let received: Buffer = Buffer.alloc(0);
+    let sent = false;
+    return new Promise((resolve) => {
+      const cut = (): void => void socket.destroy();
+      const end = (inOrder: boolean): void => {
+        socket.off('data', onData).off('close', onClose).setTimeout(0);
+        signal.removeEventListener('abort', cut);
+        if (inOrder) this.#idle.add(socket);
+        else socket.destroy();
+        resolve(received);
+      };
+      const onData = (chunk: Buffer): void => {
+        received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
+        const { answers, rest } = httpAnswers(received, isHead);
+        const [answer] = answers;
+        // A connection that is said to close is waited for.
+        if (answer !== undefined && answer.headers.get('connection') !== 'close')
+          end(sent && rest.length === 0);
+      };
+      const onClose = (): void => {
+        end(false);
+      };
+      socket.on('data', onData).once('close', onClose).setTimeout(ANSWER_MS);
+      signal.addEventListener('abort', cut);
+      void writeAll(socket, pieces).then(() => (sent = true));
+      if (socket.destroyed) onClose();
+    });
+  }
+}
+
+async function writeAll(socket: Socket, pieces: readonly Buffer[]): Promise<void> {
+  for (const [index, piece] of pieces.entries()) {
+    if (index > 0) await sleep(1);
+    socket.write(piece);
+  }
+}
