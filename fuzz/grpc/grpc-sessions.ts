@@ -40,6 +40,8 @@ const MOST_TRIES = 10;
 const PINGS = 4;
 /** Each case under way may wait for one. */
 const MOST_PINGS = 1_000;
+/** Node counts what a connection has held, and resets streams beyond 10 MB; the clients of grpc-js go without a limit too. */
+const SESSION_MIB = 100_000;
 
 /** A few connections that keep to HTTP/2 and share the calls. */
 export class GrpcSessions {
@@ -134,7 +136,10 @@ export class GrpcSessions {
   }
 
   #connect(): ClientHttp2Session {
-    const session = connect(`http://${this.#target}`, { maxOutstandingPings: MOST_PINGS });
+    const session = connect(`http://${this.#target}`, {
+      maxOutstandingPings: MOST_PINGS,
+      maxSessionMemory: SESSION_MIB,
+    });
     return session
       .on('error', () => undefined)
       .once('goaway', (code) => {

@@ -59,6 +59,11 @@ async function verdictProblems(
   const again = await world.sessions.call({ path: CREATE, headers, body, ends: true }, signal);
   const sent = { path: CREATE, hasToken: true, hasTimeout: false, creates: true };
   const problems = grpcProblems(again, sent, world.ledger);
+  if (again.code === undefined)
+    return [
+      ...problems,
+      `A sound call ended without a status: HTTP status ${again.httpStatus ?? 'none'}, reset ${again.resetCode}.`,
+    ];
   const failure = grpcFailure(again);
   if ([grpcReasonOf(failure), answer.status].some((code) => code === 'OVERLOADED' || code === 429))
     return problems;
