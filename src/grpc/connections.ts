@@ -53,7 +53,10 @@ export class Connections {
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
-    this.#answered = resettingEarlyAnswers(options.unreadMs);
+    this.#answered = resettingEarlyAnswers(() =>
+      // No call follows on a connection that ends.
+      this.#leaving ? 0 : options.unreadMs,
+    );
     this.#share = new StreamShare(options.maxStreams, options.sharedStreams);
     this.#timer = setInterval(() => {
       this.#look();

@@ -8,11 +8,11 @@ import { constants, type ServerHttp2Stream } from 'node:http2';
  * Not at once: nghttp2 heeds no END_STREAM from the moment in which it is given a reset until it has sent it, counts the
  * stream until then, and ends the connection of a client that has opened as many as it may and now opens the next.
  *
- * @param patienceMs how long a client is waited for, in milliseconds
+ * @param patienceMs says how long a client is waited for, in milliseconds
  */
-export function resettingEarlyAnswers(patienceMs: number): (this: ServerHttp2Stream) => void {
+export function resettingEarlyAnswers(patienceMs: () => number): (this: ServerHttp2Stream) => void {
   function resetWhenLate(this: ServerHttp2Stream): void {
-    const timer = setTimeout(reset, patienceMs, this).unref();
+    const timer = setTimeout(reset, patienceMs(), this).unref();
     this.once('close', () => {
       clearTimeout(timer);
     });
