@@ -7,6 +7,8 @@ const ssr = {
 
 export default defineConfig({
   test: {
+    // As many files at a time as the machine has cores: most tests wait more than they compute.
+    maxWorkers: '100%',
     projects: [
       'packages/*',
       {
