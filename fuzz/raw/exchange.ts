@@ -31,14 +31,22 @@ export interface ExchangeOptions {
 
 const UNREAD_MS = 150;
 
-/** Sends bytes on a connection of their own. Returns what came back. */
-export async function exchange(options: ExchangeOptions): Promise<Buffer> {
+/** What came back on a connection. */
+export interface Exchanged {
+  readonly received: Buffer;
+  /** Whether it was reset, which may cost a client an answer that was sent (RFC 9112, section 9.6). */
+  readonly reset: boolean;
+}
+
+/** Sends bytes on a connection of their own. */
+export async function exchange(options: ExchangeOptions): Promise<Exchanged> {
   const { target, pieces, ending, quietMs, greets, hasRead, signal, onData } = options;
   const { hostname, port } = new URL(`http://${target}`);
   const chunks: Buffer[] = [];
   const socket = connect({ host: hostname, port: Number(port), noDelay: true, signal });
   // A service may reset a connection on which it is sent nonsense.
-  socket.on('error', () => undefined);
+  let reset = false;
+  socket.on('error', () => (reset = true));
   const closed = new Promise((resolve) => socket.once('close', resolve));
   if (ending === 'unread') socket.pause();
   else {
@@ -73,5 +81,5 @@ export async function exchange(options: ExchangeOptions): Promise<Buffer> {
       socket.write('', () => setTimeout(() => socket.destroy(), ending === 'unread' ? UNREAD_MS : 0));
   }
   await closed;
-  return Buffer.concat(chunks);
+  return { received: Buffer.concat(chunks), reset };
 }

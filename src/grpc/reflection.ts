@@ -40,9 +40,13 @@ export function addReflectionTo(server: Server, services: readonly string[]): vo
     server.addService(definitions[service] as ServiceDefinition, {
       ServerReflectionInfo: (stream: ServerDuplexStream<ReflectionRequest, object>) => {
         stream.on('end', () => stream.end());
-        stream.on('data', (request: ReflectionRequest) =>
-          stream.write({ original_request: request, ...reflection.answer(request) }),
-        );
+        stream.on('data', (request: ReflectionRequest) => {
+          // One at a time, so that no answers pile up for a client that does not read them.
+          stream.pause();
+          // grpc-js would lose the status of a call that goes on writing after its deadline.
+          if (Number(stream.getDeadline()) <= Date.now()) return;
+          stream.write({ original_request: request, ...reflection.answer(request) }, () => stream.resume());
+        });
       },
     });
   }

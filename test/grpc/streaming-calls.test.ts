@@ -139,6 +139,19 @@ describe('reflection', () => {
   });
 });
 
+describe.each(REFLECTION_PATHS)('%s', (path) => {
+  it('ends at its deadline, however many requests have no answer yet', async () => {
+    const door = await openDoor();
+    const text = Buffer.alloc(2_000, 'a');
+    const request = framed(Buffer.concat([Buffer.from([0x3a, 0xd0, 0x0f]), text]));
+    const stream = requestOn(connectTo(door), path, { 'grpc-timeout': '20m' });
+    const requests = Buffer.concat(Array.from({ length: 3_000 }, () => request));
+    await expect(outcomeOf(stream.end(requests))).resolves.toMatchObject({
+      code: status.DEADLINE_EXCEEDED,
+    });
+  });
+});
+
 describe('an observer of streaming calls', () => {
   /** A door whose calls are observed, with what the observer is told. */
   async function observed(change: DoorOptions = {}) {
