@@ -96,23 +96,26 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   let draining = false;
 
-  const ours = express.Router({ caseSensitive: true, strict: true });
-  const serve = (path: string, read: ReadReply): void => {
-    ours.all(basePath + path, (request: IncomingMessage, response: ServerResponse) => {
-      transcoder.respond(request, response, (exchange) => {
-        exchange.template = basePath + path;
-        return readOnly(exchange, read);
-      });
-    });
-  };
-  serve(HEALTH_PATH, (exchange) => (draining ? NOT_SERVING : healthReply(upstream, exchange)));
-  for (const page of [indexPage(basePath, pages), ...pages]) serve(page.path, pageReply(page));
+  const health: ReadReply = (exchange) => (draining ? NOT_SERVING : healthReply(upstream, exchange));
+  const ours: ReadonlyMap<string, ReadReply> = new Map([
+    [HEALTH_PATH, health],
+    ...[indexPage(basePath, pages), ...pages].map((page) => [page.path, pageReply(page)] as const),
+  ]);
 
   // A router alone, without an Express application, leaves Node's request and response as they are. It passes on
   // what it does not know, and what it cannot read as a URL.
   const routed = (transcode: Transcoder['handler']): RequestListener => {
-    // The contract first, which nearly all requests are for.
-    const router = express.Router().use(transcode, ours);
+    const router = express.Router({ caseSensitive: true, strict: true });
+    // First the contract, which nearly all requests are for.
+    router.use(transcode);
+    for (const [path, read] of ours) {
+      router.all(basePath + path, (request: IncomingMessage, response: ServerResponse) => {
+        transcoder.respond(request, response, (exchange) => {
+          exchange.template = basePath + path;
+          return readOnly(exchange, read);
+        });
+      });
+    }
     return (request, response) => {
       router(request as Request, response as Response, () => {
         transcode(request, response);

@@ -238,6 +238,14 @@ const WAYS: Readonly<Record<string, Way>> = {
     file: 'test/process/stopping.test.ts',
     test: 'a later %s ends it at once with exit code %i, and its log is complete',
   },
+  'a worker has ended unasked': {
+    file: 'test/process/workers.test.ts',
+    test: 'is killed costs its own connections alone, and is replaced',
+  },
+  'a worker did not stop in time, and was killed': {
+    file: 'test/process/workers.test.ts',
+    test: 'does not stop is killed when everything should be closed',
+  },
   'an error that nothing handles: ending': async (message) => {
     const { program } = await startProcess({ ...IN_MEMORY, NODE_OPTIONS: `--import ${FAULTY}` });
     await expect(program.stop('SIGUSR2')).resolves.toMatchObject({ exitCode: 1 });

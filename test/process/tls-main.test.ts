@@ -41,7 +41,7 @@ describe('the service with TLS, as its own process', () => {
       status: 200,
     });
     await expect.poll(() => program.stderr).toMatch(/buf curl .* https:\/\/127\.0\.0\.1:\d+\/routing\.v1/);
-    expect(program.stderr).toContain(`curl -sS ${String(http)}/v1/routing`);
+    expect(program.stderr).toMatch(/curl -sS --cacert \S+ https:\/\/127\.0\.0\.1:\d+\/v1\/routing/);
     expect(program.stderr).not.toMatch(/http:|prior-knowledge/);
   });
 
