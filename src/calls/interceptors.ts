@@ -124,23 +124,20 @@ function within(leftMs: number, { call, signal }: CallContext, reply: Promise<Re
 }
 
 function limitingCalls({ admission }: InterceptorOptions): Interceptor {
+  const leave = (): void => {
+    admission.leave();
+  };
   return (context, next) => {
     // Health is never refused.
     if (context.method?.access === 'public') return next();
     admission.enter();
-    let reply: Reply | Promise<Reply>;
+    let reply: Reply | Promise<Reply> | undefined;
     try {
       reply = next();
-    } catch (error) {
-      admission.leave();
-      throw error;
+    } finally {
+      if (reply instanceof Promise) void reply.then(leave, leave);
+      else leave();
     }
-    if (reply instanceof Promise) {
-      return reply.finally(() => {
-        admission.leave();
-      });
-    }
-    admission.leave();
     return reply;
   };
 }

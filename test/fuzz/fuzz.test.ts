@@ -18,12 +18,12 @@ function whenVerbIsUnknown(fault: string): string {
   return `--import data:text/javascript,${encodeURIComponent(program)}`;
 }
 
-/** Changes a route in the embedded database, as no statement of the service does. */
+/** Changes all routes in the embedded database, as no statement of the service does. */
 const CHANGES_ROUTE = `
   const { createRequire } = process.getBuiltinModule('node:module');
   const Database = createRequire(process.argv[1])('better-sqlite3');
   const database = new Database(process.env.DATABASE_URL.slice('sqlite:'.length));
-  database.prepare("UPDATE routes SET handler = 'planted' WHERE id = (SELECT min(id) FROM routes)").run();
+  database.prepare("UPDATE routes SET handler = 'planted'").run();
   database.close();
   response.writeHead(405, { 'content-length': 0 }).end()`;
 

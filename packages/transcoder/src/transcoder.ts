@@ -206,7 +206,13 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
         return;
       }
       const response = new ServerResponse(request);
-      response.assignSocket(socket);
+      try {
+        response.assignSocket(socket);
+      } catch {
+        // Something in front still holds an earlier request of this connection.
+        socket.destroy();
+        return;
+      }
       endAfter(response, socket);
       handler(request, response);
     },

@@ -222,6 +222,22 @@ describe('an application around it', () => {
   });
 });
 
+describe('a server that holds requests back', () => {
+  it('closes the connection of a client that asks for a tunnel meanwhile', async () => {
+    const options = { descriptorSet: libraryDescriptorSet, upstream: new LibraryServer() };
+    const { handler, onConnect } = createTranscoder(options);
+    const server = createServer((request, response) => void setImmediate(handler, request, response));
+    server.on('connect', onConnect).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const tunnel = 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n';
+    const nothing = await rawExchange(origin, `GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n${tunnel}`);
+    expect(nothing).toBe('');
+    expect(await rawExchange(origin, tunnel)).toMatch(/^HTTP\/1\.1 405 /);
+  });
+});
+
 describe('a transcoder without further options', () => {
   it('makes request ids and writes no log', async () => {
     const transcoder = createTranscoder({

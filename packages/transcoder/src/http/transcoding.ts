@@ -102,21 +102,23 @@ export class Transcoding {
     return this.#table.find(verb, path.slice(this.#basePath.length));
   }
 
+  readonly #answered = (): void => {
+    this.#underWay -= 1;
+  };
+
   /** @throws Failure `OVERLOADED` */
   #counted(answer: () => HttpReply | Promise<HttpReply>): HttpReply | Promise<HttpReply> {
     if (this.#underWay >= this.#maxRequests) {
       throw overloaded(`It has ${this.#maxRequests} calls under way.`);
     }
     this.#underWay += 1;
-    const answered = (): void => {
-      this.#underWay -= 1;
-    };
     let reply: HttpReply | Promise<HttpReply> | undefined;
     try {
       reply = answer();
     } finally {
-      if (!(reply instanceof Promise)) answered();
+      if (reply instanceof Promise) void reply.then(this.#answered, this.#answered);
+      else this.#answered();
     }
-    return reply instanceof Promise ? reply.finally(answered) : reply;
+    return reply;
   }
 }
