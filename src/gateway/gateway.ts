@@ -116,15 +116,9 @@ export function createGateway(options: GatewayOptions): Gateway {
         });
       });
     }
-    // Last, what nobody knows. Without it, Express would leave that for the next turn of the event loop, and the
-    // transcoder would not see the requests of a connection in their order.
-    const answer = (request: IncomingMessage, response: ServerResponse): void => {
-      transcode(request, response);
-    };
-    router.use(answer);
     return (request, response) => {
       router(request as Request, response as Response, () => {
-        answer(request, response);
+        transcode(request, response);
       });
     };
   };
