@@ -156,7 +156,7 @@ describe('two workers', () => {
     const gets = await Promise.all(clients.map((client) => get(client, id, metadataOf(tokenFor()))));
     for (const client of clients) client.close();
     expect(gets.map(({ route }) => route?.id)).toEqual(clients.map(() => id));
-    expect(calledWorkers(service)).toEqual([1, 2]);
+    await expect.poll(() => calledWorkers(service), { timeout: 10_000 }).toEqual([1, 2]);
     expect(linesOf(service, 'listening')).toMatchObject([{ workers: 2 }]);
   });
 
@@ -198,7 +198,7 @@ it('four workers begin in an empty folder with one schema, one secret and one hi
   const { stdout } = await run({}, 'token', ['--scope', 'routes:read routes:write', '--sub', 'me']).ended;
   const { id } = await createOver(http, stdout.trim());
   await expect(getOften(http, id, stdout.trim())).resolves.toEqual(ALL_GOOD);
-  expect(calledWorkers(service)).toEqual([1, 2, 3, 4]);
+  await expect.poll(() => calledWorkers(service), { timeout: 10_000 }).toEqual([1, 2, 3, 4]);
   const secrets = readdirSync(join(folder, 'data')).filter((name) => name.startsWith('jwt'));
   expect(secrets).toEqual(['jwt-secret']);
   expect(service.stderr.split('Try it from a second terminal')).toHaveLength(2);
