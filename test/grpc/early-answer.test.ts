@@ -106,7 +106,10 @@ describe('a client that has as many streams open as it may', () => {
         }),
       );
     });
-    const allowed = [status.UNAUTHENTICATED, ...(NODE_REFUSES ? [status.RESOURCE_EXHAUSTED] : [])];
+    const allowed: readonly number[] = [
+      status.UNAUTHENTICATED,
+      ...(NODE_REFUSES ? [status.RESOURCE_EXHAUSTED] : []),
+    ];
     const others = (await Promise.all(codes)).filter((code) => !allowed.includes(code));
     expect(others).toEqual([]);
     client.close();
