@@ -1,7 +1,7 @@
 /**
- * A token, or a function that returns one. The function is asked for each call, so it should keep its token until
- * shortly before it expires. After `UNAUTHENTICATED` it is asked once more, with the token that was refused; the call is
- * repeated if the answer is another token.
+ * A token, or a function that returns one. The function is called for each call, so it should keep its token until
+ * shortly before it expires. After `UNAUTHENTICATED` it is called once more, with the refused token; the call is
+ * repeated if it returns another token.
  */
 export type TokenSource = string | ((refused?: string) => string | Promise<string>);
 
@@ -9,14 +9,14 @@ export type TokenSource = string | ((refused?: string) => string | Promise<strin
 const BEARER_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
- * The token for a call.
+ * Gets the token for a call.
  *
  * @param refused the token that the service has just refused, if it was for this call
  * @throws Error when the function fails, or its result is not a bearer token
  */
 export async function tokenFrom(source: TokenSource, refused?: string): Promise<string> {
   const token: unknown = typeof source === 'string' ? source : await source(refused);
-  // Names no part of the token: it is a secret, however malformed.
+  // Repeats no part of the token: it is a secret, however malformed.
   if (typeof token !== 'string' || !BEARER_TOKEN.test(token)) {
     throw new Error('It is not a bearer token (RFC 6750): letters, digits and -._~+/ with = at the end.');
   }

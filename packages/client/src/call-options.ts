@@ -6,29 +6,29 @@ export interface CallOptions {
   /** Cancels the call, which then rejects with the status `CANCELLED` and the signal's reason as its cause. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The longest time of the call with all its attempts and the wait for a token, in milliseconds: an integer from 1 to
-   * 2,147,483,647. The service ends each attempt after 5,000 by default, whatever is given here. Default: 5,000.
+   * The time limit of the call with all its attempts and the wait for a token, in milliseconds: an integer from 1 to
+   * 2,147,483,647. The service ends each attempt after 5,000 by default, whatever this limit is. Default: 5,000.
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * Names the call in the logs of the service and in errors: 1 to 128 visible ASCII characters. A create happens once
+   * The id of the call in the service's logs and in errors: 1 to 128 visible ASCII characters. A create happens once
    * per caller and request id, for good, so a repeat with the same id is safe. Default: a random UUID.
    */
   readonly requestId?: string | undefined;
 }
 
-/** How long a call may take, and who may end it earlier. */
+/** The limits of a call: its deadline, and the signal that may cancel it earlier. */
 export interface CallLimits {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number;
   /** In milliseconds since the epoch. */
   readonly deadline: number;
-  /** The call's name in errors. */
+  /** The call's id in errors. */
   readonly requestId: string;
 }
 
 const DEFAULT_TIMEOUT_MS = 5_000;
-/** The longest time of a timer of Node. */
+/** The longest time of a Node timer, in milliseconds. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** @throws RangeError when an option is out of its bounds */
@@ -46,7 +46,7 @@ export function callLimits(
   return { signal, timeoutMs, deadline: Date.now() + timeoutMs, requestId };
 }
 
-/** Waits for something that a call needs, as long as the call may last. */
+/** Waits for something that a call needs, within the call's limits. */
 export function withinLimits<Value>(awaited: Promise<Value>, limits: CallLimits): Promise<Value> {
   const { signal, deadline, timeoutMs, requestId } = limits;
   return new Promise((resolve, reject) => {
@@ -66,7 +66,7 @@ export function withinLimits<Value>(awaited: Promise<Value>, limits: CallLimits)
   });
 }
 
-/** The failure of a call that its signal has ended. */
+/** The error of a call that its signal has cancelled. */
 export function cancelled({ signal, requestId }: CallLimits): RouteClientError {
   const message = 'The signal has cancelled the call.';
   return new RouteClientError({ code: status.CANCELLED, message, requestId, cause: signal?.reason });

@@ -4,9 +4,9 @@ import { RouteService } from './gen/routing/v1/route_service_pb.js';
 
 /** Certificates and keys in PEM. */
 export interface TlsFiles {
-  /** The authorities that may vouch for the server. Default: those of Node. */
+  /** The certificate authorities that may have signed the server's certificate. Default: those of Node. */
   readonly ca?: Buffer | undefined;
-  /** The certificate of this client, with its key, if the server asks for one. */
+  /** The certificate of this client, with its key, if the server requires one. */
   readonly cert?: Buffer | undefined;
   readonly key?: Buffer | undefined;
 }
@@ -16,9 +16,10 @@ export interface RouteClientOptions {
   /** The bearer token of each call. */
   readonly token: TokenSource;
   /**
-   * Whether to speak TLS, and how: `true` with Node's authorities, certificates of your own, or channel credentials of
-   * grpc-js. `false` sends the token in plaintext, for a network that encrypts by itself, such as a service mesh.
-   * Default: `false` for a target on this machine (`localhost`, `127.0.0.1`, `[::1]`, `unix:`), `true` for any other.
+   * Whether and how to use TLS: `true` with Node's certificate authorities, your own certificates, or channel
+   * credentials of grpc-js. `false` sends the token in plaintext, for a network that does its own encryption, such as a
+   * service mesh. Default: `false` for a target on this machine (`localhost`, `127.0.0.1`, `[::1]`, `unix:`), `true`
+   * for any other.
    */
   readonly tls?: boolean | TlsFiles | ChannelCredentials | undefined;
   /** Options of grpc-js that replace the defaults of this package. */
@@ -40,13 +41,13 @@ const SERVICE_CONFIG = {
       },
     },
   ],
-  // Retries stop while 50 more attempts have failed than the tenth of those that succeeded.
+  // Retries stop while failed attempts exceed a tenth of the successful ones by 50.
   retryThrottling: { maxTokens: 100, tokenRatio: 0.1 },
 };
 
 const DEFAULTS: ChannelOptions = {
   'grpc.service_config': JSON.stringify(SERVICE_CONFIG),
-  // The policy above holds, whatever the TXT records of the target's name say.
+  // The policy above applies, whatever the TXT records of the target's name contain.
   'grpc.service_config_disable_resolution': 1,
   // A proxy named by the environment is for external traffic.
   'grpc.enable_http_proxy': 0,

@@ -8,7 +8,7 @@ export type StatusName = keyof typeof status;
 export interface FieldViolation {
   /** Path of the field in the request, for example `route.middleware[2]`. */
   readonly field: string;
-  /** A sentence that says what came and what is allowed. */
+  /** A sentence that names the value sent and the values allowed. */
   readonly description: string;
 }
 
@@ -23,7 +23,7 @@ export interface Failure {
   readonly cause?: unknown;
 }
 
-/** The one error of this client: each call that fails rejects with it, whether or not the service answered. */
+/** The only error of this client: every failed call rejects with it, whether or not the service answered. */
 export class RouteClientError extends Error {
   override readonly name = 'RouteClientError';
   /** Number of the gRPC status, 1 to 16. */
@@ -31,20 +31,20 @@ export class RouteClientError extends Error {
   /** Name of the gRPC status, for example `NOT_FOUND`; `UNKNOWN` for a number that gRPC does not define. */
   readonly status: StatusName;
   /**
-   * The service's own word for what happened, for example `ROUTE_NOT_FOUND`. Undefined if the service did not answer,
+   * The service's own reason for the failure, for example `ROUTE_NOT_FOUND`. Undefined if the service did not answer,
    * for example when the deadline passed on this side.
    */
   readonly reason: string | undefined;
-  /** What else the service says about the reason, for example `route_id` of the route that exists already. */
+  /** Further facts about the reason, for example the `route_id` of the route that already exists. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** The fields that are wrong; empty unless the status is `INVALID_ARGUMENT`. */
+  /** The invalid fields; empty unless the status is `INVALID_ARGUMENT`. */
   readonly fieldViolations: readonly FieldViolation[];
-  /** The id of the call in the logs of the service. A create may be repeated with it. */
+  /** The id of the call in the service's logs. A create may be repeated with it. */
   readonly requestId: string;
   /** All details of the answer. */
   readonly details: readonly ErrorDetail[];
 
-  /** For this package. */
+  /** For this package only. */
   constructor({ code, message, requestId, trailers, cause }: Failure) {
     super(message, { cause });
     this.code = code;
@@ -58,14 +58,14 @@ export class RouteClientError extends Error {
     this.requestId = detailOf(this.details, 'google.rpc.RequestInfo')?.requestId ?? requestId;
   }
 
-  /** Everything but details and cause, for logs: details may hold what JSON cannot express. */
+  /** Everything except details and cause, for logs: details may hold values that JSON cannot express. */
   toJSON(): Record<string, unknown> {
     const { name, code, status, reason, message, metadata, fieldViolations, requestId } = this;
     return { name, code, status, reason, message, metadata, fieldViolations, requestId };
   }
 }
 
-/** The text of anything that was thrown. */
+/** The message of any thrown value. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

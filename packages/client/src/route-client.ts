@@ -19,15 +19,16 @@ export interface CreateOptions extends CallOptions {
   readonly validateOnly?: boolean | undefined;
 }
 
-/** The Route Registry, as its clients see it. Every method rejects with a `RouteClientError`. */
+/** The interface of the Route Registry. Every method rejects with a `RouteClientError`. */
 export interface RouteClient {
   /**
-   * Stores a new route. It carries a request id, so no attempt stores a second one.
+   * Stores a new route. It carries a request id, so no retry stores a second route.
    *
-   * With `validateOnly` nothing is stored, and the answer has no `id` and no `createdAt`.
+   * With `validateOnly` nothing is stored, and the result has no `id` and no `createdAt`.
    *
-   * Errors: `INVALID_ARGUMENT` (`fieldViolations` names each wrong field), `ALREADY_EXISTS` (`REQUEST_ID_REUSED`:
-   * another route was created with this id; `ROUTE_EXISTS`, if the service refuses duplicates), and those of every call.
+   * Errors: `INVALID_ARGUMENT` (`fieldViolations` names each invalid field), `ALREADY_EXISTS` (`REQUEST_ID_REUSED`:
+   * another route was created with this id; `ROUTE_EXISTS`, if the service refuses duplicates), and those of every
+   * call.
    */
   createRoute(
     definition: RouteDefinition,
@@ -46,15 +47,15 @@ export interface RouteClient {
    */
   getRoute(id: string, options?: CallOptions): Promise<Route>;
 
-  /** Closes the connections: calls in progress run to their end, later ones are `UNAVAILABLE`. */
+  /** Closes the connections: calls in progress run to their end, later ones fail with `UNAVAILABLE`. */
   close(): void;
 }
 
 /**
- * A client of the Route Registry. It connects with the first call; make one and keep it.
+ * Creates a client of the Route Registry. It connects with the first call; create one and keep it.
  *
- * @param target as grpc-js takes it: `host:port`, `dns:///host:port`, `unix:/path`, or several addresses, such as
- *   `ipv4:10.0.0.1:50051,10.0.0.2:50051`, which share the calls evenly
+ * @param target a target of grpc-js: `host:port`, `dns:///host:port`, `unix:/path`, or several addresses, such as
+ *   `ipv4:10.0.0.1:50051,10.0.0.2:50051`, over which the calls are spread evenly
  * @throws Error when the target or a certificate cannot be read
  */
 export function createRouteClient(target: string, options: RouteClientOptions): RouteClient {

@@ -22,7 +22,7 @@ export interface RouteDefinition {
   readonly handler: string;
 }
 
-/** A definition that the service has checked. */
+/** A definition that the service has validated. */
 export interface CheckedRoute extends RouteDefinition {
   /** Always present; empty if there is none. */
   readonly middleware: readonly string[];
@@ -39,7 +39,7 @@ export interface Route extends CheckedRoute {
 /**
  * The request that creates a route.
  *
- * @throws RangeError when UTF-8 cannot express a text
+ * @throws RangeError when UTF-8 cannot encode a text
  */
 export function createRequest(
   { method, path, middleware = [], handler }: RouteDefinition,
@@ -61,7 +61,7 @@ export function storedRoute(message: RouteMessage): Route {
   return { id: message.id, ...checkedRoute(message), createdAt: timestampDate(message.createdAt) };
 }
 
-/** The answer to a dry run. */
+/** The response to a dry run. */
 export function checkedRoute({ method, path, middleware, handler }: RouteMessage): CheckedRoute {
   return { method, path, middleware, handler };
 }

@@ -1,10 +1,10 @@
 import { getTextEncoding } from '@bufbuild/protobuf/wire';
 
 /**
- * The text itself. The encoder would replace half of a character by U+FFFD, and a number by its digits, and so send
- * another text than the given one.
+ * Returns the text itself. Otherwise the encoder would replace a lone surrogate by U+FFFD, and a number by its digits,
+ * and so send another text than the given one.
  *
- * @throws RangeError when it is no text, or UTF-8 cannot express it
+ * @throws RangeError when it is not text, or UTF-8 cannot encode it
  */
 export function unicodeText(field: string, text: unknown): string {
   if (typeof text === 'string' && getTextEncoding().checkUtf8(text)) return text;

@@ -11,16 +11,16 @@ import { type TokenSource, tokenFrom } from './bearer-token.js';
 import { type CallLimits, callLimits, type CallOptions, cancelled, withinLimits } from './call-options.js';
 import { messageOf, RouteClientError } from './route-client-error.js';
 
-/** One kind of call. */
+/** One RPC method, with its conversions. */
 export interface UnaryMethod<Input extends DescMessage, Output extends DescMessage, Result> {
   readonly method: DescMethodUnary<Input, Output>;
   /** @throws Error when a value cannot be sent */
   readonly request: (requestId: string) => MessageShape<Input>;
-  /** @throws Error when the answer is not what the contract promises; the call is `INTERNAL` then */
+  /** @throws Error when the response violates the contract; the call then fails with `INTERNAL` */
   readonly result: (answer: MessageShape<Output>) => Result;
 }
 
-/** A call, ready to be sent as often as it takes. */
+/** A call, ready to be sent as often as needed. */
 interface Prepared<Result> {
   readonly path: string;
   readonly message: Buffer;
@@ -30,7 +30,7 @@ interface Prepared<Result> {
 
 type Outcome<Result> = { readonly error: ServiceError } | { readonly value: Result };
 
-/** Makes calls over one channel, each with a token, a deadline and the one class of errors. */
+/** Makes calls over one channel, each with a token, a deadline and the package's one error class. */
 export class UnaryCaller {
   readonly #channel: Client;
   readonly #tokens: TokenSource;
@@ -41,7 +41,7 @@ export class UnaryCaller {
     this.#tokens = tokens;
   }
 
-  /** Makes a call, and makes it once more with another token if the first one is refused. */
+  /** Makes a call, and repeats it once with another token if the first one is refused. */
   async call<Input extends DescMessage, Output extends DescMessage, Result>(
     method: UnaryMethod<Input, Output, Result>,
     options: CallOptions,
@@ -58,7 +58,7 @@ export class UnaryCaller {
     }
   }
 
-  /** Closes the channel: calls in progress run to their end without further attempts, later ones are `UNAVAILABLE`. */
+  /** Closes the channel: calls in progress end without further attempts, later ones fail with `UNAVAILABLE`. */
   close(): void {
     this.#closed = true;
     this.#channel.close();
@@ -86,7 +86,7 @@ export class UnaryCaller {
     if ('value' in outcome) return outcome.value;
     const { code, details, metadata } = outcome.error;
     if (code === status.CANCELLED && signal?.aborted === true) throw cancelled(call.limits);
-    // Made here and not where the answer came in, so that its stack names the caller.
+    // Created here and not where the response arrived, so that its stack names the calling code.
     throw new RouteClientError({
       code,
       message: details,
@@ -102,7 +102,7 @@ export class UnaryCaller {
   ): Promise<Outcome<Result>> {
     const { signal, deadline, requestId } = limits;
     const metadata = new Metadata();
-    // As plain metadata, which a channel without TLS carries, too; grpc-js refuses call credentials there.
+    // As plain metadata, which a channel without TLS also carries; grpc-js refuses call credentials there.
     metadata.set('authorization', `Bearer ${token}`);
     metadata.set('x-request-id', requestId);
     return new Promise((resolve) => {
@@ -118,7 +118,7 @@ export class UnaryCaller {
         { deadline },
         (error, value) => {
           signal?.removeEventListener('abort', cancel);
-          // Without an error there is a value.
+          // If there is no error, there is a value.
           resolve(error === null ? { value: value as Result } : { error });
         },
       );

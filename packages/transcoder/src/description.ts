@@ -1,4 +1,4 @@
-/** The parts for programs that describe the REST face of a contract, for example as OpenAPI. */
+/** The exports for programs that describe the REST interface of a contract, for example as OpenAPI. */
 export { ErrorReplies } from './failures/error-reply.js';
 export {
   type Failure,

@@ -1,19 +1,19 @@
-/** The log of a transcoder, for everything that responses do not tell; a pino logger fits. */
+/** The log of a transcoder, for everything that responses do not reveal; a pino logger fits. */
 export interface TranscoderLog {
-  /** One line for each successful request, without its query or a payload; also the cause of a client's own mistake. */
+  /** One line for each successful request, without its query or payload; also the causes of client errors. */
   debug(fields: object, message: string): void;
-  /** One line for each failed request, and for each successful one where the options say so. */
+  /** One line for each failed request, and for each successful one if the options say so. */
   info(fields: object, message: string): void;
   /** Temporary failures of the upstream, with the cause as `err`. */
   warn(fields: object, message: string): void;
-  /** Unforeseen failures, with the cause as `err`. */
+  /** Unexpected failures, with the cause as `err`. */
   error(fields: object, message: string): void;
-  /** Whether lines of this level are written. Default: they are. */
+  /** Whether lines of this level are written. Default: true. */
   isLevelEnabled?(level: 'debug' | 'info'): boolean;
 }
 
 /**
- * The lines that clients can provoke: refusals of those that the server does not know and of those that it knows, and
- * causes of failures. Each kind may have a limit of its own.
+ * The kinds of log lines that clients can cause: refusals of strangers (clients without a known identity), refusals of
+ * known callers, and causes of failures. Each kind may have its own limit.
  */
 export type LogKind = 'strangers' | 'callers' | 'causes';

@@ -5,7 +5,7 @@ import type { RequestObserver } from './request-observer.js';
 import type { UnsupportedMethods } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';
 
-/** The options of a transcoder: a contract, an upstream, and policy, all of which has a default. */
+/** The options of a transcoder: a contract, an upstream, and policy, all of which has defaults. */
 export interface TranscoderOptions {
   /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
   readonly descriptorSet: Uint8Array;
@@ -16,15 +16,15 @@ export interface TranscoderOptions {
   /** Prefix of all paths: segments of unreserved characters, for example `/api`. Default: none. */
   readonly basePath?: string;
   /**
-   * The longest time of one call with its body, in milliseconds; a client may ask for less by `Request-Timeout`.
+   * The time limit of one call with its body, in milliseconds; a client may set a shorter one with `Request-Timeout`.
    * Default: 5,000.
    */
   readonly deadlineMs?: number;
   /** The largest body of a request, in bytes, as sent and decoded. Default: 65,536. */
   readonly maxBodyBytes?: number;
-  /** Requests for methods of the contract that may be under way at a time. Default: 4,096. */
+  /** The most requests for methods of the contract that may be in progress at a time. Default: 4,096. */
   readonly maxRequests?: number;
-  /** The realm that challenges name (RFC 6750 3). Default: the proto package of the contract. */
+  /** The realm in challenges (RFC 6750 3). Default: the proto package of the contract. */
   readonly realm?: string;
   /** The headers that become metadata. Default: `authorization`, `traceparent` and `tracestate`. */
   readonly forwardedHeaders?: ForwardedHeaders;
@@ -40,7 +40,7 @@ export interface TranscoderOptions {
   readonly omitUnassigned?: boolean;
   /** The treatment of streaming methods and `google.api.HttpBody`; a skipped one is logged. Default: `refuse`. */
   readonly unsupported?: UnsupportedMethods;
-  /** The id of a request, given its header `X-Request-Id`. Default: a random UUID, whatever the header. */
+  /** Returns the id of a request, given its header `X-Request-Id`. Default: a random UUID, whatever the header. */
   readonly requestIdOf?: (given: string | undefined) => string;
   /** Runs the function that writes a response, now or later in this turn of the event loop. Default: at once. */
   readonly write?: (writing: () => void) => void;
@@ -50,9 +50,9 @@ export interface TranscoderOptions {
   readonly log?: TranscoderLog;
   /** The level of the lines about successful requests. Default: `debug`. */
   readonly answeredLevel?: 'info' | 'debug';
-  /** Asked before each line above `debug` about a request: whether to write it. Default: always. */
+  /** Whether to write a line above `debug` about a request; called before each. Default: always. */
   readonly mayLog?: (kind: LogKind) => boolean;
-  /** Watch every request, as metrics and traces do. Default: none. */
+  /** Observe every request, as metrics and traces do. Default: none. */
   readonly observers?: readonly RequestObserver[];
 }
 
@@ -83,6 +83,3 @@ export function withDefaults(options: TranscoderOptions) {
     ...options,
   };
 }
-
-/** The policy of a transcoder. */
-export type ResolvedOptions = ReturnType<typeof withDefaults>;

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { ErrorReplies } from './failures/error-reply.js';
 import { Failure, internal } from './failures/failure.js';
 import { clientFailure, endAfter, writeClientError } from './http/client-error.js';
-import { Connection } from './http/connection.js';
+import { Connections } from './http/connection.js';
 import { Exchange } from './http/exchange.js';
 import { requireWellFormedHead } from './http/request-head.js';
 import { requestLines } from './http/request-line.js';
@@ -17,8 +17,8 @@ import { readContract } from './template/contract.js';
 export interface Transcoder {
   /**
    * For the event `request` of a `node:http` server, or as middleware of Express 5. It answers every request; with
-   * `next`, one for an unknown path is passed on. A request without `Host` comes here only where the server was made
-   * with `requireHostHeader: false`; Node refuses it in a shape of its own.
+   * `next`, a request for an unknown path is passed on. A request without `Host` arrives here only if the server was
+   * created with `requireHostHeader: false`; otherwise Node refuses it in its own format.
    */
   readonly handler: (
     request: IncomingMessage,
@@ -26,22 +26,22 @@ export interface Transcoder {
     next?: (error?: unknown) => void,
   ) => void;
   /**
-   * For the event `checkContinue`: as `handler`, but a client that waits for 100 before it sends its body gets it after
-   * the guard has let it pass. Without this listener, Node itself sends 100, to everybody.
+   * For the event `checkContinue`: like `handler`, but a client that waits for 100 before it sends its body receives it
+   * once the guard has admitted the client. Without this listener, Node itself sends 100 to every client.
    */
   readonly onCheckContinue: Transcoder['handler'];
-  /** For the event `clientError`: answers what is not HTTP in the shape of all other errors. */
+  /** For the event `clientError`: answers input that is not HTTP in the shape of all other errors. */
   readonly onClientError: (error: Error, socket: Duplex) => void;
-  /** For the event `connect`: refuses a tunnel (RFC 9110 9.3.6), where Node would end the connection without a word. */
+  /** For the event `connect`: refuses a tunnel (RFC 9110 9.3.6). Otherwise Node would end the connection silently. */
   readonly onConnect: (request: IncomingMessage) => void;
   /**
-   * Answers a request for a resource beside the contract, with the request id, log line and error shape of all
-   * others. What `answer` throws becomes an error: a `Failure` as it says, anything else 500 in fixed words.
+   * Answers a request for a resource outside the contract, with the request id, log line and error shape of all others.
+   * Anything that `answer` throws becomes an error: a `Failure` as it is, anything else 500 with a fixed text.
    */
   readonly respond: (request: IncomingMessage, response: ServerResponse, answer: Answer) => void;
   /**
-   * For a server that closes: requests whose bodies are still arriving are answered with 503 `SHUTTING_DOWN`, and so
-   * are later ones that do not come whole. All others go on.
+   * For a server that is closing: answers requests whose bodies are still arriving with 503 `SHUTTING_DOWN`, and also
+   * later ones that do not arrive complete. All others go on.
    */
   readonly endUploads: () => void;
 }
@@ -49,21 +49,21 @@ export interface Transcoder {
 /** Finds the reply of an exchange, now or later. */
 export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
-/** How long what a client still sends is dropped after its answer, in milliseconds. */
+/** How long bytes that a client still sends after its response are dropped, in milliseconds. */
 const LINGER_MS = 500;
 
-/** How loud the cause of a failure is in the log; other causes help only those who debug. */
+/** The log level for the cause of a failure; other causes matter only for debugging. */
 const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: 'error', 503: 'warn' };
 
 // Segments of unreserved characters: nothing that a router reads as a pattern.
 const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
 
 /**
- * Makes a transcoder: HTTP and JSON outside, unary gRPC calls to the upstream inside, joined by the `google.api.http`
- * annotations of the contract. Whatever happens, a request is answered with a status and, where that is an error,
+ * Creates a transcoder. It translates HTTP and JSON to unary gRPC calls to the upstream, according to the
+ * `google.api.http` annotations of the contract. Every request is answered with a status and, if that is an error, with
  * `{"error":{code, status, message, details}}` (AIP-193).
  *
- * @throws Error with one sentence, where the base path is not one or the contract cannot be served.
+ * @throws Error with one sentence, if the base path is invalid or the contract cannot be served.
  */
 export function createTranscoder(given: TranscoderOptions): Transcoder {
   const options = withDefaults(given);
@@ -77,26 +77,18 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const transcoding = new Transcoding(contract, errors, options);
   const record = requestLines(options);
   const observer = joinObservers(options.observers);
-  const connections = new WeakMap<Duplex, Connection>();
+  const connections = new Connections();
   let ending = false;
-
-  function connectionOf(socket: Duplex): Connection {
-    const known = connections.get(socket);
-    if (known !== undefined) return known;
-    const connection = new Connection();
-    connections.set(socket, connection);
-    return connection;
-  }
 
   const failed = (error: unknown, { requestId }: Exchange): HttpReply =>
     errors.ofFailure(error instanceof Failure ? error : internal(error), requestId);
 
   function finish(exchange: Exchange, reply: HttpReply): void {
-    // `onClientError` may have answered in place of what was on its way.
+    // `onClientError` may have answered in its place.
     if (exchange.answered) return;
     exchange.answered = true;
     const { requestId, request, response, observation } = exchange;
-    connectionOf(request.socket).answered();
+    connections.of(request.socket).answered();
     if (exchange.cancelled) {
       exchange.end();
       record(exchange, 'client gone');
@@ -125,7 +117,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     const requestId = requestIdOf(typeof id === 'string' ? id : undefined);
     const observation = observer.begin({ method: String(request.method), headers: request.headers });
     const exchange = new Exchange(request, response, requestId, now(), awaitsContinue, observation);
-    const connection = connectionOf(request.socket);
+    const connection = connections.of(request.socket);
     connection.begin(exchange);
     const finishWith = (reply: HttpReply): void => {
       write(() => {
@@ -143,7 +135,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     if (reply instanceof Promise) {
       void reply.catch((error: unknown) => failed(error, exchange)).then(finishWith);
     } else if (exchange.partial) {
-      // Node has yet to read what came together with the head.
+      // Node has yet to read the bytes that arrived with the head.
       setImmediate(finishWith, reply);
     } else {
       finishWith(reply);
@@ -153,9 +145,9 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const transcode =
     (awaitsContinue: boolean): Transcoder['handler'] =>
     (request, response, next) => {
-      const target = transcoding.find(request);
-      if (next !== undefined && target.found.outcome === 'unknown path') next();
-      else respond(request, response, (exchange) => transcoding.answer(exchange, target), awaitsContinue);
+      const lookup = transcoding.find(request);
+      if (next !== undefined && lookup.found.outcome === 'unknown path') next();
+      else respond(request, response, (exchange) => transcoding.answer(exchange, lookup), awaitsContinue);
     };
   const handler = transcode(false);
 
@@ -172,11 +164,11 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     onClientError(error, socket) {
       const failure = clientFailure(error);
       if (!socket.writable) {
-        // An answer may still be on its way, which an abrupt end would cost; only a time limit ends it so.
+        // An answer may still be on its way, which an abrupt end would lose; only a time limit ends it abruptly.
         if (failure.reason === 'REQUEST_TIMED_OUT') socket.destroy();
         return;
       }
-      const last = connections.get(socket)?.latest;
+      const last = connections.latestOn(socket);
       if (last === undefined || last.over) {
         const observation = observer.begin({ method: '', headers: {} });
         const requestId = requestIdOf(undefined);
@@ -198,9 +190,9 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     },
     onConnect(request) {
       const { socket } = request;
-      // Node has let go of the connection, so nobody else would hear of its errors.
+      // Node has released the connection, so nothing else handles its errors.
       socket.on('error', ignore);
-      const last = connections.get(socket)?.latest;
+      const last = connections.latestOn(socket);
       if (last?.response.closed === false) {
         endAfter(last.response, socket);
         return;
@@ -209,7 +201,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       try {
         response.assignSocket(socket);
       } catch {
-        // Something in front still holds an earlier request of this connection.
+        // Another layer still holds an earlier request of this connection.
         socket.destroy();
         return;
       }

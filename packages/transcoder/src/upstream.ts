@@ -1,7 +1,7 @@
 /** The metadata of a call: a value by its lower-case key. */
 export type CallMetadata = ReadonlyMap<string, string>;
 
-/** The trailers of a reply: all values of a key, bytes for one that ends with `-bin`. A `Metadata` of grpc-js fits. */
+/** The trailers of a reply: all values of a key; bytes for a key ending in `-bin`. The `Metadata` of grpc-js fits. */
 export interface Trailers {
   get(key: string): readonly (string | Uint8Array)[];
 }
@@ -15,11 +15,11 @@ export interface UnaryCall {
   readonly metadata: CallMetadata;
   /** When the client stops waiting, in milliseconds since the epoch. */
   readonly deadline: number;
-  /** Whether the client has gone, so that nobody waits for the reply any more. */
+  /** Whether the client has gone, so that nobody waits for the reply any longer. */
   readonly cancellation: {
     readonly cancelled: boolean;
     /**
-     * Calls the listener when the client goes; a later listener replaces it. It may also be called after the call has
+     * Calls the listener when the client goes; a later listener may replace it. It may be called even after the call has
      * been answered.
      */
     onCancelled(listener: () => void): void;
@@ -35,11 +35,11 @@ export interface UnaryReply {
   /** The response message in binary form, with `OK` only. */
   readonly message?: Uint8Array | undefined;
   /**
-   * Absent where no server answered and the upstream itself gave the call up: `details` may then name hosts and
-   * sockets, so clients get a fixed text instead.
+   * Absent if no server answered and the upstream itself ended the call: `details` may then name hosts and sockets, so
+   * clients get a fixed text instead.
    */
   readonly trailers?: Trailers;
-  /** The caller as the server knows it, for the log; clients are not told. Default: the log names none. */
+  /** The caller as identified by the server, only for the log. Default: the log names none. */
   readonly subject?: string | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface Upstream {
 }
 
 /**
- * Decides whether a client may learn what is wrong with a request that cannot become a call: any code but `OK`
- * means no, and the reply is what the client gets. The call has no message, since there is none to read.
+ * Decides whether a client may learn what is wrong with a request that cannot become a call: any code but `OK` means
+ * no, and the client gets this reply. The call has no message, since there is none to read.
  */
 export type Guard = (call: Omit<UnaryCall, 'message'>) => UnaryReply | Promise<UnaryReply>;

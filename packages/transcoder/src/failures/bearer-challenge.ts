@@ -7,8 +7,8 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/;
  * The `WWW-Authenticate` header of a refusal (RFC 6750 3).
  *
  * @param reason the reason of its `google.rpc.ErrorInfo`; `TOKEN_MISSING` gets a bare challenge.
- * @param scope the scope that the call needs, from the metadata of its `google.rpc.ErrorInfo`.
- * @returns undefined where the refusal is not about the token.
+ * @param scope the scope that the call requires, from the metadata of its `google.rpc.ErrorInfo`.
+ * @returns undefined if the refusal is not about the token.
  */
 export function bearerChallenge(
   code: Code,

@@ -11,11 +11,11 @@ import type { Failure, FieldViolation } from './failure.js';
 import { codeOf, httpStatusOf } from './http-status.js';
 import { upstreamFailure } from './upstream-failure.js';
 
-/** The ingredients of every error reply. */
+/** The options of every error reply. */
 export interface ErrorReplyOptions {
-  /** Knows the types of error details beyond google/rpc/error_details.proto; unknown ones are omitted. */
+  /** The types of error details beyond google/rpc/error_details.proto; details of other types are omitted. */
   readonly registry: Registry;
-  /** The `domain` of the `google.rpc.ErrorInfo` where the server gives none. */
+  /** The `domain` of the `google.rpc.ErrorInfo` if the server gives none. */
   readonly domain: string;
   /** The realm of bearer challenges (RFC 6750 3). */
   readonly realm: string;
@@ -24,7 +24,7 @@ export interface ErrorReplyOptions {
 const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
 const STATUS_DETAILS = 'grpc-status-details-bin';
 
-/** Makes the HTTP responses of failed calls: `{"error":{code, status, message, details}}` (AIP-193). */
+/** Creates the HTTP responses of failed calls: `{"error":{code, status, message, details}}` (AIP-193). */
 export class ErrorReplies {
   readonly #registry: Registry;
   readonly #domain: string;
@@ -52,8 +52,8 @@ export class ErrorReplies {
   }
 
   /**
-   * The response for a reply other than `OK`. A server that sends no `google.rpc.Status` keeps its code and text, with
-   * the name of the code as the reason; where no server answered, the text is fixed.
+   * The response for a reply other than `OK`. If the server sends no `google.rpc.Status`, its code and text are kept,
+   * and the name of the code becomes the reason. If no server answered, the text is fixed.
    */
   ofUpstream(reply: UnaryReply, requestId: string): ErrorReply {
     const code = codeOf(reply.code);
@@ -95,7 +95,7 @@ export class ErrorReplies {
     ];
   }
 
-  /** The details of the `google.rpc.Status` in the trailers; undefined where none decodes. */
+  /** The details of the `google.rpc.Status` in the trailers; undefined if none can be decoded. */
   #statusDetails(trailers: Trailers): JsonObject[] | undefined {
     const [bytes] = trailers.get(STATUS_DETAILS);
     if (!(bytes instanceof Uint8Array)) return undefined;
@@ -121,17 +121,17 @@ export class ErrorReplies {
 /** The message with the names of the invalid fields: `The request does not fit the method: book.title.` */
 function naming(message: string, violations: readonly FieldViolation[]): string {
   const fields = new Set(violations.map(({ field }) => field));
-  // A parameter may have come without a name.
+  // A parameter may have been sent without a name.
   fields.delete('');
   return fields.size === 0 ? message : `${message.slice(0, -1)}: ${[...fields].join(', ')}.`;
 }
 
-/** The detail of a type from google/rpc/error_details.proto; without fields where there is none. */
+/** The detail of a type from google/rpc/error_details.proto; an empty object if there is none. */
 function detailOf(details: readonly JsonObject[], name: string): JsonObject {
   return details.find((detail) => detail['@type'] === TYPE_PREFIX + name) ?? {};
 }
 
-/** `Retry-After` (RFC 9110 10.2.3), in whole seconds: what the `RetryInfo` of the server says, or else 1. */
+/** `Retry-After` (RFC 9110 10.2.3), in whole seconds: from the server's `RetryInfo`, otherwise 1. */
 function retryHeaders(code: Code, details: readonly JsonObject[]): Record<string, string> {
   if (code !== Code.UNAVAILABLE && code !== Code.RESOURCE_EXHAUSTED) return {};
   const { retryDelay } = detailOf(details, 'RetryInfo');

@@ -5,7 +5,7 @@ interface FailureStatus {
   readonly httpStatus: number;
 }
 
-/** The failures that the gateway itself finds, by the reason their `google.rpc.ErrorInfo` gives. */
+/** The failures that the gateway itself finds, by the reason in their `google.rpc.ErrorInfo`. */
 export const failures = {
   PATH_UNKNOWN: { code: Code.NOT_FOUND, httpStatus: 404 },
   METHOD_NOT_ALLOWED: { code: Code.UNIMPLEMENTED, httpStatus: 405 },
@@ -23,39 +23,39 @@ export const failures = {
   INTERNAL: { code: Code.INTERNAL, httpStatus: 500 },
 } as const satisfies Record<string, FailureStatus>;
 
-/** The text for a deadline that passed, whoever noticed it. */
+/** The text for a passed deadline, whoever noticed it. */
 export const DEADLINE_EXCEEDED_TEXT = 'The deadline passed before the call was answered.';
 
 /** Why the gateway itself ends a request. */
 export type FailureReason = keyof typeof failures;
 
-/** One wrong place of a request, as `google.rpc.BadRequest` reports it. */
+/** One invalid part of a request, as in `google.rpc.BadRequest`. */
 export interface FieldViolation {
   /** Path of the field in proto names (`book.tags[2]`), or the name of the parameter or header. */
   readonly field: string;
-  /** A sentence or two: the kind of value that came, and the values that are allowed. */
+  /** A sentence or two: the kind of value sent, and the values allowed. */
   readonly description: string;
 }
 
-/** How many violations one answer lists; what is wrong beyond is found with the next attempt. */
+/** The most violations that one response lists; further ones appear with the next attempt. */
 export const MAX_VIOLATIONS = 100;
 
 /** The parts of a failure besides its reason and message. */
 export interface FailureContext {
   /**
-   * The wrong places. Finding them may cost more than the refusal, so they are taken when they are shown,
-   * and only `MAX_VIOLATIONS` of them.
+   * The violations. Finding them may cost more than the refusal, so they are read only when they are shown, and only
+   * the first `MAX_VIOLATIONS`.
    */
   readonly violations?: Iterable<FieldViolation>;
-  /** Headers of the answer, for example `Allow`. */
+  /** Headers of the response, for example `Allow`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** How long a client that wants to retry is asked to wait, in seconds. */
+  /** How long a client should wait before it retries, in seconds. */
   readonly retryAfterS?: number;
   /** The underlying error, for the log only. */
   readonly cause?: unknown;
 }
 
-/** A failure that the gateway found itself; its message is meant for the caller. */
+/** A failure that the gateway itself found; its message is meant for the client. */
 export class Failure extends Error {
   readonly reason: FailureReason;
   readonly code: Code;
@@ -75,7 +75,7 @@ export class Failure extends Error {
     this.#violations = context.violations ?? [];
   }
 
-  /** The wrong places, to be taken once. */
+  /** The violations; to be read once. */
   violations(): FieldViolation[] {
     return firstViolations(this.#violations);
   }
@@ -91,7 +91,7 @@ export function firstViolations(violations: Iterable<FieldViolation>): FieldViol
   return first;
 }
 
-/** A request that does not fit the contract: `REQUEST_MALFORMED` with the given violations. */
+/** A request that does not match the contract: `REQUEST_MALFORMED` with the given violations. */
 export function malformed(message: string, violations: Iterable<FieldViolation> = []): Failure {
   return new Failure('REQUEST_MALFORMED', message, { violations });
 }
@@ -101,7 +101,7 @@ export function pathUnknown(): Failure {
   return new Failure('PATH_UNKNOWN', 'No resource has this path.');
 }
 
-/** The path is there, but not for this HTTP method; the headers name those that it answers to. */
+/** The path exists, but not for this HTTP method; the headers name the supported methods. */
 export function methodNotAllowed(headers: { readonly Allow: string }): Failure {
   return new Failure(
     'METHOD_NOT_ALLOWED',
@@ -110,26 +110,26 @@ export function methodNotAllowed(headers: { readonly Allow: string }): Failure {
   );
 }
 
-/** The server has as much work as it takes on; nothing was done. @param why a sentence */
+/** The server has reached a limit on its work; nothing was done. @param why a sentence */
 export function overloaded(why: string): Failure {
   return new Failure('OVERLOADED', `The service is overloaded. ${why} Try again in a second.`, {
     retryAfterS: 1,
   });
 }
 
-/** The server stops, and does not wait for the rest of a request. */
+/** The server is stopping, and does not wait for the rest of a request. */
 export function shuttingDown(): Failure {
   return new Failure('SHUTTING_DOWN', 'The service is shutting down. Try again in a second.', {
     retryAfterS: 1,
   });
 }
 
-/** The deadline of a call passed before its request had come whole. */
+/** The deadline of a call passed before its request had arrived completely. */
 export function deadlineExceeded(): Failure {
   return new Failure('DEADLINE_EXCEEDED', DEADLINE_EXCEEDED_TEXT);
 }
 
-/** An unforeseen error, in fixed words; the cause is for the log. */
+/** An unexpected error, with a fixed text; the cause is for the log. */
 export function internal(cause: unknown): Failure {
   return new Failure('INTERNAL', 'An internal error occurred.', { cause });
 }

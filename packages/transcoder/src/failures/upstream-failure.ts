@@ -1,7 +1,7 @@
 import { Code } from '../gen/google/rpc/code_pb.js';
 import { DEADLINE_EXCEEDED_TEXT } from './failure.js';
 
-/** A failure as shown where no server answered. */
+/** A failure as clients see it when no server answered. */
 export interface UpstreamFailure {
   readonly code: Code;
   readonly reason: string;
@@ -14,7 +14,7 @@ const INTERNAL: UpstreamFailure = {
   message: 'An internal error occurred.',
 };
 
-/** By the code that the upstream gave it. */
+/** By the code that the upstream returned. */
 const upstreamFailures = {
   [Code.CANCELLED]: {
     code: Code.CANCELLED,
@@ -52,8 +52,8 @@ const upstreamFailures = {
 } as const satisfies Record<Code, UpstreamFailure>;
 
 /**
- * The fixed text for a call that the upstream gave up. The upstream's own text may name hosts and sockets, and is not
- * passed on.
+ * The fixed text for a call that the upstream could not complete. The upstream's own text may name hosts and sockets,
+ * and is not passed on.
  */
 export function upstreamFailure(code: Code): UpstreamFailure {
   return upstreamFailures[code];

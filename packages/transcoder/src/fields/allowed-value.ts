@@ -25,7 +25,7 @@ const wellKnown: ReadonlyMap<string, string> = new Map([
   ['google.protobuf.Any', 'an object with "@type" of a known message and its JSON form'],
   ['google.protobuf.Timestamp', 'a time by RFC 3339 from year 1 to 9999'],
   ['google.protobuf.Duration', 'a number of seconds with the suffix "s"'],
-  ['google.protobuf.FieldMask', 'a list of field paths in lowerCamelCase with commas between'],
+  ['google.protobuf.FieldMask', 'a comma-separated list of field paths in lowerCamelCase'],
   ['google.protobuf.Struct', 'an object'],
   ['google.protobuf.ListValue', 'an array'],
   ['google.protobuf.Value', 'a JSON value whose numbers are within double precision'],

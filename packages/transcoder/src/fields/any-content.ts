@@ -5,7 +5,7 @@ import { memberOf } from './json-object.js';
 /** The message in a `google.protobuf.Any`. */
 export interface AnyContent {
   readonly message: DescMessage;
-  /** Its JSON form; undefined where the Any does not have the form that ProtoJSON defines. */
+  /** Its JSON form; undefined if the Any does not have the form that ProtoJSON defines. */
   readonly json: JsonValue | undefined;
 }
 
@@ -14,7 +14,7 @@ export function isAny(message: DescMessage): boolean {
   return message.typeName === 'google.protobuf.Any';
 }
 
-/** The type of the message in an Any by its JSON form; undefined where it is unknown. */
+/** The type of the message in an Any in its JSON form; undefined if it is unknown. */
 export function typeInAny(registry: Registry, any: JsonObject): DescMessage | undefined {
   const typeUrl = memberOf(any, '@type');
   return typeof typeUrl === 'string'
@@ -23,10 +23,10 @@ export function typeInAny(registry: Registry, any: JsonObject): DescMessage | un
 }
 
 /**
- * The message in an Any by its JSON form, which holds the fields of the message beside "@type", or, for a
- * message whose JSON form is not an object of its fields, the whole message as "value".
+ * The message in an Any in its JSON form. This form holds the fields of the message beside "@type" or, for a message
+ * whose JSON form is not an object of its fields, the whole message as "value".
  *
- * @returns undefined where the type is unknown.
+ * @returns undefined if the type is unknown.
  */
 export function contentOfAny(registry: Registry, any: JsonObject): AnyContent | undefined {
   const message = typeInAny(registry, any);

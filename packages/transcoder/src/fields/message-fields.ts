@@ -23,24 +23,24 @@ export function fieldsByName(message: DescMessage): ReadonlyMap<string, DescFiel
 /** A step into a JSON value: the key of an object or the index of an array. */
 export type JsonStep = string | number;
 
-/** A place in the JSON form of a message. */
+/** A position in the JSON form of a message. */
 export interface Place {
   /**
-   * The field path in proto names: `['book', 'tagNames', 2]` is `book.tag_names[2]`. Map keys stand in
-   * brackets; unknown keys stay as they came.
+   * The field path in proto names: `['book', 'tagNames', 2]` is `book.tag_names[2]`. Map keys are in brackets; unknown
+   * keys stay as sent.
    */
   readonly path: string;
   /** The field that the place belongs to; undefined if there is none. */
   readonly field: DescField | undefined;
 }
 
-/** A JSON value that is meant to be the form of a message. */
+/** A JSON value that should be the form of a message. */
 export interface Form {
   readonly message: DescMessage;
   readonly json: JsonValue;
 }
 
-/** Finds the place that steps into the JSON form of a message lead to. */
+/** Finds the place in the JSON form of a message that the steps lead to. */
 export function placeOf(registry: Registry, { message, json }: Form, steps: readonly JsonStep[]): Place {
   let path = '';
   let value: JsonValue | undefined = json;
@@ -79,7 +79,7 @@ function within(json: JsonValue | undefined, step: JsonStep): JsonValue | undefi
 const LONGEST_ECHO = 64;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
-/** A name that a client sent, cut to the length that an answer may repeat. */
+/** A name that a client sent, cut to the length that a response may repeat. */
 export function shortened(name: string): string {
   const characters = Array.from(name);
   const cut = characters.length > LONGEST_ECHO ? `${characters.slice(0, LONGEST_ECHO).join('')}…` : name;

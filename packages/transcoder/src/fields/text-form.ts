@@ -1,8 +1,8 @@
 import { ScalarType, type JsonValue } from '@bufbuild/protobuf';
 
 /**
- * Converts text to the JSON value that `fromJson` reads without loss. ProtoJSON has one grammar for the text
- * of a JSON string and of a URL; text that does not follow it, or exceeds the type's bounds, is undefined.
+ * Converts text to the JSON value that `fromJson` reads without loss. ProtoJSON has the same grammar for text in a JSON
+ * string and in a URL; text that does not follow it, or exceeds the type's bounds, is undefined.
  */
 export type TextForm = (text: string) => JsonValue | undefined;
 
@@ -51,7 +51,7 @@ function float(text: string): JsonValue | undefined {
   return typeof value === 'number' ? singlePrecision(value) : value;
 }
 
-/** The single-precision number that a float is stored as; undefined where that is infinite. */
+/** The single-precision number that a float is stored as; undefined if that is infinite. */
 export function singlePrecision(value: number): number | undefined {
   return ifFinite(Math.fround(value));
 }
@@ -99,7 +99,7 @@ const TIME =
 function time(text: string): JsonValue | undefined {
   const moment = TIME.exec(text)?.[1];
   if (moment === undefined) return undefined;
-  // JavaScript turns a day or hour that does not exist into another one, or into none.
+  // JavaScript turns a day or hour that does not exist into another one, or into an invalid date.
   const date = new Date(`${moment}Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(moment) ? text : undefined;
 }

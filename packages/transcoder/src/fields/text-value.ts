@@ -13,8 +13,8 @@ export function hasTextForm(field: DescField): boolean {
 /**
  * The JSON form of a field's value, or of an item of a repeated field, that is written as text in a URL.
  *
- * @returns undefined where no value of the field's type is written like this. A result may still be invalid
- *   for the type: the ProtoJSON parser decides.
+ * @returns undefined if no value of the field's type is written like this. A result may still be invalid for the type:
+ *   the ProtoJSON parser decides.
  */
 export function textValue(field: DescField, text: string): JsonValue | undefined {
   if (field.enum !== undefined) {
@@ -38,10 +38,10 @@ function scalarText(scalar: ScalarType, text: string): JsonValue | undefined {
 }
 
 /**
- * The JSON form of a number literal in JSON text, at a place that belongs to the field: a string with every
- * digit where the field takes an integer.
+ * The JSON form of a number literal in JSON text, at a place that belongs to the field: a string with every digit if
+ * the field takes an integer.
  *
- * @returns undefined where the field takes no such number, or no JSON value can hold it.
+ * @returns undefined if the field takes no such number, or no JSON value can hold it.
  */
 export function literalValue(field: DescField | undefined, literal: string): JsonValue | undefined {
   if (field === undefined) return double(literal);
@@ -55,8 +55,7 @@ export function literalValue(field: DescField | undefined, literal: string): Jso
 /**
  * The JSON form of a number or of bytes that `fromJson` reads as intended.
  *
- * @returns undefined where `fromJson` would accept more than ProtoJSON allows; values that it refuses stay
- *   unchanged.
+ * @returns undefined if `fromJson` would accept more than ProtoJSON allows; values that it refuses stay unchanged.
  */
 export function strictScalar(scalar: ScalarType, json: JsonValue): JsonValue | undefined {
   if (scalar === ScalarType.FLOAT && typeof json === 'number') return singlePrecision(json);

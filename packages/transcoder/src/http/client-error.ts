@@ -4,7 +4,7 @@ import { Failure, malformed } from '../failures/failure.js';
 import type { ErrorReply } from '../http-reply.js';
 import { framingUnclear, lengthUnclear } from './request-head.js';
 
-/** The failure that stands for an error of Node's HTTP parser or of its time limits. */
+/** The failure for an error of Node's HTTP parser or of its time limits. */
 export function clientFailure(error: Error): Failure {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
@@ -17,12 +17,12 @@ export function clientFailure(error: Error): Failure {
   return malformed('The request is not well-formed HTTP.');
 }
 
-/** Node's parser takes no more headers than this. */
+/** Node's parser accepts no more headers than this. */
 export function headersTooLarge(): Failure {
   return new Failure('HEADERS_TOO_LARGE', 'The headers are larger than the server accepts.');
 }
 
-/** Headers or body took longer than the server waits for them. */
+/** The headers or the body took longer than the server waits for them. */
 export function requestTimedOut(): Failure {
   return new Failure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
 }
@@ -34,7 +34,7 @@ function chunkExtensionsTooLarge(): Failure {
   );
 }
 
-/** Writes a reply to bytes that Node made no request out of, and ends the connection. */
+/** Writes a reply to bytes that Node could not parse as a request, and ends the connection. */
 export function writeClientError(socket: Duplex, { status, body }: ErrorReply, requestId: string): void {
   const { [status]: phrase = '' } = STATUS_CODES;
   socket.end(
@@ -51,7 +51,7 @@ export function writeClientError(socket: Duplex, { status, body }: ErrorReply, r
   );
 }
 
-/** Ends a connection when its latest response is written, and with it all before, which Node keeps in order. */
+/** Ends a connection once its latest response is written, and so all earlier ones, which Node keeps in order. */
 export function endAfter(response: ServerResponse, socket: Duplex): void {
   if (!response.headersSent) response.setHeader('Connection', 'close');
   response.once('finish', () => void socket.end(() => socket.destroy()));

@@ -1,12 +1,13 @@
+import type { Duplex } from 'node:stream';
 import { overloaded } from '../failures/failure.js';
 import type { Exchange } from './exchange.js';
 
-/** How many requests of one connection may be without an answer. Few clients send a second before the first is answered. */
+/** The most unanswered requests of one connection. Few clients send a second one before the first is answered. */
 export const MAX_UNANSWERED = 100;
 
 /** The requests of one connection. */
 export class Connection {
-  /** The one that came last. */
+  /** The latest request. */
   latest: Exchange | undefined;
   #unanswered = 0;
 
@@ -20,7 +21,8 @@ export class Connection {
   }
 
   /**
-   * Refuses what a client sends without waiting for answers. Refusals that it does not read make Node stop reading, too.
+   * Refuses requests that a client sends without waiting for responses. If it does not read the refusals either, Node
+   * stops reading.
    *
    * @throws Failure `OVERLOADED`
    */
@@ -28,5 +30,23 @@ export class Connection {
     if (this.#unanswered > MAX_UNANSWERED) {
       throw overloaded(`The connection has ${MAX_UNANSWERED} requests under way.`);
     }
+  }
+}
+
+/** The open connections that have received a request. */
+export class Connections {
+  readonly #known = new WeakMap<Duplex, Connection>();
+
+  of(socket: Duplex): Connection {
+    const known = this.#known.get(socket);
+    if (known !== undefined) return known;
+    const connection = new Connection();
+    this.#known.set(socket, connection);
+    return connection;
+  }
+
+  /** The latest request on a connection, if there is one. */
+  latestOn(socket: Duplex): Exchange | undefined {
+    return this.#known.get(socket)?.latest;
   }
 }

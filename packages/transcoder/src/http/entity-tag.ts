@@ -8,10 +8,10 @@ export function entityTag(body: string | Uint8Array): string {
 }
 
 /**
- * Whether the caller of a GET or HEAD has the representation with the tag already, by `If-None-Match`, which is
- * asked after `If-Match` (RFC 9110 13.2.2).
+ * Whether the client of a GET or HEAD already has the representation with the tag, according to `If-None-Match`, which
+ * is evaluated after `If-Match` (RFC 9110 13.2.2).
  *
- * @throws Failure `PRECONDITION_FAILED`, where `If-Match` does not name the tag.
+ * @throws Failure `PRECONDITION_FAILED` if `If-Match` does not name the tag.
  */
 export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
   const { 'if-match': wanted, 'if-none-match': known } = headers;
@@ -19,7 +19,7 @@ export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
   return known !== undefined && names(known, tag, 'weak');
 }
 
-/** `If-Match` names another representation than the current one. */
+/** `If-Match` does not name the current representation. */
 export function preconditionFailed(): Failure {
   return new Failure(
     'PRECONDITION_FAILED',

@@ -11,18 +11,18 @@ export class Exchange implements UnaryCancellation {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
-  /** When it came, in milliseconds since the epoch. */
+  /** When it arrived, in milliseconds since the epoch. */
   readonly started: number;
   /** The HTTP method. */
   readonly verb: string;
-  /** The request target as it came, also where a router has cut its own prefix off. */
+  /** The request target as sent, even if a router has removed its own prefix. */
   readonly url: string;
   readonly observation: RequestObservation;
-  /** What its path was recognized as, for observers; undefined for an unknown path. */
+  /** The template that its path matched, for observers; undefined for an unknown path. */
   template: string | undefined;
-  /** Whether the server has said that it knows the caller; others are strangers. */
+  /** Whether the server has identified the caller; otherwise it is a stranger. */
   known = false;
-  /** The caller, where the server tells. */
+  /** The caller, if the server names it. */
   subject: string | undefined;
   /** Whether the reply has been handed to Node. */
   answered = false;
@@ -47,28 +47,28 @@ export class Exchange implements UnaryCancellation {
     this.observation = observation;
   }
 
-  /** Whether a part of the body has not come. Before the end of the turn that brought the head, it may be on its way. */
+  /** Whether part of the body is missing. Until the end of the turn that brought the head, it may be on its way. */
   get partial(): boolean {
     return !this.request.complete && hasBody(this.request.headers);
   }
 
-  /** Lets a client send the body that it announced. */
+  /** Asks the client for the body that it announced. */
   invite(): void {
     if (this.#awaitsContinue && !this.answered) this.response.writeContinue();
   }
 
-  /** Tells the observers that it is over; without a reply, the client has gone. */
+  /** Tells the observers about the end; without a reply, the client has gone. */
   end(reply?: HttpReply): void {
     const { template, requestId } = this;
     this.observation.end({ template, status: reply?.status, reason: reply?.reason, requestId });
   }
 
-  /** Whether the caller has gone before the answer was written. */
+  /** Whether the client left before the response was written. */
   get cancelled(): boolean {
     return this.response.closed && !this.response.writableFinished;
   }
 
-  /** Whether the request has come whole and Node is done with the response: what comes now belongs to neither. */
+  /** Whether the request is complete and Node is done with the response: later bytes belong to neither. */
   get over(): boolean {
     return this.request.complete && this.response.closed;
   }
@@ -78,7 +78,7 @@ export class Exchange implements UnaryCancellation {
   }
 }
 
-/** The request target; Express keeps it apart when it cuts the path of a mounted middleware off. */
+/** The request target. Express keeps it separately when it removes the path of a mounted middleware. */
 export function targetOf(request: IncomingMessage & { readonly originalUrl?: string }): string {
   return String(request.originalUrl ?? request.url);
 }

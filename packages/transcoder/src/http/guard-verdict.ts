@@ -5,7 +5,7 @@ import type { HttpReply } from '../http-reply.js';
 import type { Guard, UnaryReply } from '../upstream.js';
 import type { Exchange } from './exchange.js';
 
-/** The guard's verdict on a request. It is asked for when it is needed, and only once. */
+/** The guard's verdict on a request. It is requested when needed, and only once. */
 export class GuardVerdict {
   readonly #exchange: Exchange;
   readonly #call: Parameters<Guard>[0];
@@ -13,7 +13,7 @@ export class GuardVerdict {
   readonly #errors: ErrorReplies;
   #refusal: Promise<HttpReply | undefined> | undefined;
 
-  /** @param guard without one, everybody is admitted. */
+  /** @param guard if undefined, every client is admitted. */
   constructor(
     exchange: Exchange,
     call: Parameters<Guard>[0],
@@ -32,7 +32,7 @@ export class GuardVerdict {
   }
 
   /**
-   * A client that the guard refuses gets the guard's verdict and learns nothing about the failure.
+   * Replies with the guard's verdict to a client that the guard refuses, which learns nothing about the failure.
    *
    * @throws the failure, for any other client.
    */
@@ -56,7 +56,7 @@ export function isOk({ code }: UnaryReply): boolean {
   return codeOf(code) === Code.OK;
 }
 
-/** Whether a reply shows that the server knows who calls. */
+/** Whether a reply shows that the server has identified the caller. */
 export function knowsCaller(reply: UnaryReply): boolean {
   return isOk(reply) || (reply.trailers !== undefined && codeOf(reply.code) !== Code.UNAUTHENTICATED);
 }

@@ -7,7 +7,7 @@ import { Failure, malformed } from '../failures/failure.js';
 /** Decodes a whole body. */
 export type DecodeBody = (bytes: Uint8Array) => Promise<Uint8Array>;
 
-/** Inflates bytes, to at most `maxOutputLength`. */
+/** Decompresses bytes, to at most `maxOutputLength`. */
 type Inflate = (bytes: InputType, options: ZlibOptions) => Promise<Uint8Array>;
 
 /** The inverse of each content coding (RFC 9110 8.4.1). */
@@ -18,7 +18,7 @@ const inflaters: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
   ['br', promisify(brotliDecompress)],
 ]);
 
-/** Whether a request has a body (RFC 9112 6.3), be it empty. */
+/** Whether a request has a body (RFC 9112 6.3), which may be empty. */
 export function hasBody(headers: IncomingHttpHeaders): boolean {
   return 'content-length' in headers || 'transfer-encoding' in headers;
 }
@@ -28,7 +28,7 @@ export function hasBody(headers: IncomingHttpHeaders): boolean {
  *
  * @param maxBytes the largest body, in bytes.
  * @returns the bytes; none for a request without a body.
- * @throws Failure `REQUEST_TOO_LARGE`, at once where the length is given, or `REQUEST_MALFORMED`.
+ * @throws Failure `REQUEST_TOO_LARGE`, at once if the length is given, or `REQUEST_MALFORMED`.
  */
 export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Array | Promise<Uint8Array> {
   const { headers } = request;
@@ -52,11 +52,11 @@ async function bytesOf(
 }
 
 /**
- * The decoder that the headers of a request ask for; undefined where the body is taken as it comes. It throws a
- * Failure `REQUEST_TOO_LARGE`, or `REQUEST_MALFORMED` for bytes that do not follow the coding.
+ * The decoder for the content coding of a request; undefined if the body is not encoded. It throws a Failure
+ * `REQUEST_TOO_LARGE`, or `REQUEST_MALFORMED` for bytes that do not follow the coding.
  *
  * @param maxBytes the largest body, in bytes after decoding.
- * @throws Failure `CONTENT_TYPE_UNSUPPORTED` for a `Content-Encoding` that is not known.
+ * @throws Failure `CONTENT_TYPE_UNSUPPORTED` for an unknown `Content-Encoding`.
  */
 export function bodyDecoder(headers: IncomingHttpHeaders, maxBytes: number): DecodeBody | undefined {
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
@@ -73,7 +73,7 @@ export function bodyDecoder(headers: IncomingHttpHeaders, maxBytes: number): Dec
   };
 }
 
-/** The content codings that are taken: for answers that refuse another, and no others (RFC 9110 12.5.3). */
+/** The accepted content codings, sent only in responses that refuse another one (RFC 9110 12.5.3). */
 const ACCEPT_ENCODING = { 'Accept-Encoding': 'gzip, deflate, br' };
 
 function wronglyEncoded(coding: string): Failure {
@@ -82,12 +82,12 @@ function wronglyEncoded(coding: string): Failure {
   ]);
 }
 
-/** @param maxBytes what is allowed, as sent and decoded */
+/** @param maxBytes the limit, as sent and decoded */
 export function bodyTooLarge(maxBytes: number): Failure {
   return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }
 
-/** The body came in a content coding that is not taken. */
+/** The content coding of the body is not accepted. */
 export function encodingUnsupported(): Failure {
   return unsupported(
     'The content encoding is not supported; gzip, deflate and br are allowed.',
@@ -95,12 +95,11 @@ export function encodingUnsupported(): Failure {
   );
 }
 
-// RFC 9110 5.6.6: parameters may be empty, and space may stand around semicolons.
+// RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons.
 const JSON_TYPE = /^application\/json(?:[ \t]*;(?:[ \t]*charset=(?:utf-8|"utf-8"))?)*[ \t]*$/i;
 
 /**
- * Refuses every media type but `application/json`, with `charset=utf-8` or without (RFC 8259 knows no
- * other).
+ * Refuses every media type except `application/json`, with or without `charset=utf-8` (RFC 8259 defines no other).
  *
  * @throws Failure `CONTENT_TYPE_UNSUPPORTED`.
  */

@@ -7,13 +7,13 @@ const TARGET_MAX_BYTES = 8_192;
 const MALFORMED = 'The request has an invalid header.';
 
 /**
- * Refuses a request that breaks a rule of HTTP itself, which Node's parser lets pass.
+ * Refuses a request that breaks a rule of HTTP but passes Node's parser.
  *
- * @param target the request target as it came.
+ * @param target the request target as sent.
  * @throws Failure `REQUEST_MALFORMED`, `TARGET_TOO_LONG`, or `TRANSFER_CODING_UNSUPPORTED`.
  */
 export function requireWellFormedHead(request: IncomingMessage, target: string): void {
-  // First, since this one ends the connection.
+  // First, since this refusal ends the connection.
   requireTransferCoding(request);
   if (request.httpVersionMajor !== 1) {
     throw malformed(`The request uses HTTP/${request.httpVersion}; HTTP/1.1 and HTTP/1.0 are allowed.`);
@@ -22,25 +22,25 @@ export function requireWellFormedHead(request: IncomingMessage, target: string):
   requireHost(request);
 }
 
-/** RFC 9110 4.1 recommends that no limit is below 8,000 bytes. */
+/** RFC 9110 4.1 recommends a limit of at least 8,000 bytes. */
 function requireTarget(target: string): void {
   if (target.length > TARGET_MAX_BYTES) throw targetTooLong();
-  // RFC 9112 3.2: no form of a target has a fragment, which some routers cut off.
+  // RFC 9112 3.2: no form of a target has a fragment, which some routers remove.
   if (target.includes('#')) {
     throw malformed('The request target has a fragment; a path and a query are allowed.');
   }
 }
 
-/** The request target is longer than the server takes, though its parser takes it. */
+/** The request target is longer than the server accepts, although its parser accepts it. */
 export function targetTooLong(): Failure {
   return new Failure('TARGET_TOO_LONG', `The request target is longer than ${TARGET_MAX_BYTES} bytes.`);
 }
 
-// RFC 9110 7.2 and RFC 3986 3.2.2; an empty one stands for a target without authority.
+// RFC 9110 7.2 and RFC 3986 3.2.2; an empty host means a target without authority.
 const HOST =
   /^(?:\[[0-9a-f:.]+\]|\[v[0-9a-f]+\.[\w\-.~!$&'()*+,;=:]+\]|(?:[\w\-.~!$&'()*+,;=]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i;
 
-/** RFC 9112 3.2: one well-formed `Host`, which only HTTP/1.0 may leave out. */
+/** RFC 9112 3.2: one well-formed `Host`, which only HTTP/1.0 may omit. */
 function requireHost({ headersDistinct, httpVersionMinor }: IncomingMessage): void {
   const { host: hosts } = headersDistinct;
   if (hosts === undefined) {
@@ -58,7 +58,7 @@ function requireHost({ headersDistinct, httpVersionMinor }: IncomingMessage): vo
   }
 }
 
-/** RFC 9112 6.1 and 6.3: where the coding does not end in `chunked`, nobody can tell where the body ends. */
+/** RFC 9112 6.1 and 6.3: unless the coding ends in `chunked`, the end of the body is unknown. */
 function requireTransferCoding({ headers, httpVersionMinor }: IncomingMessage): void {
   const list = headers['transfer-encoding'];
   if (list === undefined) return;
@@ -70,7 +70,7 @@ function requireTransferCoding({ headers, httpVersionMinor }: IncomingMessage): 
   if (codings.length > 1) throw transferCodingUnsupported();
 }
 
-/** The end of the body is not known, so the connection is of no further use. */
+/** The end of the body is unknown, so the connection cannot be used again. */
 export function framingUnclear(): Failure {
   return malformedHeader(
     'transfer-encoding',
@@ -87,7 +87,7 @@ export function lengthUnclear(): Failure {
   );
 }
 
-/** The body came in a transfer coding beside `chunked`. */
+/** The body has a transfer coding other than `chunked`. */
 export function transferCodingUnsupported(): Failure {
   return new Failure(
     'TRANSFER_CODING_UNSUPPORTED',

@@ -2,22 +2,22 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { malformed } from '../failures/failure.js';
 import type { CallMetadata } from '../upstream.js';
 
-/** How to treat a forwarded header whose value gRPC metadata cannot carry: characters other than printable ASCII. */
+/** The treatment of a forwarded header with characters other than printable ASCII, which gRPC metadata cannot carry. */
 export type UnfitValue =
   /** Each such character becomes `?`. */
   | 'mask'
   /** The request is refused with `REQUEST_MALFORMED`. */
   | 'refuse'
-  /** The header is left out. */
+  /** The header is omitted. */
   | 'drop';
 
-/** The headers of a request that become metadata of the call, by their lower-case names; no other does. */
+/** The request headers that become metadata of the call, by their lower-case names; no others do. */
 export type ForwardedHeaders = ReadonlyMap<string, UnfitValue>;
 
 export const FORWARDED_HEADERS: ForwardedHeaders = new Map([
-  // Masked, it is no token either: the server refuses it as a wrong one, not as a missing one.
+  // A masked credential is no token either: the server refuses it as invalid, not as missing.
   ['authorization', 'mask'],
-  // W3C Trace Context: a broken one is as good as none.
+  // W3C Trace Context: an invalid one is ignored.
   ['traceparent', 'drop'],
   ['tracestate', 'drop'],
 ]);
@@ -29,11 +29,11 @@ const NONE: CallMetadata = new Map();
 const UNFIT = /[^\x20-\x7e]/g;
 
 /**
- * The metadata that a request's headers make. A header that came several times becomes one value, joined
- * as RFC 9110 5.2 has it: two credentials are then no credential, which the server refuses.
+ * The metadata for a request's headers. Several values of one header are joined into one, as in RFC 9110 5.2: two
+ * credentials then form an invalid one, which the server refuses.
  *
  * @param headers all values of each header, as Node's `headersDistinct`.
- * @param observed takes the place of what the headers say; default: nothing.
+ * @param observed replaces the values from the headers; default: nothing.
  */
 export function callMetadata(
   headers: NodeJS.Dict<string[]>,
@@ -74,10 +74,10 @@ export function requireFitHeaders(headers: IncomingHttpHeaders, forwarded: Forwa
 const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
 
 /**
- * How long a client waits at most, in milliseconds, by the header `Request-Timeout: <seconds>`.
+ * The client's time limit, in milliseconds, from the header `Request-Timeout: <seconds>`.
  *
  * @param limitMs the default, which the client cannot exceed.
- * @throws Failure `REQUEST_MALFORMED`, where the header is no decimal above zero.
+ * @throws Failure `REQUEST_MALFORMED` if the header is not a decimal above zero.
  */
 export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number): number {
   const text = headers['request-timeout'];

@@ -5,11 +5,11 @@ import { requestTarget } from './request-target.js';
 
 /** The most characters of a path in a log line. */
 const PATH_MAX = 128;
-/** A segment that is longer than a UUID may be a token in the wrong place; so much of it is shown. */
+/** The longest segment shown in full, in characters: a segment longer than a UUID may be a misplaced token. */
 const SEGMENT_MAX = 36;
 const SEGMENT_SHOWN = 8;
 
-/** The options of a transcoder that concern the lines of requests. */
+/** The options of a transcoder for the log lines of requests. */
 export interface LineOptions {
   readonly log: TranscoderLog;
   readonly answeredLevel: 'info' | 'debug';
@@ -17,10 +17,10 @@ export interface LineOptions {
   readonly now: () => number;
 }
 
-/** Writes the one line of a request: its answer, or none where the client has gone. */
+/** Logs a request in one line, with its reply, or with none if the client has gone. */
 export type RecordRequest = (exchange: Exchange, message: string, reply?: HttpReply) => void;
 
-/** Makes the lines of requests, as the options say. */
+/** Creates the function that logs requests according to the options. */
 export function requestLines({ answeredLevel, log, mayLog, now }: LineOptions): RecordRequest {
   return (exchange, message, reply) => {
     const failed = reply === undefined || reply.status >= 400;
@@ -43,10 +43,10 @@ export function requestLines({ answeredLevel, log, mayLog, now }: LineOptions): 
   };
 }
 
-/** The path of a request target, as log lines show it: without the query, and without what may be a token. */
+/** The path of a request target in the form for log lines: without the query, and without possible tokens. */
 export function loggedPath(target: string): string {
   const { path } = requestTarget(target);
-  // One character is one byte here, as Node reads a request target.
+  // One character is one byte here, since Node reads a request target as Latin-1.
   const visible = path.replace(
     /[^\x21-\x7e]/g,
     (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`,

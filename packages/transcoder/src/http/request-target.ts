@@ -1,4 +1,4 @@
-/** The two parts of a request target that a server looks at (RFC 9112 3.2), as sent. */
+/** The path and the query of a request target (RFC 9112 3.2), as sent. */
 export interface RequestTarget {
   readonly path: string;
   /** The text after the first question mark; empty for none. */
@@ -7,7 +7,7 @@ export interface RequestTarget {
 
 const AUTHORITY = /^https?:\/\/[^/?#]*/i;
 
-/** Splits a request target. Of an absolute one, which every server must accept, the authority is left out. */
+/** Splits a request target. The authority of an absolute target, which every server must accept, is dropped. */
 export function requestTarget(target: string): RequestTarget {
   const local = target.replace(AUTHORITY, '');
   const mark = local.indexOf('?');

@@ -35,7 +35,7 @@ export interface CallParts {
   readonly uploads: Uploads;
 }
 
-/** A request for a method of the contract, on its way to become a call. */
+/** A request for a method of the contract, before it becomes a call. */
 export class RequestedCall {
   readonly #parts: CallParts;
   readonly #exchange: Exchange;
@@ -93,6 +93,7 @@ export class RequestedCall {
   #callWith(body: Uint8Array): HttpReply | Promise<HttpReply> {
     const { upstream, registry, requests } = this.#parts;
     const { binding, segments } = this.#found;
+    const { path, metadata, deadline, cancellation } = this.#head;
     const { headersDistinct } = this.#exchange.request;
     let message: Message;
     try {
@@ -101,7 +102,8 @@ export class RequestedCall {
     } catch (failure) {
       return this.#verdict.refuse(failure);
     }
-    const reply = upstream.unary({ ...this.#head, message: toBinary(binding.method.input, message) });
+    const bytes = toBinary(binding.method.input, message);
+    const reply = upstream.unary({ path, message: bytes, metadata, deadline, cancellation });
     if (!(reply instanceof Promise)) return this.#reply(message, reply);
     return reply.then((later) => this.#reply(message, later));
   }

@@ -7,7 +7,7 @@ import type { JsonOutput } from '../json/json-output.js';
 import type { HttpReply } from '../http-reply.js';
 import { isDryRun, pathOfResource, type SuccessRule } from '../template/standard-method.js';
 
-/** Makes the HTTP responses of calls that succeeded. */
+/** Creates the HTTP responses of successful calls. */
 export class SuccessReplies {
   readonly #rules: ReadonlyMap<Binding, SuccessRule>;
   readonly #output: JsonOutput;
@@ -23,7 +23,7 @@ export class SuccessReplies {
    * The response for a response message in binary form.
    *
    * @param headers those of the request.
-   * @throws Failure `PRECONDITION_FAILED`, or Error where the message does not decode or has no JSON form.
+   * @throws Failure `PRECONDITION_FAILED`, or Error if the message cannot be decoded or has no JSON form.
    */
   reply(
     binding: Binding,

@@ -16,7 +16,7 @@ import { type CallParts, RequestedCall } from './requested-call.js';
 import { SuccessReplies } from './success-reply.js';
 import { Uploads } from './uploads.js';
 
-/** The options of a transcoder that concern single requests. */
+/** The options of a transcoder for single requests. */
 export interface TranscodingOptions {
   readonly upstream: Upstream;
   readonly guard: Guard | undefined;
@@ -31,14 +31,14 @@ export interface TranscodingOptions {
   readonly now: () => number;
 }
 
-/** What a request asks for. */
-export interface Target {
+/** The result of looking a request up, by its method and path. */
+export interface RequestLookup {
   readonly found: Lookup;
   /** Its query, as sent; empty for none. */
   readonly query: string;
 }
 
-/** Answers HTTP requests by unary gRPC calls, as the `google.api.http` annotations of a contract say. */
+/** Answers HTTP requests by unary gRPC calls, according to the `google.api.http` annotations of a contract. */
 export class Transcoding {
   readonly #basePath: string;
   readonly #maxRequests: number;
@@ -46,10 +46,10 @@ export class Transcoding {
   /** The template of each binding, under the base path. */
   readonly #templates: ReadonlyMap<Binding, string>;
   readonly #parts: CallParts;
-  /** Requests for methods of the contract that have no answer. */
+  /** Requests for methods of the contract that are not answered yet. */
   #underWay = 0;
 
-  /** @throws Error with one sentence, where two bindings of the contract clash. */
+  /** @throws Error with one sentence when two bindings of the contract conflict */
   constructor({ bindings, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
     const { basePath, maxRequests, standardMethods, omitUnassigned, now } = options;
     this.#basePath = basePath;
@@ -71,13 +71,13 @@ export class Transcoding {
   }
 
   /** Finds what a request asks for. */
-  find(request: IncomingMessage): Target {
+  find(request: IncomingMessage): RequestLookup {
     const { path, query } = requestTarget(targetOf(request));
     return { found: this.#lookUp(String(request.method), path), query };
   }
 
-  /** @throws Failure if no call is made and every client may know why. */
-  answer(exchange: Exchange, { found, query }: Target): HttpReply | Promise<HttpReply> {
+  /** @throws Failure if no call is made and every client may know why */
+  answer(exchange: Exchange, { found, query }: RequestLookup): HttpReply | Promise<HttpReply> {
     if (found.outcome === 'unknown path') throw pathUnknown();
     exchange.template = found.binding && this.#templates.get(found.binding);
     if (found.outcome === 'found') {
@@ -88,12 +88,12 @@ export class Transcoding {
     throw methodNotAllowed(headers);
   }
 
-  /** Ends the wait for the bodies of all requests, now and from now on. */
+  /** Ends the wait for all request bodies, now and from now on. */
   endUploads(): void {
     this.#parts.uploads.end();
   }
 
-  /** Also finds the server as a whole, which only OPTIONS and CONNECT ask for (RFC 9112 3.2.3 and 3.2.4). */
+  /** Also finds the server as a whole, the target of only OPTIONS and CONNECT (RFC 9112 3.2.3 and 3.2.4). */
   #lookUp(verb: string, path: string): Lookup {
     if (verb === 'CONNECT' || (verb === 'OPTIONS' && path === '*')) {
       return { outcome: 'wrong verb', allowed: this.#table.verbs(), binding: undefined };

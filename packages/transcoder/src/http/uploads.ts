@@ -3,7 +3,7 @@ import type { HttpReply } from '../http-reply.js';
 import type { GuardVerdict } from './guard-verdict.js';
 import type { Exchange } from './exchange.js';
 
-/** The bodies that did not come together with the heads of their requests. */
+/** The request bodies that did not arrive together with their heads. */
 export class Uploads {
   readonly #now: () => number;
   readonly #arriving = new Set<(failure: Error) => void>();
@@ -14,12 +14,12 @@ export class Uploads {
   }
 
   /**
-   * Waits for a body. Where it is not whole by the end of this turn of the event loop, the guard is asked at once: a
-   * stranger gets the guard's verdict, however long the body would take.
+   * Waits for a body. If it is incomplete at the end of this turn of the event loop, the guard is asked at once: a
+   * stranger gets the guard's verdict, however long the body takes.
    *
    * @param deadline in milliseconds since the epoch.
    * @returns the body, or the reply to a client that the guard refuses.
-   * @throws Failure `DEADLINE_EXCEEDED` or `SHUTTING_DOWN`, or that of the body.
+   * @throws Failure `DEADLINE_EXCEEDED` or `SHUTTING_DOWN`, or the body's own.
    */
   async wait(
     body: Promise<Uint8Array>,
@@ -62,7 +62,7 @@ export class Uploads {
     }
   }
 
-  /** Ends the wait for all bodies that are arriving, and from now on for any other. */
+  /** Ends the wait for all bodies that are arriving, and for all later ones. */
   end(): void {
     this.#ended = true;
     for (const end of this.#arriving) end(shuttingDown());

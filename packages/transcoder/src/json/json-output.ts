@@ -14,28 +14,28 @@ import { typeInAny } from '../fields/any-content.js';
 import { hasBehavior } from '../template/contract-options.js';
 import { memberOf } from '../fields/json-object.js';
 
-/** Converts the JSON form of a value, which it may change in place, to the one that is written. */
+/** Converts the JSON form of a value, which it may change in place, to its output form. */
 type Amendment = (json: JsonValue) => JsonValue;
 
 /** Adjusts one field in the JSON form of its message. */
 type FieldAmendment = (json: JsonObject) => void;
 
 /**
- * The JSON form of response messages: ProtoJSON with every field without presence, in order of their numbers.
- * A `google.protobuf.Timestamp` has at least three decimals.
+ * The JSON form of response messages: ProtoJSON with every field without presence, in order of their numbers. A
+ * `google.protobuf.Timestamp` has at least three decimals.
  */
 export class JsonOutput {
   readonly #registry: Registry;
   readonly #omitUnassigned: boolean;
   readonly #amendments = new Map<DescMessage, Amendment>();
 
-  /** @param omitUnassigned whether an empty string in an output-only field (AIP-203) is left out. */
+  /** @param omitUnassigned whether to omit an empty string in an output-only field (AIP-203) */
   constructor(registry: Registry, omitUnassigned: boolean) {
     this.#registry = registry;
     this.#omitUnassigned = omitUnassigned;
   }
 
-  /** @throws Error where the message has no JSON form, for example a time after the year 9999. */
+  /** @throws Error if the message has no JSON form, for example a time after the year 9999 */
   json(schema: DescMessage, message: Message): JsonValue {
     return this.#amendment(schema)(
       toJson(schema, message, { alwaysEmitImplicit: true, registry: this.#registry }),
@@ -87,7 +87,7 @@ export class JsonOutput {
     };
   }
 
-  /** An Any holds the fields of its message, or the whole of a message whose JSON form is not an object. */
+  /** An Any holds the fields of its message, or a whole message whose JSON form is not an object. */
   #amendAny(json: JsonObject): JsonObject {
     const type = typeInAny(this.#registry, json);
     if (type === undefined) return json;

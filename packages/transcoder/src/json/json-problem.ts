@@ -3,7 +3,7 @@ const LITERAL = /true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-
 /** A string without its closing quotation mark. */
 const STRING = /"(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*/y;
 
-/** What may come next. */
+/** The tokens that may come next. */
 const EXPECTED = {
   value: 'a value',
   first: 'a value or "]"',
@@ -17,7 +17,7 @@ const EXPECTED = {
 
 type State = keyof typeof EXPECTED;
 
-/** The states after the characters that are a token by themselves, where they are allowed. */
+/** The next state for each single-character token that is allowed in a state. */
 const NEXT: Readonly<Record<string, Partial<Record<State, State | 'open' | 'close'>>>> = {
   '{': { value: 'open', first: 'open' },
   '[': { value: 'open', first: 'open' },
@@ -28,8 +28,9 @@ const NEXT: Readonly<Record<string, Partial<Record<State, State | 'open' | 'clos
 };
 
 /**
- * The first place where a text is not JSON (RFC 8259), and what is allowed there: the end of a sentence. It repeats one
- * character of the text. The words of `JSON.parse` differ between versions of Node, and repeat more.
+ * The first place where a text is not JSON (RFC 8259), and the tokens allowed there, as the end of a sentence. It
+ * repeats only one character of the text. The messages of `JSON.parse` differ between versions of Node, and repeat
+ * more.
  *
  * @param text one that `JSON.parse` refuses
  */
@@ -65,7 +66,7 @@ export function jsonProblem(text: string): string {
   }
 }
 
-/** The tokens of several characters that are allowed in a state; where a literal is, a string is as well. */
+/** The multi-character tokens that are allowed in a state; where a literal is allowed, a string is as well. */
 const STARTS: Partial<Record<State, RegExp>> = {
   value: LITERAL,
   first: LITERAL,
@@ -90,7 +91,7 @@ function problem(text: string, index: number, expected: string): string {
   return `${at} has ${shown}, where ${expected} is expected.`;
 }
 
-/** The end of what a pattern matches at a place; the place itself where it does not match. */
+/** The end of a pattern's match at a place; the place itself if it does not match. */
 function endOf(pattern: RegExp, text: string, index: number): number {
   pattern.lastIndex = index;
   return index + (pattern.exec(text)?.[0].length ?? 0);

@@ -13,10 +13,9 @@ import { jsonProblem } from './json-problem.js';
 export const MAX_DEPTH = 48;
 
 /**
- * Parses JSON text (RFC 8259) more strictly than `JSON.parse` does: the bytes must be UTF-8 without a byte
- * order mark, no object may repeat a key, strings and keys must be whole Unicode characters, numbers must be
- * finite, and nesting is limited to `MAX_DEPTH`. A 64-bit integer that a JavaScript number cannot hold
- * becomes a string of its digits.
+ * Parses JSON text (RFC 8259) more strictly than `JSON.parse` does: the bytes must be UTF-8 without a byte order mark,
+ * no object may repeat a key, strings and keys must not contain lone surrogates, numbers must be finite, and nesting is
+ * limited to `MAX_DEPTH`. A 64-bit integer that a JavaScript number cannot hold becomes a string of its digits.
  *
  * @param locate finds the field that a place in the text belongs to.
  * @throws Failure `REQUEST_MALFORMED`.
@@ -75,7 +74,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 const EXPONENT = /[eE]/;
 
 /**
- * Whether a parsed number may differ from the written one in a way that matters: it is whole, or infinite.
+ * Whether a parsed number may differ from the written one in a way that matters, because it is an integer or infinite.
  */
 function isRounded(literal: string): boolean {
   if (literal.length <= 15 && !EXPONENT.test(literal)) return false;

@@ -10,8 +10,8 @@ import { StrictJson } from './strict-json.js';
 type MapField = Extract<DescField, { fieldKind: 'map' }>;
 
 /**
- * Finds every place where a JSON value is not the ProtoJSON form of a message, after `StrictJson` refused the
- * whole value without a place. Each part is checked by `StrictJson` again, so both always agree.
+ * Finds every place where a JSON value is not the ProtoJSON form of a message, after `StrictJson` has refused the whole
+ * value without naming a place. `StrictJson` checks each part again, so both always agree.
  */
 export class JsonViolations {
   readonly #registry: Registry;
@@ -22,7 +22,7 @@ export class JsonViolations {
     this.#strict = new StrictJson(registry);
   }
 
-  /** The violations in a refused value, at the given field path; none where each part alone is valid. */
+  /** The violations in a refused value, at the given field path; none if each part alone is valid. */
   *find(message: DescMessage, json: JsonValue, path = ''): Generator<FieldViolation> {
     const content = isAny(message) && isObject(json) ? contentOfAny(this.#registry, json) : undefined;
     if (content?.json !== undefined) {
@@ -95,10 +95,10 @@ function joined(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-/** The field path of a body that is the whole request message, as google/api/http.proto names it. */
+/** The field path of a body that is the whole request message, as in google/api/http.proto. */
 const WHOLE_BODY = '*';
 
-/** An object has a member without a field in its message. */
+/** An object has a member that is not a field of its message. */
 export function unknownField(field: string): FieldViolation {
   return { field, description: 'Is not a known field.' };
 }

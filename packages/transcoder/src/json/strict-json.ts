@@ -15,19 +15,18 @@ import { messageForms } from '../fields/text-form.js';
 import { strictScalar } from '../fields/text-value.js';
 
 /**
- * Converts a JSON value, which it may change in place, to the one that `fromJson` reads as intended;
- * undefined where `fromJson` would accept more than ProtoJSON allows. Values that `fromJson` refuses stay
- * unchanged.
+ * Converts a JSON value, which it may change in place, to the one that `fromJson` reads as intended; undefined if
+ * `fromJson` would accept more than ProtoJSON allows. Values that `fromJson` refuses stay unchanged.
  */
 type Rule = (json: JsonValue) => JsonValue | undefined;
 
-/** Applies a rule to one field in the JSON form of its message; false where the value is refused. */
+/** Applies a rule to one field in the JSON form of its message; false if the value is refused. */
 type FieldRule = (json: JsonObject) => boolean;
 
 /**
- * Parses ProtoJSON more strictly than `fromJson` does: text in numbers, times, durations, field masks and
- * bytes must follow the exact grammar, a time must exist in the calendar, a map key has one form, and an Any
- * holds nothing beside its message. Integers may be written in every form of a number.
+ * Parses ProtoJSON more strictly than `fromJson` does: text in numbers, times, durations, field masks and bytes must
+ * follow the exact grammar, a time must exist in the calendar, a map key has one form, and an Any holds nothing beside
+ * its message. Integers may be written in every form of a number.
  */
 export class StrictJson {
   readonly #registry: Registry;
@@ -37,7 +36,7 @@ export class StrictJson {
     this.#registry = registry;
   }
 
-  /** @throws Error where the value, which may be changed in place, is not the ProtoJSON form of the message. */
+  /** @throws Error if the value, which may be changed in place, is not the ProtoJSON form of the message */
   read(message: DescMessage, json: JsonValue): Message {
     const strict = this.#rule(message)(json);
     if (strict === undefined) throw new Error(`The value is not the ProtoJSON form of ${message.typeName}.`);
@@ -73,7 +72,7 @@ export class StrictJson {
     return (json) => (!isObject(json) || fields.every((rule) => rule(json)) ? json : undefined);
   }
 
-  /** The rules for a field under each of its names; none where `fromJson` is strict enough. */
+  /** The rules for a field under each of its names; none if `fromJson` is strict enough. */
   #fieldRules(field: DescField): FieldRule[] {
     const rule = this.#fieldRule(field);
     if (rule === undefined) return [];
@@ -132,7 +131,7 @@ function inObject(rule: Rule, isKey: (key: string) => boolean): Rule {
   };
 }
 
-/** Puts an allowed value in its place; false for any other. */
+/** Puts an allowed value in its place; returns false for any other. */
 function put<Key extends string | number>(
   holder: Record<Key, JsonValue>,
   key: Key,

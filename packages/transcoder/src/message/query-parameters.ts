@@ -1,30 +1,30 @@
 import type { DescField, DescMessage, JsonValue } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import { allowedValue } from '../fields/allowed-value.js';
-import type { Binding, Target } from '../template/binding.js';
+import type { Binding, FieldTarget } from '../template/binding.js';
 import type { FieldViolation } from '../failures/failure.js';
 import { fieldsByName, shortened } from '../fields/message-fields.js';
 import { hasTextForm, textValue } from '../fields/text-value.js';
 
 /** A value from the query and the field that takes it. */
-export interface QueryParameter extends Target {
-  /** The JSON form of the value; of one item where the field is repeated. */
+export interface QueryParameter extends FieldTarget {
+  /** The JSON form of the value, or of one item of a repeated field. */
   readonly value: JsonValue;
 }
 
 /** The values and problems of a query for a binding. */
 export interface QueryParameters {
   readonly parameters: readonly QueryParameter[];
-  /** Every parameter that is refused, under the name it came with. */
+  /** Every refused parameter, under the name that was sent. */
   readonly violations: readonly FieldViolation[];
 }
 
 const NO_PARAMETERS: QueryParameters = { parameters: [], violations: [] };
 
 /**
- * Reads the query of a request by the rules in google/api/http.proto: a parameter is named by the path of a
- * request field that neither the path nor the body carries, in either of its names. Text is decoded as
- * `application/x-www-form-urlencoded`, but broken escapes and text that is not UTF-8 are refused.
+ * Reads the query of a request by the rules in google/api/http.proto: a parameter is named by the path of a request
+ * field that neither the path nor the body carries, in either of its names. Text is decoded as
+ * `application/x-www-form-urlencoded`, except that broken escapes and text that is not UTF-8 are refused.
  */
 export function queryParameters(binding: Binding, query: string): QueryParameters {
   if (query === '') return NO_PARAMETERS;
@@ -43,7 +43,7 @@ export function queryParameters(binding: Binding, query: string): QueryParameter
   return { parameters, violations };
 }
 
-/** A parameter, or the sentence that says why it is refused. */
+/** A parameter, or a sentence with the reason why it is refused. */
 function readParameter(
   binding: Binding,
   name: string | undefined,
@@ -70,7 +70,7 @@ function readParameter(
     : { ...target, value };
 }
 
-function parameterTarget(message: DescMessage, name: string): Target | undefined {
+function parameterTarget(message: DescMessage, name: string): FieldTarget | undefined {
   const parents: DescField[] = [];
   let container = message;
   const steps = name.split('.');
@@ -94,5 +94,5 @@ function decoded(text: string): string | undefined {
   }
 }
 
-// Node decodes bytes beyond ASCII as Latin-1, which loses the client's intent.
+// Node decodes non-ASCII bytes as Latin-1, which loses the client's text.
 const NOT_ASCII = /[^\x21-\x7e]/;

@@ -1,7 +1,7 @@
 import type { DescField, JsonObject, JsonValue, Message, Registry } from '@bufbuild/protobuf';
 import { reflect } from '@bufbuild/protobuf/reflect';
 import { allowedValue } from '../fields/allowed-value.js';
-import type { Binding, BoundVariable, Target } from '../template/binding.js';
+import type { Binding, BoundVariable, FieldTarget } from '../template/binding.js';
 import { type Failure, malformed, type FieldViolation } from '../failures/failure.js';
 import { isObject, memberOf } from '../fields/json-object.js';
 import { fieldsByName } from '../fields/message-fields.js';
@@ -11,7 +11,7 @@ import { queryParameters, type QueryParameter } from './query-parameters.js';
 import { StrictJson } from '../json/strict-json.js';
 import { textValue } from '../fields/text-value.js';
 
-/** The parts of an HTTP request that make up a request message. */
+/** The parts of an HTTP request that form a request message. */
 export interface RequestParts {
   /** The segments of the path, as the look-up returned them. */
   readonly segments: readonly string[];
@@ -20,7 +20,7 @@ export interface RequestParts {
   readonly body: JsonValue | undefined;
 }
 
-/** Joins path, query and body into the JSON form of the request message, and parses that as one. */
+/** Joins path, query and body into the JSON form of the request message, and parses the whole. */
 export class RequestMessages {
   readonly #strict: StrictJson;
   readonly #jsonViolations: JsonViolations;
@@ -33,7 +33,7 @@ export class RequestMessages {
   /**
    * The request message of a call.
    *
-   * @throws Failure `REQUEST_MALFORMED` that lists every violation.
+   * @throws Failure `REQUEST_MALFORMED` with every violation.
    */
   read(binding: Binding, parts: RequestParts): Message {
     const { input } = binding.method;
@@ -67,8 +67,8 @@ function* both(one: Iterable<FieldViolation>, other: Iterable<FieldViolation>): 
 }
 
 /**
- * The same violations; where the body is one field of the request and holds that field by name, as the request does
- * over gRPC, the violation also says what the body is.
+ * The same violations. If the body is one field of the request but holds that field by name, as in a gRPC request, the
+ * violation also explains what the body is.
  */
 function* unwrapping({ body }: Binding, violations: Iterable<FieldViolation>): Generator<FieldViolation> {
   const places = typeof body === 'object' && body.fieldKind === 'message' ? wrappersOf(body) : [];
@@ -82,12 +82,12 @@ function* unwrapping({ body }: Binding, violations: Iterable<FieldViolation>): G
   }
 }
 
-/** The places of a body's own names in it, as far as its message has no such field. */
+/** The paths of a body's own names inside it, unless its message has such a field. */
 function wrappersOf({ name, jsonName, message }: Extract<DescField, { fieldKind: 'message' }>): string[] {
   return [name, jsonName].filter((key) => !fieldsByName(message).has(key)).map((key) => `${name}.${key}`);
 }
 
-/** The JSON form of the request message, as far as the body provides it. */
+/** The part of the request message's JSON form that the body provides. */
 function startingJson({ body }: Binding, json: JsonValue | undefined): JsonValue {
   if (json === undefined || body === undefined) return {};
   return body === '*' ? json : { [body.jsonName]: json };
@@ -111,7 +111,7 @@ function bindVariable(
   const given = memberOf(holder, key) ?? null;
   if (given !== null) {
     const inBody = scalarOf(strict, field, given);
-    // A value that the field refuses stays, for the parser to refuse.
+    // A value that the field refuses stays, so that the parser refuses it.
     if (inBody === undefined) return undefined;
     if (inBody !== (scalarOf(strict, field, value) ?? inBody)) {
       return refuse('Has different values in the path and in the body; the body may only repeat the path.');
@@ -121,7 +121,7 @@ function bindVariable(
   return undefined;
 }
 
-/** The scalar or enum value that a JSON value stands for, as text; undefined if there is none. */
+/** The scalar or enum value of a JSON value, as text; undefined if there is none. */
 function scalarOf(strict: StrictJson, field: DescField, json: JsonValue): string | undefined {
   const holder = { [field.jsonName]: json };
   if (!strict.accepts(field.parent, holder)) return undefined;
@@ -138,10 +138,10 @@ function bindParameter(json: JsonValue, parameter: QueryParameter): void {
 }
 
 /**
- * The object that holds a field, created if necessary. Where the body has something other than objects on the
- * path, the result is a throwaway object, since the parser refuses the whole body.
+ * The object that holds a field, created if necessary. If the body has something other than objects on the path, the
+ * result is a throwaway object, since the parser refuses the whole body.
  */
-function holderOf(json: JsonValue, { parents }: Target): JsonObject {
+function holderOf(json: JsonValue, { parents }: FieldTarget): JsonObject {
   let holder = json;
   for (const parent of parents) {
     if (!isObject(holder)) return {};

@@ -1,7 +1,7 @@
 import type { Binding } from './binding.js';
 import { comparable } from './path-template.js';
 
-/** A binding that answers to an HTTP method and a path. */
+/** The binding for an HTTP method and a path. */
 export interface FoundBinding {
   readonly outcome: 'found';
   readonly binding: Binding;
@@ -16,7 +16,7 @@ export type Lookup =
       readonly outcome: 'wrong verb';
       /** The HTTP methods that the path supports. */
       readonly allowed: readonly string[];
-      /** The first of the bindings that answer to the path; undefined where the server as a whole is asked for. */
+      /** The first binding that matches the path; undefined if the target is the server as a whole. */
       readonly binding: Binding | undefined;
     }
   | { readonly outcome: 'unknown path' };
@@ -37,21 +37,21 @@ class Branch {
 /**
  * All bindings of a gateway, as trees of path segments, one tree for each custom verb.
  *
- * Paths match literally: case-sensitive except for the digits of escapes, escapes unresolved, no segment empty. Where
+ * Paths match literally: case-sensitive except for the digits of escapes, escapes unresolved, no segment empty. If
  * several templates match, a literal takes precedence over `*` and `*` over `**`, from left to right, and a custom verb
- * takes precedence over the same text as part of a segment. A colon at the end does not begin a verb: it is part of its
+ * takes precedence over the same text as part of a segment. A colon at the end does not begin one: it is part of its
  * segment.
  */
 export class BindingTable {
   readonly #roots = new Map<string, Branch>();
   readonly #verbs = new Set<string>();
 
-  /** @throws Error with one sentence that names both methods, where two bindings answer the same requests. */
+  /** @throws Error with one sentence that names both methods, if two bindings match the same requests */
   constructor(bindings: Iterable<Binding>) {
     for (const binding of bindings) this.#add(binding);
   }
 
-  /** Finds the binding for an HTTP method and the raw path of a request. HEAD also finds what GET finds. */
+  /** Finds the binding for an HTTP method and the raw path of a request. HEAD also finds the bindings of GET. */
   find(verb: string, path: string): Lookup {
     const others: Binding[] = [];
     for (const [customVerb, segments] of readings(path)) {
@@ -67,14 +67,14 @@ export class BindingTable {
     return { outcome: 'wrong verb', allowed, binding: others[0] };
   }
 
-  /** All HTTP methods that any path answers to. */
+  /** All HTTP methods that any path supports. */
   verbs(): string[] {
     return withImpliedVerbs([...this.#verbs]);
   }
 
   #add(binding: Binding): void {
-    const { segments, verb, source } = binding.template;
-    let branch = ensure(this.#roots, verb);
+    const { segments, customVerb, source } = binding.template;
+    let branch = ensure(this.#roots, customVerb);
     for (const segment of segments) {
       if (segment === '**') break;
       branch = segment === '*' ? (branch.oneSegment ??= new Branch()) : ensure(branch.literals, segment);
@@ -98,13 +98,13 @@ function ensure(branches: Map<string, Branch>, key: string): Branch {
   return branch;
 }
 
-/** A path may be read with its last colon as the start of a custom verb, and without. */
+/** The readings of a path: with its last colon as the start of a custom verb, and without. */
 function readings(path: string): [customVerb: string, segments: string[]][] {
   if (!path.startsWith('/')) return [];
   const colon = path.lastIndexOf(':');
-  const verbless: [string, string[]] = ['', segmentsOf(path)];
-  if (colon < path.lastIndexOf('/') || colon === path.length - 1) return [verbless];
-  return [[comparable(path.slice(colon + 1)), segmentsOf(path.slice(0, colon))], verbless];
+  const whole: [string, string[]] = ['', segmentsOf(path)];
+  if (colon < path.lastIndexOf('/') || colon === path.length - 1) return [whole];
+  return [[comparable(path.slice(colon + 1)), segmentsOf(path.slice(0, colon))], whole];
 }
 
 /** The segments of a path; `/` has none. */
@@ -129,7 +129,7 @@ function choose(leaf: Leaf, verb: string): Binding | undefined {
   return leaf.get(verb) ?? (verb === 'HEAD' ? leaf.get('GET') : undefined) ?? leaf.get('*');
 }
 
-/** HEAD comes with GET, and every path answers OPTIONS (RFC 9110 9.3.2 and 9.3.7). */
+/** HEAD comes with GET, and every path supports OPTIONS (RFC 9110 9.3.2 and 9.3.7). */
 function withImpliedVerbs(verbs: readonly string[]): string[] {
   const known = verbs.flatMap((verb) =>
     verb === '*' ? ANY_VERB : verb === 'GET' ? ['GET', 'HEAD'] : [verb],

@@ -6,14 +6,14 @@ import { parsePathTemplate, type PathTemplate, type Variable } from './path-temp
 import { textValue } from '../fields/text-value.js';
 
 /** A field of the request message or of messages in it. */
-export interface Target {
-  /** The message fields that lead to it, from the request message on. */
+export interface FieldTarget {
+  /** The message fields that lead to it, from the request message down. */
   readonly parents: readonly DescField[];
   readonly field: DescField;
 }
 
 /** A variable of a path template and the field that takes its value. */
-export interface BoundVariable extends Variable, Target {}
+export interface BoundVariable extends Variable, FieldTarget {}
 
 /** The content of the HTTP body: nothing, the whole request message, or one field of it. */
 export type BodyBinding = undefined | '*' | DescField;
@@ -28,15 +28,15 @@ export interface Binding {
   readonly template: PathTemplate;
   readonly variables: readonly BoundVariable[];
   readonly body: BodyBinding;
-  /** The response field that becomes the body of the answer; undefined for the whole message. */
+  /** The response field that becomes the response body; undefined for the whole message. */
   readonly responseBody: DescField | undefined;
 }
 
 /**
  * The bindings of a method: its rule's own and the additional ones.
  *
- * @throws Error with one sentence that names the method, where the rule does not fit the method's messages or could
- *   serve no request.
+ * @throws Error with one sentence that names the method, if the rule does not fit the method's messages or could serve
+ *   no request.
  */
 export function bindingsOf(method: DescMethod, rule: HttpRule): Binding[] {
   try {
@@ -101,7 +101,7 @@ function topField(message: DescMessage, name: string): DescField {
   return field;
 }
 
-function variableTarget(message: DescMessage, path: readonly string[]): Target {
+function variableTarget(message: DescMessage, path: readonly string[]): FieldTarget {
   const variable = `the path variable "${path.join('.')}"`;
   const parents: DescField[] = [];
   let container = message;
@@ -118,15 +118,15 @@ function variableTarget(message: DescMessage, path: readonly string[]): Target {
   throw new Error(`${variable} is ${field.fieldKind === 'message' ? 'a message' : 'a repeated field'}`);
 }
 
-/** A pattern with more than a wildcard may never match a number or a boolean. */
+/** A pattern that is more than a wildcard may never match a number or a boolean. */
 function requireFitPattern(field: DescField, pattern: string): void {
   const isText = field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES;
   if (isText || pattern === '*' || pattern === '**' || textValue(field, pattern) !== undefined) return;
   throw new Error(`the pattern "${pattern}" does not fit "${field.name}", which is ${allowedValue(field)}`);
 }
 
-/** A oneof takes one value, so a request that always carries two of its fields is never valid. */
-function refuseRivals(targets: readonly Target[]): void {
+/** A oneof holds one value, so a request that always carries two of its fields is never valid. */
+function refuseRivals(targets: readonly FieldTarget[]): void {
   const members = new Map<string, DescField>();
   for (const { parents, field } of targets) {
     let place = '';

@@ -11,7 +11,7 @@ export interface Contract {
   readonly bindings: readonly Binding[];
   /** The proto package of the first service with a binding: the `domain` of errors. */
   readonly domain: string;
-  /** A sentence for each method that was left out because it needs an unsupported feature. */
+  /** A sentence for each method that was skipped because it needs an unsupported feature. */
   readonly skipped: readonly string[];
 }
 
@@ -22,8 +22,8 @@ export type UnsupportedMethods = 'refuse' | 'skip';
  * Reads a contract with all its imports.
  *
  * @param descriptorSet a serialized `google.protobuf.FileDescriptorSet`.
- * @throws Error with one sentence, where no method has a binding, a rule does not fit its method, or a method that
- *   is not supported is to be refused.
+ * @throws Error with one sentence, if no method has a binding, a rule does not fit its method, or an unsupported method
+ *   is to be refused.
  */
 export function readContract(
   descriptorSet: Uint8Array,
@@ -47,7 +47,7 @@ export function readContract(
   return { registry, bindings, domain: first.method.parent.file.proto.package, skipped };
 }
 
-/** The reason why a method cannot be served over HTTP and JSON; undefined for one that can. */
+/** Why a method cannot be served over HTTP and JSON; undefined if it can. */
 function unsupportedBecause({ methodKind, input, output }: DescMethod, rule: HttpRule): string | undefined {
   if (methodKind !== 'unary') return 'streaming methods have no HTTP binding';
   const bodies = [rule, ...rule.additionalBindings].flatMap(({ body, responseBody }) => [

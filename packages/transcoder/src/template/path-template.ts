@@ -1,4 +1,4 @@
-/** A piece of a path between two slashes: literal text, `*` (one segment) or `**` (all that follow). */
+/** A segment of a path between two slashes: literal text, `*` (one segment) or `**` (all remaining ones). */
 export type Segment = string;
 
 /** A variable of a template and the segments that it spans. */
@@ -7,24 +7,24 @@ export interface Variable {
   readonly fieldPath: readonly string[];
   /** Index of its first segment. */
   readonly start: number;
-  /** Index after its last segment; `Infinity` where it ends with `**`. */
+  /** Index after its last segment; `Infinity` if it ends with `**`. */
   readonly end: number;
   /** Whether it may span several segments, so that an escaped slash in it stays escaped. */
   readonly multiSegment: boolean;
 }
 
-/** A path template by the grammar in the comments of google/api/http.proto. */
+/** A path template, following the grammar in the comments of google/api/http.proto. */
 export interface PathTemplate {
   readonly source: string;
-  /** Comparable, like the verb. */
+  /** Comparable, like the custom verb. */
   readonly segments: readonly Segment[];
   readonly variables: readonly Variable[];
   /** The custom verb after the last colon (AIP-136); empty for none. */
-  readonly verb: string;
+  readonly customVerb: string;
 }
 
-// RFC 3986 pchar without "*", which is a wildcard here, and ":", which begins the verb. Escapes are not
-// resolved before the comparison, so what needs escaping must be escaped in the template.
+// RFC 3986 pchar without "*", which is a wildcard here, and ":", which begins the custom verb. Escapes
+// are not resolved before the comparison, so what needs escaping must be escaped in the template.
 const LITERAL = String.raw`(?:[A-Za-z0-9\-._~!$&'()+,;=@]|%[0-9A-Fa-f]{2})+`;
 const SEGMENT = String.raw`(?:\*\*|\*|${LITERAL})`;
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';
@@ -32,13 +32,13 @@ const PART = new RegExp(
   String.raw`/(?:\{(?<fieldPath>${NAME}(?:\.${NAME})*)(?:=(?<pattern>${SEGMENT}(?:/${SEGMENT})*))?\}|(?<plain>${SEGMENT}))(?=[/:]|$)`,
   'y',
 );
-const VERB = new RegExp(`:(${LITERAL})$`, 'y');
+const CUSTOM_VERB = new RegExp(`:(${LITERAL})$`, 'y');
 
 /**
- * Reads a path template.
+ * Parses a path template.
  *
- * @throws Error with one sentence, where the text does not follow the grammar, `**` is not the last segment,
- *   or a variable is repeated.
+ * @throws Error with one sentence, if the text does not follow the grammar, `**` is not the last segment, or a variable
+ *   is repeated.
  */
 export function parsePathTemplate(source: string): PathTemplate {
   const segments: Segment[] = [];
@@ -60,9 +60,9 @@ export function parsePathTemplate(source: string): PathTemplate {
       multiSegment: openEnded || segments.length - start > 1,
     });
   }
-  VERB.lastIndex = position;
-  const verb = comparable(VERB.exec(source)?.[1] ?? '');
-  if (segments.length === 0 || (position < source.length && verb === '')) {
+  CUSTOM_VERB.lastIndex = position;
+  const customVerb = comparable(CUSTOM_VERB.exec(source)?.[1] ?? '');
+  if (segments.length === 0 || (position < source.length && customVerb === '')) {
     throw new Error(`the path template "${source}" is not well-formed at character ${position + 1}`);
   }
   if (segments.slice(0, -1).includes('**')) {
@@ -73,14 +73,14 @@ export function parsePathTemplate(source: string): PathTemplate {
   if (repeated !== undefined) {
     throw new Error(`the path template "${source}" has the variable "${repeated}" twice`);
   }
-  return { source, segments, variables, verb };
+  return { source, segments, variables, customVerb };
 }
 
 const ESCAPE = /%[0-9A-Fa-f]{2}/g;
 
 /**
- * Literal text of a path, its escapes with upper-case digits, so that texts that RFC 3986 6.2.2.1 calls
- * equivalent are equal. An unnecessary escape stays different text: paths match exactly.
+ * Literal text of a path, with upper-case digits in its escapes, so that texts that are equivalent by RFC 3986 6.2.2.1
+ * are equal. An unnecessary escape stays different text: paths match exactly.
  */
 export function comparable(text: string): string {
   return text.includes('%') ? text.replace(ESCAPE, (escape) => escape.toUpperCase()) : text;
@@ -89,11 +89,11 @@ export function comparable(text: string): string {
 const PATH_TEXT = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$/;
 
 /**
- * The value of a variable in a matched path. A variable of one segment is decoded completely; in one of
- * several segments `%2F` stays as it is, since it would look like a separator.
+ * The value of a variable in a matched path. A variable of one segment is decoded completely; in one of several
+ * segments `%2F` stays as it is, since it would look like a separator.
  *
- * @returns undefined where the text has characters that RFC 3986 does not allow in a path, a broken escape,
- *   or escapes that are not UTF-8.
+ * @returns undefined if the text has characters that RFC 3986 does not allow in a path, a broken escape, or escapes
+ *   that are not UTF-8.
  */
 export function variableValue(variable: Variable, segments: readonly string[]): string | undefined {
   const text = segments.slice(variable.start, variable.end).join('/');
@@ -106,7 +106,7 @@ export function variableValue(variable: Variable, segments: readonly string[]): 
   }
 }
 
-/** The path that a template makes of one value per variable, in the order of its variables. */
+/** The path of a template with one value per variable, in the order of its variables. */
 export function expandPathTemplate(template: PathTemplate, values: readonly string[]): string {
   const parts: string[] = [];
   template.segments.forEach((segment, index) => {
@@ -116,7 +116,7 @@ export function expandPathTemplate(template: PathTemplate, values: readonly stri
     if (variable === undefined) parts.push(segment);
     else if (variable.start === index) parts.push(escapeValue(variable, value));
   });
-  return `/${parts.join('/')}${template.verb && `:${template.verb}`}`;
+  return `/${parts.join('/')}${template.customVerb && `:${template.customVerb}`}`;
 }
 
 function escapeValue({ multiSegment }: Variable, value: string): string {

@@ -6,19 +6,19 @@ import type { Binding } from './binding.js';
 import { hasBehavior } from './contract-options.js';
 import { expandPathTemplate, type PathTemplate } from './path-template.js';
 
-/** The parts of a successful answer besides its body, as the contract and the AIPs define them. */
+/** The parts of a successful response other than its body, as the contract and the AIPs define them. */
 export interface SuccessRule {
   /** Whether the method creates a resource (AIP-133), so that a success is 201. */
   readonly creates: boolean;
-  /** The request field that asks for a dry run (AIP-163), whose success is 200. */
+  /** The request field for a dry run (AIP-163), whose success is 200. */
   readonly validateOnly: DescField | undefined;
-  /** The location of a created resource; undefined where the contract does not define it. */
+  /** The location of a created resource; undefined if the contract does not define it. */
   readonly location: ResourcePath | undefined;
-  /** How long a client may cache the answer; undefined where it must not (`no-store`). */
+  /** How a client may cache the response; undefined if it must not (`no-store`). */
   readonly caching: 'revalidate' | 'immutable' | undefined;
 }
 
-/** The path of a resource, made of fields of the resource itself. */
+/** The path of a resource, built from fields of the resource itself. */
 export interface ResourcePath {
   readonly template: PathTemplate;
   /** The field for each variable of the template. */
@@ -28,12 +28,11 @@ export interface ResourcePath {
 /**
  * The rule for each binding.
  *
- * - A unary method `Create<Resource>` with POST that returns `<Resource>` creates (AIP-133). The resource is
- *   found under the first GET binding of the method `Get<Resource>` (AIP-131) of the same service whose
- *   variables can be filled from the resource: variable `x` from the field `x`, or `<resource>_id` from the
- *   field `id`.
- * - An answer to GET may be cached forever where the method has no side effects and every field of its
- *   response is immutable (AIP-203); otherwise it may be cached and must be revalidated.
+ * - A unary method `Create<Resource>` with POST that returns `<Resource>` creates (AIP-133). The resource is found
+ *   under the first GET binding of the method `Get<Resource>` (AIP-131) of the same service whose variables can be
+ *   filled from the resource: variable `x` from the field `x`, or `<resource>_id` from the field `id`.
+ * - A response to GET may be cached forever if the method has no side effects and every field of its response is
+ *   immutable (AIP-203); otherwise it may be cached and must be revalidated.
  */
 export function successRules(bindings: readonly Binding[]): Map<Binding, SuccessRule> {
   return new Map(
@@ -93,12 +92,12 @@ function isImmutable({ method }: Binding): boolean {
   );
 }
 
-/** Whether a request asks for a dry run. */
+/** Whether a request is for a dry run. */
 export function isDryRun({ validateOnly }: SuccessRule, request: Message): boolean {
   return validateOnly !== undefined && reflect(validateOnly.parent, request).get(validateOnly) === true;
 }
 
-/** The path of a resource; undefined where a field that identifies it is empty. */
+/** The path of a resource; undefined if a field that identifies it is empty. */
 export function pathOfResource({ template, fields }: ResourcePath, resource: Message): string | undefined {
   const values = fields.map((field) => String(reflect(field.parent, resource).get(field) as ScalarValue));
   return values.includes('') ? undefined : expandPathTemplate(template, values);

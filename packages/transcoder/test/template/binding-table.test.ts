@@ -81,13 +81,13 @@ describe('a look-up', () => {
       verb: 'GET',
       path: '/v1/books/7:other',
       found: '/v1/books/{string_value}',
-      why: 'an unknown verb is part of the segment',
+      why: 'an unknown custom verb is part of the segment',
     },
     {
       verb: 'GET',
       path: '/v1/books/:archive',
       found: '/v1/books/{string_value}',
-      why: 'a verb alone is no segment',
+      why: 'a custom verb alone is no segment',
     },
     {
       verb: 'GET',
@@ -121,19 +121,29 @@ describe('a look-up', () => {
   });
 
   it.each([
-    { verb: 'GET', path: '/v1/books/7:', segments: ['v1', 'books', '7:'], why: 'an empty verb is no verb' },
-    { verb: 'GET', path: '/v1/files/a:', segments: ['v1', 'files', 'a:'], why: 'an empty verb is no verb' },
+    {
+      verb: 'GET',
+      path: '/v1/books/7:',
+      segments: ['v1', 'books', '7:'],
+      why: 'an empty custom verb is none',
+    },
+    {
+      verb: 'GET',
+      path: '/v1/files/a:',
+      segments: ['v1', 'files', 'a:'],
+      why: 'an empty custom verb is none',
+    },
     {
       verb: 'GET',
       path: '/v1/books/7:archive:',
       segments: ['v1', 'books', '7:archive:'],
-      why: 'only the last colon may begin a verb',
+      why: 'only the last colon may begin a custom verb',
     },
     {
       verb: 'POST',
       path: '/v1/books/7::archive',
       segments: ['v1', 'books', '7:'],
-      why: 'only the last colon may begin a verb',
+      why: 'only the last colon may begin a custom verb',
     },
     { verb: 'GET', path: '/v1/files/:', segments: ['v1', 'files', ':'], why: 'a colon may be a segment' },
   ])('of $verb $path finds the segments $segments: $why', ({ verb, path, segments }) => {
@@ -207,8 +217,8 @@ describe('a look-up', () => {
     { path: '/v1/books/7:archive/x', why: 'a custom verb ends the path' },
     { path: '/v1', why: 'a part of a template is not enough' },
     { path: '/v1/books:archive', why: 'a custom verb belongs to its template' },
-    { path: '/v1/books:', why: 'an empty verb is no verb' },
-    { path: '/v1/books::', why: 'an empty verb is no verb' },
+    { path: '/v1/books:', why: 'an empty custom verb is none' },
+    { path: '/v1/books::', why: 'an empty custom verb is none' },
     { path: '/v1/books/latest/:', why: 'a colon alone is a segment' },
     { path: '/v1/any%3A', why: 'an escaped colon is part of a segment' },
   ])('of GET $path finds nothing: $why', ({ path }) => {
@@ -224,7 +234,7 @@ describe('a template of ** alone', () => {
     { path: '/a', segments: ['a'], why: '** matches a segment' },
     { path: '/a/b', segments: ['a', 'b'], why: '** matches several segments' },
     { path: '/:stat', segments: [], why: '** leaves the custom verb' },
-    { path: '/:', segments: [':'], why: 'an empty verb is no verb' },
+    { path: '/:', segments: [':'], why: 'an empty custom verb is none' },
   ])('matches $path as $segments: $why', ({ path, segments }) => {
     expect(all.find('GET', path)).toMatchObject({ outcome: 'found', segments });
   });

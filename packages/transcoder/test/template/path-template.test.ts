@@ -4,14 +4,14 @@ import { firstOf } from '../support/library-contract.js';
 
 describe('a path template', () => {
   it.each([
-    { source: '/v1/books', segments: ['v1', 'books'], verb: '' },
-    { source: '/v1/books:search', segments: ['v1', 'books'], verb: 'search' },
-    { source: '/v1/*/books/**', segments: ['v1', '*', 'books', '**'], verb: '' },
-    { source: '/a%2Fb/c+d', segments: ['a%2Fb', 'c+d'], verb: '' },
-    { source: '/**:all', segments: ['**'], verb: 'all' },
-    { source: '/a%2fb%6f/%c3%A9:%2a', segments: ['a%2Fb%6F', '%C3%A9'], verb: '%2A' },
-  ])('reads literals, wildcards and the verb of $source', ({ source, segments, verb }) => {
-    expect(parsePathTemplate(source)).toEqual({ source, segments, verb, variables: [] });
+    { source: '/v1/books', segments: ['v1', 'books'], customVerb: '' },
+    { source: '/v1/books:search', segments: ['v1', 'books'], customVerb: 'search' },
+    { source: '/v1/*/books/**', segments: ['v1', '*', 'books', '**'], customVerb: '' },
+    { source: '/a%2Fb/c+d', segments: ['a%2Fb', 'c+d'], customVerb: '' },
+    { source: '/**:all', segments: ['**'], customVerb: 'all' },
+    { source: '/a%2fb%6f/%c3%A9:%2a', segments: ['a%2Fb%6F', '%C3%A9'], customVerb: '%2A' },
+  ])('reads literals, wildcards and the custom verb of $source', ({ source, segments, customVerb }) => {
+    expect(parsePathTemplate(source)).toEqual({ source, segments, customVerb, variables: [] });
   });
 
   it.each([
@@ -45,11 +45,11 @@ describe('a path template', () => {
     { source: '/v1/x{a}', reason: 'a variable is a whole segment' },
     { source: '/v1/{a}x', reason: 'a variable is a whole segment' },
     { source: '/v1/a*', reason: 'a wildcard is a whole segment' },
-    { source: '/v1/a:', reason: 'the verb is missing' },
-    { source: '/v1/{a}:', reason: 'the verb is missing' },
-    { source: '/v1/{a=b:c}', reason: 'a verb is no part of a variable' },
-    { source: '/v1/a:b:c', reason: 'there is one verb' },
-    { source: '/v1:a/b', reason: 'the verb comes last' },
+    { source: '/v1/a:', reason: 'the custom verb is missing' },
+    { source: '/v1/{a}:', reason: 'the custom verb is missing' },
+    { source: '/v1/{a=b:c}', reason: 'a custom verb is no part of a variable' },
+    { source: '/v1/a:b:c', reason: 'there is one custom verb' },
+    { source: '/v1:a/b', reason: 'the custom verb comes last' },
     { source: '/**/a', reason: '** comes last' },
     { source: '/{a=**}/b', reason: '** comes last in a variable too' },
     { source: '/{a}/{a}', reason: 'a variable comes once' },
