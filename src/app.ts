@@ -12,14 +12,14 @@ import type { Config } from './settings/config.js';
 export interface App {
   /** The address of the gRPC server, with its actual port; absent when it does not run. */
   readonly grpcAddress: string | undefined;
-  /** The base of all REST paths; absent when the gateway does not run. */
+  /** The base URL of all REST paths; absent when the gateway does not run. */
   readonly httpUrl: string | undefined;
-  /** The base of the pages for operators; absent for none. */
+  /** The base URL of the operators' pages; absent without a listener. */
   readonly opsUrl: string | undefined;
   /**
-   * Turns its health to not serving, goes on for `drainDelayMs`, then accepts nothing new, answers the calls in progress
-   * and closes everything, the database last. Resolves at most eight seconds after the delay, with whether everything
-   * was closed in that time.
+   * Sets its health to not serving, keeps serving for `drainDelayMs`, then accepts no new work, answers the calls in
+   * progress and closes everything, the database last. Resolves within eight seconds after the delay, with whether
+   * everything was closed in that time.
    *
    * @throws AggregateError with everything that failed to close, after the rest is closed
    */
@@ -27,9 +27,9 @@ export interface App {
 }
 
 /**
- * Joins the rooms into a running service.
+ * Opens the parts of the service and connects them.
  *
- * @throws Error when something cannot be opened; everything opened before it is closed again
+ * @throws Error when a part cannot be opened; everything opened before it is closed again
  */
 export async function startApp(config: Config, surroundings: Surroundings): Promise<App> {
   const { logger } = surroundings;

@@ -17,16 +17,16 @@ import type { Parts } from './parts.js';
 import { openRouteStore } from './route-store.js';
 import { openTokenAuthenticator } from './token-authenticator.js';
 
-/** The gRPC half, as the other half sees it. */
+/** The gRPC half, as seen by the REST half. */
 export interface GrpcHalf {
   /** The address of the server, with its actual port. */
   readonly address: string;
-  /** For the gateway in the same process, which writes the lines of its calls. */
+  /** For the gateway in the same process, which logs its own calls. */
   readonly pipeline: Pipeline;
 }
 
 /**
- * Opens the store, makes the pipeline, and starts the gRPC server.
+ * Opens the store, creates the pipeline and starts the gRPC server.
  *
  * @throws Error when one of them cannot be opened
  */
@@ -38,7 +38,7 @@ export async function startGrpcHalf(
   const { now = Date.now, newId = newRouteId } = parts;
   const { readiness, metrics } = parts.operations;
   const { limits, databaseWaitMs, routeCacheBytes } = config;
-  const authenticator = openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
+  const authenticator = await openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
 
   const work = new WorkObserver();
   const observers = present(work, metrics?.statements(), tracing?.statements(database));
@@ -69,6 +69,9 @@ export async function startGrpcHalf(
   const cache = new ByteCache(routeCacheBytes);
   const methods = [...routeService(registry, cache), ...health.methods()];
   const admission = new Admission(limits);
+  closing.resource('load measurement', () => {
+    admission.close();
+  });
   const steps = { ...limits, authenticator, admission, now, log: callLog };
   metrics?.schemaVersion(schemaVersion);
   metrics?.pools(pools);

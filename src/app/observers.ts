@@ -1,4 +1,4 @@
-/** Those that watch, of which each is absent where it is turned off. */
+/** Leaves out the observers that are turned off. */
 export function present<Observers extends readonly unknown[]>(
   ...observers: Observers
 ): Exclude<Observers[number], undefined>[] {

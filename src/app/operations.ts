@@ -10,18 +10,18 @@ import type { Config } from '../settings/config.js';
 import { serviceVersion } from './version.js';
 import type { WorkerReport } from './workers-operations.js';
 
-/** What operators see of a process. */
+/** The operators' view of a process. */
 export interface Operations {
   readonly readiness: Readiness;
-  /** Absent where nothing is measured. */
+  /** Absent when metrics are off. */
   readonly metrics: Metrics | undefined;
-  /** The base of its pages; absent for no listener. */
+  /** The base URL of its pages; absent without a listener. */
   readonly url: string | undefined;
 }
 
 /**
- * Opens the listener for operators, so that it is there while the rest opens, and until the rest is closed; a worker has
- * that of its primary process. Where `OPS_ADDRESS` is `off`, nothing is measured.
+ * Opens the operators' listener, which is up while the rest opens and until the rest is closed. A worker relies on its
+ * primary process's listener. When `OPS_ADDRESS` is `off`, nothing is measured.
  *
  * @throws Error when it cannot listen
  */
@@ -34,7 +34,7 @@ export async function openOperations(
     ...(http?.upstream === undefined ? [] : ['upstream']),
   ]);
   if (ops === undefined) return { readiness, metrics: undefined, url: undefined };
-  // Loaded only where something is measured.
+  // Loaded only when metrics are on.
   const loaded = await import('../metrics/metrics.js');
   const metrics = new loaded.Metrics();
   const role = grpc === undefined ? 'gateway' : http === undefined ? 'grpc' : 'all';
@@ -56,7 +56,7 @@ export async function openOperations(
   return { readiness, metrics, url: `http://${joinAddress(host, server.port)}` };
 }
 
-/** Answers the primary process until the end, and then hands over what is to stay in its sums. */
+/** Reports to the primary process on request, and once more at the end, so that the totals are kept. */
 function reportToPrimary(closing: Closing, report: () => Promise<WorkerReport>): void {
   const tell = async (): Promise<void> => tellPrimary({ kind: 'report', report: await report() });
   const stop = onPrimary('report', () => void tell());

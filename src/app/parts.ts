@@ -13,9 +13,9 @@ export interface Surroundings {
   readonly now?: () => number;
   /** Makes a UUIDv7 for the given time; default: a random one. */
   readonly newId?: (nowMs: number) => string;
-  /** Ends a start that waits for the database. */
+  /** Aborts a start that is waiting for the database. */
   readonly stop?: AbortSignal;
-  /** How often the files of TLS are read again, in milliseconds; default: 10,000. */
+  /** How often the files of TLS and of keys are read again, in milliseconds; default: 10,000. */
   readonly rereadMs?: number;
 }
 
@@ -25,8 +25,8 @@ export interface Parts extends Surroundings {
   readonly closing: Closing;
   readonly callLog: CallLog;
   readonly operations: Operations;
-  /** The certificate of both faces; absent for none. */
+  /** The certificate of the gRPC and HTTP servers; absent without TLS. */
   readonly tls: FollowedTls | undefined;
-  /** Absent where no spans are sent. */
+  /** Absent when tracing is off. */
   readonly tracing: Tracing | undefined;
 }

@@ -6,7 +6,7 @@ import { REALM } from '../grpc/route-service.js';
 import { createDocuments } from '../openapi/documents.js';
 import { Monitor } from '../ops/monitor.js';
 import { GRACE_MS } from '../process/closing.js';
-import { startHttpServer } from '../process/http-server.js';
+import { HttpServer } from '../process/http-server.js';
 import { listening } from '../process/opening.js';
 import { joinAddress } from '../settings/addresses.js';
 import type { HttpConfig } from '../settings/config.js';
@@ -15,11 +15,11 @@ import type { Parts } from './parts.js';
 import { openUpstream } from './upstream.js';
 
 /**
- * Starts the gateway, which calls the gRPC server that the settings name, or else the pipeline.
+ * Starts the gateway. It calls the configured gRPC server or, without one, the pipeline.
  *
- * @param pipeline of the gRPC half in this process; absent where there is none
- * @returns the base of all REST paths
- * @throws Error when the address cannot be had
+ * @param pipeline of the gRPC half in this process; absent if there is none
+ * @returns the base URL of all REST paths
+ * @throws Error when it cannot listen on the address
  */
 export async function startRestHalf(
   { host, port, basePath, upstream: target, upstreamTls, docs, corsOrigins }: HttpConfig,
@@ -53,21 +53,20 @@ export async function startRestHalf(
     answeredLevel: callLog.answeredLevel,
     observers: present(metrics?.requests(), tracing?.requests(scheme)),
   });
-  // In one process, the health of the gRPC server is the gateway's.
+  // In one process, the gRPC server's health is also the gateway's.
   if (pipeline === undefined || target !== undefined) {
     const log = logger;
     const monitor = new Monitor({ name: 'the gRPC server', check: () => requireServing(upstream), log });
     readiness.watch('upstream', monitor);
-    // Only for operators: the health is asked of the server itself each time.
+    // Only for operators: each `GET /healthz` asks the server itself.
     if (config.ops !== undefined) void monitor.start();
     closing.announce('not serving', () => {
       monitor.stop();
       gateway.drain();
     });
   }
-  const { server, port: realPort } = await listening('HTTP_ADDRESS', joinAddress(host, port), () =>
-    startHttpServer(gateway, host, port, limits, tls),
-  );
+  const server = new HttpServer(gateway, limits, tls);
+  const realPort = await listening('HTTP_ADDRESS', joinAddress(host, port), () => server.listen(host, port));
   closing.server('HTTP server', () => server.close(GRACE_MS));
   return `${scheme}://${joinAddress(host, realPort)}${basePath}`;
 }

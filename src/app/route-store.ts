@@ -11,13 +11,13 @@ import type { ReplicaChange } from '../store/replica.js';
 import { ensureSchema } from '../store/schema.js';
 import type { StatementObserver } from '../store/statement-observer.js';
 
-/** What the store of this process is made from. */
+/** The configuration of this process's store. */
 export interface RouteStoreConfig {
   readonly database: DatabaseLocation;
   readonly replicas: readonly MysqlDatabase[];
-  /** How long a server may be silent, in milliseconds: as long as a call may take. */
+  /** How long a database server may stay silent, in milliseconds: as long as a call may take. */
   readonly silenceMs: number;
-  /** How long the start waits for a database that cannot be reached, in milliseconds. */
+  /** How long the start waits for an unreachable database, in milliseconds. */
   readonly waitMs: number;
 }
 
@@ -25,23 +25,23 @@ export interface RouteStoreConfig {
 export interface StoreSurroundings {
   readonly closing: Closing;
   readonly logger: Logger;
-  /** Ends the wait for the database. */
+  /** Aborts the wait for the database. */
   readonly stop?: AbortSignal | undefined;
   /** Default: none. */
   readonly observers?: readonly StatementObserver[];
 }
 
-/** The store and what operators see of it. */
+/** The store, with its figures for operators. */
 export interface OpenedRouteStore {
   readonly store: KnexRouteStore;
   /** The number of its migrations. */
   readonly schemaVersion: number;
-  /** The pools of connections, by the server that they lead to: `primary`, `replica-1` and so on. */
+  /** The connection pools by server name: `primary`, `replica-1` and so on. */
   readonly pools: Readonly<Record<string, () => PoolFigures>>;
 }
 
 /**
- * The store on the configured database, which answers by then, and its replicas, which need not.
+ * Opens the store on the configured database, which must answer, and its replicas, which need not.
  *
  * @throws Error when the database cannot be reached, or its schema is out of date
  */

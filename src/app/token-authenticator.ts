@@ -13,20 +13,20 @@ export interface TokenSurroundings {
   readonly logger: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** How often the file of a key is read again, in milliseconds. Default: 10,000. */
+  /** How often a key file is read again, in milliseconds. Default: 10,000. */
   readonly rereadMs?: number | undefined;
 }
 
 /**
- * The authenticator for the configured tokens, which remembers those that it has verified. When the file of a key
- * changes, a new authenticator, which remembers none, takes the place of the old one.
+ * Creates the authenticator for the configured tokens, which caches verified tokens. When a key file changes, a new
+ * authenticator with an empty cache replaces it.
  *
  * @throws Error when the key cannot be used
  */
-export function openTokenAuthenticator(
+export async function openTokenAuthenticator(
   { key, issuer, audience }: TokenConfig,
   { closing, logger, now, rereadMs }: TokenSurroundings,
-): RememberingAuthenticator {
+): Promise<RememberingAuthenticator> {
   const onProblem = (err: Error): void => {
     logger.warn(
       { err },
@@ -35,20 +35,20 @@ export function openTokenAuthenticator(
   };
   const open = (verificationKey: VerificationKey): RememberingAuthenticator =>
     rememberTokens(createAuthenticator({ key: verificationKey, issuer, audience, now, onProblem }), now);
-  const follow = (file: string, keyIn: (content: Buffer) => VerificationKey): RememberingAuthenticator => {
-    const followed = new FollowedFiles({
+  const follow = async (
+    file: string,
+    keyIn: (content: Buffer) => VerificationKey,
+  ): Promise<RememberingAuthenticator> => {
+    const followed = await FollowedFiles.open({
       intervalMs: rereadMs,
       files: [file],
       read: ([content = Buffer.alloc(0)]) => open(keyIn(content)),
-      onChange: () => {
-        logger.info({ file }, 'the keys of tokens have changed');
-      },
       onProblem: ({ message }) => {
-        logger.warn(
-          { file, problem: message },
-          'the keys of tokens stay as they were: the file cannot be used',
-        );
+        logger.warn({ file, problem: message }, 'the key file cannot be used: the previous keys stay in use');
       },
+    });
+    followed.onChange(() => {
+      logger.info({ file }, 'the token keys have changed');
     });
     closing.resource('file of keys', () => {
       followed.close();

@@ -3,7 +3,7 @@ import type { Closing } from '../process/closing.js';
 import type { Tracing } from '../tracing/tracing.js';
 import { serviceVersion } from './version.js';
 
-/** Loads OpenTelemetry, whose code costs time and memory, so only where spans are sent, and sends them until the end. */
+/** Starts tracing until shutdown. OpenTelemetry is loaded only here, since its code costs time and memory. */
 export async function startTracing({
   closing,
   logger,

@@ -11,13 +11,13 @@ import type { Tracing } from '../tracing/tracing.js';
 interface UpstreamSurroundings {
   readonly closing: Closing;
   readonly logger: Logger;
-  /** How often the files of TLS are read again, in milliseconds. Default: 10,000. */
+  /** How often the TLS files are read again, in milliseconds. Default: 10,000. */
   readonly rereadMs?: number | undefined;
-  /** Absent where no spans are sent. */
+  /** Absent when tracing is off. */
   readonly tracing: Tracing | undefined;
 }
 
-/** The gRPC server that the settings name, or else the one in this process, called without a socket. */
+/** Opens the configured gRPC server or, without one, the pipeline in this process, which needs no socket. */
 export async function openUpstream(
   target: string | undefined,
   tlsFiles: TlsFiles | undefined,

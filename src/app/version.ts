@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The same from `src/app/` and from `dist/app/`. */
+/** Resolves alike from `src/app/` and from `dist/app/`. */
 const PACKAGE = new URL('../../package.json', import.meta.url);
 
 /** The version of the service, from its package. */

@@ -6,27 +6,27 @@ import type { WorkerProcess } from '../process/worker-process.js';
 import { joinAddress } from '../settings/addresses.js';
 import type { Config } from '../settings/config.js';
 
-/** How long a worker may take to say how it is, in milliseconds. */
+/** How long a worker may take to report, in milliseconds. */
 const PATIENCE_MS = 1_000;
 
-/** The checks of a worker that does not serve yet, or not any more. */
+/** The checks of a worker that does not serve yet, or no longer. */
 const STARTING: ReadinessReport['checks'] = { process: { ok: false, state: 'starting' } };
-/** The checks of one that serves, but does not say how it is. */
+/** The checks of a worker that serves but does not report. */
 const SILENT: ReadinessReport['checks'] = { process: { ok: false, state: 'no answer' } };
 
-/** What a worker says of itself. */
+/** A worker's report on itself. */
 export interface WorkerReport {
   readonly readiness: ReadinessReport;
   readonly metrics: Snapshot;
 }
 
-/** What operators see of a service in workers. */
+/** The operators' view of a service that runs in workers. */
 export interface WorkersOperations {
-  /** The base of its pages; absent for no listener. */
+  /** The base URL of its pages; absent without a listener. */
   readonly url: string | undefined;
-  /** Counts a process in from now on, until it has ended. */
+  /** Includes a worker process from now on until it has ended. */
   readonly add: (worker: WorkerProcess) => void;
-  /** The service is about to stop; for good. */
+  /** Marks the service as about to stop, for good. */
   drain(): void;
   close(): Promise<void>;
 }
@@ -38,10 +38,10 @@ const NONE: WorkersOperations = {
   close: () => Promise.resolve(),
 };
 
-/** Opens the one listener for operators. @throws Error when it cannot listen */
+/** Opens the operators' listener. @throws Error when it cannot listen */
 export async function openWorkersOperations({ ops, workers: count }: Config): Promise<WorkersOperations> {
   if (ops === undefined) return NONE;
-  // Loaded only where something is measured.
+  // Loaded only when metrics are on.
   const loaded = await import('../metrics/merged-metrics.js');
   const numbers = Array.from({ length: count }, (_, i) => i + 1);
   const pages = new WorkersPages(numbers, new loaded.MergedMetrics(numbers));
@@ -61,13 +61,13 @@ export async function openWorkersOperations({ ops, workers: count }: Config): Pr
   };
 }
 
-/** A worker that serves, and what it has just said of itself; undefined where it says nothing. */
+/** A worker that serves, and its latest report; undefined if it does not report. */
 interface Answer {
   readonly number: number;
   readonly readiness: ReadinessReport | undefined;
 }
 
-/** The pages for operators, for which each worker that serves is asked how it is. */
+/** The pages for operators; each page asks every worker that serves for its report. */
 class WorkersPages implements OpsPages {
   draining = false;
   readonly metrics: OpsPages['metrics'];
@@ -98,13 +98,13 @@ class WorkersPages implements OpsPages {
     });
   }
 
-  /** Dead only when all that serve hang: one that ends is replaced. */
+  /** Dead only when every serving worker hangs; one that ends is replaced. */
   async alive(): Promise<boolean> {
     const answers = await this.#ask();
     return answers.length === 0 || answers.some(({ readiness }) => readiness !== undefined);
   }
 
-  /** Ready as long as one of them is: while another one is replaced, it gets all new connections. */
+  /** Ready while at least one worker is: it gets all new connections while another is being replaced. */
   async readiness(): Promise<ReadinessReport> {
     const answers = await this.#ask();
     const checks = this.#numbers.flatMap((number) => {
@@ -117,7 +117,7 @@ class WorkersPages implements OpsPages {
     return { status: this.draining ? 'draining' : status, checks: Object.fromEntries(checks) };
   }
 
-  /** Questions at the same time share the answers. */
+  /** Concurrent requests share the answers. */
   #ask(): Promise<Answer[]> {
     this.#asking ??= Promise.all([...this.#serving].map(answerOf)).finally(() => (this.#asking = undefined));
     return this.#asking;

@@ -6,9 +6,9 @@ import { openWorkersOperations } from './workers-operations.js';
 
 /**
  * Runs the service in worker processes that share its ports; each of them runs `startApp`. This process hands them the
- * connections, and has the listener for operators.
+ * connections and runs the operators' listener.
  *
- * @throws Error when something cannot be opened, as `startApp` does
+ * @throws Error when something cannot be opened, like `startApp`
  */
 export async function startInWorkers(config: Config, { logger, stop }: Surroundings): Promise<App> {
   const operations = await openWorkersOperations(config);
@@ -18,6 +18,9 @@ export async function startInWorkers(config: Config, { logger, stop }: Surroundi
     logger,
     stop,
     onStarted: operations.add,
+  }).catch(async (error: unknown) => {
+    await operations.close();
+    throw error;
   });
   return {
     ...workers.addresses,

@@ -4,19 +4,19 @@ import { overloaded } from './failures.js';
 /** How often the delay of the event loop is measured, in milliseconds. */
 const MEASURE_MS = 100;
 
-/** The amount of work that a process takes on. */
+/** The limits on the work that a process accepts. */
 export interface AdmissionLimits {
-  /** Calls under way. */
+  /** Calls in progress. */
   readonly maxCalls: number;
-  /** Calls that wait for the database; one caller has at most half of these places. */
+  /** Calls waiting for the database; one caller has at most half of these places. */
   readonly maxWaitingCalls: number;
-  /** How late the event loop may be, again and again, before calls that would wait are refused, in milliseconds. */
+  /** The repeated delay of the event loop above which calls that would wait are refused, in milliseconds. */
   readonly maxEventLoopDelayMs: number;
 }
 
 /**
- * Bounds the work under way, so that a service that is offered more than it can carry carries what it can. A call that
- * is answered from memory only counts; one that waits for the database also takes a place until it waits no longer.
+ * Bounds the work in progress, so that an overloaded service still does the work that it can. A call answered from
+ * memory is only counted; one that waits for the database also takes a place for as long as it waits.
  */
 export class Admission {
   readonly #limits: AdmissionLimits;
@@ -29,7 +29,7 @@ export class Admission {
   #delaysMs: readonly [number, number] = [0, 0];
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param now milliseconds of a steady clock; default: that of the process */
+  /** @param now milliseconds of a monotonic clock; default: the process's */
   constructor(limits: AdmissionLimits, now: () => number = () => performance.now()) {
     this.#limits = limits;
     this.#now = now;
@@ -49,9 +49,9 @@ export class Admission {
   }
 
   /**
-   * Runs work that waits, in a place that it keeps until it is done.
+   * Runs work that waits, and holds a place until it is done.
    *
-   * @param caller whose work it is; each has at most half of the places
+   * @param caller whose work it is; each caller has at most half of the places
    * @throws CallError `OVERLOADED`, before the work has begun
    */
   async wait<T>(caller: string, work: () => Promise<T>): Promise<T> {
@@ -83,7 +83,7 @@ export class Admission {
       throw overloaded(`It is more than ${maxEventLoopDelayMs} ms late.`);
   }
 
-  /** Of two measurements the smaller one: a single pause, as of a machine that was suspended, is no overload. */
+  /** The smaller of two measurements: a single pause, such as that of a suspended machine, is no overload. */
   #eventLoopDelayMs(): number {
     return Math.min(...this.#delaysMs);
   }

@@ -1,43 +1,42 @@
 import { randomInt } from 'node:crypto';
 
-/** The number of entries that a bucket of the index can hold. */
+/** The number of entries in a bucket of the index. */
 const WAYS = 8;
-/** Bytes of the cache for each place in the index, at least: the size of a small entry. */
+/** The least number of cache bytes per place in the index: the size of a small entry. */
 const BYTES_PER_PLACE = 128;
-/** A place of the index describes its entry: … */
+/** The words of a place in the index, which describe its entry. */
 const PLACE_WORDS = 3;
-/** … the hash of its key, … */
+/** The hash of the entry's key. */
 const HASH = 0;
-/** … the word at which it begins, … */
+/** The word at which the entry begins. */
 const START = 1;
-/** … and the round in which it was written; 0 for a place never used. */
+/** The round in which the entry was written; 0 for an unused place. */
 const ROUND = 2;
 /** Each entry begins with the lengths of its key and its value. */
 const HEAD_WORDS = 2;
 const WORD_BYTES = 4;
-/** So high that a place never used is too old. */
+/** High enough that an unused place is too old. */
 const FIRST_ROUND = 2;
 
 /**
  * A bounded cache from byte strings to byte strings; its limit includes the index. The bytes lie outside V8's heap, so
- * the garbage collector has nothing to walk through however many there are, and the system hands the memory out as it
- * fills.
+ * the garbage collector never walks through them, and the operating system provides the memory as it fills.
  *
  * The entries lie in a ring, and a new one overwrites the oldest; an entry that is read shortly before it would be
- * overwritten moves to the front. The index knows where an entry begins and in which round it was written, which tells
- * whether it has been overwritten since: nothing is ever removed. It also knows the hash, so that only the right entry
+ * overwritten moves to the front. The index holds where an entry begins and in which round it was written, which shows
+ * whether it has been overwritten since: nothing is ever removed. It also holds the hash, so that only the right entry
  * is read: most entries are in no processor cache.
  */
 export class ByteCache {
   readonly #bytes: Buffer;
-  /** The same bytes, for the lengths. */
+  /** The same bytes as words, for the lengths. */
   readonly #words: Int32Array;
   /** Buckets of places. */
   readonly #index: Int32Array;
   readonly #bucketMask: number;
   /** The word at which the next entry begins, if it fits before the end of the ring. */
   #head = 0;
-  /** The round of the writer. */
+  /** The current round of writing. */
   #round = FIRST_ROUND;
 
   #hits = 0;
@@ -45,7 +44,7 @@ export class ByteCache {
   /** A secret seed for the hash, so that nobody can choose keys that share a bucket. */
   readonly #seed = randomInt(2 ** 32);
 
-  /** @param maxBytes the most bytes in all; with less than about 110, nothing is kept. */
+  /** @param maxBytes the limit in bytes; below about 110, nothing is kept. */
   constructor(maxBytes: number) {
     const buckets = 2 ** Math.floor(Math.log2(Math.max(1, maxBytes / BYTES_PER_PLACE / WAYS)));
     this.#bucketMask = buckets - 1;
@@ -65,7 +64,7 @@ export class ByteCache {
     this.#hits++;
     const start = this.#startOf(place);
     const value = this.#valueAt(start);
-    // Entries in frequent use are not overwritten, and move at most once in three quarters of a round.
+    // Frequently used entries are not overwritten, and move at most once in three quarters of a round.
     if (this.#wordsUntil(start) < this.#words.length / 4) this.#write(place, hash, key, value);
     return value;
   }
@@ -82,7 +81,7 @@ export class ByteCache {
     return this.#hits;
   }
 
-  /** How often `get` has found none. */
+  /** How often `get` has not found one. */
   get misses(): number {
     return this.#misses;
   }
@@ -96,7 +95,7 @@ export class ByteCache {
     return entries;
   }
 
-  /** The bytes that are filled, with the index. */
+  /** The bytes in use, including the index. */
   get bytes(): number {
     const filled = this.#round === FIRST_ROUND ? this.#head : this.#words.length;
     return this.#index.byteLength + filled * WORD_BYTES;
@@ -123,7 +122,7 @@ export class ByteCache {
     return this.#index[place + ROUND] ?? 0;
   }
 
-  /** Whether the entry of the place has not been overwritten. */
+  /** Whether the place's entry has not been overwritten. */
   #isKept(place: number): boolean {
     const age = this.#round - this.#roundOf(place);
     return age === 0 || (age === 1 && this.#startOf(place) >= this.#head);
@@ -144,12 +143,12 @@ export class ByteCache {
     return value;
   }
 
-  /** How many words are written before this one is overwritten. */
+  /** How many words will be written before this one is overwritten. */
   #wordsUntil(start: number): number {
     return start >= this.#head ? start - this.#head : start - this.#head + this.#words.length;
   }
 
-  /** The place of the bucket that was never used, or else the one whose entry is the oldest. */
+  /** The bucket's unused place, or else the place with the oldest entry. */
   #leastPlace(hash: number): number {
     const first = this.#firstPlace(hash);
     let least = first;

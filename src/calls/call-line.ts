@@ -3,7 +3,7 @@ import type { Reply } from './call.js';
 import { type CallLog, loggable } from './call-log.js';
 import type { CallContext, Interceptor } from './pipeline.js';
 
-/** Writes the one line of each call. */
+/** Logs each call in one line. */
 export function logging({ log, now }: { readonly log: CallLog; readonly now: () => number }): Interceptor {
   function write(context: CallContext, started: number, reply: Reply): Reply {
     const { requestId, call, method, caller, reason } = context;
@@ -14,7 +14,7 @@ export function logging({ log, now }: { readonly log: CallLog; readonly now: () 
     const entry = {
       face: 'grpc',
       requestId,
-      // No call has a query; one that comes all the same may hold a token.
+      // A gRPC path has no query; one that is sent anyway may hold a token.
       path: loggable(call.path.replace(/\?.*$/s, '')),
       code: status[reply.code],
       reason,
@@ -28,13 +28,13 @@ export function logging({ log, now }: { readonly log: CallLog; readonly now: () 
   }
   return (context, next) => {
     const started = now();
-    const reply = next();
+    const reply = next(context);
     if (reply instanceof Promise) return reply.then((later) => write(context, started, later));
     return write(context, started, reply);
   };
 }
 
-/** Names the caller to the gateway in this process, which writes the line of its request. */
+/** Passes the caller to the gateway in this process, which logs the request. */
 export const namingCaller: Interceptor = (context, next) => {
   const named = (reply: Reply): Reply => {
     const { caller } = context;
@@ -42,6 +42,6 @@ export const namingCaller: Interceptor = (context, next) => {
     const { code, details, message, trailers } = reply;
     return { code, details, message, trailers, subject: loggable(caller.subject) };
   };
-  const reply = next();
+  const reply = next(context);
   return reply instanceof Promise ? reply.then(named) : named(reply);
 };

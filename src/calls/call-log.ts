@@ -1,44 +1,42 @@
 import type { Logger } from 'pino';
+import { escapeInvisible } from '../registry/text.js';
 
-/** The most characters in a log line of anything that a client chose. */
+/** The most characters of client-chosen text in a log line. */
 const TEXT_MAX = 128;
-/** Invisible characters, which could make one line look like another. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-/** Most texts; they need no change. */
+/** Texts that need no change, as most do. */
 const PLAIN = /^[\x20-\x7e]{0,128}$/;
 
-/** A text that a client chose, as log lines show it: invisible characters escaped, cut after 128. */
+/** A client-chosen text in the form for log lines: invisible characters escaped, cut after 128. */
 export function loggable(text: string): string {
   if (PLAIN.test(text)) return text;
-  const cut = text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX - 1)}…` : text;
-  return cut.replace(INVISIBLE, (character) => `\\u{${Number(character.codePointAt(0)).toString(16)}}`);
+  return escapeInvisible(text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX - 1)}…` : text);
 }
 
-/** Whose lines are counted together: nobody can use up the lines of another kind. */
+/** The kinds of log lines. Each kind is counted separately, so that none can use up the lines of another. */
 export type Kind = 'strangers' | 'callers' | 'causes';
 
-/** Which calls have a line: all, or those that failed. The others have theirs at `debug`. */
+/** Which calls are logged: all, or those that failed. The others are logged at `debug`. */
 export type AccessLog = 'all' | 'failures';
 
-/** How long the lines of a kind are counted together, in milliseconds. */
+/** The period in which the lines of a kind are counted together, in milliseconds. */
 const WINDOW_MS = 1_000;
 
 /**
- * The log of calls. Refusals of strangers and causes of failures are limited to a number of lines a second, of each
- * kind; the rest is counted, and one line says how many there were. So are refusals of callers, unless all calls have a
- * line.
+ * The log of calls. Refusals of strangers (clients without a valid token) and causes of failures are limited to a
+ * number of lines a second for each kind; the rest is counted, and one line gives the number. Refusals of callers are
+ * limited too, unless all calls are logged.
  */
 export class CallLog {
   readonly #logger: Logger;
   readonly #maxLines: number;
   readonly #access: AccessLog;
-  /** The lines of the present second, written or not. */
+  /** The lines of the current second, written or not. */
   readonly #lines = new Map<Kind, number>();
 
-  /** The lines of each kind that were left out so far. */
+  /** The lines of each kind left out so far. */
   readonly leftOut: Record<Kind, number> = { strangers: 0, callers: 0, causes: 0 };
 
-  /** @param maxLines of each kind in a second */
+  /** @param maxLines of each kind per second */
   constructor(logger: Logger, maxLines: number, access: AccessLog) {
     this.#logger = logger;
     this.#maxLines = maxLines;
@@ -55,17 +53,17 @@ export class CallLog {
     return this.#logger.isLevelEnabled(level);
   }
 
-  /** @param level `debug` for a call that comes all the time, such as a check of the health */
+  /** @param level `debug` for frequent routine calls, such as health checks */
   answered(level: 'info' | 'debug', entry: object, message: string): void {
     this.#logger[level](entry, message);
   }
 
-  /** @param stranger whether it was refused before the guard knew the caller */
+  /** @param stranger whether the call was refused before the guard knew the caller */
   refused(stranger: boolean, entry: object, message: string): void {
     if (this.mayWrite(stranger ? 'strangers' : 'callers')) this.#logger.info(entry, message);
   }
 
-  /** The part of a failure that the client is not told. */
+  /** Logs the part of a failure that the client does not see. */
   cause(level: 'debug' | 'warn' | 'error', entry: object, message: string): void {
     if (level === 'debug' || this.mayWrite('causes')) this.#logger[level](entry, message);
   }

@@ -1,16 +1,16 @@
 import type { Metadata, status } from '@grpc/grpc-js';
 
-/** Whether the client of a call is gone: it cancelled, or lost its connection. */
+/** Whether a call's client is gone: it cancelled, or lost its connection. */
 export interface Cancellation {
   readonly cancelled: boolean;
   /**
-   * Calls the listener when the client goes; a later listener replaces it. It may also be called after the
-   * call has been answered.
+   * Calls the listener when the client goes; a later listener may replace it. It may be called even after the call has
+   * been answered.
    */
   onCancelled(listener: () => void): void;
 }
 
-/** The part of a call's metadata that is read: all values of a key. A `Metadata` of grpc-js has it. */
+/** The part of a call's metadata that is read: all values of a key. The `Metadata` of grpc-js implements it. */
 export interface CallMetadata {
   get(key: string): readonly (string | Uint8Array)[];
 }
@@ -39,6 +39,6 @@ export interface Reply {
   readonly message?: Uint8Array | undefined;
   /** Always has `x-request-id`; for a failure also `grpc-status-details-bin`. */
   readonly trailers: Metadata;
-  /** The caller, for the log of the gateway in the same process; nobody else is told. */
+  /** The caller, only for the log of the gateway in the same process. */
   readonly subject?: string | undefined;
 }

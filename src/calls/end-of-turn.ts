@@ -1,7 +1,7 @@
 /**
  * Defers items that arrive while the event loop reads its sockets until all sockets are read, and then acts on all of
- * them together. Answers that leave one after the other cost about half as much as answers sent between requests: the
- * code for either stays in the processor's caches, and a peer is woken once for several.
+ * them together. Sending answers one after the other costs about half as much as sending them between requests: the
+ * code of each step stays in the processor's caches, and a peer wakes up once for several answers.
  */
 export class EndOfTurn<Item> {
   readonly #act: (item: Item) => void;
@@ -26,7 +26,7 @@ export class EndOfTurn<Item> {
       try {
         this.#act(item);
       } catch (error) {
-        // One turn later, when the output of the others has left.
+        // One turn later, when the output of the others has been sent.
         setImmediate(() => {
           throw error;
         });

@@ -6,15 +6,15 @@ import type { Reply } from './call.js';
 import { CODES, type CallFailure, RETRY_DELAYS_MS } from './failures.js';
 import { REQUEST_ID, RETRY_PUSHBACK, STATUS_DETAILS } from './metadata-keys.js';
 
-/** The status code and the frames of a field section beside the trailers that have a length of their own. */
+/** The bytes of the status code and of the field section's frames. The other trailers are counted by their length. */
 const FIXED_BYTES = 128;
-/** Tells clients not to retry (gRFC A6): they would, since the code is also that of an overload. */
+/** Tells clients not to retry (gRFC A6). They otherwise would, since overload has the same code. */
 const NEVER_RETRY = -1;
 
 /**
- * A failure as a reply: status, message, and a `google.rpc.Status` with everything.
+ * A failure as a reply: the status, the message, and a `google.rpc.Status` with all details.
  *
- * @param maxBytes all trailers; as many violations are sent as fit, the first ones first
+ * @param maxBytes the limit on all trailers; the first violations that fit are sent
  */
 export function failureReply(failure: CallFailure, requestId: string, maxBytes: number): Reply {
   const trailers = new Metadata();
@@ -31,12 +31,12 @@ export function failureReply(failure: CallFailure, requestId: string, maxBytes: 
   return { code: CODES[failure.reason], details: failure.message, trailers };
 }
 
-/** The most bytes whose Base64 has the given length. */
+/** The most bytes whose Base64 fits in the given length. */
 function bytesInBase64(length: number): number {
   return Math.floor((length * 3) / 4);
 }
 
-/** Sends as many violations as fit, and counts the others. */
+/** Encodes as many violations as fit, and counts the others. */
 function encodeStatus(failure: CallFailure, requestId: string, maxBytes: number): Uint8Array {
   const encode = (kept: number): Uint8Array => Status.encode(toStatus(failure, requestId, kept)).finish();
   let bytes = encode(failure.violations.length);

@@ -43,7 +43,7 @@ export const CODES = {
   STORE_UNAVAILABLE: status.UNAVAILABLE,
 } as const satisfies Record<Reason, status>;
 
-/** How long a client that wants to retry is asked to wait, in milliseconds. */
+/** How long a client should wait before it retries, in milliseconds. */
 export const RETRY_DELAYS_MS: Partial<Record<Reason, number>> = { OVERLOADED: 1_000, SHUTTING_DOWN: 1_000 };
 
 /** A failure of the call itself. Its message is meant for the client; its `cause` is for the log only. */
@@ -64,7 +64,7 @@ export class CallError extends Error {
   }
 }
 
-/** The part of a failure that the client is told. */
+/** The part of a failure that the client sees. */
 export interface CallFailure {
   readonly reason: Reason;
   readonly message: string;
@@ -121,12 +121,12 @@ export function requestUnreadable(): CallError {
   return new CallError('REQUEST_MALFORMED', 'The request cannot be read.');
 }
 
-/** The service has as much work as it takes on. @param why a sentence */
+/** The service has reached a limit on its work. @param why a sentence */
 export function overloaded(why: string): CallError {
   return new CallError('OVERLOADED', `The service is overloaded. ${why} Try again in a second.`);
 }
 
-/** The service stops, and does not wait for the rest of a request. */
+/** The service is stopping, and does not wait for the rest of a request. */
 export function shuttingDown(): CallError {
   return new CallError('SHUTTING_DOWN', 'The service is shutting down. Try again in a second.');
 }

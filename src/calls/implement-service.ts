@@ -44,7 +44,7 @@ export interface MethodImplementation<Request, Response> {
 export interface RememberedAnswers<Request> {
   /** For this method alone. */
   readonly cache: ByteCache;
-  /** Everything in a request that the answer depends on, and nothing else. */
+  /** Everything in a request that its answer depends on, and nothing else. */
   readonly keyOf: (request: Request) => string;
 }
 
@@ -93,14 +93,14 @@ function decode<T>(type: MessageType<T>, message: Uint8Array): T {
   }
 }
 
-/** Writes the answers of all methods: allocating the buffer of a new writer costs more than filling it. */
+/** Shared by all methods: allocating a new writer's buffer costs more than filling it. */
 let writer = new BinaryWriter();
 
 function encode<T>(type: MessageType<T>, message: T): Uint8Array {
   try {
     return type.encode(message, writer).finish();
   } catch (error) {
-    // Nothing of this message may get into the next one.
+    // Nothing of this message may leak into the next one.
     writer = new BinaryWriter();
     throw error;
   }

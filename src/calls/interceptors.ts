@@ -19,7 +19,7 @@ import { AUTHORIZATION, GUARD_ONLY } from './metadata-keys.js';
 import { type CallContext, type Interceptor, okReply } from './pipeline.js';
 
 const EMPTY = new Uint8Array();
-/** The log level for the cause of a failure; causes of clients' mistakes matter only for debugging. */
+/** The log level for the cause of a failure; the causes of client errors matter only for debugging. */
 const LEVELS: Partial<Record<status, 'error' | 'warn'>> = {
   [status.INTERNAL]: 'error',
   [status.UNAVAILABLE]: 'warn',
@@ -33,22 +33,22 @@ export interface InterceptorOptions {
   readonly deadlineMs: number;
   /** The largest request message, in bytes. */
   readonly maxMessageBytes: number;
-  /** All trailers of an answer, in bytes. */
+  /** The limit on all trailers of an answer, in bytes. */
   readonly maxTrailerBytes: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: CallLog;
-  /** Watch every call, as metrics and traces do. Default: none. */
+  /** Observe every call, as metrics and traces do. Default: none. */
   readonly observers?: readonly Interceptor[];
 }
 
-/** Who writes the line of each call: this pipeline itself, or the gateway that calls it in memory, with its own line. */
+/** Who logs each call: this pipeline itself, or the gateway that calls it in memory. */
 export type Door = 'grpc' | 'gateway';
 
 /** The steps of every call before its method, outermost first. */
 export function createInterceptors(options: InterceptorOptions, door: Door = 'grpc'): Interceptor[] {
   return [
-    // Outside all others: they see calls as clients do, and what they add is in the log.
+    // Outside all others: observers see calls as clients do, and their fields are in the log.
     ...(options.observers ?? []),
     // Outside the rest, so that every answer is logged as the client gets it.
     door === 'grpc' ? logging(options) : namingCaller,
@@ -58,13 +58,13 @@ export function createInterceptors(options: InterceptorOptions, door: Door = 'gr
     limitingTime(options),
     // Before the guard, so that calls that wait for it are bounded.
     limitingCalls(options),
-    // Before the message is read: a stranger learns nothing about it.
+    // Before the message is read: a stranger learns nothing from it.
     guarding(options),
-    // After the guard, whose verdict is all that such a call asks for.
+    // After the guard: such a call asks only for its verdict.
     endingAfterGuard,
-    // After the guard, so that a stranger's message is not even waited for.
+    // After the guard, so that a stranger's message is not even awaited.
     receivingMessage(options),
-    // After the guard, which knows the caller: nobody takes all places.
+    // After the guard, which knows the caller: no caller takes all places.
     limitingWaiting(options),
   ];
 }
@@ -83,7 +83,7 @@ function sealing({ log, maxTrailerBytes }: InterceptorOptions): Interceptor {
   }
   return (context, next) => {
     try {
-      const reply = next();
+      const reply = next(context);
       if (reply instanceof Promise) return reply.catch((error: unknown) => seal(context, error));
       return reply;
     } catch (error) {
@@ -98,12 +98,12 @@ function limitingTime({ deadlineMs, now }: InterceptorOptions): Interceptor {
     const leftMs = Math.min(deadline - now(), deadlineMs);
     if (leftMs <= 0) throw deadlineExceeded();
     if (cancellation.cancelled) throw cancelled();
-    const reply = next();
+    const reply = next(context);
     return reply instanceof Promise ? within(leftMs, context, reply) : reply;
   };
 }
 
-/** The reply, unless the deadline passes or the client goes first. */
+/** The reply, unless the deadline passes or the client leaves first. */
 function within(leftMs: number, { call, signal }: CallContext, reply: Promise<Reply>): Promise<Reply> {
   const { cancellation } = call;
   return new Promise((resolve, reject) => {
@@ -112,7 +112,7 @@ function within(leftMs: number, { call, signal }: CallContext, reply: Promise<Re
       reject(deadlineExceeded());
     }, leftMs);
     cancellation.onCancelled(() => {
-      // The listener is also called for answered calls, for which an error would be created in vain.
+      // The listener is also called for answered calls, for which creating the error would be wasted work.
       if (!cancellation.cancelled) return;
       signal.aborted = true;
       reject(cancelled());
@@ -128,12 +128,12 @@ function limitingCalls({ admission }: InterceptorOptions): Interceptor {
     admission.leave();
   };
   return (context, next) => {
-    // Health is never refused.
-    if (context.method?.access === 'public') return next();
+    // Health checks are never refused.
+    if (context.method?.access === 'public') return next(context);
     admission.enter();
     let reply: Reply | Promise<Reply> | undefined;
     try {
-      reply = next();
+      reply = next(context);
     } finally {
       if (reply instanceof Promise) void reply.then(leave, leave);
       else leave();
@@ -145,11 +145,11 @@ function limitingCalls({ admission }: InterceptorOptions): Interceptor {
 function guarding({ authenticator }: InterceptorOptions): Interceptor {
   return (context, next) => {
     const { method, call } = context;
-    if (method === undefined || method.access === 'public') return next();
+    if (method === undefined || method.access === 'public') return next(context);
     const scope = method.access?.scope;
     const admit = (result: AuthResult): Reply | Promise<Reply> => {
       context.caller = permit(result, scope);
-      return next();
+      return next(context);
     };
     const result = authenticator.authenticate(call.metadata.get(AUTHORIZATION).map(String));
     return result instanceof Promise ? result.then(admit) : admit(result);
@@ -163,9 +163,10 @@ function permit(result: AuthResult, scope: string | undefined): CallContext['cal
   throw scopeMissing(scope);
 }
 
-const endingAfterGuard: Interceptor = ({ method, call, requestId }, next) => {
+const endingAfterGuard: Interceptor = (context, next) => {
+  const { method, call, requestId } = context;
   const ends = method !== undefined && call.metadata.get(GUARD_ONLY).length > 0;
-  return ends ? okReply(requestId, EMPTY) : next();
+  return ends ? okReply(requestId, EMPTY) : next(context);
 };
 
 function receivingMessage({ maxMessageBytes }: InterceptorOptions): Interceptor {
@@ -173,7 +174,7 @@ function receivingMessage({ maxMessageBytes }: InterceptorOptions): Interceptor 
     const proceed = (message: Uint8Array): Reply | Promise<Reply> => {
       if (message.length > maxMessageBytes) throw requestTooLarge(maxMessageBytes);
       context.message = message;
-      return next();
+      return next(context);
     };
     const { message } = context.call;
     return message instanceof Promise ? message.then(proceed) : proceed(message);
@@ -184,6 +185,6 @@ function limitingWaiting({ admission }: InterceptorOptions): Interceptor {
   return (context, next) => {
     const { caller } = context;
     if (caller !== undefined) context.admit = (work) => admission.wait(caller.subject, work);
-    return next();
+    return next(context);
   };
 }

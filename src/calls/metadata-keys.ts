@@ -7,7 +7,7 @@ export const IDEMPOTENCY_KEY = 'idempotency-key';
 /** The id of a call in every log line and error; also the key of the trailer that returns it. */
 export const REQUEST_ID = 'x-request-id';
 
-/** Marks a call that only asks whether the guard lets it pass; the answer is an empty message. */
+/** Marks a call that only asks whether the guard admits it; the answer is an empty message. */
 export const GUARD_ONLY = 'x-guard-only';
 
 /** The trailer with the `google.rpc.Status` of a failure (AIP-193, google/rpc/status.proto). */

@@ -15,9 +15,9 @@ export interface CallContext extends HandlerContext {
   readonly requestId: string;
   /** Set by the guard. */
   caller: Caller | undefined;
-  /** Set once the message is here. */
+  /** Set once the message has arrived. */
   message: Uint8Array;
-  /** Set when the deadline passes or the client goes. */
+  /** Set when the deadline passes or the client leaves. */
   readonly signal: { aborted: boolean };
   /** Set by admission; until then, nothing is bounded. */
   admit: Admit;
@@ -27,11 +27,11 @@ export interface CallContext extends HandlerContext {
   fields: Readonly<Record<string, string>> | undefined;
 }
 
-/** One step around the rest of a call. It may answer the call itself, or fail by throwing. */
-export type Interceptor = (
-  context: CallContext,
-  next: () => Reply | Promise<Reply>,
-) => Reply | Promise<Reply>;
+/** The rest of a call. */
+export type Next = (context: CallContext) => Reply | Promise<Reply>;
+
+/** One step around the rest of a call, which it runs with its own context. It may answer the call itself, or throw. */
+export type Interceptor = (context: CallContext, next: Next) => Reply | Promise<Reply>;
 
 /**
  * Answers one call: synchronously where nothing has to be awaited, so that such a call costs no turn of the
@@ -42,8 +42,8 @@ export type Pipeline = (call: Call) => Reply | Promise<Reply>;
 /** Takes every call through the interceptors in order, then to its method. */
 export function createPipeline(methods: readonly Method[], interceptors: readonly Interceptor[]): Pipeline {
   const methodOf = new Map(methods.map((method) => [method.path, method]));
-  const walk = interceptors.reduceRight<(context: CallContext) => Reply | Promise<Reply>>(
-    (next, interceptor) => (context) => interceptor(context, () => next(context)),
+  const walk = interceptors.reduceRight<Next>(
+    (next, interceptor) => (context) => interceptor(context, next),
     run,
   );
   return (call) =>

@@ -22,26 +22,26 @@ const OPTIONS: ChannelOptions = {
 
 /** An upstream with a channel of its own. */
 export interface ChannelUpstream extends Upstream {
-  /** Closes the channel: calls in progress run to their end, later ones are `UNAVAILABLE`. */
+  /** Closes the channel: calls in progress run to their end, later ones fail with `UNAVAILABLE`. */
   close(): void;
 }
 
-/** What a channel trusts and shows in TLS, which may be renewed. */
+/** The trusted authorities and the certificate of a channel, which may be renewed. */
 export interface ChannelTls {
-  /** Without `ca`, it trusts the authorities that Node trusts. */
+  /** Without `ca`, the channel trusts the authorities that Node trusts. */
   readonly latest: SecureContextOptions;
   /** Calls the listener whenever `latest` has changed. */
   onRenewed(listener: () => void): void;
 }
 
 /**
- * Opens a channel to one or more gRPC servers, and makes one plain unary call for each request.
- * The channel connects with the first call, and reconnects after a lost connection. Calls are never retried.
+ * Opens a channel to one or more gRPC servers, and makes one plain unary call for each request. The channel connects
+ * with the first call, and reconnects after a lost connection. Calls are never retried.
  *
  * @param target a target of grpc-js (doc/naming.md of gRPC): `host:port`, `dns:///host:port`, `unix:/path`,
- *   `ipv4:host:port,host:port`. All its addresses share the calls evenly.
+ *   `ipv4:host:port,host:port`. Calls are spread evenly over all its addresses.
  * @param tls default: no TLS. With it, the server's certificate must be valid for the host of the target. When it is
- *   renewed, later calls have a new channel; calls in progress run to their end on the one before.
+ *   renewed, later calls use a new channel; calls in progress run to their end on the old one.
  * @param options replace the defaults, for tests.
  */
 export function channelUpstream(
@@ -113,7 +113,7 @@ function request(
   });
 }
 
-/** The codes that grpc-js gives to calls that break off in progress, with texts that name hosts. */
+/** The codes of grpc-js for calls that break off in progress; their messages name hosts. */
 const BROKEN_OFF: ReadonlySet<status> = new Set([
   status.CANCELLED,
   status.DEADLINE_EXCEEDED,

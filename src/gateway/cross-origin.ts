@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import cors from 'cors';
 
-/** The headers of requests that scripts of other origins may set. */
+/** The request headers that scripts of other origins may set. */
 const ALLOWED_HEADERS = [
   'Authorization',
   'Content-Encoding',
@@ -15,7 +15,7 @@ const ALLOWED_HEADERS = [
   'tracestate',
 ];
 
-/** The headers of responses that they may read beside those that the Fetch standard lets everybody read. */
+/** The response headers that these scripts may read, in addition to those that the Fetch standard always allows. */
 const EXPOSED_HEADERS = [
   'Accept-Encoding',
   'Accept-Post',
@@ -28,15 +28,15 @@ const EXPOSED_HEADERS = [
   'X-Request-Id',
 ];
 
-/** How long a browser may remember the answer to a preflight, in seconds: as long as Chromium does at most. */
+/** How long a browser may cache the answer to a preflight, in seconds: the most that Chromium allows. */
 const MAX_AGE_S = 7_200;
 
 /**
- * Lets scripts of the given origins call the gateway (CORS, in the Fetch standard), without cookies. To other origins
- * nothing is said, so that browsers refuse them.
+ * Lets scripts of the given origins call the gateway (CORS, in the Fetch standard), without cookies. Other origins get
+ * no CORS headers, so browsers refuse their scripts.
  *
  * @param origins exact ones, as browsers send them
- * @param answerPreflight answers, without a token, the question whether a script may send a request
+ * @param answerPreflight answers a preflight request, without a token
  */
 export function crossOrigin(
   origins: readonly string[],
@@ -52,7 +52,7 @@ export function crossOrigin(
   });
   return (onwards) => (request, response) => {
     const { origin } = request.headers;
-    // Also where nothing is granted: a cache must not give this answer to a script of another origin.
+    // Even when nothing is granted: a cache must not give this answer to a script of another origin.
     response.setHeader('Vary', 'Origin');
     if (!allowed.has(origin)) {
       onwards(request, response);

@@ -14,7 +14,7 @@ import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/request-id.js';
 import { crossOrigin } from './cross-origin.js';
 import { guardOf } from './guard.js';
-import { HEALTH_PATH, healthReply, NOT_SERVING } from './healthz.js';
+import { HEALTH_PATH, healthReplies, NOT_SERVING } from './healthz.js';
 import { indexPage, pageReply, readOnly, type Page, type ReadReply } from './page.js';
 
 /** The parts and limits of a gateway. */
@@ -25,24 +25,24 @@ export interface GatewayOptions {
   readonly upstream: Upstream;
   /** Prefix of all paths, for example `/api`; empty for none. */
   readonly basePath: string;
-  /** The longest time of one call with its body, in milliseconds. */
+  /** The time limit of one call with its body, in milliseconds. */
   readonly deadlineMs: number;
   /** The largest body of a request, in bytes, as sent and decoded. */
   readonly maxBodyBytes: number;
-  /** Requests for methods of the contract that may be under way at a time. */
+  /** The most requests for methods of the contract that may be in progress at a time. */
   readonly maxRequests: number;
-  /** The realm that challenges name (RFC 6750 3). */
+  /** The realm in challenges (RFC 6750 3). */
   readonly realm: string;
-  /** The origins whose scripts may call, as browsers send them; none where the list is empty. */
+  /** The origins whose scripts may call the gateway, as browsers send them; empty for none. */
   readonly corsOrigins: readonly string[];
   /** Fixed documents to serve beside the contract's paths. */
   readonly pages: readonly Page[];
   readonly log: TranscoderLog;
-  /** Whether to write a line that a client provoked. Default: always. */
+  /** Whether to write a log line that a client caused. Default: always. */
   readonly mayLog?: (kind: LogKind) => boolean;
   /** The level of the lines about successful requests. Default: `debug`. */
   readonly answeredLevel?: 'info' | 'debug';
-  /** Watch every request. Default: none. */
+  /** Observe every request. Default: none. */
   readonly observers?: readonly RequestObserver[];
 }
 
@@ -50,21 +50,21 @@ export interface GatewayOptions {
 export interface Gateway {
   /** For the event `request`. */
   readonly onRequest: RequestListener;
-  /** For the event `checkContinue`: lets a client send its body once the guard has let it pass. */
+  /** For the event `checkContinue`: asks the client for its body once the guard has admitted it. */
   readonly onCheckContinue: RequestListener;
-  /** For the event `clientError`: answers what is not HTTP in the shape of all other errors. */
+  /** For the event `clientError`: answers input that is not HTTP in the shape of all other errors. */
   readonly onClientError: (error: Error, socket: Duplex) => void;
   /** For the event `connect`: refuses a tunnel in the same shape. */
   readonly onConnect: (request: IncomingMessage) => void;
-  /** Tells balancers, by `GET /healthz`, to send no further requests. All requests are answered as before. */
+  /** Tells load balancers through `GET /healthz` to send no further requests. All requests are answered as before. */
   readonly drain: () => void;
-  /** Ends the requests whose bodies are still arriving, and from now on all that do not come whole. */
+  /** Ends requests whose bodies are still arriving and, from now on, all that do not arrive complete. */
   readonly endUploads: () => void;
 }
 
 /**
- * The headers that become metadata, and what becomes of a value that metadata cannot carry. Masked, a credential is
- * refused as a wrong one, not as a missing one; a broken trace context is as good as none (W3C Trace Context).
+ * The headers that become metadata, each with the treatment of a value that metadata cannot carry. A credential is
+ * masked, so that it is refused as invalid and not as missing; an invalid trace context is ignored (W3C Trace Context).
  */
 const FORWARDED_HEADERS = new Map([
   ['authorization', 'mask'],
@@ -74,9 +74,9 @@ const FORWARDED_HEADERS = new Map([
 ] as const);
 
 /**
- * Makes the gateway: the contract over REST, `GET /healthz`, pages, and at the base path where they are.
+ * Creates the gateway: the contract over REST, `GET /healthz`, the pages, and an index of them at the base path.
  *
- * @throws Error with one sentence, where the base path is not one or the contract cannot be served.
+ * @throws Error with one sentence when the base path is invalid or the contract cannot be served
  */
 export function createGateway(options: GatewayOptions): Gateway {
   const { upstream, basePath, corsOrigins, pages } = options;
@@ -96,17 +96,18 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   let draining = false;
 
-  const health: ReadReply = (exchange) => (draining ? NOT_SERVING : healthReply(upstream, exchange));
+  const healthReply = healthReplies(upstream);
+  const health: ReadReply = (exchange) => (draining ? NOT_SERVING : healthReply(exchange));
   const ours: ReadonlyMap<string, ReadReply> = new Map([
     [HEALTH_PATH, health],
     ...[indexPage(basePath, pages), ...pages].map((page) => [page.path, pageReply(page)] as const),
   ]);
 
-  // A router alone, without an Express application, leaves Node's request and response as they are. It passes on
-  // what it does not know, and what it cannot read as a URL.
+  // A bare router, without an Express application, leaves Node's request and response as they are. It passes on
+  // requests that it does not know, and those whose URL it cannot read.
   const routed = (transcode: Transcoder['handler']): RequestListener => {
     const router = express.Router({ caseSensitive: true, strict: true });
-    // First the contract, which nearly all requests are for.
+    // The contract comes first, since nearly all requests are for it.
     router.use(transcode);
     for (const [path, read] of ours) {
       router.all(basePath + path, (request: IncomingMessage, response: ServerResponse) => {

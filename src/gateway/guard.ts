@@ -3,7 +3,7 @@ import { GUARD_ONLY } from '../calls/metadata-keys.js';
 
 const NO_MESSAGE = new Uint8Array();
 
-/** The guard of the gRPC server: it ends a marked call once the caller has passed, and runs no method. */
+/** The guard of the gRPC server, which ends a marked call once the caller is admitted, and runs no method. */
 export function guardOf(upstream: Upstream): Guard {
   return (call) =>
     upstream.unary({

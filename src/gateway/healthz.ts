@@ -6,62 +6,54 @@ import {
   HealthCheckResponse_ServingStatus,
   HealthDefinition,
 } from '../gen/healthcheck.js';
-import type {
-  Exchange,
-  HttpReply,
-  RequestObservation,
-  UnaryCall,
-  Upstream,
-} from '@route-registry/transcoder';
+import type { Exchange, HttpReply, RequestObservation, Upstream } from '@route-registry/transcoder';
 import { REQUEST_ID } from '../calls/metadata-keys.js';
 
-/** Where the gateway says how the server is. */
+/** The path of the gateway's health check. */
 export const HEALTH_PATH = '/healthz';
 
 const CHECK = `/${HealthDefinition.fullName}/${HealthDefinition.methods.check.name}`;
 const OK: number = status.OK;
 const WHOLE_SERVER = HealthCheckRequest.encode({ service: '' }).finish();
 
-/** How long the server may take to say how it is, in milliseconds. */
+/** How long the server may take to answer a health check, in milliseconds. */
 const CHECK_MS = 2_000;
 
 /**
- * Asks the server for its health (gRPC Health Checking Protocol): 200 `{"status":"SERVING"}`, or 503
- * `{"status":"NOT_SERVING"}` for everything else, including no answer.
+ * Answers by asking the server for its health (gRPC Health Checking Protocol): 200 `{"status":"SERVING"}`, or 503
+ * `{"status":"NOT_SERVING"}` for everything else, including no answer. Requests that come while the server is asked share
+ * its answer, so that however many strangers ask, it has one call at a time; the call has the id and the trace of the
+ * request that began it, and goes on without it.
  */
-export async function healthReply(upstream: Upstream, exchange: Exchange): Promise<HttpReply> {
-  const { requestId, observation } = exchange;
-  const asking = { requestId, metadata: observation.metadata, cancellation: exchange };
-  return (await isServing(upstream, asking)) ? SERVING : NOT_SERVING;
+export function healthReplies(upstream: Upstream): (exchange: Exchange) => Promise<HttpReply> {
+  let underWay: Promise<HttpReply> | undefined;
+  return ({ requestId, observation }) =>
+    (underWay ??= healthReply(upstream, requestId, observation.metadata).finally(() => {
+      underWay = undefined;
+    }));
 }
 
-/** Asks the server for its health beside all requests. @throws Error where `GET /healthz` would be answered with 503 */
+/** Checks the server's health apart from any request. @throws Error when `GET /healthz` would answer 503 */
 export async function requireServing(upstream: Upstream): Promise<void> {
-  const cancellation = { cancelled: false, onCancelled: () => undefined };
-  const asking = { requestId: randomUUID(), metadata: undefined, cancellation };
-  if (!(await isServing(upstream, asking))) throw new Error('The gRPC server is not serving.');
+  const reply = await healthReply(upstream, randomUUID(), undefined);
+  if (reply !== SERVING) throw new Error('The gRPC server is not serving.');
 }
 
-/** Who asks for the health. */
-interface Asking extends Pick<UnaryCall, 'cancellation'> {
-  readonly requestId: string;
-  /** Metadata of its observers. */
-  readonly metadata: RequestObservation['metadata'];
-}
-
-async function isServing(
+async function healthReply(
   upstream: Upstream,
-  { requestId, metadata, cancellation }: Asking,
-): Promise<boolean> {
+  requestId: string,
+  metadata: RequestObservation['metadata'],
+): Promise<HttpReply> {
   const { code, message } = await upstream.unary({
     path: CHECK,
     message: WHOLE_SERVER,
     metadata: new Map([...(metadata ?? []), [REQUEST_ID, requestId]]),
     deadline: Date.now() + CHECK_MS,
-    cancellation,
+    cancellation: { cancelled: false, onCancelled: () => undefined },
   });
-  if (code !== OK || message === undefined) return false;
-  return HealthCheckResponse.decode(message).status === HealthCheckResponse_ServingStatus.SERVING;
+  if (code !== OK || message === undefined) return NOT_SERVING;
+  const { status } = HealthCheckResponse.decode(message);
+  return status === HealthCheckResponse_ServingStatus.SERVING ? SERVING : NOT_SERVING;
 }
 
 const SERVING: HttpReply = { status: 200, headers: {}, body: '{"status":"SERVING"}', routine: true };

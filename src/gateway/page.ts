@@ -11,7 +11,7 @@ import { HEALTH_PATH } from './healthz.js';
 export interface Page {
   /** Its path, under the base path: `/openapi.json`. Segments of unreserved characters; empty for the base path. */
   readonly path: string;
-  /** The name by which `GET /` says where it is. Default: it does not. */
+  /** Its name in the index at `GET /`. Default: not listed. */
   readonly name?: string;
   readonly contentType: string;
   readonly body: Uint8Array;
@@ -32,7 +32,9 @@ export function pageReply({ contentType, body, headers }: Page): ReadReply {
       : { status: 200, headers: unchanged, contentType, body };
 }
 
-/** The page at the base path: where the named pages and the health are, `{"docs":"/docs","health":"/healthz"}`. */
+/**
+ * The index at the base path: the paths of the named pages and of the health, `{"docs":"/docs","health":"/healthz"}`.
+ */
 export function indexPage(basePath: string, pages: readonly Page[]): Page {
   const named = pages.flatMap(({ name, path }) => (name === undefined ? [] : [[name, basePath + path]]));
   const places = Object.fromEntries([...named, ['health', `${basePath}${HEALTH_PATH}`]]) as object;
@@ -47,9 +49,9 @@ export function indexPage(basePath: string, pages: readonly Page[]): Page {
 const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
 
 /**
- * Answers for a read-only resource.
+ * Answers a request for a read-only resource.
  *
- * @throws Failure `METHOD_NOT_ALLOWED`.
+ * @throws Failure `METHOD_NOT_ALLOWED`
  */
 export function readOnly(exchange: Exchange, read: ReadReply): HttpReply | Promise<HttpReply> {
   const { verb } = exchange;

@@ -5,7 +5,7 @@ export interface EndableCall {
   fail(failure: CallError): void;
 }
 
-/** The calls for which a server that closes does not wait: it fails them with `SHUTTING_DOWN`, and all that come later. */
+/** The calls that a closing server does not wait for: it fails them, and all later ones, with `SHUTTING_DOWN`. */
 export class CallsEndedAtClose {
   readonly #calls = new Set<EndableCall>();
   #closed = false;

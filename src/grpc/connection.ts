@@ -2,27 +2,27 @@ import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node
 import type { Socket } from 'node:net';
 import { type EndedSessions, nativePart } from './ended-sessions.js';
 
-/** What a connection may do. Times are in milliseconds. */
+/** Limits of a connection; times are in milliseconds. */
 export interface ConnectionLimits {
   readonly maxStreams: number;
   readonly grpcIdleMs: number;
   readonly patienceMs: number;
 }
 
-/** One connection and its open streams. Every `now` is in milliseconds, on one clock that never goes back. */
+/** One connection and its open streams. Every `now` is in milliseconds on the same monotonic clock. */
 export class Connection {
   readonly #limits: ConnectionLimits;
   readonly #socket: Socket;
   readonly #ended: EndedSessions;
   #session: ServerHttp2Session | undefined;
   #native: object | undefined;
-  /** The open streams of unary and of streaming calls, and until when each may be open. */
+  /** The open streams of unary and of streaming calls, each with the time until which it may be open. */
   readonly #calls = new Map<ServerHttp2Stream, number>();
   readonly #streamingCalls = new Map<ServerHttp2Stream, number>();
   readonly #forget: (this: ServerHttp2Stream) => void;
-  /** Whether the client has begun with HTTP/2. */
+  /** Whether the client has started HTTP/2. */
   #greeted = false;
-  /** When the client last gave a sign of life, as seen by the looks. */
+  /** When an inspection last saw a sign of life from the client. */
   #heardAt: number;
   #heard = false;
   #openedCall = false;
@@ -52,7 +52,7 @@ export class Connection {
 
   readonly #greet = (): void => {
     this.#greeted = true;
-    // Before the first stream: a client begins with its settings.
+    // Captured before the first stream, when the client sends its settings.
     this.#native = nativePart();
   };
 
@@ -64,8 +64,8 @@ export class Connection {
   }
 
   /**
-   * Lets go of the session, whose socket has closed. Node keeps a session that ended with settings unanswered as long
-   * as anything leads from its listeners to the error of its socket.
+   * Releases the session after its socket has closed. While anything leads from a session's listeners to the error of
+   * its socket, Node keeps a session that ended with unanswered settings.
    */
   end(): void {
     this.#session?.off('ping', this.#hear).off('remoteSettings', this.#greet);
@@ -105,7 +105,7 @@ export class Connection {
     const session = this.#session;
     if (share === this.#toldShare) return true;
     if (session === undefined || session.closed || session.destroyed) return false;
-    // Node ends a connection that has left too many settings unanswered.
+    // Node ends a connection with too many unanswered settings.
     if (session.pendingSettingsAck) return false;
     this.#tell(session, share);
     return true;
@@ -116,7 +116,7 @@ export class Connection {
     session.settings({ maxConcurrentStreams: share });
   }
 
-  /** Ends what has lasted too long. */
+  /** Ends everything that has lasted too long. */
   inspect(now: number): void {
     for (const streams of [this.#calls, this.#streamingCalls]) {
       for (const [stream, until] of streams) if (now >= until) this.#reset(stream);
@@ -136,11 +136,11 @@ export class Connection {
   }
 
   /**
-   * Announces the end: at once on a connection that has calls, so that its client sees GOAWAY before the answers. One
-   * that was busy and is between two calls may have the next one on its way, which would be lost: its end is announced
+   * Announces the end of the connection: at once if it has calls, so that its client sees GOAWAY before the answers. On
+   * a busy connection between two calls, the next call may be on its way and would be lost, so its end is announced
    * with that call.
    *
-   * @returns whether it waits for that call, or to be gone
+   * @returns whether the connection still waits for that call, or for its socket to close
    */
   leave(betweenCalls: boolean): boolean {
     this.#leaves = true;
@@ -154,7 +154,7 @@ export class Connection {
     return waits && !this.#isLeaving();
   }
 
-  /** Ends the connection with whatever is open on it. */
+  /** Ends the connection and everything that is open on it. */
   cut(): void {
     this.#socket.destroy();
   }
@@ -167,14 +167,14 @@ export class Connection {
     this.#session?.close();
   }
 
-  /** A client may leave a connection half-open that was closed in order. */
+  /** A client may leave a properly closed connection half-open. */
   #cutWhenLate(now: number): void {
     this.#leftAt ??= now;
     if (now - this.#leftAt >= this.#limits.patienceMs) this.cut();
   }
 
   #reset(stream: ServerHttp2Stream): void {
-    // Nothing reaches a client whose stream outlives its reset.
+    // A stream that outlives its reset cannot reach its client.
     if (stream.closed) this.cut();
     else stream.close(constants.NGHTTP2_CANCEL);
   }

@@ -1,8 +1,9 @@
-import cluster from 'node:cluster';
 import { constants, type Http2Server, type Http2Session } from 'node:http2';
 import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Server as TlsServer } from 'node:tls';
+import { limitConnections } from '../listeners/limit-connections.js';
+import { OpenSockets } from '../listeners/open-sockets.js';
 import { Connection, type ConnectionLimits } from './connection.js';
 import { resettingEarlyAnswers } from './early-answer.js';
 import { EndedSessions } from './ended-sessions.js';
@@ -13,20 +14,20 @@ import { StreamShare } from './stream-share.js';
 
 /** The time between two inspections of every connection, in looks. */
 const LOOKS_PER_INSPECTION = 10;
-/** How long the next call of a busy connection is waited for at the end, in milliseconds. */
+/** How long the server waits, when it closes, for the next call of a busy connection, in milliseconds. */
 const NEXT_CALL_MS = 250;
 const NEXT_CALL_STEP_MS = 10;
 
-/** What all connections may do. Times are in milliseconds. */
+/** Limits of all connections; times are in milliseconds. */
 export interface ConnectionsOptions extends ConnectionLimits {
   readonly maxConnections: number;
   /** The streams of all busy connections together. */
   readonly sharedStreams: number;
-  /** The longest time of a unary call. */
+  /** The time limit of a unary call. */
   readonly deadlineMs: number;
-  /** The paths of the streaming methods, with the longest time of a call. */
+  /** The paths of the streaming methods, each with the time limit of a call. */
   readonly streaming: ReadonlyMap<string, number>;
-  /** How long a stream may stay open after that time, or after an answer. */
+  /** How long a stream may stay open after its limit, or after an answer. */
   readonly unreadMs: number;
   readonly lookMs: number;
 }
@@ -38,14 +39,13 @@ export class Connections {
   readonly #listeners: Http2Server[] = [];
   readonly #open = new Set<Connection>();
   readonly #ended = new EndedSessions();
-  /** The sockets under all connections with TLS, also under those whose handshake is not complete. */
-  readonly #underTls = new Set<Socket>();
+  readonly #sockets = new OpenSockets();
   #leaving = false;
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
-  /** Those that had a unary call since the last look. */
+  /** Connections with a unary call since the last look. */
   readonly #busy = new Set<Connection>();
   readonly #share: StreamShare;
-  /** Those that came since the last look, and so have the share of new ones. */
+  /** Connections made since the last look, which have the share of new ones. */
   readonly #arrived = new Set<Connection>();
   readonly #timer: NodeJS.Timeout;
   #now = clock();
@@ -54,7 +54,7 @@ export class Connections {
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     this.#answered = resettingEarlyAnswers(() =>
-      // No call follows on a connection that ends.
+      // No call follows on a connection that is ending.
       this.#leaving ? 0 : options.unreadMs,
     );
     this.#share = new StreamShare(options.maxStreams, options.sharedStreams);
@@ -66,12 +66,11 @@ export class Connections {
   /** Takes the connections of a listening server from now on. */
   attach(listener: Http2Server): void {
     this.#listeners.push(listener);
-    if (cluster.isWorker) this.#endFurther(listener);
-    else listener.maxConnections = this.#options.maxConnections;
+    limitConnections(listener, this.#options.maxConnections);
+    this.#sockets.follow(listener);
     const secure = listener instanceof TlsServer;
-    if (secure) this.#watchHandshakes(listener);
     let arriving: Connection | undefined;
-    // Node makes the session of a connection in its own listener, so that `session` comes before the next connection.
+    // Node creates a connection's session in its own listener, so `session` comes before the next connection.
     listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
       const connection = new Connection(socket, this.#options, this.#ended, this.#now);
       arriving = connection;
@@ -86,11 +85,11 @@ export class Connections {
     });
     listener.prependListener('session', (session) => {
       if (arriving === undefined) return;
-      // Many that come at once may all become busy before the next look.
+      // Many connections that arrive at once may all become busy before the next look.
       this.#arrived.add(arriving);
       arriving.begin(session, this.#share.ofNew(this.#busy.size + this.#arrived.size));
       this.#ofSession.set(session, arriving);
-      // Its handshake took longer than the end of the others.
+      // Its handshake ended after the other connections were told to end.
       if (this.#leaving) arriving.leave(false);
       session.once('close', () => this.#ofSession.delete(session));
     });
@@ -115,11 +114,11 @@ export class Connections {
     });
   }
 
-  /** Accepts no more connections and announces the end of all; their calls go on. */
+  /** Accepts no more connections and announces the end of the open ones; their calls go on. */
   async leave(): Promise<void> {
     clearInterval(this.#timer);
     this.#leaving = true;
-    // Not `listener.close()`, which from Node 24 on also closes every session at once.
+    // `listener.close()` would also close every session at once, from Node 24 on.
     for (const listener of this.#listeners) NetServer.prototype.close.call(listener);
     const waiting = (): boolean =>
       [...this.#open].filter((connection) => connection.leave(this.#busy.has(connection))).length > 0;
@@ -129,33 +128,15 @@ export class Connections {
     this.#endHandshakes();
   }
 
-  /** Ends every connection, whatever is open on it. */
+  /** Ends every connection and everything that is open on it. */
   cut(): void {
     for (const connection of this.#open) connection.cut();
-    for (const socket of this.#underTls) socket.destroy();
+    this.#sockets.destroy();
   }
 
-  /** Among workers, Node would hand a connection beyond `maxConnections` from one to the next for ever. */
-  #endFurther(listener: NetServer): void {
-    let open = 0;
-    listener.on('connection', (socket: Socket) => {
-      open++;
-      socket.once('close', () => open--);
-      if (open > this.#options.maxConnections) socket.destroy();
-    });
-  }
-
-  #watchHandshakes(listener: NetServer): void {
-    listener.prependListener('connection', (socket: Socket) => {
-      this.#underTls.add(socket);
-      socket.once('close', () => this.#underTls.delete(socket));
-    });
-  }
-
-  /** Ends, once nothing else is open, the connections that never came so far; Node bounds their time until then. */
+  /** Ends unfinished handshakes once nothing else is open; until then, Node limits their time. */
   #endHandshakes(): void {
-    if (!this.#leaving || this.#open.size > 0) return;
-    for (const socket of this.#underTls) socket.destroy();
+    if (this.#leaving && this.#open.size === 0) this.#sockets.destroy();
   }
 
   #look(): void {
@@ -169,7 +150,7 @@ export class Connections {
   }
 }
 
-/** Whole milliseconds, which the engine keeps without allocating. */
+/** Whole milliseconds, which V8 stores without allocating. */
 function clock(): number {
   return Math.round(performance.now());
 }

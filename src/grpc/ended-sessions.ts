@@ -1,9 +1,9 @@
 import { executionAsyncResource } from 'node:async_hooks';
 
 /**
- * Keeps the native parts of sessions that have ended until those of their streams are surely gone. Node may collect
- * both at once, and then frees the session first; a stream that still holds headers, of a block that was broken or cut
- * off, then makes Node abort the process (decision 35).
+ * Keeps the native parts of ended sessions until those of their streams are surely gone. Node may collect both at once,
+ * and then frees the session first. A stream that still holds headers of a broken or incomplete block then makes Node
+ * abort the process (decision 35).
  */
 export class EndedSessions {
   #recent: object[] = [];
@@ -14,20 +14,20 @@ export class EndedSessions {
     this.#watch();
   });
 
-  /** Lets go of a session that has ended in the second collection of all garbage from now on. */
+  /** Keeps an ended session until the second full garbage collection from now. */
   keep(session: object): void {
     const watched = this.#recent.length > 0 || this.#older.length > 0;
     this.#recent.push(session);
     if (!watched) this.#watch();
   }
 
-  /** Waits for the next collection, which is the one that finds an object that nobody has. */
+  /** Waits for the next full collection, which collects an unreferenced object. */
   #watch(): void {
     if (this.#recent.length > 0 || this.#older.length > 0) this.#collections.register({}, undefined);
   }
 }
 
-/** The native part of a session, in a listener that the session calls itself. */
+/** The native part of a session, when called in a listener that the session itself calls. */
 export function nativePart(): object {
   return executionAsyncResource();
 }

@@ -8,7 +8,7 @@ import type { Method } from '../calls/method.js';
 /** The path of `Watch`. */
 export const WATCH_PATH = service.Watch.path;
 
-/** A request of `Watch`, without the name that it gave: that of an unknown service may be long. */
+/** A request of `Watch`, without its service name: the name of an unknown service may be long. */
 interface WatchRequest {
   readonly known: boolean;
 }
@@ -57,7 +57,7 @@ export class Health {
     });
   }
 
-  /** Adds `Watch`, whose stream ends when the client goes or the server closes. */
+  /** Adds `Watch`, whose stream ends when the client leaves or the server closes. */
   addWatchTo(server: Server): void {
     const { responseSerialize, requestDeserialize } = service.Watch;
     const watch = (stream: WatchStream): void => {
@@ -94,9 +94,9 @@ export class Health {
   }
 }
 
-/** The stream of one client that watches. */
+/** The stream of one watching client. */
 class Watcher {
-  /** Whether the service that it watches exists. */
+  /** Whether the watched service exists. */
   readonly knows: boolean;
   readonly #stream: WatchStream;
   #status = '';
@@ -108,7 +108,7 @@ class Watcher {
     this.#stream = stream;
   }
 
-  /** Sends a status that is new to the client; to one that reads slowly, only the latest. */
+  /** Sends a status that is new to the client; a slow reader gets only the latest. */
   tell(status: string): void {
     this.#status = status;
     if (!this.#telling) this.#send();

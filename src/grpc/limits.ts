@@ -1,12 +1,12 @@
-/** The bounds on what comes in, as the settings give them. */
+/** The configured limits on incoming traffic. */
 export interface GrpcLimits {
-  /** The longest time of one unary call, in milliseconds, from its first byte on. */
+  /** The time limit of one unary call, in milliseconds, from its first byte. */
   readonly deadlineMs: number;
-  /** The largest request message, in bytes, on the wire and inflated. */
+  /** The largest request message, in bytes, on the wire and decompressed. */
   readonly maxMessageBytes: number;
-  /** The longest path of a call that is kept, in bytes. */
+  /** How much of a call's path is kept, in bytes. */
   readonly maxCallPathBytes: number;
-  /** All trailers of one answer, in bytes. */
+  /** The limit on all trailers of one answer, in bytes. */
   readonly maxTrailerBytes: number;
   /** Open connections. */
   readonly maxConnections: number;
@@ -16,28 +16,28 @@ export interface GrpcLimits {
   readonly maxStreamingCalls: number;
   /** Calls that may wait for the database; half as many streams are shared among the busy connections. */
   readonly maxWaitingCalls: number;
-  /** How long a connection without calls may be silent, in milliseconds. */
+  /** How long a connection without calls may stay silent, in milliseconds. */
   readonly grpcIdleMs: number;
-  /** How old a connection may become, in milliseconds; 0 for any age. */
+  /** The greatest age of a connection, in milliseconds; 0 for no limit. */
   readonly grpcMaxAgeMs: number;
 }
 
-/** Times that are no settings, in milliseconds. */
+/** Times that are not configurable, in milliseconds. */
 export interface GrpcTimes {
-  /** How long a client may take to begin with HTTP/2, and a closed connection to go. */
+  /** How long a client may take to start HTTP/2, and a closed connection to disappear. */
   readonly patienceMs: number;
   /**
-   * How long a stream may stay open when its call has reached its limit, since its client takes no answer, or when it has
-   * been answered, and its client goes on with the request.
+   * How long a stream may stay open after its call has reached its limit because the client takes no answer, or after
+   * it has been answered while the client continues the request.
    */
   readonly unreadMs: number;
-  /** The longest reflection call. */
+  /** The time limit of a reflection call. */
   readonly reflectionMs: number;
-  /** The time between two pings to a client, which find those that are gone. */
+  /** The interval between pings to a client, which detect lost clients. */
   readonly keepaliveMs: number;
   /** How long a client may take to answer a ping. */
   readonly keepaliveTimeoutMs: number;
-  /** The time between two looks at the connections. */
+  /** The interval between looks at the connections. */
   readonly lookMs: number;
 }
 

@@ -2,17 +2,17 @@ import { constants, type ServerHttp2Stream } from 'node:http2';
 
 /** A message of gRPC over HTTP/2 begins with a flag and its length in four bytes. */
 const PREFIX_BYTES = 5;
-/** The messages that may begin in one chunk, which grpc-js unpacks all at once, before anything can hold it up. */
+/** The messages that may begin in one chunk: grpc-js unpacks them all at once, before anything can pause it. */
 const MOST = 16;
-/** A few bytes inflate to the largest message. */
+/** The same for compressed messages, of which a few bytes expand to the largest message. */
 const MOST_COMPRESSED = 2;
 const NEXT_MESSAGE = Buffer.alloc(1);
 
 /**
- * Resets a stream that sends more messages at once than any client has a reason to. For streaming calls and for
+ * Resets a stream that sends more messages at once than any client has reason to. For streaming calls and for
  * compressed messages; a second message ends any other call.
  *
- * @param encoding `grpc-encoding` of the call
+ * @param encoding the call's `grpc-encoding`
  */
 export function limitMessages(stream: ServerHttp2Stream, encoding: string | string[] | undefined): void {
   const most = encoding === undefined || encoding === 'identity' ? MOST : MOST_COMPRESSED;
@@ -33,11 +33,11 @@ export function limitMessages(stream: ServerHttp2Stream, encoding: string | stri
       }
       if (prefixed === PREFIX_BYTES && length === 0) prefixed = 0;
     }
-    // grpc-js reads nothing that comes on a closed stream.
+    // grpc-js reads nothing from a closed stream.
     if (begun > most) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   });
   stream.on('end', () => {
-    // The decoder of grpc-js keeps the bytes of a message until the next one begins, here for as long as the call.
+    // grpc-js's decoder keeps a message's bytes until the next message begins: here, for the whole call.
     if (prefixed === 0) stream.emit('data', NEXT_MESSAGE);
   });
 }

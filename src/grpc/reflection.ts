@@ -10,7 +10,9 @@ const SERVICES = ['v1', 'v1alpha'].map((version) => `grpc.reflection.${version}.
 /** The paths of its methods. */
 export const REFLECTION_PATHS = SERVICES.map((service) => `/${service}/ServerReflectionInfo`);
 
-/** The members of `ServerReflectionRequest`, named as proto-loader names them; `message_request` names the one that asks. */
+/**
+ * The members of `ServerReflectionRequest`, as proto-loader names them; `message_request` names the one that is set.
+ */
 interface ReflectionRequest {
   readonly message_request?: keyof Answers;
   readonly file_by_filename?: string;
@@ -43,7 +45,7 @@ export function addReflectionTo(server: Server, services: readonly string[]): vo
         stream.on('data', (request: ReflectionRequest) => {
           // One at a time, so that no answers pile up for a client that does not read them.
           stream.pause();
-          // grpc-js would lose the status of a call that goes on writing after its deadline.
+          // grpc-js would lose the status of a call that keeps writing after its deadline.
           if (Number(stream.getDeadline()) <= Date.now()) return;
           stream.write({ original_request: request, ...reflection.answer(request) }, () => stream.resume());
         });
@@ -54,7 +56,7 @@ export function addReflectionTo(server: Server, services: readonly string[]): vo
 
 class Reflection {
   readonly #registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
-  /** Encoded once: strangers may ask for them as often as they like. */
+  /** Encoded once: unauthenticated clients may ask for them as often as they like. */
   readonly #encoded = new Map(
     Array.from(this.#registry.files, (file) => [file, toBinary(FileDescriptorProtoSchema, file.proto)]),
   );
@@ -99,7 +101,7 @@ class Reflection {
     return owner !== undefined && membersOf(owner).includes(member) ? owner.file : undefined;
   }
 
-  /** A file with all that it needs, itself first. */
+  /** A file with all its dependencies, itself first. */
   #filesOf(file: DescFile | undefined, asked: string): ReflectionAnswer {
     if (file === undefined) return notFound(asked);
     const needed = new Set<DescFile>();

@@ -3,14 +3,14 @@ import { ServerCredentials } from '@grpc/grpc-js';
 
 /** The certificate of a server, which may be renewed while the server runs. */
 export interface ServerTls {
-  /** With `ca`, the authorities of client certificates, each client needs such a certificate. */
+  /** With `ca`, every client needs a certificate from one of these authorities. */
   readonly latest: SecureContextOptions;
   /** Calls the listener whenever `latest` has changed. */
   onRenewed(listener: () => void): void;
 }
 
 /**
- * Credentials that grpc-js takes anew whenever they are renewed (decision 27). Open connections stay as they are.
+ * Server credentials that grpc-js reloads whenever they are renewed (decision 27). Open connections stay as they are.
  */
 export class RenewedCredentials extends ServerCredentials {
   /** @param handshakeMs how long a handshake may take, in milliseconds */

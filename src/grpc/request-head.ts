@@ -1,9 +1,9 @@
-/** The most bytes of all names and values in the head of a call: gRPC's hard limit of metadata in other languages. */
+/** The most bytes of all names and values in a call's headers: gRPC's hard limit on metadata in other languages. */
 const HEAD_MAX_BYTES = 16_384;
 
 /**
- * Whether the head of a call is longer than any that is taken. Node announces no limit, and a few bytes of HPACK unpack
- * to half a megabyte.
+ * Whether the headers of a call are too long. Node announces no limit, and a few bytes of HPACK expand to half a
+ * megabyte.
  *
  * @param rawHeaders names and values in turn
  */

@@ -10,17 +10,17 @@ import { implement } from '../calls/implement-service.js';
 import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
 import type { HandlerContext, Method } from '../calls/method.js';
 
-/** The protection space of the service, as challenges name it (RFC 9110, section 11.5). */
+/** The protection space of the service, as named in challenges (RFC 9110, section 11.5). */
 export const REALM = 'route-registry';
 
-/** The scope that each method needs. */
+/** The scope that each method requires. */
 export const SCOPES = {
   createRoute: 'routes:write',
   getRoute: 'routes:read',
 } as const satisfies Record<keyof typeof RouteServiceDefinition.methods, string>;
 
 /**
- * The methods of `routing.v1.RouteService` over the registry, each with the scope that it needs.
+ * The methods of `routing.v1.RouteService` over the registry, each with the scope that it requires.
  *
  * @param cache for encoded routes
  */
@@ -36,7 +36,7 @@ export function routeService(registry: Registry, cache: ByteCache): Method[] {
     getRoute: {
       access: { scope: SCOPES.getRoute },
       handle: async ({ routeId }, { signal }) => toMessage(await registry.get(routeId, signal)),
-      // Only ids that were found become keys, and the service itself made those.
+      // Only ids that were found become keys, and the service itself generated those.
       remembered: { cache, keyOf: ({ routeId }) => routeId },
     },
   });

@@ -6,12 +6,12 @@ import type { Pipeline } from '../calls/pipeline.js';
 import type { CallsEndedAtClose, EndableCall } from './calls-ended-at-close.js';
 import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
 
-/** The calls that the pipeline answers, and their bounds. */
+/** The calls that the pipeline answers, and their limits. */
 export interface AnsweredCalls {
   readonly pipeline: Pipeline;
   /** The paths of the unary methods that the pipeline knows. */
   readonly paths: ReadonlySet<string>;
-  /** The longest time of one call, in milliseconds, from its first byte on. */
+  /** The time limit of one call, in milliseconds, from its first byte. */
   readonly deadlineMs: number;
   /** The largest request message, in bytes; grpc-js refuses larger ones. */
   readonly maxMessageBytes: number;
@@ -29,13 +29,13 @@ const waiting = new EndOfTurn<ServerCall>((call) => {
   call.waitForMessage();
 });
 
-/** A message that is still to come. */
+/** A message that has not arrived yet. */
 interface LateMessage {
   resolve(message: Buffer): void;
   reject(failure: CallError): void;
 }
 
-/** The one place where a call of grpc-js becomes ours and our reply becomes grpc-js's. */
+/** The only translation between the calls and replies of grpc-js and ours. */
 export class ServerCall implements Cancellation, EndableCall {
   cancelled = false;
   readonly #path: string;
@@ -46,7 +46,7 @@ export class ServerCall implements Cancellation, EndableCall {
   readonly #lateCalls: CallsEndedAtClose;
   #metadata = new Metadata();
   #message: Buffer | undefined;
-  /** Whether the message is whole, or has failed. */
+  /** Whether the message is complete, or has failed. */
   #received = false;
   #lateMessage: LateMessage | undefined;
   #ended = false;
@@ -66,6 +66,11 @@ export class ServerCall implements Cancellation, EndableCall {
     this.#lateCalls = lateCalls;
   }
 
+  /** Called by grpc-js, with a listener that nobody needs: the handler for this path is never reached. */
+  start(): void {
+    this.#innermost.start(this);
+  }
+
   onCancelled(listener: () => void): void {
     this.#tell = listener;
   }
@@ -73,13 +78,13 @@ export class ServerCall implements Cancellation, EndableCall {
   onReceiveMetadata(metadata: Metadata): void {
     this.#metadata = metadata;
     if (this.#path === UNKNOWN_METHOD) {
-      // Whatever kind of method the client expected, it is told at once that there is none.
+      // Whatever kind of method the client expects, it learns at once that there is none.
       this.#received = true;
       this.#run(String(metadata.get(UNKNOWN_PATH_KEY)[0]), NO_BYTES);
       return;
     }
-    // Nearly all messages come with the headers, and then the whole call runs at once. Not earlier than here: grpc-js
-    // does not report the end of a call that does not come this far.
+    // Nearly all messages arrive with the headers, so that the whole call runs at once. It cannot start earlier:
+    // grpc-js does not report the end of a call that does not get this far.
     waiting.add(this);
     this.#innermost.startRead();
   }
@@ -98,7 +103,7 @@ export class ServerCall implements Cancellation, EndableCall {
     else this.#receive(this.#message);
   }
 
-  /** grpc-js calls this at the end of every call whose metadata it has delivered, whoever ended it. */
+  /** Called by grpc-js at the end of every call whose metadata it has delivered, whoever ended the call. */
   onCancel(): void {
     this.#lateCalls.delete(this);
     if (this.#ended) return;
@@ -114,13 +119,13 @@ export class ServerCall implements Cancellation, EndableCall {
     else this.fail(requestUnreadable());
   }
 
-  /** Lets the pipeline begin without the message: the guard need not wait for it, and the deadline covers it. */
+  /** Lets the pipeline start without the message: the guard does not need it, and the deadline covers the wait. */
   waitForMessage(): void {
     if (this.#received || this.cancelled) return;
     const message = new Promise<Buffer>((resolve, reject) => {
       this.#lateMessage = { resolve, reject };
     });
-    // The guard may refuse the call, and then nobody waits for the message.
+    // If the guard refuses the call, nobody waits for the message.
     message.catch(ignore);
     this.#run(this.#path, message);
     if (!this.#ended) this.#lateCalls.add(this);
@@ -128,7 +133,7 @@ export class ServerCall implements Cancellation, EndableCall {
 
   /** Gives the pipeline a failure in place of the message. */
   fail(failure: CallError): void {
-    // grpc-js may also fail a call that has failed already.
+    // grpc-js may also fail a call that has already failed.
     if (this.#received || this.#ended) return;
     this.#received = true;
     this.#lateCalls.delete(this);
@@ -164,6 +169,8 @@ export class ServerCall implements Cancellation, EndableCall {
     if (this.#ended) return;
     this.#ended = true;
     this.#lateCalls.delete(this);
+    // The pipeline holds a place for the call until the wait for its message ends.
+    if (!this.#received) this.#lateMessage?.reject(requestUnreadable());
     sending.add({ call: this, reply });
   }
 

@@ -12,7 +12,7 @@ import { type ObserveStreamingCall, StreamingCalls } from './streaming-calls.js'
 import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';
 
 /** The services that health and reflection describe. */
-export const HEALTH_SERVICE = 'grpc.health.v1.Health';
+const HEALTH_SERVICE = 'grpc.health.v1.Health';
 export const ROUTE_SERVICE = RouteServiceDefinition.fullName;
 
 /** The paths of the streaming methods, by their type. */
@@ -31,7 +31,7 @@ export interface GrpcServerOptions {
   readonly tls?: ServerTls | undefined;
   /** Default: `TIMES`. */
   readonly times?: Partial<GrpcTimes>;
-  /** Watches the streaming calls. Default: nobody does. */
+  /** Observes the streaming calls. Default: none. */
   readonly observeStreaming?: ObserveStreamingCall | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface GrpcServer {
   readonly address: string;
   /**
    * Accepts no new connections, ends the streaming calls and resolves when every other call is answered, or after
-   * `graceMs`, when it cuts what is left.
+   * `graceMs`, when it cuts the remaining ones.
    */
   close(graceMs: number): Promise<void>;
 }
@@ -112,7 +112,7 @@ function transportOptions(limits: GrpcLimits, times: GrpcTimes): ServerOptions {
   };
 }
 
-/** The messages stay bytes here: the pipeline decodes them, after the guard. */
+/** Leaves messages as bytes: the pipeline decodes them, after the guard. */
 function received(bytes: Buffer): Buffer {
   return bytes;
 }
@@ -121,7 +121,7 @@ function sent({ buffer, byteOffset, length }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, length);
 }
 
-/** Stands for the handler of a method whose calls the pipeline takes before they get here. */
+/** The handler of methods whose calls the pipeline takes before they get here. */
 function unreachable(): never {
   throw new Error('The pipeline left a call to grpc-js.');
 }

@@ -1,10 +1,9 @@
-/** How many looks in a row must find that there is more for each connection before it is given. */
+/** How many looks in a row must find room for a larger share before it is granted. */
 const PATIENT_LOOKS = 10;
 
 /**
- * The streams that each busy connection may have open. Together they have a budget, which they share evenly, in powers
- * of two. A share shrinks at once and grows only after a while, so that it does not follow every connection that comes
- * and goes.
+ * The streams that each busy connection may have open. The connections share one budget evenly, in powers of two. A
+ * share shrinks at once but grows only after a while, so that it does not follow every connection that comes and goes.
  */
 export class StreamShare {
   readonly #most: number;
@@ -12,14 +11,14 @@ export class StreamShare {
   #share: number;
   #looks = 0;
 
-  /** @param most the largest share, which connections have from their beginning */
+  /** @param most the largest share, with which connections begin */
   constructor(most: number, budget: number) {
     this.#most = most;
     this.#budget = budget;
     this.#share = most;
   }
 
-  /** The share of each connection while so many are busy. */
+  /** The share of each connection while this many are busy. */
   among(busy: number): number {
     const fair = this.#fair(busy);
     this.#looks = fair > this.#share ? this.#looks + 1 : 0;
@@ -30,7 +29,7 @@ export class StreamShare {
     return this.#share;
   }
 
-  /** The share that a connection begins with, as the last one of so many. */
+  /** The share of a new connection, as the last of this many. */
   ofNew(busy: number): number {
     return Math.min(this.#share, this.#fair(busy));
   }

@@ -18,29 +18,29 @@ import { REQUEST_ID } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/request-id.js';
 import { CallsEndedAtClose } from './calls-ended-at-close.js';
 
-/** The bounds of streaming calls. */
+/** Limits of streaming calls. */
 export interface StreamingCallsOptions {
-  /** The streaming methods: their paths, with the longest time of a call in milliseconds, or Infinity. */
+  /** The paths of the streaming methods, each with the time limit of a call in milliseconds, or Infinity. */
   readonly longestMs: ReadonlyMap<string, number>;
-  /** The longest time in which the request of a call that may last for any time must be complete, in milliseconds. */
+  /** The time limit for the complete request of a call that is itself unlimited, in milliseconds. */
   readonly requestMs: number;
-  /** Calls at one time. */
+  /** The most calls at one time. */
   readonly most: number;
-  /** All trailers of an answer, in bytes. */
+  /** The limit on all trailers of an answer, in bytes. */
   readonly maxTrailerBytes: number;
-  /** Default: nobody watches. */
+  /** Default: none. */
   readonly observe?: ObserveStreamingCall | undefined;
 }
 
 /**
- * Watches a streaming call, as metrics do; called when it has begun.
+ * Observes a streaming call, as metrics do; called when the call has begun.
  *
- * @returns called once, at its end, with its code, and the reason where the service itself has ended it
+ * @returns called once, at the end of the call, with its code, and with the reason if the service itself has ended it
  */
 export type ObserveStreamingCall = (path: string) => (code: status, reason?: Reason) => void;
 
 /**
- * The streaming calls of grpc-js's own handlers: bounded in number and time, and read no faster than their answers are
+ * The streaming calls of grpc-js's own handlers: limited in number and time, and read no faster than their answers are
  * taken.
  */
 export class StreamingCalls {
@@ -55,18 +55,18 @@ export class StreamingCalls {
   readonly interceptor: ServerInterceptor = ({ path }, call) => {
     const { longestMs, requestMs } = this.#options;
     const limitMs = longestMs.get(path);
-    // grpc-js needs only the interface, though its type names the class.
+    // grpc-js needs only the interface, although its type names the class.
     if (limitMs === undefined) return call as unknown as ServerInterceptingCall;
     const lasts = limitMs === Infinity;
     return new StreamingCall(call, this, path, lasts ? requestMs : limitMs, lasts);
   };
 
-  /** Ends the calls whose time is limited, and accepts no more. The others are ended by their handlers. */
+  /** Ends the calls with a time limit, and accepts no more. The handlers end the others. */
   close(): void {
     this.#limited.close();
   }
 
-  /** Takes in a call that has begun, or answers it. */
+  /** Admits a call that has begun, or answers it. */
   admit(call: StreamingCall): boolean {
     if (this.#open.size >= this.#options.most) {
       call.fail(overloaded('Too many streaming calls are open.'));
@@ -82,7 +82,7 @@ export class StreamingCalls {
     return this.#options.observe?.(path);
   }
 
-  /** A call that may last for any time from now on. */
+  /** Removes the time limit of a call. */
   unlimit(call: StreamingCall): void {
     this.#limited.delete(call);
   }
@@ -105,13 +105,13 @@ class StreamingCall extends ServerInterceptingCall {
   readonly #calls: StreamingCalls;
   readonly #path: string;
   readonly #limitMs: number;
-  /** Whether the limit is only for the request. */
+  /** Whether the limit applies only to the request. */
   readonly #lasts: boolean;
   #requestId = '';
-  /** Tells the observer the end, once. */
+  /** Tells the observer about the end, once. */
   #tellEnd: ReturnType<ObserveStreamingCall> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** The answers that the transport has not taken yet. */
+  /** The answers that the transport has not yet taken. */
   #untaken = 0;
   #wantsRead = false;
   #ended = false;
@@ -133,7 +133,7 @@ class StreamingCall extends ServerInterceptingCall {
   override start(listener: Listener): void {
     const onReceiveMetadata = (metadata: Metadata): void => {
       this.#requestId = requestIdOf(metadata.get(REQUEST_ID)[0]);
-      // The handlers use none of it, and grpc-js keeps it for as long as the call.
+      // The handlers use none of it, and grpc-js keeps it for the whole call.
       for (const key of Object.keys(metadata.getMap())) metadata.remove(key);
       this.#tellEnd = this.#calls.observe(this.#path);
       if (!this.#calls.admit(this)) return;

@@ -4,9 +4,9 @@ import { connect } from 'node:net';
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { Server, type ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
 
-/** Calls of unregistered methods go here, … */
+/** The path to which calls of unregistered methods are redirected. */
 export const UNKNOWN_METHOD = '/unknown.Service/Method';
-/** … with their own path in this metadata. */
+/** The metadata key of their own path. */
 export const UNKNOWN_PATH_KEY = 'x-unknown-path';
 
 /** gRPC over HTTP/2: a TimeoutValue is at most 8 digits and a unit. */
@@ -24,17 +24,18 @@ const LONGEST_MS = 99_999_999;
 
 /**
  * The server of grpc-js, which misreads four parts of a call's headers: a second `authorization`, which Node drops
- * silently; a `grpc-timeout` that is malformed or days long; the path of an unknown method, which grpc-js answers
- * below all interceptors; and the content type of a stream that is closed already. This class corrects them before
- * grpc-js reads them.
+ * silently; a `grpc-timeout` that is malformed or days long; the path of an unknown method, which grpc-js answers below
+ * all interceptors; and the content type of a stream that is already closed. This class corrects them before grpc-js
+ * reads them.
  *
- * This is the one place that reaches into grpc-js (decision 18): nothing public shows the raw headers of a call.
+ * This is the only place that reads private state of grpc-js (decision 18): nothing public shows the raw headers of a
+ * call.
  */
 export class StrictServer extends Server {
   readonly #paths = new Set<string>();
   readonly #maxPathBytes: number;
 
-  /** @param maxPathBytes how much is kept of the path of an unknown method */
+  /** @param maxPathBytes how much of an unknown method's path is kept */
   constructor(options: ServerOptions, maxPathBytes: number) {
     super(options);
     this.#maxPathBytes = maxPathBytes;
@@ -51,7 +52,7 @@ export class StrictServer extends Server {
   /**
    * Listens and returns the port.
    *
-   * @param attach is given each HTTP/2 server that listens
+   * @param attach called with each HTTP/2 server that listens
    * @throws Error when it cannot listen on the address, or when the installed grpc-js is built differently
    */
   async listen(
@@ -68,7 +69,7 @@ export class StrictServer extends Server {
     });
     for (const listener of listenersIn(this['http2Servers'])) {
       listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
-        // grpc-js refuses a content type without asking whether the stream can still be answered, which throws.
+        // grpc-js refuses a content type without checking whether the stream can still be answered, which throws.
         if (stream.closed) headers['content-type'] = 'application/grpc';
         correct(headers, rawHeaders, this.#paths, this.#maxPathBytes);
         correctTimeout(headers);
@@ -118,7 +119,7 @@ function correct(
   headers.authorization = given.join(', ');
 }
 
-/** Copies, since a slice would keep the whole text. Node reads headers as Latin-1, a byte for each character. */
+/** Copies the text, since a slice would keep all of it. Node reads headers as Latin-1, one byte per character. */
 function beginningOf(text: string, bytes: number): string {
   return text.length <= bytes ? text : Buffer.from(text, 'latin1').toString('latin1', 0, bytes);
 }
@@ -131,7 +132,7 @@ function correctTimeout(headers: IncomingHttpHeaders): void {
   else if (Number(digits) * (UNIT_MS[unit] ?? 0) > LONGEST_MS) headers['grpc-timeout'] = `${LONGEST_MS}m`;
 }
 
-/** A killed process leaves its socket behind; one on which nobody listens must be removed. */
+/** A killed process leaves its socket behind; a socket on which nobody listens must be removed. */
 async function removeDeadSocket(path: string): Promise<void> {
   const socket = connect(path);
   try {
