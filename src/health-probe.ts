@@ -6,12 +6,12 @@ import { readConfig, type HttpConfig } from './settings/config.js';
 import type { TlsFiles } from './settings/tls-config.js';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthClient } from './gen/healthcheck.js';
 
-/** The time limit for the service's answer, in milliseconds: shorter than a container's health check. */
+/** The time limit for the service's answer, in milliseconds; shorter than a container's health check. */
 const TIMEOUT_MS = 2_000;
 
 /**
- * Exits with code 0 when the service that runs here with the same settings is serving, else 1. With TLS, it does not
- * check the certificate, which is hardly valid for the address that it asks.
+ * Exits with code 0 when the service that runs here with the same settings is serving, otherwise with 1. It does not
+ * verify a TLS certificate, which is rarely valid for the local address.
  */
 async function main(): Promise<void> {
   const { grpc, http, tls } = readConfig(process.env);
@@ -42,7 +42,7 @@ function isGrpcServing(address: string, tls: TlsFiles | undefined): Promise<bool
   });
 }
 
-/** Shows the server's own certificate, where the server asks for one. */
+/** Presents the server's own certificate if the server requires client certificates. */
 function credentialsOf(tls: TlsFiles | undefined): ChannelCredentials {
   const { certFile, keyFile, caFile } = tls ?? {};
   if (certFile === undefined || keyFile === undefined) return credentials.createInsecure();

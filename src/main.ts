@@ -13,9 +13,9 @@ import { onPrimary, tellPrimary, workerNumber } from './process/worker.js';
 const LOG_LIMIT_MS = 1_000;
 /** The longest text that waits to be written to the log, in characters; more is dropped. */
 const LOG_MAX_LENGTH = 4_194_304;
-/** The most that a worker writes to the log at once: so many bytes stay in one piece in a shared pipe (POSIX). */
+/** The most bytes that a worker writes to the log at once: a write of this size to a shared pipe is atomic (POSIX). */
 const PIPE_BUF = 4_096;
-/** The number of this worker process; undefined in a process that is none. */
+/** This worker's number; undefined in a process that is not a worker. */
 const worker = workerNumber();
 /** The log's destination. A thread writes it, so that a slow reader does not delay calls. */
 const output = destination({
@@ -23,23 +23,23 @@ const output = destination({
   maxLength: LOG_MAX_LENGTH,
   ...(worker !== undefined && { maxWrite: PIPE_BUF }),
 });
-// A log that cannot be written, as on a full disk or a closed terminal, does not end the service.
+// A log that cannot be written, because of a full disk or a closed terminal, does not end the service.
 output.on('error', () => undefined);
 
 /**
  * Runs the service, or the workers that run it, until SIGTERM, SIGINT or SIGHUP; a worker, until its primary process
- * tells it to stop. Exit code 0 after an orderly shutdown, 1 when it cannot run or cannot go on, 128 and the signal's
- * number when a later signal cuts the shutdown short.
+ * tells it to stop. Its exit code is 0 after an orderly shutdown, 1 when it cannot run or continue, and 128 plus the
+ * signal's number when a later signal cuts the shutdown short.
  */
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const { logLevel: level, logFormat: format } = config;
   const log = await openLogger(output, { level, format, terminal: process.stdout.isTTY });
   const logger = worker === undefined ? log : log.child({ worker });
-  // The lines of grpc-js may hold metadata, and so tokens; where one matters, the call or the start fails as well.
+  // grpc-js may log metadata, and so tokens. When one of its messages matters, a call or the start fails as well.
   setLogger({ error: () => undefined });
   process.on('uncaughtException', (err, origin) => {
-    logger.fatal({ err, origin }, 'an error that nothing handles: ending');
+    logger.fatal({ err, origin }, 'uncaught error: exiting');
     end(1);
   });
   const stop = new AbortController();
@@ -93,7 +93,7 @@ function report(app: App, { grpc, tls, workers, limits }: Config, logger: Logger
   process.stderr.write(localModeHint({ ...app, tls }, placeOfThisProcess(process.env)));
 }
 
-/** Reports a failed start in words; a stack would not help with a wrong setting. A worker tells its primary process. */
+/** Reports a failed start without a stack, which does not help with a wrong setting. A worker tells its primary. */
 async function fail(error: unknown): Promise<void> {
   const message = error instanceof Error ? error.message : String(error);
   if (worker !== undefined) await tellPrimary({ kind: 'failed', problem: message });
@@ -107,7 +107,7 @@ function end(exitCode: number): void {
   const exit = (): void => process.exit(exitCode);
   output.once('drain', exit).write('');
   setTimeout(() => {
-    // Otherwise pino would go on trying to write the rest, for ever.
+    // Otherwise pino would keep trying to write the rest for ever.
     output.destroy();
     exit();
   }, LOG_LIMIT_MS);

@@ -2,6 +2,7 @@ import { createSecretKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import jwt from 'jsonwebtoken';
+import { isSubject } from './auth/claims.js';
 import { readTokens } from './settings/config.js';
 import type { TokenKey } from './settings/token-config.js';
 import { localSecret } from './settings/local-secret.js';
@@ -10,8 +11,6 @@ import { secretsIn } from './settings/secret-file.js';
 const USAGE = 'Usage: npm run --silent token -- --scope "routes:read routes:write" --sub NAME [--ttl 1h]';
 /** A number and its unit: seconds, minutes, hours or days. */
 const TTL = /^([1-9]\d{0,5})([smhd])$/;
-/** The syntax of `sub` that the service accepts. */
-const SUBJECT = /^[^\p{Cc}\p{Cs}]{1,255}$/u;
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
 /** Prints a token signed with the configured or the local secret, and nothing else. */
@@ -31,7 +30,7 @@ function main(): void {
   const { scope, sub, ttl } = values;
   if (scope === undefined) throw misused('--scope is missing.');
   if (sub === undefined) throw misused('--sub is missing.');
-  if (!SUBJECT.test(sub)) throw misused('--sub must have 1 to 255 characters, and no control characters.');
+  if (!isSubject(sub)) throw misused('--sub must have 1 to 255 characters, and no control characters.');
   const [, count, unit = ''] = TTL.exec(ttl) ?? [];
   const unitSeconds = UNIT_SECONDS[unit];
   if (unitSeconds === undefined)
@@ -58,7 +57,7 @@ function secretOf(key: TokenKey): string {
   const [first] = key.kind === 'secretFile' ? secretsIn(readFileSync(key.file)) : [];
   if (first !== undefined) return first;
   throw new Error(
-    'A token can be made only with JWT_SECRET or JWT_SECRET_FILE: of any other key, the service has only the public half.',
+    'A token can be made only with JWT_SECRET or JWT_SECRET_FILE: for any other key, the service has only the public half.',
   );
 }
 

@@ -10,20 +10,20 @@ interface Opened {
 
 /** How long servers wait for calls in progress when they close, in milliseconds. */
 export const GRACE_MS = 6_000;
-/** Less than the ten seconds that containers are given. */
-const LIMIT_MS = 8_000;
+/** The longest time that closing takes after the drain, in milliseconds: less than the ten seconds of containers. */
+export const LIMIT_MS = 8_000;
 
-/** How to close. */
+/** The options of closing. */
 export interface ClosingOptions {
-  /** How long everything goes on after the announcements, in milliseconds; default: not at all. */
+  /** How long everything keeps running after the announcements, in milliseconds; default: 0. */
   readonly drainMs?: number;
-  /** Is told each step, and how many milliseconds after the beginning it was done. */
+  /** Called with each step, and the milliseconds from the beginning to its end. */
   readonly log?: (step: string, ms: number) => void;
 }
 
 /**
- * Everything that was opened and must be closed: after the announcements and the time to heed them, first the servers,
- * all at once, then the rest in reverse order.
+ * Everything that must be closed. After the announcements and the drain, it closes first the servers, all at once, then
+ * the rest in reverse order.
  */
 export class Closing {
   readonly #announcements: Opened[] = [];
@@ -36,26 +36,26 @@ export class Closing {
     this.#limitMs = limitMs;
   }
 
-  /** Tells others, such as balancers, to go elsewhere. The service goes on. */
+  /** Tells others, such as load balancers, to go elsewhere. The service goes on. */
   announce(name: string, tell: Close): void {
     this.#announcements.push({ name, close: tell });
   }
 
-  /** A server: it ends its calls in progress within `GRACE_MS`. */
+  /** Adds a server, which ends its calls in progress within `GRACE_MS`. */
   server(name: string, close: Close): void {
     this.#servers.push({ name: `closed the ${name}`, close });
   }
 
-  /** Something that calls in progress may need. */
+  /** Adds something that calls in progress may need. */
   resource(name: string, close: Close): void {
     this.#resources.push({ name: `closed the ${name}`, close });
   }
 
   /**
-   * Closes everything, even when some of it fails. Resolves with whether all of it was closed in time; the rest is left
+   * Closes everything, even if some of it fails. Resolves with whether everything was closed in time; the rest is left
    * as it is.
    *
-   * @throws AggregateError with every failure in that time
+   * @throws AggregateError with every failure within that time
    */
   async close({ drainMs = 0, log = () => undefined }: ClosingOptions = {}): Promise<boolean> {
     const begunAt = performance.now();

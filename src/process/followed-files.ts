@@ -1,54 +1,65 @@
-import { readFileSync } from 'node:fs';
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
 
 /** How often the files are read again, in milliseconds. */
 const INTERVAL_MS = 10_000;
 /** The largest file that is read, in bytes. */
 const FILE_MAX_BYTES = 1_048_576;
+/** A pipe is refused, not waited for. */
+const TO_READ = constants.O_RDONLY | constants.O_NONBLOCK;
 
-/** How to follow files. */
+/** The options for following files. */
 export interface FollowedFilesOptions<Value> {
-  /** The paths of regular files of at most a MiB each, or links to them. */
+  /** The paths of regular files of at most 1 MiB each, or of links to them. */
   readonly files: readonly string[];
   /**
-   * Makes the value of the files' contents, in the order of `files`.
+   * Creates the value from the files' contents, in the order of `files`.
    *
-   * @throws Error with a sentence without secrets, where they are not whole
+   * @throws Error with a sentence without secrets, if the contents are not complete
    */
   readonly read: (contents: readonly Buffer[]) => Value;
-  /** Is told each new value, but not the first. */
-  readonly onChange?: (value: Value) => void;
-  /** Is told once of each content that cannot be used. The value before it stays. */
+  /** Called once for each content that cannot be used. The previous value stays. */
   readonly onProblem: (error: Error) => void;
   /** How often the files are read again, in milliseconds. Default: 10,000. */
   readonly intervalMs?: number | undefined;
 }
 
 /**
- * The value that files hold together, such as a certificate and its key, renewed when they change. They are read again
- * and again: Kubernetes swaps links in their path, which watchers do not report.
+ * A value read from several files, such as a certificate and its key, and renewed when they change. The files are
+ * polled: Kubernetes swaps links in their path, which watchers do not report.
  */
 export class FollowedFiles<Value> {
   readonly #options: FollowedFilesOptions<Value>;
   readonly #timer: NodeJS.Timeout;
+  readonly #listeners: ((value: Value) => void)[] = [];
   #contents: readonly Buffer[];
   #value: Value;
   #problem = '';
   #reading = false;
   #closed = false;
 
-  /** @throws Error when a file cannot be read, or the contents cannot be used */
-  constructor(options: FollowedFilesOptions<Value>) {
+  private constructor(options: FollowedFilesOptions<Value>, contents: readonly Buffer[]) {
     this.#options = options;
-    this.#contents = options.files.map((file) => readFileSync(file));
-    this.#value = options.read(this.#contents);
+    this.#contents = contents;
+    this.#value = options.read(contents);
     this.#timer = setInterval(() => void this.#readAgain(), options.intervalMs ?? INTERVAL_MS);
     this.#timer.unref();
   }
 
-  /** The latest value that the files held. */
+  /** @throws Error when a file cannot be read, or the contents cannot be used */
+  static async open<Value>(options: FollowedFilesOptions<Value>): Promise<FollowedFiles<Value>> {
+    return new FollowedFiles(options, await readAll(options.files));
+  }
+
+  /** The latest value read from the files. */
   get value(): Value {
     return this.#value;
+  }
+
+  /** Calls the listener with each new value. */
+  onChange(listener: (value: Value) => void): void {
+    this.#listeners.push(listener);
   }
 
   close(): void {
@@ -57,11 +68,11 @@ export class FollowedFiles<Value> {
   }
 
   async #readAgain(): Promise<void> {
-    // A file system that hangs gets no second read beside the first.
+    // On a file system that hangs, no second read is started beside the first.
     if (this.#reading) return;
     this.#reading = true;
     try {
-      const contents = await Promise.all(this.#options.files.map(readBounded));
+      const contents = await readAll(this.#options.files);
       if (!this.#closed) this.#take(contents);
       this.#problem = '';
     } catch (error) {
@@ -75,7 +86,7 @@ export class FollowedFiles<Value> {
     if (contents.every((content, i) => this.#contents[i]?.equals(content))) return;
     this.#value = this.#options.read(contents);
     this.#contents = contents;
-    this.#options.onChange?.(this.#value);
+    for (const listener of this.#listeners) listener(this.#value);
   }
 
   #report(error: Error): void {
@@ -85,12 +96,18 @@ export class FollowedFiles<Value> {
   }
 }
 
+function readAll(paths: readonly string[]): Promise<Buffer[]> {
+  return Promise.all(paths.map(readBounded));
+}
+
 async function readBounded(path: string): Promise<Buffer> {
-  const file = await open(path);
+  const file = await open(path, TO_READ);
   try {
-    const { size } = await file.stat();
-    if (size > FILE_MAX_BYTES) throw new Error(`The file ${path} is larger than ${FILE_MAX_BYTES} bytes.`);
-    return await file.readFile();
+    if (!(await file.stat()).isFile()) throw new Error(`${path} is not a regular file.`);
+    // One byte too many shows that a file is too large, also where it grows or its system states no size.
+    const content = await buffer(file.createReadStream({ end: FILE_MAX_BYTES, autoClose: false }));
+    if (content.length <= FILE_MAX_BYTES) return content;
+    throw new Error(`The file ${path} is larger than ${FILE_MAX_BYTES} bytes.`);
   } finally {
     await file.close();
   }

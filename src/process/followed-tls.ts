@@ -6,7 +6,7 @@ import { opening } from './opening.js';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** The files of one party of TLS, each in PEM. */
+/** The TLS files of one party, each in PEM. */
 export interface TlsFiles {
   /** Its certificate with the chain, and the certificate's key: both or neither. */
   readonly certFile: string | undefined;
@@ -15,7 +15,7 @@ export interface TlsFiles {
   readonly caFile: string | undefined;
 }
 
-/** The contents of the files, proved to be usable together: TLS 1.2 or later, no renegotiation. */
+/** The contents of the files, checked to be usable together: TLS 1.2 or later, no renegotiation. */
 export interface TlsMaterial {
   readonly cert: Buffer | undefined;
   readonly key: Buffer | undefined;
@@ -31,37 +31,40 @@ export interface TlsLog {
 }
 
 /**
- * The files of one party of TLS, read again when they change. What cannot be used together is reported once, and the
- * material before it stays. A certificate that has expired is used, with a warning: to refuse it would end the service
- * for those who can still reach it.
+ * The TLS files of one party, read again when they change. Files that cannot be used together are reported once, and
+ * the previous ones stay in use. An expired certificate is used, with a warning: refusing it would end the service for
+ * clients that can still connect.
  */
 export class FollowedTls {
   readonly #files: TlsFiles;
   readonly #log: TlsLog;
   readonly #followed: FollowedFiles<TlsMaterial>;
-  readonly #listeners: (() => void)[] = [];
+
+  private constructor(files: TlsFiles, log: TlsLog, followed: FollowedFiles<TlsMaterial>) {
+    this.#files = files;
+    this.#log = log;
+    this.#followed = followed;
+    this.#warnOfExpiry();
+    followed.onChange(() => {
+      log.info({ files, ...this.#facts() }, 'TLS files renewed');
+      this.#warnOfExpiry();
+    });
+  }
 
   /**
    * @param intervalMs how often the files are read again, in milliseconds; default: 10,000
    * @throws Error with a sentence that names the file, when a file cannot be read or used
    */
-  constructor(files: TlsFiles, log: TlsLog, intervalMs?: number) {
-    this.#files = files;
-    this.#log = log;
-    this.#followed = new FollowedFiles({
+  static async open(files: TlsFiles, log: TlsLog, intervalMs?: number): Promise<FollowedTls> {
+    const followed = await FollowedFiles.open({
       files: [files.certFile, files.keyFile, files.caFile].filter((file) => file !== undefined),
       read: (contents) => materialOf(files, contents),
-      onChange: () => {
-        log.info({ files: this.#files, ...this.#facts() }, 'TLS files renewed');
-        this.#warnOfExpiry();
-        for (const listener of this.#listeners) listener();
-      },
       onProblem: ({ message }) => {
-        log.warn({ problem: message }, 'the new TLS files cannot be used: those before stay');
+        log.warn({ problem: message }, 'the new TLS files cannot be used: the previous ones stay in use');
       },
       intervalMs,
     });
-    this.#warnOfExpiry();
+    return new FollowedTls(files, log, followed);
   }
 
   get latest(): TlsMaterial {
@@ -70,7 +73,7 @@ export class FollowedTls {
 
   /** Calls the listener whenever `latest` has changed. */
   onRenewed(listener: () => void): void {
-    this.#listeners.push(listener);
+    this.#followed.onChange(listener);
   }
 
   close(): void {
@@ -92,7 +95,7 @@ export class FollowedTls {
 /**
  * Follows the files until the service closes.
  *
- * @param settings the settings that name them
+ * @param settings the names of the settings for these files
  * @throws Error that names the settings and the file, when a file cannot be read or used
  */
 export async function followTls(
@@ -101,7 +104,7 @@ export async function followTls(
   { closing, logger, rereadMs }: { closing: Closing; logger: TlsLog; rereadMs?: number | undefined },
 ): Promise<FollowedTls> {
   const tls = await opening(`The files of ${settings} cannot be used`, () =>
-    Promise.resolve(files).then((each) => new FollowedTls(each, logger, rereadMs)),
+    FollowedTls.open(files, logger, rereadMs),
   );
   closing.resource('TLS files', () => {
     tls.close();
@@ -117,7 +120,7 @@ function materialOf({ certFile, keyFile, caFile }: TlsFiles, contents: readonly 
   if (ca !== undefined) certificatesOf(String(caFile), ca);
   const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
   const material = { cert, key, ca, minVersion: 'TLSv1.2', secureOptions } as const;
-  // Refuses what the checks above let pass, such as a key that is too short, before a server would.
+  // Refuses material that passes the checks above, such as a key that is too short, before a server would.
   createSecureContext(material);
   return material;
 }
@@ -128,13 +131,13 @@ function checkPair(certFile: string, cert: Buffer, keyFile: string, key: Buffer)
     throw new Error(`${keyFile} is not the key of the first certificate in ${certFile}.`);
 }
 
-/** @throws Error unless there is at least one, and each can be read */
+/** @throws Error unless there is at least one certificate, and each can be read */
 function certificatesOf(file: string, pem: Buffer): X509Certificate[] {
   const certificates = pem.toString('latin1').match(CERTIFICATE) ?? [];
   try {
     if (certificates.length > 0) return certificates.map((each) => new X509Certificate(each));
   } catch {
-    // Said below, without the words of OpenSSL.
+    // Reported below, without OpenSSL's message.
   }
   throw new Error(`${file} must hold certificates in PEM.`);
 }

@@ -6,28 +6,28 @@ import type { TlsFiles } from './followed-tls.js';
 export interface Addresses {
   readonly grpcAddress: string | undefined;
   readonly httpUrl: string | undefined;
-  /** The files of their TLS, as this process names them; absent without TLS. */
+  /** The service's TLS files, by their paths in this process; absent without TLS. */
   readonly tls: TlsFiles | undefined;
 }
 
-/** Where the service runs, as its user sees it. */
+/** The place where the service runs, from its user's view. */
 export type Place =
   /** The project's folder, with or without npm. */
   | { readonly kind: 'folder'; readonly npm: boolean }
   /** A container of this name or id. */
   | { readonly kind: 'container'; readonly name: string };
 
-/** The place of this process. Under npm it is a folder, also in the container of a developer. */
+/** The place of this process. Under npm it is a folder, even in a developer's container. */
 export function placeOfThisProcess(env: NodeJS.ProcessEnv): Place {
   const npm = env['npm_lifecycle_event'] !== undefined;
-  // Docker makes this file in every container, whose host name is by default its id.
+  // Docker creates this file in every container, whose default host name is its id.
   if (!npm && existsSync('/.dockerenv')) return { kind: 'container', name: hostname() };
   return { kind: 'folder', npm };
 }
 
 /**
- * The commands to paste into a second terminal to try the service in local mode. With TLS, they trust its certificate
- * itself, whoever has signed it.
+ * The commands to paste into a second terminal to try the service in local mode. With TLS, they trust the service's
+ * certificate itself, whoever signed it.
  */
 export function localModeHint({ grpcAddress, httpUrl, tls }: Addresses, place: Place): string {
   const { where, token, buf } = commandsOf(place);
@@ -56,7 +56,7 @@ function commandsOf(place: Place): { where: string; token: string; buf: string }
   return { where: 'in this folder', token, buf: 'npx buf' };
 }
 
-/** The options by which clients trust a certificate, and the commands that fetch it from where it is. */
+/** The options that make clients trust a certificate, and the commands that fetch it. */
 function trustOf(certFile: string | undefined, place: Place): { fetched: string[]; trusting: string } {
   if (certFile === undefined) return { fetched: [], trusting: '' };
   const file = `'${certFile.replaceAll("'", `'\\''`)}'`;
@@ -64,7 +64,7 @@ function trustOf(certFile: string | undefined, place: Place): { fetched: string[
   return { fetched: [`docker exec ${place.name} cat ${file} > tls.crt`], trusting: '--cacert tls.crt ' };
 }
 
-/** An address to connect to, for one that listens on every interface. */
+/** The address to connect to; `localhost` for a service that listens on every interface. */
 function reachable(address: string): string {
   return address.replace(/^(https?:\/\/)?(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost');
 }
@@ -80,7 +80,7 @@ function restCommands(trusting: string, url: string): string[] {
 
 function grpcCommand(buf: string, trusting: string, address: string, tls: TlsFiles | undefined): string {
   const [scheme, http2] = tls === undefined ? ['http', '--http2-prior-knowledge '] : ['https', ''];
-  // A certificate of the client's own, where the service asks for one.
+  // The client's own certificate, if the service requires one.
   const own = tls?.caFile === undefined ? '' : '--cert client.crt --key client.key ';
   const target = address.startsWith('unix:')
     ? `--unix-socket ${address.slice('unix:'.length)} ${scheme}://localhost`

@@ -1,21 +1,21 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
 
-/** How log lines look: for people, for programs, or whichever suits the reader of stdout. */
+/** The format of log lines: for people, for programs, or by whether stdout is a terminal. */
 export type LogFormat = 'auto' | 'json' | 'pretty';
 
-/** The form of a log. */
+/** The options of a log. */
 export interface LogOptions {
   /** A level of pino, or `silent`. */
   readonly level: string;
   readonly format: LogFormat;
-  /** Whether the output is a terminal, where `auto` is `pretty`; elsewhere it is `json`. */
+  /** Whether the output is a terminal. There, `auto` means `pretty`; elsewhere, `json`. */
   readonly terminal: boolean;
 }
 
-/** Everything that a terminal would obey, but for the line breaks and tabs of stacks. */
+/** Every character that a terminal would obey, except the line breaks and tabs of stacks. */
 const CONTROL = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** A logger that hands each line to the output at once, as JSON with an ISO time, or as a line for people. */
+/** A logger that passes each line to the output at once, as JSON with an ISO time, or formatted for people. */
 export async function openLogger(output: DestinationStream, options: LogOptions): Promise<Logger> {
   const { level, format, terminal } = options;
   const pretty = format === 'pretty' || (format === 'auto' && terminal);
@@ -25,11 +25,11 @@ export async function openLogger(output: DestinationStream, options: LogOptions)
   );
 }
 
-/** The function of pino-pretty without its stream, which would hold lines back when the process exits. */
+/** pino-pretty's function without its stream, which would hold lines back when the process exits. */
 async function readable(output: DestinationStream, terminal: boolean): Promise<DestinationStream> {
   const { prettyFactory } = await import('pino-pretty');
   const prettify = prettyFactory({
-    // At a terminal, its default heeds NO_COLOR and TERM.
+    // At a terminal, its default respects NO_COLOR and TERM.
     ...(terminal ? {} : { colorize: false }),
     ignore: 'pid,hostname',
     singleLine: true,

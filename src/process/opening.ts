@@ -1,5 +1,5 @@
 /**
- * Opens something that a setting names.
+ * Opens something named by a setting.
  *
  * @param failure the message if that fails, followed by the cause; it names the setting and holds no secret
  * @throws Error with both in one line
@@ -13,7 +13,7 @@ export async function opening<T>(failure: string, open: () => Promise<T>): Promi
   }
 }
 
-/** Codes of the operating system, in words. */
+/** Error codes of the operating system, in words. */
 const REFUSALS: readonly (readonly [code: string, words: string])[] = [
   ['EADDRINUSE', 'another program uses this port.'],
   ['EACCES', 'this user may not use it; ports below 1024 often need a privilege.'],
@@ -22,7 +22,7 @@ const REFUSALS: readonly (readonly [code: string, words: string])[] = [
 ];
 
 /**
- * Listens on the address that a setting names.
+ * Listens on the address in a setting.
  *
  * @throws Error with the setting, its value and the cause in words
  */
@@ -31,7 +31,7 @@ export async function listening<T>(setting: string, address: string, listen: () 
     try {
       return await listen();
     } catch (error) {
-      // grpc-js gives the code only in its text.
+      // grpc-js gives the code only in its message.
       const text = error instanceof Error ? error.message : '';
       const words = REFUSALS.find(([code]) => text.includes(code))?.[1];
       throw words === undefined ? error : new Error(words, { cause: error });

@@ -1,18 +1,18 @@
 import { constants } from 'node:os';
 import { performance } from 'node:perf_hooks';
 
-/** The signals that end a process in order. */
+/** The signals that stop a process in order. */
 export const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 /**
- * Signals within this time after the first one repeat it, in milliseconds: npm hands on what a terminal has sent to its
- * whole process group, and so do `timeout` and service managers.
+ * Signals within this time after the first one repeat it, in milliseconds: npm forwards a signal that the terminal has
+ * sent to its whole process group, and so do `timeout` and service managers.
  */
 const REPEAT_MS = 1_000;
 
 /**
- * Listens for the signals that end a process.
+ * Listens for the signals that stop a process.
  *
- * @param stop ends it in order; called for the first signal
+ * @param stop stops it in order; called for the first signal
  * @param force ends it at once with the given exit code, which is not 0; called for every signal later than a second
  *   after the first
  */

@@ -3,21 +3,21 @@ import type { Addresses } from './local-mode-hint.js';
 /** The addresses that all workers share. */
 export type WorkerAddresses = Pick<Addresses, 'grpcAddress' | 'httpUrl'>;
 
-/** What a worker tells its primary process, as JSON. */
+/** A message from a worker to its primary process, as JSON. */
 export type WorkerMessage =
   /** It serves. */
   | { readonly kind: 'listening'; readonly addresses: WorkerAddresses }
-  /** It cannot start, for this reason. */
+  /** It cannot start, for the given reason. */
   | { readonly kind: 'failed'; readonly problem: string }
-  /** Somebody wants it to stop; it serves until it is told to. */
+  /** It was asked to stop; it serves until its primary process tells it to stop. */
   | { readonly kind: 'leaving' }
-  /** How it is: when it was asked, and once more at its end. */
+  /** Its report: on request, and once more at its end. */
   | { readonly kind: 'report'; readonly report: unknown };
 
-/** What the primary process tells a worker: to stop, or to say how it is. */
+/** A message from the primary process to a worker: to stop, or to report. */
 export interface PrimaryMessage {
   readonly kind: 'stop' | 'report';
 }
 
-/** The variable of a worker's environment that holds its number. */
+/** The environment variable with a worker's number. */
 export const WORKER_NUMBER = 'WORKER_NUMBER';

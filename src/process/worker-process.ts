@@ -7,33 +7,33 @@ import {
   type WorkerMessage,
 } from './worker-messages.js';
 
-/** How a worker ended. */
+/** The end of a worker. */
 export interface WorkerEnd {
-  /** Absent where a signal ended it. */
+  /** Absent if a signal ended it. */
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** Why, in its own words; absent where it said nothing. */
+  /** Its own reason; absent if it gave none. */
   readonly problem: string | undefined;
-  /** Whether it took too long to stop, and so was killed. */
+  /** Whether it took too long to stop, and was killed. */
   readonly late: boolean;
 }
 
 /**
- * A worker as its primary process sees it: a process of its own, which runs the same program and shares its ports. Emits
- * `report` with each one that it sends.
+ * A worker as seen by its primary process: a separate process that runs the same program and shares its ports. Emits
+ * `report` for each report that it sends.
  */
 export class WorkerProcess extends EventEmitter<{ report: [report: unknown] }> {
-  /** Resolves when it serves; rejects, in its words, when it ends before. */
+  /** Resolves when it serves; rejects, with its own reason, if it ends before. */
   readonly listening: Promise<WorkerAddresses>;
-  /** Resolves when somebody else than its primary process wants it to stop. */
+  /** Resolves when it was asked to stop by anyone but its primary process. */
   readonly leaving: Promise<void>;
-  /** Resolves when it has ended, and all that it said has been heard. */
+  /** Resolves when it has ended and all its messages have been received. */
   readonly ended: Promise<WorkerEnd>;
   readonly #worker: Worker;
   #stopping = false;
   #late = false;
 
-  /** @param number which of the workers it is, from 1 on */
+  /** @param number the number of the worker, from 1 */
   constructor(readonly number: number) {
     super();
     this.#worker = cluster.fork({ [WORKER_NUMBER]: String(number) });
@@ -44,7 +44,7 @@ export class WorkerProcess extends EventEmitter<{ report: [report: unknown] }> {
         throw new Error(problem ?? `a worker ended with ${signal ?? `exit code ${exitCode}`}.`);
       }),
     ]);
-    // Most of those who wait for its end do not wait for its beginning.
+    // Most users of `ended` do not wait for `listening`.
     this.listening.catch(() => undefined);
     this.leaving = this.#heard('leaving').then(() => undefined);
     this.#worker.on('message', (message: WorkerMessage) => {
@@ -61,7 +61,7 @@ export class WorkerProcess extends EventEmitter<{ report: [report: unknown] }> {
     return this.#stopping;
   }
 
-  /** Asks it how it is. Resolves with its report, or undefined if there is none within the time. */
+  /** Requests its report. Resolves with the report, or with undefined if none arrives in time. */
   async report(patienceMs: number): Promise<unknown> {
     const answer = once(this, 'report', { signal: AbortSignal.timeout(patienceMs) });
     this.#tell({ kind: 'report' });
@@ -107,13 +107,13 @@ export class WorkerProcess extends EventEmitter<{ report: [report: unknown] }> {
     const disconnected = new Promise((resolve) => this.#worker.once('disconnect', resolve));
     return new Promise((resolve) => {
       this.#worker.once('exit', (exitCode: number | null, signal: string | null) => {
-        // Its last words may come after its exit.
+        // Its last messages may arrive after its exit.
         void disconnected.then(() => {
           resolve({ exitCode, signal, problem, late: this.#late });
         });
       });
       this.#worker.on('error', ({ message }) => {
-        // That it could not be started; one that runs has an end of its own.
+        // An error of a process that could not be started; a running one has its own end.
         if (this.pid === undefined) resolve({ exitCode: null, signal: null, problem: message, late: false });
       });
     });

@@ -1,39 +1,40 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { LIMIT_MS } from './closing.js';
 import { STOP_SIGNALS } from './stop-signals.js';
 import type { WorkerAddresses } from './worker-messages.js';
 import { type WorkerEnd, WorkerProcess } from './worker-process.js';
 
-/** A worker that has run for so long, in milliseconds, is replaced at once when it ends. */
+/** A worker that has run for this long, in milliseconds, is replaced at once when it ends. */
 const STEADY_MS = 60_000;
-/** The pause before the replacement of one that has not, in milliseconds; it doubles each time, up to the longest. */
+/** The pause before other replacements, in milliseconds; it doubles each time, up to the longest. */
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
-/** A signal to a group of processes reaches all of them within this time, in milliseconds. */
+/** A signal to a process group reaches all its processes within this time, in milliseconds. */
 const GROUP_MS = 100;
-/** How long a worker may take to close after the drain, in milliseconds: what it gives itself, and a second. */
-const CLOSE_LIMIT_MS = 9_000;
+/** How long a worker may take to end after the drain, in milliseconds: its own limit on closing, and a second. */
+const END_LIMIT_MS = LIMIT_MS + 1_000;
 
-/** How to run workers. */
+/** The options of running workers. */
 export interface WorkersOptions {
-  /** How many, at least one. */
+  /** The number of workers, at least one. */
   readonly count: number;
-  /** How long each goes on after it was told to stop, in milliseconds. */
+  /** How long each keeps serving after it was told to stop, in milliseconds. */
   readonly drainMs: number;
   readonly logger: Logger;
-  /** Is told of each process that is started. */
+  /** Called with each process that is started. */
   readonly onStarted: (worker: WorkerProcess) => void;
-  /** Ends a start, and whatever it has started. */
+  /** Aborts a start, and ends everything that it has started. */
   readonly stop?: AbortSignal | undefined;
 }
 
-/** The service, as its workers run it. */
+/** The service as run by its workers. */
 export interface RunningWorkers {
   readonly addresses: WorkerAddresses;
   /**
-   * Tells all workers to stop, and kills those that have not ended when everything should be closed. Resolves when all
-   * have ended, with whether none was killed.
+   * Tells all workers to stop, and kills those that have not ended in time. Resolves when all have ended, with whether
+   * none was killed.
    *
    * @throws Error when one of them failed to close something
    */
@@ -41,10 +42,10 @@ export interface RunningWorkers {
 }
 
 /**
- * Starts worker processes, which run this program and share its ports: one first, since what makes it fail would make
- * all of them fail, and then the others. One that ends, or that a signal asks to stop, gets a successor.
+ * Starts worker processes, which run this program and share its ports: first one, since a cause of failure would affect
+ * all of them, then the others. A worker that ends, or that a signal asks to stop, is replaced.
  *
- * @throws Error in the words of the first worker when it cannot start
+ * @throws Error with the first worker's reason when it cannot start
  */
 export async function startWorkers(options: WorkersOptions): Promise<RunningWorkers> {
   const workers = new Workers(options);
@@ -60,7 +61,7 @@ class Workers {
 
   constructor(options: WorkersOptions) {
     this.#options = options;
-    // However this process ends, it leaves none behind.
+    // However this process ends, it leaves no worker behind.
     process.once('exit', () => {
       for (const worker of this.#running) worker.kill();
     });
@@ -82,22 +83,22 @@ class Workers {
     return this.#closed;
   }
 
-  /** Follows a worker and its successors, until all are told to stop. */
+  /** Follows a worker and its successors until all are told to stop. */
   async #keep(first: WorkerProcess): Promise<void> {
     const { logger } = this.#options;
     const { number } = first;
     const leaving: WorkerProcess[] = [];
     let pauseMs = 0;
-    for (let worker = first; this.#closed === undefined; worker = this.#fork(number)) {
+    for (let worker = first; ; worker = this.#fork(number)) {
       const begunAt = performance.now();
       void worker.ended.then(({ late, ...end }) => {
-        if (!worker.stopping) logger.error({ worker: number, ...end }, 'a worker has ended unasked');
+        if (!worker.stopping) logger.error({ worker: number, ...end }, 'a worker has ended unexpectedly');
         else if (late) logger.warn({ worker: number }, 'a worker did not stop in time, and was killed');
       });
       await worker.listening.then(
         () => {
           logger.info({ worker: number, workerPid: worker.pid }, 'a worker serves');
-          // From here on there is another one in their place.
+          // The workers that want to stop have a replacement now.
           for (const old of leaving.splice(0)) this.#stop(old);
         },
         () => undefined,
@@ -111,6 +112,7 @@ class Workers {
         pauseMs = steady ? 0 : Math.min(Math.max(2 * pauseMs, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
         await delay(pauseMs);
       }
+      if (this.#closed !== undefined) return;
     }
   }
 
@@ -123,7 +125,7 @@ class Workers {
   }
 
   #stop(worker: WorkerProcess): void {
-    worker.stop(this.#options.drainMs + CLOSE_LIMIT_MS);
+    worker.stop(this.#options.drainMs + END_LIMIT_MS);
   }
 
   async #close(): Promise<boolean> {
@@ -136,7 +138,7 @@ class Workers {
   }
 }
 
-/** Whether it has closed everything: one that such a signal ended at once had not even begun. */
+/** Whether it closed everything. One that a stop signal ended at once had not even begun. */
 function isOrderly({ exitCode, signal }: WorkerEnd): boolean {
   return exitCode === 0 || STOP_SIGNALS.some((each) => each === signal);
 }
