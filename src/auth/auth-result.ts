@@ -12,12 +12,12 @@ export interface Refusal {
   /**
    * - `TOKEN_MISSING`: no bearer token was given.
    * - `TOKEN_INVALID`: the credential is not one of our tokens, or is not valid now.
-   * - `KEYS_UNAVAILABLE`: the keys cannot be fetched, so nobody can tell; the same token may pass later.
+   * - `KEYS_UNAVAILABLE`: the keys cannot be fetched, so the token cannot be checked; it may be accepted later.
    */
   readonly reason: 'TOKEN_MISSING' | 'TOKEN_INVALID' | 'KEYS_UNAVAILABLE';
   /** A fixed sentence for the client. It repeats nothing from the token. */
   readonly message: string;
-  /** Why the keys cannot be fetched. For the log only. */
+  /** Why the keys cannot be fetched; for the log only. */
   readonly cause?: unknown;
 }
 
@@ -27,8 +27,8 @@ export type AuthResult =
       readonly ok: true;
       readonly caller: Caller;
       /**
-       * How long this result may be remembered, in milliseconds since the epoch: until the token's `exp`, without the
-       * clock tolerance, or until its key must be asked for again, if that is sooner.
+       * Until when this result may be remembered, in milliseconds since the epoch: the token's `exp`, without the clock
+       * tolerance, or the time at which its key must be looked up again, whichever is sooner.
        */
       readonly rememberUntilMs: number;
     }

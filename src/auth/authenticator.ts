@@ -30,7 +30,7 @@ export type VerificationKey =
   | { readonly kind: 'secrets'; readonly secrets: readonly string[] }
   /** One public key, RSA of 2048 bits or more or EC on P-256, P-384 or P-521; its kind decides the algorithms. */
   | { readonly kind: 'publicKey'; readonly pem: string }
-  /** Where the issuer publishes its JSON Web Key Set (RFC 7517): `http:` or `https:`. */
+  /** The URL of the issuer's JSON Web Key Set (RFC 7517): `http:` or `https:`. */
   | { readonly kind: 'jwks'; readonly url: string };
 
 /** The tokens to accept. */
@@ -42,12 +42,12 @@ export interface AuthenticatorOptions {
   readonly audience: string;
   /** Milliseconds since the epoch; the system's clock by default. */
   readonly now?: () => number;
-  /** Is told why a key set could not be fetched again, while its keys stay in use. */
+  /** Called with the reason when a key set cannot be fetched again; its keys stay in use. */
   readonly onProblem?: (error: Error) => void;
 }
 
 /**
- * An authenticator for JSON Web Tokens (RFC 7519) used as bearer tokens (RFC 6750).
+ * Creates an authenticator for JSON Web Tokens (RFC 7519) used as bearer tokens (RFC 6750).
  *
  * @throws Error with one sentence when the key is unusable, or the issuer or audience is empty
  */
@@ -58,7 +58,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   if (audience === '') throw new Error('The audience is empty.');
   const findKeys = openKeys(options);
 
-  /** A sentence about the token, if the key does not verify it. */
+  /** Why the key does not verify the token, as a sentence; undefined if it does. */
   function findFault(token: string, { key, algorithms }: TrustedKey): string | undefined {
     const clock = { clockTimestamp: now() / 1000, clockTolerance: CLOCK_TOLERANCE_S };
     try {
@@ -75,7 +75,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if (fault === undefined) {
         return { ok: true, caller: callerOf(claims), rememberUntilMs: Math.min(claims.exp * 1000, untilMs) };
       }
-      // Of a token that this key has signed, no other key could say more.
+      // This key has signed the token, so the other keys have nothing to add.
       if (fault !== WRONG_SIGNATURE) return tokenInvalid(fault);
     }
     return tokenInvalid(WRONG_SIGNATURE);
@@ -106,7 +106,7 @@ function openKeys({ key, now = Date.now, onProblem = () => undefined }: Authenti
   return (header) => set.find(header);
 }
 
-/** The same keys for every token whose `alg` they allow. */
+/** Offers the same keys for every token whose `alg` they allow. */
 function offer(keys: readonly TrustedKey[]): FindKeys {
   if (keys.length === 0) throw new Error('There is no secret.');
   return ({ alg }) => {
@@ -119,11 +119,11 @@ function offer(keys: readonly TrustedKey[]): FindKeys {
 export const EXPIRED = 'The token has expired.';
 const WRONG_SIGNATURE = "The token's signature is not valid.";
 
-/** Words of our own for the refusals of jsonwebtoken, some of whose messages name the issuer or the audience. */
+/** Our own messages for jsonwebtoken's refusals: some of its messages name the issuer or the audience. */
 function explain(error: unknown): string {
   if (error instanceof jsonwebtoken.TokenExpiredError) return EXPIRED;
   if (error instanceof jsonwebtoken.NotBeforeError) return 'The token is not valid yet.';
-  // Its other refusals differ only in the messages that its documentation lists.
+  // Its other refusals differ only in their messages, which its documentation lists.
   const message = error instanceof jsonwebtoken.JsonWebTokenError ? error.message : '';
   if (message === 'jwt signature is required') return 'The token has no signature.';
   if (message.startsWith('jwt issuer invalid')) return "The token's iss claim is not the expected issuer.";

@@ -1,6 +1,6 @@
 import { type Refusal, tokenInvalid, tokenMissing } from './auth-result.js';
 
-/** The longest token, in bytes. Real ones have one to two thousand; longer ones are not parsed. */
+/** The longest token, in bytes. Real tokens have one to two thousand bytes; longer ones are not parsed. */
 const TOKEN_MAX_BYTES = 8192;
 
 /** The scheme Bearer in any case (RFC 9110, section 11.1), and everything after the spaces that follow it. */

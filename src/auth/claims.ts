@@ -13,18 +13,16 @@ export interface Claims {
   readonly scp?: string | readonly string[];
 }
 
-/** The furthest second from the epoch that a Date can hold (ECMA-262, section 21.4.1.1). */
+/** The largest number of seconds from the epoch that a Date can hold (ECMA-262, section 21.4.1.1). */
 const FURTHEST_SECOND = 8.64e12;
-/**
- * At most 255 characters (OpenID Connect Core 1.0, section 2), and none that a log or store could not hold.
- */
+/** At most 255 characters (OpenID Connect Core 1.0, section 2), without any that a log or store cannot hold. */
 const SUBJECT = /^[^\p{Cc}\p{Cs}]{1,255}$/u;
 
 interface ClaimRule {
   readonly name: keyof Claims;
   readonly required: boolean;
   readonly allows: (value: unknown) => boolean;
-  /** Describes what `allows` accepts, after "is not". */
+  /** Describes the allowed values, to follow "is not". */
   readonly wanted: string;
 }
 
@@ -45,9 +43,8 @@ const RULES: readonly ClaimRule[] = [
 ];
 
 /**
- * Checks that all required claims are present and that all claims have the right type. A claim of the wrong
- * type is not ignored but makes the token invalid: its issuer meant something that this service does not
- * understand.
+ * Checks that all required claims are present and that all claims have the right type. A claim of the wrong type makes
+ * the token invalid instead of being ignored: its issuer meant something that this service does not understand.
  */
 export function readClaims(payload: JsonObject): Claims | Refusal {
   for (const { name, required, allows, wanted } of RULES) {
@@ -80,7 +77,8 @@ function isOneOrMoreStrings(value: unknown): boolean {
   return isString(value) || (Array.isArray(value) && value.every(isString));
 }
 
-function isSubject(value: unknown): boolean {
+/** Whether the value can be the `sub` of a token. */
+export function isSubject(value: unknown): boolean {
   return isString(value) && SUBJECT.test(value);
 }
 

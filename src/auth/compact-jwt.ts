@@ -29,7 +29,7 @@ export function parseCompactJwt(token: string): CompactJwt | Refusal {
   return { header, payload };
 }
 
-/** Decodes base64url without padding; undefined where Node would skip or repair something. */
+/** Decodes base64url without padding; undefined if Node would skip or repair something. */
 function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
   return bytes.toString('base64url') === text ? bytes : undefined;

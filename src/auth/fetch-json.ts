@@ -1,12 +1,12 @@
-/** The longest time that an answer may take with its body, in milliseconds. */
+/** The time limit for a response with its body, in milliseconds. */
 const TIMEOUT_MS = 3_000;
-/** The longest body, in bytes, inflated. */
+/** The longest body, in bytes, decompressed. */
 const BODY_MAX_BYTES = 1_048_576;
 
 /**
- * Gets a JSON document with status 200: at most a MiB, within three seconds, without following a redirect.
+ * Fetches a JSON document: status 200, at most 1 MiB, within three seconds, without following a redirect.
  *
- * @throws Error when the answer is anything else, or does not come
+ * @throws Error when the response is anything else, or does not arrive
  */
 export async function fetchJson(url: URL): Promise<unknown> {
   const response = await fetch(url, {
@@ -21,7 +21,7 @@ export async function fetchJson(url: URL): Promise<unknown> {
   return JSON.parse(await textOf(response)) as unknown;
 }
 
-/** The body, counted while it arrives: its `content-length` may be missing, or that of a compressed body. */
+/** Counts the body while it arrives: its `content-length` may be missing, or give the compressed size. */
 async function textOf({ body }: Response): Promise<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let bytes = 0;

@@ -9,8 +9,7 @@ export type KeySet = ReadonlyMap<string, readonly TrustedKey[]>;
 const SECRET_MEMBERS = ['d', 'k'];
 
 /**
- * Reads a JSON Web Key Set (RFC 7517, section 5). Keys that cannot verify a token are passed over, as are keys without
- * a `kid`.
+ * Reads a JSON Web Key Set (RFC 7517, section 5). Skips keys that cannot verify a token and keys without a `kid`.
  *
  * @throws Error when the value is not a key set
  */
@@ -25,7 +24,7 @@ export function readKeySet(value: unknown): KeySet {
   return set;
 }
 
-/** The key, if it is a public one that may verify tokens, restricted to its `alg`. */
+/** The key, restricted to its `alg`, if it is a public key that may verify tokens. */
 function trustedKeysOf(jwk: JsonObject): TrustedKey[] {
   const { use = 'sig', key_ops: operations = ['verify'], alg } = jwk;
   const verifies = use === 'sig' && Array.isArray(operations) && operations.includes('verify');

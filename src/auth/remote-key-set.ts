@@ -4,44 +4,44 @@ import { fetchJson } from './fetch-json.js';
 import { type KeySet, readKeySet } from './key-set.js';
 import { ALGORITHM_NOT_ALLOWED, type CurrentKeys, PUBLIC_KEY_ALGORITHMS } from './trusted-key.js';
 
-/** The age at which the set is fetched again while its keys stay in use, in milliseconds, so that calls need not wait. */
+/** The age at which the set is fetched again in the background, in milliseconds; its keys stay in use. */
 const REFRESH_AGE_MS = 300_000;
-/** The age at which calls wait for the set to be fetched again, in milliseconds: a withdrawn key is used no longer. */
+/** The age at which calls wait for a new fetch, in milliseconds, so that a withdrawn key is no longer used. */
 const MAX_AGE_MS = 600_000;
-/** The age at which the set is given up if the issuer does not answer, in milliseconds. */
+/** The age at which the set is dropped if the issuer does not answer, in milliseconds. */
 const LOST_AGE_MS = 3_600_000;
-/** Limits the fetches, in milliseconds, so that neither strangers nor a silent issuer can cause a storm. */
+/** The least time between fetches, in milliseconds, so that neither strangers nor a silent issuer cause a storm. */
 const RETRY_MS = 60_000;
-/** Without any keys nobody gets in, so the fetch is retried sooner. */
+/** The same without any keys: nobody can be authenticated, so the fetch is retried sooner. */
 const RETRY_WITHOUT_KEYS_MS = 1_000;
 
-/** How to follow a key set. */
+/** The options of a remote key set. */
 export interface RemoteKeySetOptions {
-  /** `http:` or `https:`, without credentials; redirects are not followed */
+  /** `http:` or `https:`, without credentials; redirects are not followed. */
   readonly url: string;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Is told why the set could not be fetched again, while its keys stay in use. */
+  /** Called with the reason when the set cannot be fetched again; its keys stay in use. */
   readonly onProblem: (error: Error) => void;
 }
 
 /**
- * The JSON Web Key Set (RFC 7517, section 5) at a URL: fetched when first needed, again after five minutes of use, and
- * for an unknown `kid`, at most once a minute. From ten minutes on, calls wait for that fetch. If it fails, the keys
- * stay in use until the set is an hour old. Concurrent calls share one fetch.
+ * The JSON Web Key Set (RFC 7517, section 5) at a URL. It is fetched when first needed, again when used after five
+ * minutes, and for an unknown `kid`, at most once a minute. From ten minutes on, calls wait for that fetch. If it
+ * fails, the keys stay in use until the set is an hour old. Concurrent calls share one fetch.
  */
 export class RemoteKeySet {
   readonly #options: RemoteKeySetOptions;
   readonly #url: URL;
   #keys: KeySet = new Map();
-  /** When the request was sent that brought the keys. */
+  /** When the request that brought the keys was sent. */
   #fetchedAtMs = -Infinity;
   /** Why the latest fetch brought no keys. */
   #failure: Error | undefined;
   #fetching: Promise<void> | undefined;
   #nextFetchMs = -Infinity;
 
-  /** @throws Error when the URL is not of that kind */
+  /** @throws Error when the URL is not allowed */
   constructor(options: RemoteKeySetOptions) {
     this.#options = options;
     this.#url = parseHttpUrl(options.url);
@@ -73,7 +73,7 @@ export class RemoteKeySet {
     return this.#options.now() - this.#fetchedAtMs;
   }
 
-  /** Begins a fetch if it is time, and returns the one under way if a token with this `kid` must wait for it. */
+  /** Starts a fetch if one is due. Returns the one in progress if a token with this `kid` must wait for it. */
   #awaitedFetch(kid: string): Promise<void> | undefined {
     const known = this.#keys.has(kid);
     const age = this.#age();
@@ -102,14 +102,14 @@ export class RemoteKeySet {
     this.#nextFetchMs = this.#options.now() + intervalMs;
   }
 
-  /** The time at which the set must be asked again. */
+  /** When the set must be fetched again. */
   #currentUntilMs(): number {
     const endMs = this.#fetchedAtMs + (this.#age() < MAX_AGE_MS ? MAX_AGE_MS : LOST_AGE_MS);
     return Math.min(endMs, Math.max(this.#fetchedAtMs + REFRESH_AGE_MS, this.#nextFetchMs));
   }
 }
 
-/** A refusal because there are no keys to check the token with. */
+/** A refusal because no keys are available to check the token. */
 export function keysUnavailable(cause: unknown): Refusal {
   const message = 'The keys that verify tokens are unavailable. Try again.';
   return { ok: false, reason: 'KEYS_UNAVAILABLE', message, cause };

@@ -3,20 +3,20 @@ import { LRUCache } from 'lru-cache';
 import type { AuthResult } from './auth-result.js';
 import type { Authenticator } from './authenticator.js';
 
-/** The most tokens to remember: about 5 MB. */
+/** The most tokens to cache: about 5 MB. */
 const MAX_TOKENS = 10_000;
 
 type Accepted = AuthResult & { readonly ok: true };
 
-/** An authenticator that remembers. */
+/** An authenticator with a cache of accepted tokens. */
 export interface RememberingAuthenticator extends Authenticator {
-  /** How often it knew a token and did not, and how many it knows now. */
+  /** The cache's hits and misses so far, and its current number of entries. */
   readonly remembered: { readonly hits: number; readonly misses: number; readonly entries: number };
 }
 
 /**
- * Remembers accepted tokens by their SHA-256, each for as long as its result may be remembered, so that it is verified
- * once in that time. Refusals are not remembered.
+ * Caches accepted tokens by their SHA-256, each for as long as its result may be remembered, so that it is verified
+ * once in that time. Refusals are not cached.
  *
  * @param now milliseconds since the epoch
  */

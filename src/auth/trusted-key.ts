@@ -7,15 +7,15 @@ export interface TrustedKey {
   readonly algorithms: Algorithm[];
 }
 
-/** The keys with one of which a token must be signed. */
+/** The keys of which one must have signed a token. */
 export interface CurrentKeys {
   /** At least one. */
   readonly keys: readonly TrustedKey[];
-  /** The time at which the keys must be asked for again, in milliseconds since the epoch. */
+  /** When the keys must be looked up again, in milliseconds since the epoch. */
   readonly untilMs: number;
 }
 
-/** The refusal of a token whose `alg` the key does not allow. */
+/** The message for a token whose `alg` the key does not allow. */
 export const ALGORITHM_NOT_ALLOWED = "The token's alg is not allowed for the key.";
 
 /** The shortest secret, in bytes: the output of the weakest HMAC allowed (RFC 7518, section 3.2). */
@@ -67,8 +67,7 @@ export function trustSecret(secret: string): TrustedKey {
  * @throws Error when it holds anything else, or a key of a kind or length that no algorithm allows
  */
 export function trustPublicKey(pem: string): TrustedKey {
-  // Node would accept a private key and use its public half, but a server that only verifies must not hold
-  // one.
+  // Node would accept a private key and use its public half, but a server that only verifies must not hold one.
   if (pem.includes('PRIVATE KEY-----'))
     throw new Error('The PEM holds a private key; give only the public key.');
   if (!PUBLIC_KEY_PEM.test(pem.trim())) throw new Error('The PEM does not hold one public key.');

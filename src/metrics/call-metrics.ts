@@ -5,10 +5,10 @@ import type { MetricSet, Observe, Sample } from './metric-set.js';
 import { METRICS } from './metric-table.js';
 import type { CountRefusal } from './refusals.js';
 
-/** The paths of methods, by their type as go-grpc-middleware names it. */
+/** The paths of methods by type, as go-grpc-middleware names it. */
 export type MethodPaths = Readonly<Record<'unary' | 'server_stream' | 'bidi_stream', readonly string[]>>;
 
-/** The codes of gRPC in the order of their numbers, as Go names them. */
+/** The gRPC codes in numerical order, by their names in Go. */
 const CODE_NAMES = [
   'OK',
   'Canceled',
@@ -29,7 +29,7 @@ const CODE_NAMES = [
   'Unauthenticated',
 ] as const;
 const OK = 0;
-/** Stands for every method that does not exist. */
+/** The label of every method that does not exist. */
 const UNKNOWN = 'unknown';
 
 /** The calls of one method. */
@@ -58,13 +58,13 @@ class CountedMethod {
   }
 }
 
-/** Measures the calls that come over gRPC. */
+/** Measures the calls over gRPC. */
 export class CallMetrics {
   readonly #methods: ReadonlyMap<string, CountedMethod>;
   readonly #unknown: CountedMethod;
   readonly #countRefusal: CountRefusal;
 
-  /** @param paths those of the methods of each type, which all begin at zero */
+  /** @param paths the methods of each type, which all begin at zero */
   constructor(metrics: MetricSet, paths: MethodPaths, countRefusal: CountRefusal) {
     const seconds = metrics.histogram(METRICS.callSeconds);
     const counted = (grpc_type: string, grpc_service: string, grpc_method: string): CountedMethod =>
@@ -92,12 +92,12 @@ export class CallMetrics {
   readonly interceptor: Interceptor = (context, next) => {
     const method = this.#methodOf(context.call.path);
     const begunAt = method.begin();
-    const reply = next();
+    const reply = next(context);
     if (reply instanceof Promise) return reply.then((later) => this.#end(context, method, begunAt, later));
     return this.#end(context, method, begunAt, reply);
   };
 
-  /** Observes a streaming call. @returns to be called once, with its code, and the reason where it was refused */
+  /** Observes a streaming call. @returns called once, with its code, and with the reason if it was refused */
   readonly beginStreaming = (path: string): ((code: number, reason?: string) => void) => {
     const method = this.#methodOf(path);
     const begunAt = method.begin();

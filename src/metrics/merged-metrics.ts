@@ -1,11 +1,11 @@
 import { AggregatorRegistry, type MetricValue, Registry } from 'prom-client';
 import { type MetricDescription, METRICS } from './metric-table.js';
 
-/** A metric as data, which JSON can carry. */
+/** A metric as data that JSON can represent. */
 interface Metric {
   readonly name: string;
   readonly help: string;
-  /** `counter`, `histogram` or `gauge`; the types of prom-client name a number that it never has. */
+  /** `counter`, `histogram` or `gauge`; the types of prom-client declare a number, which it never has. */
   readonly type: unknown;
   readonly aggregator: string;
   readonly values: readonly MetricValue<string>[];
@@ -14,35 +14,35 @@ interface Metric {
 /** The metrics of a process as data. */
 export type Snapshot = readonly Metric[];
 
-/** A process that measures something for the worker with this number. */
+/** A measured process of the worker with this number. */
 export interface MeasuredProcess {
   readonly number: number;
 }
 
 /**
- * The metrics of all workers as one, with a label `worker`. What a process has counted stays in the sums of its
- * successors, so that none of them falls. Of two processes of the same worker, the later one has the gauges; a worker
- * without a process is not ready.
+ * The metrics of all workers as one, with a label `worker`. A process's counts stay in the sums of its successors, so
+ * that no sum decreases. If two processes of a worker overlap, the later one provides the gauges; a worker without a
+ * process is not ready.
  */
 export class MergedMetrics {
   readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
-  /** What each process was last known to have measured. */
+  /** The latest known metrics of each process. */
   readonly #latest = new Map<MeasuredProcess, Snapshot>();
-  /** What is left of all processes that have ended. */
+  /** The remaining metrics of all processes that have ended. */
   #left: Snapshot;
   #ending = Promise.resolve();
 
-  /** @param numbers of the workers */
+  /** @param numbers the workers' numbers */
   constructor(numbers: readonly number[]) {
     this.#left = [METRICS.ready, METRICS.draining].map((metric) => zero(metric, numbers));
   }
 
-  /** Takes what a process has measured so far. */
+  /** Records the metrics of a process so far. */
   update(process: MeasuredProcess, snapshot: Snapshot): void {
     this.#latest.set(process, labelled(snapshot, process.number));
   }
 
-  /** Keeps the sums of a process, and nothing else of it. One after the other, since they are added up. */
+  /** Keeps only the sums of a process. One process after the other, since they are added up. */
   end(process: MeasuredProcess): Promise<void> {
     this.#ending = this.#ending.then(async () => {
       const sums = (this.#latest.get(process) ?? []).filter(grows);
@@ -52,7 +52,7 @@ export class MergedMetrics {
     return this.#ending;
   }
 
-  /** Everything in the text format of Prometheus. */
+  /** All metrics in the text format of Prometheus. */
   text(): Promise<string> {
     const later = new Map([...this.#latest.keys()].map((process) => [process.number, process]));
     const shown = [...this.#latest].map(([process, snapshot]) =>
@@ -62,7 +62,7 @@ export class MergedMetrics {
   }
 }
 
-/** Adds up values that agree in everything but their process. */
+/** Adds up values that differ only in their process. */
 function merged(snapshots: readonly Snapshot[]): Registry {
   return AggregatorRegistry.aggregate(snapshots.map((snapshot) => [...snapshot]));
 }

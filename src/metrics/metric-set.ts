@@ -9,12 +9,12 @@ export interface Sample {
   readonly value: number;
 }
 
-/** Takes one measurement. */
+/** Records one measurement. */
 export type Observe = (value: number) => void;
 
 let ofProcess: Registry | undefined;
 
-/** The metrics of the process itself, which all services in it share: prom-client never stops to measure them. */
+/** The metrics of the process itself, shared by all services in it: prom-client never stops collecting them. */
 function metricsOfProcess(): Registry {
   if (ofProcess === undefined) {
     ofProcess = new Registry();
@@ -24,14 +24,14 @@ function metricsOfProcess(): Registry {
 }
 
 /**
- * The metrics of one service. Counters and gauges are read from plain numbers when somebody asks for them: prom-client
- * takes half a microsecond to count one call, which counts itself in a few nanoseconds.
+ * The metrics of one service. Counters and gauges are read from plain numbers only when requested: prom-client takes
+ * half a microsecond to count one call, a plain number a few nanoseconds.
  */
 export class MetricSet {
   readonly #registry = new Registry();
   readonly #ofProcess = metricsOfProcess();
 
-  /** Reads all samples of a counter or a gauge whenever it is asked for. */
+  /** Reads all samples of a counter or a gauge whenever it is requested. */
   read({ name, type, labels, help }: MetricDescription, samples: () => readonly Sample[]): void {
     const options = { name, help, labelNames: labels, registers: [this.#registry] };
     if (type === 'counter')
@@ -52,7 +52,7 @@ export class MetricSet {
       });
   }
 
-  /** A histogram, with a function that measures for each set of labels, in their order. */
+  /** A histogram, with a function that records a value for each set of labels, in their order. */
   histogram({ name, labels, help, buckets = [] }: MetricDescription): (...values: string[]) => Observe {
     const histogram = new Histogram({
       name,
@@ -71,7 +71,7 @@ export class MetricSet {
     };
   }
 
-  /** Everything in the text format of Prometheus, with what is known about the process. */
+  /** All metrics in the text format of Prometheus, including those of the process. */
   text(): Promise<string> {
     return Registry.merge([this.#registry, this.#ofProcess]).metrics();
   }

@@ -1,4 +1,4 @@
-/** What is known about a metric before it is measured. */
+/** The description of a metric. */
 export interface MetricDescription {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -8,16 +8,16 @@ export interface MetricDescription {
   readonly buckets?: readonly number[];
 }
 
-/** In seconds: from an answer from memory to the default deadline. */
+/** In seconds: from a response from memory to the default deadline. */
 const SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
-/** Up to the most calls that one statement serves. */
+/** Up to the most calls of one statement. */
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64];
 
 const METHOD = ['grpc_type', 'grpc_service', 'grpc_method'];
 
 /**
- * Every metric of the service beside the defaults of prom-client for a Node process. Names and labels of calls are those
- * of go-grpc-middleware, those of requests follow OpenTelemetry's semantic conventions for HTTP.
+ * Every metric of the service, in addition to prom-client's defaults for a Node process. Names and labels of calls
+ * follow go-grpc-middleware, those of requests follow OpenTelemetry's semantic conventions for HTTP.
  */
 export const METRICS = {
   callsStarted: {
@@ -100,7 +100,7 @@ export const METRICS = {
     name: 'route_registry_replica_fallbacks_total',
     type: 'counter',
     labels: [],
-    help: 'Statements that asked the primary for what a replica, or it as a node of Galera, did not have or failed to say.',
+    help: 'Statements that asked the primary because a replica, or itself as a Galera node, lacked a route or failed to answer.',
   },
   cacheHits: {
     name: 'route_registry_cache_hits_total',
@@ -157,9 +157,3 @@ export const METRICS = {
     help: 'Always 1; the labels say what runs.',
   },
 } as const satisfies Record<string, MetricDescription>;
-
-/** A metric of one of the types. */
-export type MetricOf<Type extends MetricDescription['type']> = Extract<
-  (typeof METRICS)[keyof typeof METRICS],
-  { readonly type: Type }
->;

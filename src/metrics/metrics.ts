@@ -7,26 +7,26 @@ import { Refusals } from './refusals.js';
 import { RequestMetrics } from './request-metrics.js';
 import { StatementMetrics } from './statement-metrics.js';
 
-/** How a cache is used. */
+/** The usage of a cache. */
 export interface CacheFigures {
   readonly hits: number;
   readonly misses: number;
   readonly entries: number;
-  /** Absent for a cache that does not know. */
+  /** Absent for a cache that does not know its size. */
   readonly bytes?: number;
 }
 
-/** What a process measures, and shows to operators. Each part is there once it is asked for. */
+/** The measurements of a process, for operators. Each part exists once it is requested. */
 export class Metrics {
   readonly #set = new MetricSet();
   readonly #refusals = new Refusals(this.#set);
 
-  /** Everything in the text format of Prometheus. */
+  /** All metrics in the text format of Prometheus. */
   text(): Promise<string> {
     return this.#set.text();
   }
 
-  /** Everything as data. */
+  /** All metrics as data. */
   snapshot(): Promise<Snapshot> {
     return this.#set.snapshot();
   }
@@ -35,12 +35,12 @@ export class Metrics {
     return this.#set.contentType;
   }
 
-  /** Measures the calls that come over gRPC. */
+  /** Measures the calls over gRPC. */
   calls(paths: MethodPaths): CallMetrics {
     return new CallMetrics(this.#set, paths, this.#refusals.of('grpc'));
   }
 
-  /** Measures the requests that come over REST. */
+  /** Measures the requests over REST. */
   requests(): RequestMetrics {
     return new RequestMetrics(this.#set, this.#refusals.of('rest'));
   }
@@ -50,7 +50,7 @@ export class Metrics {
     return new StatementMetrics(this.#set);
   }
 
-  /** Shows the pools of connections, by the server that they lead to. */
+  /** Adds the connection pools, by server name. */
   pools(pools: Readonly<Record<string, () => PoolFigures>>): void {
     const all = <T>(toSamples: (server: string, figures: PoolFigures) => T[]): T[] =>
       Object.entries(pools).flatMap(([server, figures]) => toSamples(server, figures()));
@@ -65,7 +65,7 @@ export class Metrics {
     );
   }
 
-  /** Shows caches, by their names. Each figure is read when it is asked for. */
+  /** Adds caches, by their names. Each figure is read when it is requested. */
   caches(caches: Readonly<Record<string, () => CacheFigures>>): void {
     const samples = (figure: keyof CacheFigures) => (): Sample[] =>
       Object.entries(caches).flatMap(([cache, figures]) => {
@@ -78,14 +78,14 @@ export class Metrics {
     this.#set.read(METRICS.cacheBytes, samples('bytes'));
   }
 
-  /** Shows the log lines that were left out, by their kinds. */
+  /** Adds the log lines that were left out, by their kinds. */
   linesLeftOut(leftOut: Readonly<Record<string, number>>): void {
     this.#set.read(METRICS.logLinesLeftOut, () =>
       Object.entries(leftOut).map(([kind, value]) => ({ labels: { kind }, value })),
     );
   }
 
-  /** Shows whether the process is ready, and whether it stops. */
+  /** Adds the readiness of the process, and whether it is stopping. */
   readiness(readiness: { readonly draining: boolean; readonly report: { readonly status: string } }): void {
     this.#set.read(METRICS.ready, () => [{ value: Number(readiness.report.status === 'ready') }]);
     this.#set.read(METRICS.draining, () => [{ value: Number(readiness.draining) }]);

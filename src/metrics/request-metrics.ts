@@ -4,18 +4,18 @@ import type { MetricSet, Observe } from './metric-set.js';
 import { METRICS } from './metric-table.js';
 import type { CountRefusal } from './refusals.js';
 
-/** The HTTP methods that are told apart. */
+/** The HTTP methods with a label of their own. */
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_VERB = 'other';
 const UNKNOWN_ROUTE = 'unknown';
-/** The status that stands for a client that went first, as nginx has it. */
+/** The status for a client that left first, as in nginx. */
 const CLIENT_GONE = 499;
 
-/** Measures the requests that come over REST. */
+/** Measures the requests over REST. */
 export class RequestMetrics implements RequestObserver {
   readonly #seconds: (...labels: string[]) => Observe;
   readonly #countRefusal: CountRefusal;
-  /** What measures requests of a kind, by HTTP method, path template and status. */
+  /** The histograms of requests, by HTTP method, path template and status. */
   readonly #known = new Map<string, Map<string, Map<number, Observe>>>();
   #active = 0;
 
@@ -30,7 +30,7 @@ export class RequestMetrics implements RequestObserver {
     return new MeasuredRequest(this, VERBS.has(method) ? method : OTHER_VERB);
   }
 
-  /** Takes the measurements of a request that has ended. */
+  /** Records the measurements of a request that has ended. */
   end(verb: string, ms: number, { template = UNKNOWN_ROUTE, status, reason }: RequestOutcome): void {
     this.#active--;
     this.#observerOf(verb, template, status ?? CLIENT_GONE)(ms / 1_000);
@@ -45,7 +45,7 @@ export class RequestMetrics implements RequestObserver {
   }
 }
 
-/** A request that is under way. */
+/** A request in progress. */
 class MeasuredRequest implements RequestObservation {
   readonly #metrics: RequestMetrics;
   readonly #verb: string;

@@ -7,7 +7,7 @@ import { METRICS } from './metric-table.js';
 export class StatementMetrics implements StatementObserver {
   readonly #size: Readonly<Record<ObservedStatement['operation'], Observe>>;
   readonly #seconds: (...labels: string[]) => Observe;
-  /** What measures the statements of a kind. */
+  /** The histograms of statements, by kind. */
   readonly #known = new Map<string, Observe>();
   readonly #retries = { INSERT: 0, SELECT: 0 };
   #fallbacks = 0;

@@ -4,7 +4,7 @@ import { protoCamelCase } from '@bufbuild/protobuf/reflect';
 /** The parts of a contract that comments are read from. */
 export type Commented = DescService | DescMethod | DescMessage | DescField;
 
-/** The comments of a contract in the words of its REST face, as Markdown, and the error reasons that they name. */
+/** The comments of a contract, worded for its REST interface, as Markdown, and the error reasons that they name. */
 export class ContractComments {
   readonly #comments: Readonly<Record<string, string>>;
 
@@ -15,7 +15,7 @@ export class ContractComments {
     );
   }
 
-  /** The whole comment, one line per paragraph; empty where there is none. */
+  /** The whole comment, one line per paragraph; empty if there is none. */
   text(descriptor: Commented): string {
     return unwrapped(this.#commentOf(descriptor));
   }
@@ -37,7 +37,7 @@ export class ContractComments {
       .trim();
   }
 
-  /** The reasons of failures that the comments of a method and its service name: those that its clients can see. */
+  /** The reasons of failures in the comments of a method and its service: those that its clients can see. */
   reasons(method: DescMethod): Set<string> {
     const text = `${this.text(method.parent)} ${this.text(method)}`;
     return new Set([...text.matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name = '']) => name));
@@ -61,8 +61,8 @@ function unwrapped(comment: string): string {
 }
 
 /**
- * A comment as a REST client reads it: fields under their JSON names, metadata as headers, and no numbers of Google's
- * API guidelines.
+ * Rewords a comment for REST clients: fields under their JSON names, metadata as headers, and without the numbers of
+ * Google's API guidelines (AIPs).
  */
 function inWordsOfRest(comment: string): string {
   return comment

@@ -17,9 +17,9 @@ export interface DescribedService {
   readonly descriptorSet: Uint8Array;
   /** The contract's comments, by full proto name. */
   readonly comments: Readonly<Record<string, string>>;
-  /** The scope that each method needs, by its name in lowerCamelCase. */
+  /** The scope that each method requires, by its name in lowerCamelCase. */
   readonly scopes: Readonly<Record<string, string>>;
-  /** The realm that challenges name (RFC 6750 3). */
+  /** The realm in challenges (RFC 6750 3). */
   readonly realm: string;
 }
 
@@ -29,11 +29,11 @@ response \`MethodNotAllowed\`, and any other path \`PathUnknown\`; neither needs
 Paths are case-sensitive and have no trailing slash.`.replaceAll('\n', ' ');
 
 /**
- * Describes the REST face of a service in OpenAPI 3.1: paths and messages from the contract, bounds from the domain,
- * and statuses, headers and errors from the gateway's answers to examples. Only the location of the service is left
- * out.
+ * Describes the REST interface of a service in OpenAPI 3.1: paths and messages from the contract, bounds from the
+ * domain, and statuses, headers and errors from the gateway's responses to examples. Only the location of the service
+ * is left out.
  *
- * @throws Error with one sentence, where a header of the gateway has no description.
+ * @throws Error with one sentence, if a header of the gateway has no description.
  */
 export function describeService(service: DescribedService): Omit<OpenApi, 'servers'> {
   const { descriptorSet, scopes, realm } = service;

@@ -4,7 +4,7 @@ import { tryOutPages } from './try-out-pages.js';
 
 /**
  * The description of the service for programs and for people: OpenAPI 3.1 at `/openapi.json`, and an interactive page
- * at `/docs` with everything that it loads.
+ * at `/docs` with its resources.
  *
  * @param basePath prefix of all REST paths; empty for none
  */

@@ -8,7 +8,7 @@ const DETAILS = ['ErrorInfo', 'BadRequest', 'RetryInfo', 'RequestInfo'];
 /**
  * The schemas of errors (AIP-193).
  *
- * @param domain the proto package, which every `google.rpc.ErrorInfo` names
+ * @param domain the proto package, which is in every `google.rpc.ErrorInfo`
  * @param reasons all reasons that errors may give
  */
 export function errorSchemas(domain: string, reasons: readonly string[]): Record<string, Schema> {

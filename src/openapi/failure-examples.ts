@@ -51,7 +51,7 @@ export const gatewayExamples = {
 /** The failures of the server that a REST client can see and that neither the gateway nor its upstream produces. */
 export type ServerReason = Exclude<Reason, FailureReason | 'SERVICE_UNKNOWN' | 'CANCELLED'>;
 
-/** An example of each failure of the server, for a method that needs the given scope. */
+/** An example of each failure of the server, for a method that requires the given scope. */
 export const serverExamples = {
   TOKEN_MISSING: () => notAdmitted(tokenMissing()),
   TOKEN_INVALID: () => notAdmitted(tokenInvalid(EXPIRED)),

@@ -11,23 +11,23 @@ import { failureReply } from '../calls/failure-reply.js';
 import { toCallFailure } from '../calls/failures.js';
 import { gatewayExamples, serverExamples } from './failure-examples.js';
 
-/** Enough for every example, in bytes. */
+/** The limit on trailers, in bytes: enough for every example. */
 const MAX_TRAILER_BYTES = 16_384;
 
 /** The request id in all examples. */
 export const REQUEST_ID = '8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5';
 
-/** A failure, and the gateway's answer to it. */
+/** A failure and the gateway's response to it. */
 export interface FailureReply {
   readonly reason: string;
   readonly reply: ErrorReply;
 }
 
-/** The answers to failures, made by the code of the gateway and the server. */
+/** The responses to failures, produced by the code of the gateway and the server. */
 export class FailureReplies {
   readonly #errors: ErrorReplies;
 
-  /** @param realm the realm that challenges name */
+  /** @param realm the realm in challenges */
   constructor({ registry, domain }: Contract, realm: string) {
     this.#errors = new ErrorReplies({ registry, domain, realm });
   }
@@ -46,7 +46,7 @@ export class FailureReplies {
     }));
   }
 
-  /** The failures of the server with one of the given reasons, for a method that needs the given scope. */
+  /** The failures of the server with one of the given reasons, for a method that requires the given scope. */
   ofServer(reasons: ReadonlySet<string>, scope: string | undefined): FailureReply[] {
     return Object.entries(serverExamples)
       .filter(([reason]) => reasons.has(reason))

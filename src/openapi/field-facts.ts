@@ -57,7 +57,7 @@ const messages: Readonly<Record<string, Readonly<Record<string, FieldFacts>>>> =
   'routing.v1.GetRouteRequest': getRouteRequest,
 };
 
-/** The known facts of a message's field; undefined where its type expresses everything. */
+/** The known facts of a message's field; undefined if its type expresses everything. */
 export function factsOf(message: string, jsonName: string): FieldFacts | undefined {
   return messages[message]?.[jsonName];
 }
@@ -70,7 +70,7 @@ export const ROUTE_DEFINITION: RouteDefinition = {
   handler: route.handler.example,
 };
 
-/** A definition with as many kinds of mistakes as fit in one example. */
+/** A definition with as many kinds of errors as fit in one example. */
 export const WRONG_DEFINITION: RouteDefinition = {
   ...ROUTE_DEFINITION,
   path: 'users/:id',

@@ -1,4 +1,4 @@
-// Writes the OpenAPI document as a module to the file named by its one argument. A step of `npm run generate`.
+// Writes the OpenAPI document as a module to the file given as the only argument. A step of `npm run generate`.
 import { writeFileSync } from 'node:fs';
 import { comments } from '../gen/comments.js';
 import { descriptorSet } from '../gen/descriptor-set.js';

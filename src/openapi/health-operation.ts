@@ -5,7 +5,7 @@ import type { Schema } from './open-api.js';
 import type { DescribedOperation } from './operations.js';
 import { failureResponses, responseOf } from './responses.js';
 
-/** The tag of operations beside the contract. */
+/** The tag of operations outside the contract. */
 export const HEALTH_TAG = { name: 'Health', description: 'Whether the service can serve requests.' };
 
 const REASONS = [
@@ -18,7 +18,7 @@ const REASONS = [
   'INTERNAL',
 ] as const satisfies readonly FailureReason[];
 
-/** The health of the whole server, which the gateway serves beside the contract's paths. */
+/** The health check of the whole server, which the gateway serves in addition to the contract's paths. */
 export function healthOperation(failures: FailureReplies): DescribedOperation {
   const own = REASONS.map((reason) => failures.ofGateway(reason));
   const serving = reply(200, 'SERVING', {});

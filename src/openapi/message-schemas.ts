@@ -12,8 +12,8 @@ import { factsOf } from './field-facts.js';
 import type { Schema } from './open-api.js';
 
 /**
- * The three views of a message: as a client sends it, as the service returns it, and as a create returns it, whose dry
- * run leaves out the fields that the service assigns.
+ * The three forms of a message: as a client sends it, as the service returns it, and as a create returns it, whose dry
+ * run omits the fields that the service assigns.
  */
 export type Form = 'sent' | 'returned' | 'created';
 
@@ -68,7 +68,7 @@ export class MessageSchemas {
     this.#comments = comments;
   }
 
-  /** A reference to a message's schema, which becomes a component. */
+  /** A reference to a message's schema, which is added as a component. */
   message(message: DescMessage, form: Form): Schema {
     const name = {
       sent: `${message.name}Input`,
@@ -111,7 +111,7 @@ export class MessageSchemas {
     return message.fields.filter((field) => this.#isAssigned(field)).map(({ jsonName }) => jsonName);
   }
 
-  /** An example of a message; of one to send without the fields that the service assigns. */
+  /** An example of a message; one to send omits the fields that the service assigns. */
   example(message: DescMessage, form: Form): JsonObject {
     const fields = message.fields.filter((field) => form !== 'sent' || !this.#isAssigned(field));
     const values = fields.map((field): [string, JsonValue | undefined] => [

@@ -65,7 +65,7 @@ export interface Operation {
 /** The operations of each path, by HTTP method in lower case. */
 export type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
-/** An OpenAPI 3.1 document, as far as this service needs it. */
+/** The part of an OpenAPI 3.1 document that this service needs. */
 export interface OpenApi {
   readonly openapi: '3.1.1';
   readonly info: { readonly title: string; readonly version: string; readonly description: string };

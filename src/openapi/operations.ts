@@ -20,7 +20,7 @@ export interface DescribedOperation {
 /** The name of the security scheme. */
 export const BEARER = 'bearer';
 
-/** Which operations can end with each failure of the gateway: every one, the cacheable ones, or none. */
+/** The operations that can end with each failure of the gateway: every one, the cacheable ones, or none. */
 const meetsOperations = {
   REQUEST_MALFORMED: 'every',
   REQUEST_TIMED_OUT: 'every',
@@ -51,7 +51,7 @@ export interface OperationParts {
   readonly schemas: MessageSchemas;
   readonly successes: SuccessResponses;
   readonly failures: FailureReplies;
-  /** The scope that each method needs, by its name in lowerCamelCase. */
+  /** The scope that each method requires, by its name in lowerCamelCase. */
   readonly scopes: Readonly<Record<string, string>>;
 }
 

@@ -4,11 +4,11 @@ import type { Example, Header, Schema } from './open-api.js';
 
 interface HeaderDescription {
   readonly description: string;
-  /** The schema of its values, given one of them. */
+  /** Returns the schema of its values, given one of them. */
   readonly schema: (value: string) => Schema;
-  /** Whether a reply may lack it, even if the example for its reason has it; default false. */
+  /** Whether a reply may omit it, even if the example for its reason has it; default: false. */
   readonly optional?: boolean;
-  /** Whether its value depends on the base path, so that no example is correct everywhere; default false. */
+  /** Whether its value depends on the base path, so that no example is correct everywhere; default: false. */
   readonly local?: boolean;
 }
 
@@ -53,9 +53,9 @@ export interface NamedReply {
 }
 
 /**
- * All headers of replies that share a status, with an example of each distinct value.
+ * All headers of replies with the same status, with an example of each distinct value.
  *
- * @throws Error where the gateway sends a header that is not described.
+ * @throws Error if the gateway sends a header that is not described
  */
 export function responseHeaders(replies: readonly NamedReply[]): Record<string, Header> {
   const sent = replies.map(({ name, reply }) => ({ name, headers: writtenHeaders(reply) }));
@@ -63,7 +63,7 @@ export function responseHeaders(replies: readonly NamedReply[]): Record<string, 
   return Object.fromEntries([...names].map((name) => [name, headerOf(name, sent)]));
 }
 
-/** The headers of the reply, and those that every response has. */
+/** The headers of the reply, and those of every response. */
 function writtenHeaders({ headers }: HttpReply): Readonly<Record<string, string>> {
   return { 'X-Request-Id': REQUEST_ID, 'Cache-Control': 'no-store', ...headers };
 }

@@ -8,7 +8,7 @@ import { type NamedReply, responseHeaders } from './response-headers.js';
 export const ERROR_SCHEMA: Schema = { $ref: '#/components/schemas/Error' };
 
 /**
- * The response for replies that share a status.
+ * The response for replies with the same status.
  *
  * @param schema of their bodies; not needed for replies without a body
  */
@@ -31,7 +31,7 @@ export function responseOf(
   };
 }
 
-/** The responses for failures, by HTTP status. Of several with one reason, only the first counts. */
+/** The responses for failures, by HTTP status. Of several failures with one reason, only the first counts. */
 export function failureResponses(failures: readonly FailureReply[]): Map<number, Response> {
   const distinct = failures.filter(
     ({ reason }, index) => failures.findIndex((each) => each.reason === reason) === index,
@@ -45,7 +45,7 @@ export function failureResponses(failures: readonly FailureReply[]): Map<number,
   );
 }
 
-/** The response for failures that share a status. */
+/** The response for failures with the same status. */
 export function failureResponse(failures: readonly FailureReply[]): Response {
   const status = failures[0]?.reply.status ?? 0;
   const reasons = failures.map(({ reason }) => `\`${reason}\``).join(', ');
@@ -53,7 +53,7 @@ export function failureResponse(failures: readonly FailureReply[]): Response {
   return responseOf(`${STATUS_CODES[status] ?? NON_STANDARD}: ${reasons}.`, replies, ERROR_SCHEMA);
 }
 
-/** 499 is in no RFC, but in google/rpc/code.proto. */
+/** 499 is in no RFC, only in google/rpc/code.proto. */
 const NON_STANDARD = 'Client Closed Request';
 
 function textOf(body: string | Uint8Array): string {

@@ -1,7 +1,7 @@
 import type { Reference, Response, Responses } from './open-api.js';
 import type { DescribedOperation } from './operations.js';
 
-/** The responses that several operations share, as components, and the responses of each operation. */
+/** The responses shared by several operations, as components, and the responses of each operation. */
 export class SharedResponses {
   /** By component name. */
   readonly components: Readonly<Record<string, Response>>;

@@ -15,7 +15,7 @@ import { responseOf } from './responses.js';
 
 const ANY_TAG = { 'if-none-match': '*' };
 
-/** Describes successes by the answers of the gateway's own code to examples. */
+/** Describes successes by running the gateway's own code on examples. */
 export class SuccessResponses {
   readonly #rules: ReadonlyMap<Binding, SuccessRule>;
   readonly #replies: SuccessReplies;
@@ -40,7 +40,7 @@ export class SuccessResponses {
     if (rule?.creates === true && rule.validateOnly !== undefined) {
       const request = create(input);
       reflect(input, request).set(rule.validateOnly, true);
-      // One schema for both, so that generated clients have one type for what a create returns.
+      // One schema for both, so that generated clients have one type for the result of a create.
       const schema = this.#schemas.message(output, 'created');
       const dryRun = this.#reply(binding, request, 'sent');
       add('A dry run: the request is valid, and nothing was stored.', dryRun, schema);

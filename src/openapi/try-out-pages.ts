@@ -4,7 +4,7 @@ import type { Page } from '../gateway/page.js';
 
 const { resolve } = createRequire(import.meta.url);
 
-/** Only resources of this process may be loaded, run, called or shown; nothing inline, and no framing. */
+/** Only resources of this process may be loaded, run, called or shown; no inline code, and no framing. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -42,7 +42,7 @@ const HTML = `<!doctype html>
 </html>
 `;
 
-// An operation has an example of every answer, too much to read at once: they are folded until someone asks.
+// Every operation has an example of each response, too much to read at once: they are folded until opened.
 const SCRIPT = `'use strict';
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
@@ -67,7 +67,7 @@ SwaggerUIBundle({
     {
       wrapComponents: {
         headers: folded('Headers', () => true),
-        // Only the examples of answers are asked for with what the service assigns.
+        // Only the examples of responses are requested with the fields that the service assigns.
         modelExample: folded('Example and schema', ({ includeReadOnly }) => includeReadOnly === true),
       },
     },
@@ -75,7 +75,7 @@ SwaggerUIBundle({
 });
 `;
 
-// No operation has links, and the examples to choose from belong to the folded part. Swagger UI's own dark mode leaves out
+// No operation has links, and the choice of examples belongs to the folded part. Swagger UI's own dark mode leaves out
 // the label of examples.
 const STYLE = `body { margin: 0; background: #fafafa; }
 html.dark-mode body { background: #1c2022; }
@@ -88,7 +88,7 @@ html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }
 .swagger-ui .wrapper, .swagger-ui .opblock-body { overflow-wrap: anywhere; }
 `;
 
-/** The page at `/docs` and everything that it loads: Swagger UI and its start script. */
+/** The page at `/docs` and its resources: Swagger UI and its start script. */
 export function tryOutPages(): Page[] {
   return [
     {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** The pause after each check, in milliseconds. */
 const INTERVAL_MS = 2_000;
-/** How long a check may take, in milliseconds, however long a call may. */
+/** The time limit of a check, in milliseconds, independent of the limit of a call. */
 const LIMIT_MS = 2_000;
 
 const LATE = { err: new Error('There was no answer in time.') };
@@ -14,18 +14,18 @@ export interface MonitorLog {
   warn(entry: object, message: string): void;
 }
 
-/** How to watch something that the service needs. */
+/** The options of a monitor, which watches a dependency of the service. */
 export interface MonitorOptions {
   /** Its name in the log: `the store`. */
   readonly name: string;
-  /** Resolves while it is well. */
+  /** Checks the dependency: resolves while it works. */
   readonly check: () => Promise<void>;
   /**
-   * When it has last done its work, by `performance.now()`. A check that is late beside such work waits, as for a free
-   * connection, and has not failed. Default: never.
+   * When it last did its work, by `performance.now()`. A check that is late while such work goes on is waiting, for
+   * example for a free connection, and has not failed. Default: never.
    */
   readonly workedAt?: () => number;
-  /** Is told the outcome of each check. */
+  /** Called with the outcome of each check. */
   readonly onChecked?: (well: boolean) => void;
   readonly log: MonitorLog;
   /** Default: 2,000. */
@@ -35,8 +35,8 @@ export interface MonitorOptions {
 }
 
 /**
- * Watches something that the service needs, by a check at a time: one that is late counts as failed, and is waited for
- * before there is another one.
+ * Watches a dependency of the service with one check at a time. A late check counts as failed, and the next one starts
+ * only when it has ended.
  */
 export class Monitor {
   readonly #options: MonitorOptions;
@@ -51,17 +51,17 @@ export class Monitor {
     this.#limitMs = options.limitMs ?? LIMIT_MS;
   }
 
-  /** The checks that have failed since the last one that passed: `Infinity` if none has, undefined before the first. */
+  /** The checks failed since the last one that passed: `Infinity` if none has passed, undefined before the first. */
   get failures(): number | undefined {
     return this.#failures;
   }
 
-  /** Watches from now on. Resolves after the first outcome. */
+  /** Starts watching. Resolves after the first outcome. */
   start(): Promise<void> {
     return this.#look();
   }
 
-  /** Ends it; an outcome that is still to come changes nothing. */
+  /** Stops watching; a pending outcome is ignored. */
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#timer);

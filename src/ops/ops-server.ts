@@ -1,23 +1,24 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ReadinessReport } from './readiness.js';
 
-/** Open connections: one each for a scraper and some probes, and room for people. */
+/** The most open connections: one each for a scraper and some probes, and room for people. */
 const MAX_CONNECTIONS = 64;
 const HEAD_MAX_BYTES = 8_192;
-/** How long a request may take to arrive, and a connection may be stuck, in milliseconds. */
+/** How long a request may take to arrive, and how long a connection may be stuck, in milliseconds. */
 const REQUEST_MS = 5_000;
-/** How long a connection may wait for its next request, in milliseconds: longer than scrapers pause. */
+/** How long a connection may wait for its next request, in milliseconds: longer than the interval of scrapers. */
 const IDLE_MS = 65_000;
 const CHECK_MS = 500;
 
-/** What the listener shows. */
+/** The content of the operators' pages. */
 export interface OpsPages {
-  /** Whether those for whom it speaks still work. Default: it speaks for its own process, and so they do. */
+  /** Whether the processes that it stands for are alive. Default: only its own process, so yes. */
   alive?(): Promise<boolean>;
   readiness(): ReadinessReport | Promise<ReadinessReport>;
   readonly metrics: {
-    /** Everything measured, as Prometheus reads it. */
+    /** All metrics in the text format of Prometheus. */
     text(): Promise<string>;
     readonly contentType: string;
   };
@@ -27,7 +28,7 @@ export interface OpsPages {
 export interface OpsServer {
   /** Its actual port. */
   readonly port: number;
-  /** Ends it, with every connection. */
+  /** Stops the listener and closes every connection. */
   close(): Promise<void>;
 }
 
@@ -38,10 +39,9 @@ interface Page {
 }
 
 /**
- * Starts the listener for operators, which is not for the public: `GET /metrics`, `/livez` (the process alone) and
- * `/readyz`.
+ * Starts the operators' listener, which must not be public: `GET /metrics`, `/livez` (the process alone) and `/readyz`.
  *
- * @throws Error when the address cannot be had
+ * @throws Error when it cannot listen on the address
  */
 export async function startOpsServer(host: string, port: number, pages: OpsPages): Promise<OpsServer> {
   const page = pagesOf(pages);
@@ -61,7 +61,7 @@ export async function startOpsServer(host: string, port: number, pages: OpsPages
   );
   server.maxConnections = MAX_CONNECTIONS;
   server.timeout = REQUEST_MS;
-  await listen(server, host, port);
+  await once(server.listen(port, host), 'listening');
   return {
     port: (server.address() as AddressInfo).port,
     close: () =>
@@ -96,7 +96,7 @@ function pagesOf(shown: OpsPages): Pages {
     ],
     [
       '/metrics',
-      // Scrapes at the same time share one reading.
+      // Concurrent scrapes share one reading.
       () =>
         (reading ??= metrics
           .text()
@@ -137,13 +137,4 @@ function write(response: ServerResponse, { status, contentType, body }: Page): v
 
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
-}
-
-async function listen(server: Server, host: string, port: number): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(port, host, () => {
-      server.removeListener('error', reject);
-      resolve();
-    });
-  });
 }

@@ -1,20 +1,20 @@
-/** The failures in a row that make a check fail: a single one may be a hiccup. */
+/** The most failures in a row that do not fail a check: a single one may be a hiccup. */
 const MOST_FAILURES = 1;
 
-/** A check as it stands. */
+/** The state of a check. */
 export interface CheckState {
   readonly ok: boolean;
-  /** `starting` before there was an outcome, `failing` when only the last one was a failure. */
+  /** `starting` before the first outcome, `failing` when only the last check failed. */
   readonly state: string;
 }
 
-/** Something that is watched. */
+/** The monitor behind a check. */
 export interface Watched {
-  /** The checks that have failed since the last one that passed; undefined before the first outcome. */
+  /** The checks failed since the last one that passed; undefined before the first outcome. */
   readonly failures: number | undefined;
 }
 
-/** The readiness of a process, as `/readyz` says it. */
+/** The readiness of a process, as in `/readyz`. */
 export interface ReadinessReport {
   readonly status: 'ready' | 'not ready' | 'starting' | 'draining';
   readonly checks: Readonly<Record<string, CheckState>>;
@@ -23,19 +23,19 @@ export interface ReadinessReport {
 const STARTING: CheckState = { ok: false, state: 'starting' };
 
 /**
- * Whether the process should get requests. It is asked only for what it knows already, so that it answers at once,
- * whatever else hangs.
+ * Whether the process should receive requests. It answers from what is already known, so that nothing that hangs delays
+ * it.
  */
 export class Readiness {
   readonly #checks: Map<string, () => CheckState>;
   #phase: 'starting' | 'running' | 'draining' = 'starting';
 
-  /** @param names the checks that must be there and pass */
+  /** @param names the checks that must exist and pass */
   constructor(names: readonly string[]) {
     this.#checks = new Map(names.map((name) => [name, () => STARTING]));
   }
 
-  /** A check that two failures in a row turn. */
+  /** Adds a check that fails after two failures in a row. */
   watch(name: string, watched: Watched): void {
     this.#checks.set(name, () => {
       const { failures } = watched;
@@ -45,17 +45,17 @@ export class Readiness {
     });
   }
 
-  /** A check that has passed for good. */
+  /** Adds a check that has passed for good. */
   pass(name: string, state: string): void {
     this.#checks.set(name, () => ({ ok: true, state }));
   }
 
-  /** The servers listen. */
+  /** Marks the servers as listening. */
   run(): void {
     this.#phase = 'running';
   }
 
-  /** The process is about to stop; for good. */
+  /** Marks the process as about to stop, for good. */
   drain(): void {
     this.#phase = 'draining';
   }

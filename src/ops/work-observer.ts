@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 
-/** Notes when the primary database has last done its work: an observer of the store. */
+/** Records when the primary database last did its work; an observer of the store. */
 export class WorkObserver {
   #workedAt = -Infinity;
 

@@ -1,10 +1,10 @@
-/** Why the registry refused or failed: the `reason` of a `google.rpc.ErrorInfo` (AIP-193). */
+/** Why the registry refused a request or failed: the `reason` of a `google.rpc.ErrorInfo` (AIP-193). */
 export type RegistryReason =
   'ROUTE_INVALID' | 'ROUTE_NOT_FOUND' | 'ROUTE_EXISTS' | 'REQUEST_ID_REUSED' | 'STORE_UNAVAILABLE';
 
 /** One problem with a request. */
 export interface Violation {
-  /** The place, as a path of contract field names: `route.middleware[2]`, `request_id`. */
+  /** The field, as a path of contract field names: `route.middleware[2]`, `request_id`. */
   readonly field: string;
   /** The value sent and the values allowed, in a sentence or two. */
   readonly description: string;

@@ -10,21 +10,21 @@ const NAME = '[A-Za-z_][A-Za-z0-9_]*';
 const PATH_CHARACTER = new RegExp(`${ESCAPE}|[${PLAIN}.:/]`, 'y');
 const PARAMETER_NAME = new RegExp(`^${NAME}$`);
 const PARAMETERS = /\/:[^/]*/g;
-/** Parameters as other routers write them: `/{id}`, `/<int:id>`, `/[id]`, and `/:id?` for one that may be absent. */
+/** Parameters in the syntax of other routers: `/{id}`, `/<int:id>`, `/[id]`, and `/:id?` for an optional one. */
 const BRACKETED = new RegExp(String.raw`/[{<[](?:\w+:)?(${NAME})[^/]*`);
 const OPTIONAL = new RegExp(String.raw`/:(${NAME})\?`);
 
 const ANY = `(?:${ESCAPE}|[${PLAIN}.:])`;
-/** A parameter, or a segment that begins with neither ":" nor "." or is more than "." and "..". */
+/** A parameter, or a segment that does not begin with ":" and is not "." or "..". */
 const SEGMENT = String.raw`(?::${NAME}|(?:${ESCAPE}|[${PLAIN}])${ANY}*|\.(?:(?:${ESCAPE}|[${PLAIN}:])${ANY}*|\.${ANY}+))`;
 /**
- * The syntax of a path pattern, for documentation: everything that `checkPath` requires, except its length and that no
- * parameter is repeated, which no regular language can express. Each character can match in only one way, so matching
- * takes linear time.
+ * The syntax of a path pattern, for documentation: all rules of `checkPath`, except its length and that no parameter is
+ * repeated, which no regular language can express. Each character can match in only one way, so matching takes linear
+ * time.
  */
 export const PATH_SYNTAX = new RegExp(`^(?:/${SEGMENT})*/?$`);
 
-/** Everything that is wrong with a path pattern, one sentence each; empty for a valid one. */
+/** Every problem of a path pattern, one sentence each; empty for a valid one. */
 export function checkPath(path: string): string[] {
   // Most paths are valid, and a path of ASCII characters has as many code points as its `length`.
   if (path.length <= PATH_MAX && path !== '' && PATH_SYNTAX.test(path) && !repeatsParameter(path)) return [];
@@ -48,7 +48,7 @@ export function checkPath(path: string): string[] {
 }
 
 /**
- * The path with the names of its parameters erased, so that two patterns that match the same requests are equal:
+ * The path without the names of its parameters, so that two patterns that match the same requests are equal:
  * `/tasks/:id` and `/tasks/:task_id` both become `/tasks/:`.
  */
 export function erasePathParameters(path: string): string {
@@ -84,7 +84,7 @@ function checkSegments(segments: readonly string[]): string[] {
   return problems;
 }
 
-/** How to write what was most likely meant. */
+/** A hint on how to write the pattern that was probably meant. */
 function hintFor(path: string, stray: string): string {
   const bracketed = '{<['.includes(stray) ? BRACKETED.exec(path)?.[1] : undefined;
   if (bracketed !== undefined) return `A parameter is written ${quote(`:${bracketed}`)}.`;

@@ -3,22 +3,21 @@ import type { RouteStore, Signal } from './route-store.js';
 import { checkDefinition, type Route, type RouteDefinition, sameDefinition, shapeOf } from './route.js';
 import { quote } from './text.js';
 
-/** The longest request id, in characters: room for a UUID with a prefix, small enough for an index. */
+/** The longest request id, in characters: long enough for a UUID with a prefix, short enough for an index. */
 export const REQUEST_ID_MAX = 128;
 /** The syntax of a request id: visible ASCII characters. */
 export const REQUEST_ID_SYNTAX = /^[\x21-\x7e]+$/;
 
-/** The most fields that a message names; the violations list them all. */
+/** The most fields named in a message; the violations list them all. */
 const MAX_NAMED_FIELDS = 8;
 
-/** The route to create, and who asks for it. */
+/** The route to create, and its caller. */
 export interface CreateCommand {
   readonly definition: RouteDefinition;
   /** The token's `sub`. */
   readonly caller: string;
   /**
-   * The request id from every place that gave one (AIP-155); all must agree. Empty: each call creates a
-   * route.
+   * The request id from every place that gave one (AIP-155); all must be equal. If empty, each call creates a route.
    */
   readonly requestIds: readonly string[];
 }
@@ -134,11 +133,11 @@ function checkRequestIds(requestIds: readonly string[]): Violation[] {
   return violations;
 }
 
-/** The request has invalid fields; the error names every one. */
+/** The request has invalid fields; the error names each one. */
 export function routeInvalid(violations: readonly Violation[]): RegistryError {
   const fields = [...new Set(violations.map((violation) => violation.field))];
   const named = fields.slice(0, MAX_NAMED_FIELDS).join(', ');
-  // The number is told wherever the names do not tell it: an answer may have no room for every violation.
+  // The number is given whenever the names do not show it: a response may have no room for every violation.
   const count = violations.length > fields.length ? `${violations.length} violations of ` : '';
   const text =
     fields.length > MAX_NAMED_FIELDS

@@ -11,7 +11,7 @@ export interface NewRoute {
   readonly shape: string;
 }
 
-/** The outcome of an insert. */
+/** The result of an insert. */
 export type InsertOutcome =
   | { readonly outcome: 'inserted' }
   /** Nothing was stored: the caller already used this request id, for `route`. */
@@ -19,7 +19,7 @@ export type InsertOutcome =
   /** Nothing was stored: the route `id` has this shape, and duplicates are refused. */
   | { readonly outcome: 'duplicate'; readonly id: string };
 
-/** Whether nobody waits for an outcome any more, as an `AbortSignal` says it. Without one, somebody always waits. */
+/** Aborted when nobody waits for an outcome any longer. Without a signal, somebody always waits. */
 export type Signal = Pick<AbortSignal, 'aborted'>;
 
 /**
@@ -27,22 +27,22 @@ export type Signal = Pick<AbortSignal, 'aborted'>;
  *
  * - An inserted route is durable when `insert` resolves: it survives a killed process and a killed database. From then
  *   on, every instance finds it.
- * - Text comes back byte for byte, middleware with its order and repeats, and the time to the millisecond.
+ * - Text is returned byte for byte, middleware with its order and repeats, and the time to the millisecond.
  * - A stored route never changes.
- * - Of any number of concurrent inserts with one caller and request id, on any number of instances, one is
- *   `inserted` and all others are `repeated` with its route. Callers do not share request ids. The request id
- *   is checked before the shape.
- * - While duplicates are refused, of any number of concurrent inserts with one shape, one is `inserted` and
- *   all others are `duplicate` with the id of the first; routes stored while duplicates were allowed count.
+ * - Of any number of concurrent inserts with one caller and request id, on any number of instances, one is `inserted`
+ *   and all others are `repeated` with its route. Callers do not share request ids. The request id is checked before
+ *   the shape.
+ * - While duplicates are refused, of any number of concurrent inserts with one shape, one is `inserted` and all others
+ *   are `duplicate` with the id of the first; routes stored while duplicates were allowed count.
  * - Two strings are equal only if all their bytes are: case, accents and trailing spaces make a difference.
- * - When the database cannot be reached or provides no connection in time, every method fails with a
- *   `RegistryError` with the reason `STORE_UNAVAILABLE`. An insert that fails so may have been stored.
+ * - When the database cannot be reached or provides no connection in time, every method fails with a `RegistryError`
+ *   with the reason `STORE_UNAVAILABLE`. An insert that fails in this way may have been stored.
  * - An insert that the store had to send more than once is stored once, and is no repeat or duplicate of itself.
- * - A method whose signal is aborted before its statement is sent sends none, stores nothing, and rejects.
+ * - A method whose signal is aborted before its statement is sent sends nothing, stores nothing, and rejects.
  */
 export interface RouteStore {
   insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome>;
-  /** The route with this identifier. Any string is allowed; one that is not an identifier is not found. */
+  /** The route with this identifier. Any string is allowed; a string that is not an identifier is not found. */
   find(id: string, signal?: Signal): Promise<Route | undefined>;
   /** The route that the caller created with this request id. */
   findByRequestId(caller: string, requestId: string, signal?: Signal): Promise<Route | undefined>;

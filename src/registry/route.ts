@@ -2,7 +2,7 @@ import type { Violation } from './errors.js';
 import { checkPath, erasePathParameters } from './path-pattern.js';
 import { countCodePoints, quote } from './text.js';
 
-/** A route as a client defines it: which handler runs, behind which middleware, for which requests. */
+/** A route as a client defines it: the handler and middleware to run for certain requests. */
 export interface RouteDefinition {
   /** HTTP method: an RFC 9110 token of 1 to 32 characters, case-sensitive. */
   readonly method: string;
@@ -34,7 +34,7 @@ export const METHOD_SYNTAX = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** Control characters and lone surrogates. */
 const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}]/u;
-// Spelled out, since not every language that reads the OpenAPI document knows `\p`, nor means the same by `\s`.
+// Written out, since some languages that read the OpenAPI document lack `\p`, or define `\s` differently.
 const CONTROL = String.raw`\u0000-\u001f\u007f-\u009f`;
 const BLANK = String.raw` \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff`;
 /**
@@ -70,7 +70,7 @@ export function sameDefinition(one: RouteDefinition, other: RouteDefinition): bo
   );
 }
 
-/** The text that duplicates share: the method, and the path with its parameter names erased. */
+/** The text that duplicates share: the method, and the path without its parameter names. */
 export function shapeOf({ method, path }: Pick<RouteDefinition, 'method' | 'path'>): string {
   return `${method} ${erasePathParameters(path)}`;
 }

@@ -2,13 +2,13 @@ import type { SettingsReader } from './settings.js';
 
 const UNIX_SOCKET = /^unix:./;
 
-/** A place to listen on with TCP; port 0 takes a free one. */
+/** A TCP address to listen on; port 0 takes a free port. */
 export interface HostAndPort {
   readonly host: string;
   readonly port: number;
 }
 
-/** Reads the address of the gRPC server, and collects its problem in the reader. */
+/** Reads the address of the gRPC server; adds its problem to the reader. */
 export function grpcAddressOf(settings: SettingsReader): string {
   const address = settings.text('GRPC_ADDRESS');
   if (!UNIX_SOCKET.test(address) && splitAddress(address) === undefined)
@@ -16,7 +16,7 @@ export function grpcAddressOf(settings: SettingsReader): string {
   return address;
 }
 
-/** Reads the address of the listener for operators, which is never a public one; undefined for none. */
+/** Reads the address of the operators' listener, which must not be public; undefined for none. */
 export function opsAddressOf(
   settings: SettingsReader,
   faces: readonly ('GRPC_ADDRESS' | 'HTTP_ADDRESS')[],
@@ -38,7 +38,7 @@ function isSame({ host, port }: HostAndPort, other: HostAndPort | undefined): bo
   return port !== 0 && port === other?.port && host.toLowerCase() === other.host.toLowerCase();
 }
 
-/** Accepts the targets that grpc-js can resolve (doc/naming.md of gRPC), each with its ports. */
+/** Checks a target against the forms that grpc-js can resolve (doc/naming.md of gRPC), each with its ports. */
 export function checkTarget(settings: SettingsReader, target: string): void {
   const [, name] = /^dns:(?:\/\/[^/]*\/)?(.*)$/.exec(target) ?? [];
   const [, list] = /^ipv[46]:(.*)$/.exec(target) ?? [];

@@ -11,9 +11,9 @@ import { tracesOf } from './traces.js';
 import { workersOf } from './workers.js';
 
 const BYTES_PER_MIB = 1_048_576;
-/** The largest cache of routes, in MiB: an amount that a Node process can hold with ease. */
+/** The largest cache of routes, in MiB: an amount that a Node process easily holds. */
 const ROUTE_CACHE_MAX_MIB = 1_024;
-/** The longest times that the start and the stop may be given, in milliseconds. */
+/** The longest times that may be set for the start and the stop, in milliseconds. */
 const DATABASE_WAIT_MAX_MS = 3_600_000;
 const DRAIN_DELAY_MAX_MS = 600_000;
 
@@ -37,9 +37,9 @@ export interface HttpConfig {
   readonly basePath: string;
   /** The gRPC server to call, a target of grpc-js (`host:port`, `dns:///…`); absent for the one in this process. */
   readonly upstream: string | undefined;
-  /** The files of TLS to that server; absent for none. */
+  /** The TLS files for that server; absent without TLS. */
   readonly upstreamTls: TlsFiles | undefined;
-  /** The origins whose scripts browsers let call, as browsers send them. */
+  /** The origins whose scripts may call the gateway, as browsers send them. */
   readonly corsOrigins: readonly string[];
   /** Whether to serve the OpenAPI document and its interactive page. */
   readonly docs: boolean;
@@ -49,28 +49,28 @@ export interface HttpConfig {
 export interface Config {
   readonly grpc: GrpcConfig | undefined;
   readonly http: HttpConfig | undefined;
-  /** Where the listener for operators is; absent for none, and then nothing is measured. */
+  /** The address of the operators' listener; absent if there is none, and nothing is then measured. */
   readonly ops: HostAndPort | undefined;
-  /** The files of TLS on both faces; absent for none. */
+  /** The TLS files of the gRPC and HTTP servers; absent without TLS. */
   readonly tls: TlsFiles | undefined;
-  /** How many processes share the work, each with these limits. */
+  /** The number of processes that share the work, each with these limits. */
   readonly workers: number;
   readonly limits: Limits;
-  /** How long the start waits for a database that cannot be reached, in milliseconds. */
+  /** How long the start waits for an unreachable database, in milliseconds. */
   readonly databaseWaitMs: number;
-  /** How long the service goes on after it has said that it stops, in milliseconds. */
+  /** How long the service keeps serving after it has announced its stop, in milliseconds. */
   readonly drainDelayMs: number;
-  /** The most bytes of routes that the gRPC server keeps in memory. */
+  /** The size of the gRPC server's cache of routes, in bytes. */
   readonly routeCacheBytes: number;
   readonly logLevel: string;
   readonly logFormat: 'auto' | 'json' | 'pretty';
-  /** Which requests have a line in the log: all, or those that failed. */
+  /** Which requests are logged: all, or only failed ones. */
   readonly accessLog: 'all' | 'failures';
-  /** Whether spans are sent; the OpenTelemetry SDK reads by itself where to, and how. */
+  /** Whether spans are sent; the OpenTelemetry SDK itself reads where to, and how. */
   readonly traces: boolean;
 }
 
-/** The public addresses of each role. */
+/** The settings with the public addresses of each role. */
 const FACES = {
   all: ['GRPC_ADDRESS', 'HTTP_ADDRESS'],
   grpc: ['GRPC_ADDRESS'],
@@ -82,7 +82,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** The whole configuration. @throws ConfigError with every problem */
+/** Reads the whole configuration. @throws ConfigError with every problem */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   return read(env, (settings) => {
     const role = settings.oneOf('ROLE', ['all', 'grpc', 'gateway']);
@@ -105,12 +105,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   });
 }
 
-/** Only the location of the routes. @throws ConfigError */
+/** Reads only the location of the routes. @throws ConfigError */
 export function readDatabase(env: NodeJS.ProcessEnv): Database {
   return read(env, databaseOf);
 }
 
-/** Only what a migration needs. @throws ConfigError with every problem */
+/** Reads only the settings for a migration. @throws ConfigError with every problem */
 export function readMigration(env: NodeJS.ProcessEnv): {
   readonly database: Database;
   readonly databaseWaitMs: number;
@@ -121,7 +121,7 @@ export function readMigration(env: NodeJS.ProcessEnv): {
   }));
 }
 
-/** Only the tokens to accept. @throws ConfigError with every problem */
+/** Reads only the settings for tokens. @throws ConfigError with every problem */
 export function readTokens(env: NodeJS.ProcessEnv): TokenConfig {
   return read(env, (settings) => tokensOf(settings, databaseOf(settings)));
 }
@@ -129,9 +129,12 @@ export function readTokens(env: NodeJS.ProcessEnv): TokenConfig {
 function read<T extends object>(env: NodeJS.ProcessEnv, build: (settings: SettingsReader) => T): T {
   const settings = new SettingsReader(env);
   const built = build(settings);
-  // A start with the default in its place could lead to the wrong data, or to tokens of the wrong issuer.
-  for (const { name, meant } of misspelledSettings(env))
-    settings.problems.push(`${name} is not a setting; ${meant} was probably meant.`);
+  // Starting with the default instead could lead to the wrong data, or to tokens of the wrong issuer.
+  for (const { name, meant } of misspelledSettings(env)) {
+    settings.problems.push(
+      `${name} is not a setting; ${meant} was probably meant. If not, set ${meant} as well; it may be empty.`,
+    );
+  }
   if (settings.problems.length === 0) return Object.freeze(built);
   throw new ConfigError(['The settings cannot be used:', ...settings.problems].join('\n- '));
 }

@@ -1,6 +1,6 @@
 import type { SettingsReader } from './settings.js';
 
-/** The origins in `CORS_ORIGINS`: scheme, host and a port that is not the scheme's own (RFC 6454 6.2). */
+/** Reads the origins in `CORS_ORIGINS`: scheme, host and a port other than the scheme's default (RFC 6454 6.2). */
 export function crossOriginsOf(settings: SettingsReader): readonly string[] {
   const origins = (settings.given('CORS_ORIGINS')?.split(',') ?? []).map((each) => each.trim());
   const wrong = origins.filter((each) => !isOrigin(each));

@@ -1,13 +1,13 @@
 import { type Database, type MysqlDatabase, parseDatabaseUrl, parseMysqlUrl } from './database-url.js';
 import type { SettingsReader } from './settings.js';
 
-/** The most replicas: each has connections of its own. */
+/** The most replicas: each has its own connections. */
 const MAX_REPLICAS = 16;
 
-/** A setting that may hold passwords, so that it may also be in a file. */
+/** A setting that may hold passwords, so that a file may hold it instead. */
 type UrlSetting = 'DATABASE_URL' | 'DATABASE_REPLICA_URLS';
 
-/** The text of a setting, and where it is from. */
+/** The text of a setting, and its source. */
 interface Given {
   readonly name: UrlSetting | `${UrlSetting}_FILE`;
   /** Absent when nothing was given, or the file cannot be read. */
@@ -50,7 +50,7 @@ export function replicasOf(settings: SettingsReader, { engine }: Database): Mysq
   });
 }
 
-/** The setting itself, or the file that the setting beside it names. */
+/** Reads the setting itself, or the file named by its `_FILE` variant. */
 function textOf(settings: SettingsReader, name: UrlSetting): Given {
   const file = `${name}_FILE` as const;
   if (settings.given(file) === undefined) return { name, text: settings.given(name) };
@@ -59,7 +59,7 @@ function textOf(settings: SettingsReader, name: UrlSetting): Given {
   return { name: file, text: settings.contentOf(file)?.toString().trim() };
 }
 
-/** The words that make a sentence about a text one about the setting that names its file. */
+/** The words that turn a sentence about a text into one about the setting that names its file. */
 function inFile(name: Given['name']): string {
   return name.endsWith('_FILE') ? 'names a file whose text ' : '';
 }

@@ -21,7 +21,7 @@ const MYSQL_FORM = 'mysql://user:password@host:port/database';
  * Parses `DATABASE_URL`: `mysql://user:password@host:port/database` (percent-encoded), with TLS in its query, or
  * `sqlite:path`.
  *
- * @throws Error with the end of a sentence about the setting, which does not repeat its values
+ * @throws Error with the end of a sentence about the setting, without its values
  */
 export function parseDatabaseUrl(text: string): Database {
   return /^sqlite:./.test(text)
@@ -29,7 +29,7 @@ export function parseDatabaseUrl(text: string): Database {
     : parseMysqlUrl(text, `${MYSQL_FORM} or sqlite:path`);
 }
 
-/** Parses a URL of MySQL alone. @param form the allowed forms, for the error @throws Error like `parseDatabaseUrl` */
+/** Parses a MySQL URL only. @param form the allowed forms, for the error @throws Error like `parseDatabaseUrl` */
 export function parseMysqlUrl(text: string, form = MYSQL_FORM): MysqlDatabase {
   const wrongForm = `must be ${form}.`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -51,7 +51,7 @@ function decoded(text: string, wrongForm: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A percent sign that does not begin an escape.
+    // A percent sign does not begin an escape.
     throw new Error(wrongForm);
   }
 }

@@ -1,50 +1,50 @@
 import type { SettingsReader } from './settings.js';
 
-/** The longest time that any setting may name, in milliseconds: a day. */
+/** The longest time that any setting accepts, in milliseconds: a day. */
 const LONGEST_MS = 86_400_000;
-/** The longest time that one call may be given, in milliseconds. */
+/** The longest time that may be set for one call, in milliseconds. */
 const DEADLINE_MAX_MS = 600_000;
-/** The most connections, streams or calls that any setting may name. */
+/** The most connections, streams or calls that any setting accepts. */
 const MOST = 1_000_000;
-/** Node accepts no larger head of a request, and no client would read longer trailers. */
+/** Node accepts no larger request head, and no client would read longer trailers. */
 const HEAD_MAX_BYTES = 16_384;
-/** Trailers that hold a status, its reason and the id of the call; violations need more. */
+/** The least bytes of trailers: for a status, its reason and the call's id; violations need more. */
 const TRAILER_MIN_BYTES = 1_024;
 const MESSAGE_MAX_BYTES = 16_777_216;
 
-/** The bounds on everything that comes in. None is off, except the age of connections. */
+/** The limits on all incoming traffic. None is off, except the age of connections. */
 export interface Limits {
-  /** The longest time of one call with its body and its waiting, in milliseconds. */
+  /** The time limit of one call, with its body and its waiting, in milliseconds. */
   readonly deadlineMs: number;
-  /** The largest request message or body, in bytes, on the wire and inflated. */
+  /** The largest request message or body, in bytes, on the wire and decompressed. */
   readonly maxMessageBytes: number;
   /** The longest path of a gRPC call, in bytes. */
   readonly maxCallPathBytes: number;
-  /** All trailers of one answer, in bytes. */
+  /** The limit on all trailers of one response, in bytes. */
   readonly maxTrailerBytes: number;
-  /** Open connections on each face. */
+  /** Open connections of each server. */
   readonly maxConnections: number;
   /** Open streams of one gRPC connection. */
   readonly maxStreams: number;
-  /** Streaming calls, which are those of health watches and reflection, of all connections. */
+  /** Streaming calls, of health watches and reflection, on all connections. */
   readonly maxStreamingCalls: number;
-  /** Unary calls under way, of all connections. */
+  /** Unary calls in progress on all connections. */
   readonly maxCalls: number;
-  /** Calls that wait for the database; one caller has at most half of these places. */
+  /** Calls waiting for the database; one caller has at most half of these places. */
   readonly maxWaitingCalls: number;
-  /** How late the event loop may be before calls that need the database are refused, in milliseconds. */
+  /** The event loop's delay above which calls that need the database are refused, in milliseconds. */
   readonly maxEventLoopDelayMs: number;
-  /** Log lines about refused strangers in one second. */
+  /** Log lines per second of each kind: about refused strangers, refused callers, and causes of failures. */
   readonly maxRefusalsLogged: number;
-  /** How long a gRPC connection may be silent, in milliseconds. */
+  /** How long a gRPC connection may stay silent, in milliseconds. */
   readonly grpcIdleMs: number;
-  /** How old a gRPC connection may become, in milliseconds; 0 for any age. */
+  /** The greatest age of a gRPC connection, in milliseconds; 0 for no limit. */
   readonly grpcMaxAgeMs: number;
   /** How long an HTTP connection may wait for its next request, in milliseconds. */
   readonly httpIdleMs: number;
 }
 
-/** Reads all limits, and collects their problems in the reader. */
+/** Reads all limits; adds their problems to the reader. */
 export function readLimits(settings: SettingsReader): Limits {
   return {
     deadlineMs: settings.integer('DEADLINE_MS', 1, DEADLINE_MAX_MS),

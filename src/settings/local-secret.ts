@@ -13,19 +13,19 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Nothing planted is followed or waited for: neither a link nor a pipe. */
+/** Never follows a link or waits for a pipe that somebody has planted. */
 const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-/** Only a file that is new is written: neither one that is there nor one behind a link. */
+/** Writes only a new file: neither an existing one nor one behind a link. */
 const TO_MAKE = 'wx';
-/** The permissions of everybody but the owner. */
+/** The permissions of everybody except the owner. */
 const OTHERS = 0o077;
-/** More than a secret and a newline. */
+/** More bytes than a secret and a newline. */
 const READ_BYTES = 128;
 
 /**
- * The secret of the local mode: 32 random bytes in hexadecimal, generated on first use, readable only by its owner.
+ * The secret of local mode: 32 random bytes in hexadecimal, generated on first use, readable only by its owner.
  *
- * @throws Error that names the file, when it is not a regular file of this user alone that holds such a secret
+ * @throws Error that names the file, unless it is a regular file, accessible to this user alone, with such a secret
  */
 export function localSecret(file: string): string {
   if (lstatSync(file, { throwIfNoEntry: false }) === undefined) makeSecret(file);
@@ -44,7 +44,7 @@ function readOwn(file: string): string {
   try {
     const status = fstatSync(descriptor);
     if (!status.isFile()) throw new Error(`${file} is not a regular file. Delete it to get a new secret.`);
-    // Where users have no numbers, modes mean nothing either.
+    // Where users have no numeric id, modes mean nothing either.
     const user = process.getuid?.();
     if (user !== undefined && status.uid !== user)
       throw new Error(`The file ${file} belongs to another user. Delete it to get a new secret.`);
@@ -62,7 +62,7 @@ function makeSecret(file: string): void {
   const draft = `${file}.${randomUUID()}`;
   writeFileSync(draft, randomBytes(32).toString('hex'), { mode: 0o600, flag: TO_MAKE });
   try {
-    // A link appears whole or not at all, so two processes that start together agree on one secret.
+    // A link is created completely or not at all, so two processes that start together agree on one secret.
     linkSync(draft, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

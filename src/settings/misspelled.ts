@@ -2,16 +2,16 @@ import { type SettingName, SETTINGS } from './settings.js';
 
 /** Names shorter than this are too close to those of other programs. */
 const LENGTH_MIN = 6;
-/** From this length on, two edits are taken for a slip; below, one. */
+/** From this length on, two edits count as a slip; below it, one. */
 const LENGTH_OF_TWO = 9;
-/** Names that other programs read, though they are close to ours. */
+/** Names that other programs read, although they are close to ours. */
 const FOREIGN: ReadonlySet<string> = new Set(['LOGLEVEL', 'DATABASE_URI', 'BASEPATH']);
 
 /**
- * The variables of the environment that are most likely misspelled settings, each with the one that was meant: one edit
- * away from it, or two for names of nine characters and more, with the same first letter. An edit inserts, deletes or
- * replaces a character, or swaps two neighbors. A variable is taken for another program's where the setting itself is
- * set, even to nothing.
+ * The environment variables that are probably misspelled settings, each with the setting that was meant: one edit away
+ * from it, or two for names of nine characters and more, with the same first letter. An edit inserts, deletes or
+ * replaces a character, or swaps two neighbouring ones. If the setting itself is set, even to an empty value, the
+ * variable is assumed to belong to another program.
  */
 export function misspelledSettings(
   env: NodeJS.ProcessEnv,

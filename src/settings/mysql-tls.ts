@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** TLS to MySQL; the texts are in PEM. */
+/** The TLS options for MySQL; the texts are in PEM. */
 export interface MysqlTls {
   /** The authorities that sign the server's certificate. */
   readonly ca: string;
@@ -17,8 +17,9 @@ const PARAMETERS = ['ssl-mode', ...FILES];
 const NAME_MAX = 32;
 
 /**
- * Reads TLS from the parameters of a MySQL URL, by the names that MySQL's own programs use. Absent for none. The modes
- * that check no certificate, `PREFERRED` and `REQUIRED`, are not offered: they stop nobody who is in the way.
+ * Reads TLS from the parameters of a MySQL URL, under the names that MySQL's own programs use; undefined without TLS.
+ * The modes that check no certificate, `PREFERRED` and `REQUIRED`, are not offered: they do not stop a man in the
+ * middle.
  *
  * @throws Error with the end of a sentence about the setting, without a value
  */

@@ -4,8 +4,8 @@ export const SECRET_MIN_BYTES = 32;
 const MAX_SECRETS = 16;
 
 /**
- * The HMAC secrets in the content of a file: one a line, in UTF-8, without the blanks at its ends. Blank lines are
- * ignored. The first secret signs, all of them verify.
+ * The HMAC secrets in the content of a file: one per line, in UTF-8, without leading or trailing whitespace. Empty
+ * lines are ignored. The first secret signs, all of them verify.
  *
  * @throws Error with one sentence, which holds no secret, unless there are 1 to 16 of at least 32 bytes each
  */

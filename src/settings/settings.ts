@@ -54,7 +54,7 @@ export const SETTINGS = {
   HTTP_IDLE_MS: '75000',
 } as const satisfies Record<string, string | undefined>;
 
-/** The most characters of a value in a message. */
+/** The most characters of a value shown in a message. */
 const SHOWN_MAX = 128;
 
 /** The name of a setting. */
@@ -65,7 +65,7 @@ type DefaultedName = {
   [Name in SettingName]: (typeof SETTINGS)[Name] extends string ? Name : never;
 }[SettingName];
 
-/** Reads settings one by one and collects their problems. An empty value counts as none. */
+/** Reads settings one by one and collects their problems. An empty value counts as unset. */
 export class SettingsReader {
   /** One line for each problem. */
   readonly problems: string[] = [];
@@ -79,7 +79,7 @@ export class SettingsReader {
     this.problems.push(`${name} ${problem}`);
   }
 
-  /** Refuses a value and shows it, which must hold no secret. @param allowed the end of a sentence: `must be …` */
+  /** Refuses a value and shows it; it must not be secret. @param allowed the end of a sentence: `must be …` */
   refuseValue(name: SettingName, value: string, allowed: string): void {
     const shown = value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX - 1)}…` : value;
     this.refuse(name, `is ${JSON.stringify(shown)}; it ${allowed}`);
@@ -91,14 +91,14 @@ export class SettingsReader {
     return value === '' ? undefined : value;
   }
 
-  /** The content of the file that a setting names; undefined where there is none, or it cannot be read. */
+  /** The content of the file named by a setting; undefined if there is none, or it cannot be read. */
   contentOf(name: SettingName): Buffer | undefined {
     const file = this.given(name);
     if (file === undefined) return undefined;
     try {
       return readFileSync(file);
     } catch {
-      // Its name is not shown: the secret itself may have been set in its place.
+      // The file name is not shown: the secret itself may have been set instead.
       this.refuse(name, 'names a file that cannot be read.');
       return undefined;
     }

@@ -2,7 +2,7 @@ import type { Database } from './database-url.js';
 import { SECRET_MIN_BYTES, secretsIn } from './secret-file.js';
 import type { SettingsReader } from './settings.js';
 
-/** The file of the local mode's secret, and the issuer and audience of its tokens. */
+/** The file of local mode's secret, and the issuer and audience of its tokens. */
 const LOCAL_SECRET_FILE = 'data/jwt-secret';
 const LOCAL_PARTY = 'route-registry';
 
@@ -24,7 +24,7 @@ export interface TokenConfig {
   readonly audience: string;
 }
 
-/** Reads the tokens to accept, and collects their problems in the reader. */
+/** Reads the tokens to accept; adds their problems to the reader. */
 export function tokensOf(settings: SettingsReader, database: Database): TokenConfig {
   const issuer = settings.given('JWT_ISSUER');
   const audience = settings.given('JWT_AUDIENCE');

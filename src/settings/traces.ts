@@ -2,7 +2,7 @@ import type { SettingsReader } from './settings.js';
 
 /**
  * Whether spans are sent, by two variables of the OpenTelemetry specification (SDK environment variables): there is a
- * collector, and the SDK is not disabled. Any value of `OTEL_SDK_DISABLED` but `true`, in any case, is false.
+ * collector, and the SDK is not disabled. Any value of `OTEL_SDK_DISABLED` except `true`, in any case, is false.
  */
 export function tracesOf(settings: SettingsReader): boolean {
   const endpoint = settings.given('OTEL_EXPORTER_OTLP_ENDPOINT');

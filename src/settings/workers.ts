@@ -2,10 +2,10 @@ import { availableParallelism } from 'node:os';
 import type { Database } from './database-url.js';
 import type { SettingsReader } from './settings.js';
 
-/** The most worker processes that the setting may name: more than a machine has cores. */
+/** The most worker processes that may be set: more than a machine has cores. */
 const MAX_WORKERS = 256;
 
-/** How many processes share the work, and collects its problems in the reader. @param database absent for a gateway */
+/** Reads the number of processes; adds its problems to the reader. @param database absent for a gateway */
 export function workersOf(settings: SettingsReader, database: Database | undefined): number {
   const text = settings.text('WORKERS');
   const workers = text === 'auto' ? Math.min(availableParallelism(), MAX_WORKERS) : Number(text);

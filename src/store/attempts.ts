@@ -2,26 +2,29 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isOutOfReach, isTransient } from './driver-errors.js';
 
 /**
- * The most attempts of one statement. With their pauses they take 1.6 to 3.3 s: as long as balancers take to notice that
- * another server has taken over, and less than the default deadline of a call.
+ * The most attempts of one statement. With their pauses they take 1.6 to 3.3 s: as long as load balancers take to
+ * notice a failover, and less than the default deadline of a call.
  */
 export const MAX_ATTEMPTS = 10;
-/** The longest pause after the first attempt, in milliseconds: a deadlock is over by then. Each is twice the one before. */
+/**
+ * The longest pause after the first attempt, in milliseconds: a deadlock is over by then. Each further one is twice as
+ * long.
+ */
 const FIRST_PAUSE_MS = 10;
-/** No pause is longer, in milliseconds, so that the last attempts are not too late for those who wait. */
+/** The limit on a pause, in milliseconds, so that the last attempts are not too late for the waiting calls. */
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Sends a statement again while that may help. It is one that does no harm when it has been done already.
+ * Sends a statement again while that may help. The statement must do no harm when it has already been executed.
  *
- * @param send gets the number of the attempt, from 1; throws to end the attempts when nobody waits any more
+ * @param send gets the number of the attempt, from 1; throws to end the attempts when nobody waits any longer
  */
 export async function inAttempts<Answer>(send: (attempt: number) => Promise<Answer>): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await send(attempt);
     } catch (error) {
-      // A database that cannot be reached from the beginning is reported at once.
+      // A database that is unreachable at the first attempt is reported at once.
       const again = isTransient(error) || (attempt > 1 && isOutOfReach(error));
       if (!again || attempt === MAX_ATTEMPTS) throw error;
     }
@@ -30,8 +33,8 @@ export async function inAttempts<Answer>(send: (attempt: number) => Promise<Answ
 }
 
 /**
- * The pause after an attempt, in milliseconds. Its second half is random, so that those who failed together do not try
- * again together.
+ * The pause after an attempt, in milliseconds. Its second half is random, so that statements that failed together are
+ * not retried together.
  *
  * @param random from 0 to 1
  */

@@ -4,30 +4,30 @@ import { isWanted, NotSent, type Waiting } from './waiting.js';
 /** The most entries of one statement: large enough to share its cost, small enough to stay short. */
 const MAX_BATCH = 64;
 
-/** How many statements of one kind may be under way, and how far apart they are. */
+/** How many statements of one kind may run at a time, and the pause between them. */
 interface Manner {
-  /** The most statements under way while all calls that wait fit into one more. */
+  /** The most statements while all waiting calls fit into one more. */
   readonly most: number;
-  /** The most while more calls wait: a distant database carries more only by more statements. */
+  /** The most statements while more calls wait: a distant database serves more only with more statements. */
   readonly mostWhenFull: number;
   /** The pause after each statement, in milliseconds. */
   readonly pauseMs: number;
 }
 
 const MANNERS = {
-  /** A second statement goes out beside the first as soon as there is a call for it. */
+  /** A second statement is sent beside the first as soon as there is a call for it. */
   'at once': { most: 2, mostWhenFull: 4, pauseMs: 0 },
   /** For statements that cost the database more than their entries do. */
   'when full': { most: 1, mostWhenFull: 4, pauseMs: 0 },
-  /** Never more than a hundred statements a second, whatever is asked for. */
+  /** Never more than a hundred statements a second, whatever the demand. */
   'one by one': { most: 1, mostWhenFull: 1, pauseMs: 10 },
 } as const satisfies Record<string, Manner>;
 
 /**
  * Joins calls that arrive while the database is busy into one batch. A single call is sent at once.
  *
- * @param run answers a batch: an outcome, or an `Error`, for each entry in order. It gets only entries for which somebody
- *   still waits.
+ * @param run answers a batch: an outcome, or an `Error`, for each entry in order. It gets only entries that are still
+ *   wanted.
  */
 export function batched<Entry extends Waiting, Outcome>(
   manner: keyof typeof MANNERS,
@@ -38,7 +38,7 @@ export function batched<Entry extends Waiting, Outcome>(
   const waiting: (() => void)[] = [];
 
   function goOut(): void {
-    // All waiting batches but the last are full.
+    // All waiting batches except the last are full.
     if (underWay >= (waiting.length > 1 ? mostWhenFull : most)) return;
     const dispatch = waiting.shift();
     if (dispatch === undefined) return;
@@ -78,7 +78,7 @@ export function batched<Entry extends Waiting, Outcome>(
   const loader = new DataLoader<Entry, Outcome>(runWanted, {
     cache: false,
     maxBatchSize: MAX_BATCH,
-    // Calls that Node reads in one turn join one batch.
+    // Calls that Node reads in one turn of the event loop join one batch.
     batchScheduleFn: (dispatch) => setImmediate(queue, dispatch),
   });
   return (entry) => loader.load(entry);

@@ -9,7 +9,7 @@ import { requireWritable } from './writable-file.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */
 const ACQUIRE_TIMEOUT_MS = 3_000;
-/** How long a connection attempt may take, in milliseconds. */
+/** The time limit of a connection attempt, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 2_000;
 /** The most connections to MySQL: a two-core process keeps no more than these busy. */
 const POOL_MAX = 10;
@@ -39,12 +39,12 @@ export interface SqliteLocation {
 
 /**
  * Opens the database. The embedded one is created, with its folder, if it does not exist; MySQL is connected to by the
- * first query. The caller must call `closeDatabase`.
+ * first query. `closeDatabase` must be called at the end.
  *
- * @param silenceMs how long MySQL may be silent before its connection is dropped, in milliseconds; default: forever,
+ * @param silenceMs how long MySQL may stay silent before its connection is dropped, in milliseconds; default: forever,
  *   since a migration may take long
- * @param file takes note of the embedded database's files when they are opened
- * @param galera takes note of each connection to MySQL
+ * @param file records the embedded database's files when they are opened
+ * @param galera checks each new connection to MySQL
  * @throws Error when the files of the embedded one cannot be written
  */
 export function openDatabase(
@@ -56,20 +56,20 @@ export function openDatabase(
   return location.engine === 'mysql' ? openMysql(location, silenceMs, galera) : openEmbedded(location, file);
 }
 
-/** The files of an embedded database that has any. */
+/** The files of an embedded database, if it has any. */
 export function embeddedFileOf(location: DatabaseLocation): EmbeddedFile | undefined {
   if (location.engine !== 'sqlite' || location.file === ':memory:') return undefined;
   return new EmbeddedFile(location.file);
 }
 
-/** Closes all connections. The embedded database is then complete in its one file, with an empty log. */
+/** Closes all connections. The embedded database is then complete in its one file, with an empty write-ahead log. */
 export async function closeDatabase(knex: Knex, { engine }: DatabaseLocation): Promise<void> {
-  // If that fails, as on a full disk, nothing is lost: the log stays beside the file.
+  // If that fails, for example on a full disk, nothing is lost: the log stays beside the file.
   if (engine === 'sqlite') await knex.raw('PRAGMA wal_checkpoint(TRUNCATE)').catch(ignore);
   await knex.destroy();
 }
 
-/** Knex would print SQL to the console; failures are thrown as well. */
+/** Otherwise Knex would print SQL to the console; failures are thrown as well. */
 const SILENT: Knex.Logger = { warn: ignore, error: ignore, deprecate: ignore, debug: ignore };
 
 function ignore(): void {
@@ -114,7 +114,7 @@ function openMysql(
           );
         });
         // Overrides the server's defaults: text is kept as sent, and values that are too long or invalid are refused,
-        // not cut.
+        // not truncated.
         connection.query(
           "SET NAMES utf8mb4, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
           (error) => {
@@ -156,14 +156,14 @@ function openEmbedded(location: SqliteLocation, file?: EmbeddedFile): Knex {
         connection.pragma('journal_mode = WAL');
         // Every commit reaches the disk, as with InnoDB's default.
         connection.pragma('synchronous = FULL');
-        // The first read opens the log.
+        // The first read opens the write-ahead log.
         connection.pragma('user_version');
         file?.opened();
         done(null);
       },
     },
   });
-  // After a statement that did not get the lock, libsql would answer further writes without committing them.
+  // After a statement that did not get the lock, libsql would confirm further writes without committing them.
   knex.on('query-error', (error: unknown) => {
     if (isBusy(error)) usable = false;
   });

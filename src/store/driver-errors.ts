@@ -7,12 +7,12 @@ import {
   WRONG_SERVER_NUMBERS,
 } from './error-numbers.js';
 
-/** The name of the error of Knex for a connection or an answer that did not come in time. */
+/** The name of Knex's error for a connection or an answer that did not arrive in time. */
 const TIMEOUT = 'KnexTimeoutError';
 
 type Codes = ReadonlySet<string | undefined>;
 
-/** Codes of Node's sockets and of mysql2 for a connection that ended, whatever was under way on it. */
+/** Codes of Node's sockets and of mysql2 for a lost connection, whatever was in progress on it. */
 const LOST_CODES: Codes = new Set(['ECONNRESET', 'EPIPE', 'PROTOCOL_CONNECTION_LOST']);
 
 /** Codes for a database that cannot be reached. */
@@ -26,7 +26,7 @@ const AWAY_CODES: Codes = new Set([
   'ETIMEDOUT',
 ]);
 
-/** Codes of mysql2 for a server that is not the one to trust, or has no TLS. Its next certificate may be good. */
+/** Codes of mysql2 for a server that is not trusted, or has no TLS. Its next certificate may be valid. */
 const DISTRUST_CODES: Codes = new Set(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_SUPPORT']);
 
 /** Result codes of SQLite for a file that is busy or cannot be used; extended codes begin with these. */
@@ -39,20 +39,20 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /**
- * Whether the same statement may succeed a moment later, over another connection if need be. It may also have succeeded
- * already, unseen.
+ * Whether the same statement may succeed a moment later, if need be over another connection. It may also have succeeded
+ * already, without an answer.
  */
 export function isTransient(error: unknown): boolean {
   const { errno, code } = facts(error);
   return TRANSIENT_NUMBERS.has(errno) || LOST_CODES.has(code);
 }
 
-/** Whether the connection leads to a server that cannot serve, so that older ones will do no better. */
+/** Whether the connection leads to a server that cannot serve, so that older connections will not either. */
 export function isWrongServer(error: unknown): boolean {
   return WRONG_SERVER_NUMBERS.has(facts(error).errno);
 }
 
-/** Whether a later attempt to reach the database may succeed, unlike one with a login that it refuses. */
+/** Whether a later attempt to reach the database may succeed, unlike one whose login it refuses. */
 export function isOutOfReach(error: unknown): boolean {
   const { errno, code, name } = facts(error);
   return AWAY_CODES.has(code) || OUT_OF_REACH_NUMBERS.has(errno) || name === TIMEOUT || isBusy(error);
@@ -63,15 +63,15 @@ export function isBusy(error: unknown): boolean {
   return facts(error).code?.startsWith('SQLITE_BUSY') === true;
 }
 
-/** What the database or its driver said, without the statement and its values. */
+/** The error of the database or its driver, without the statement and its values. */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError';
-  /** That of the server, of Node's sockets or of SQLite, such as `ER_DUP_ENTRY`, `ECONNREFUSED` or `SQLITE_BUSY`. */
+  /** The code of the server, of Node's sockets or of SQLite: `ER_DUP_ENTRY`, `ECONNREFUSED` or `SQLITE_BUSY`. */
   readonly code: string | undefined;
   /** The server's error number, such as 1062, or a lower one of the operating system. */
   readonly errno: number | undefined;
 
-  /** Without a code and a number, it said nothing in time. */
+  /** Without a code and a number, there was no answer in time. */
   constructor({ code, errno }: Pick<DriverError, 'code' | 'errno'>) {
     const silent = code === undefined && errno === undefined;
     const answer = silent ? 'nothing in time' : (code ?? 'an error without a name');
@@ -82,8 +82,8 @@ export class DatabaseError extends Error {
 }
 
 /**
- * A driver's error in the form that the rest of the service may see and log: `STORE_UNAVAILABLE` for a database that is
- * unavailable, and never the statement or its values, which Knex and the drivers put into their messages.
+ * A driver's error in the form for the rest of the service and the log: `STORE_UNAVAILABLE` for a database that is
+ * unavailable, and never the statement or its values, which are in the messages of Knex and the drivers.
  */
 export function translate(error: unknown): unknown {
   const { errno, code, name } = facts(error);

@@ -1,12 +1,12 @@
 import { type BigIntStats, realpathSync, statSync } from 'node:fs';
 import { storeUnavailable } from './driver-errors.js';
 
-/** The write-ahead log and its index, which SQLite keeps beside the file, wherever a link leads. */
+/** The write-ahead log and its index, which SQLite keeps beside the file, resolving links. */
 const COMPANIONS = ['-wal', '-shm'];
 
 /**
- * The files of an open embedded database. SQLite goes on with a file that was deleted or replaced, so that everything it
- * then stores is lost.
+ * The files of an open embedded database. SQLite keeps using a deleted or replaced file, so that everything it stores
+ * from then on is lost.
  */
 export class EmbeddedFile {
   readonly #file: string;
@@ -18,7 +18,7 @@ export class EmbeddedFile {
   }
 
   /**
-   * Takes the files as they are, once the database is opened and its log is there. Later ones must be the same.
+   * Records the files once the database is open and its log exists. They must stay the same.
    *
    * @throws RegistryError like `check`
    */
@@ -31,7 +31,7 @@ export class EmbeddedFile {
     this.#identities = new Map([this.#file, ...log].map((path) => [path, identityOf(path)]));
   }
 
-  /** @throws RegistryError `STORE_UNAVAILABLE` when a name no longer leads to the file that was opened */
+  /** @throws RegistryError `STORE_UNAVAILABLE` when a path no longer leads to the file that was opened */
   check(): void {
     for (const [path, identity] of this.#identities) {
       if (identityOf(path) === identity) continue;

@@ -3,25 +3,25 @@
 // - mariadb.com/docs/server/reference/error-codes
 // - proxysql.com/documentation/error-codes, which has messages and no names
 
-/** The numbers below are those of the operating system; a server's own begin here. */
+/** Lower numbers are those of the operating system; a server's own begin here. */
 export const FIRST_SERVER_ERROR = 1000;
 
 const ER_DISK_FULL = 1021;
 const ER_CON_COUNT_ERROR = 1040;
 const ER_DBACCESS_DENIED_ERROR = 1044;
 const ER_ACCESS_DENIED_ERROR = 1045;
-/** A node of Galera that is not, or no longer, part of the cluster's majority. */
+/** A Galera node that is not, or no longer, part of the cluster's majority. */
 const ER_UNKNOWN_COM_ERROR = 1047;
 const ER_BAD_DB_ERROR = 1049;
 const ER_SERVER_SHUTDOWN = 1053;
-/** What plugins say, and Vitess of a tablet that it has lost. */
+/** Errors of plugins, and of Vitess for a tablet that it has lost. */
 const ER_UNKNOWN_ERROR = 1105;
 const ER_RECORD_FILE_FULL = 1114;
-/** A commit that a node of Galera could not bring to the others. */
+/** A commit that a Galera node could not replicate. */
 const ER_ERROR_DURING_COMMIT = 1180;
 const ER_TOO_MANY_USER_CONNECTIONS = 1203;
 const ER_LOCK_WAIT_TIMEOUT = 1205;
-/** Also what Galera says of a commit that was in conflict with one on another node. */
+/** Also Galera's error for a commit in conflict with one on another node. */
 const ER_LOCK_DEADLOCK = 1213;
 /** `read_only` or `super_read_only`. */
 const ER_OPTION_PREVENTS_STATEMENT = 1290;
@@ -29,7 +29,7 @@ const ER_QUERY_INTERRUPTED = 1317;
 /** `transaction_read_only`. */
 const ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792;
 const ER_READ_ONLY_MODE = 1836;
-/** `innodb_read_only`, as a reader of Aurora has it. */
+/** `innodb_read_only`, as on a reader of Aurora. */
 const ER_INNODB_READ_ONLY = 1874;
 /** MariaDB. */
 const ER_CONNECTION_KILLED = 1927;
@@ -38,7 +38,7 @@ const CR_CONN_HOST_ERROR = 2003;
 /** A proxy has lost its connection to the server, before the statement or during it. */
 const CR_SERVER_GONE_ERROR = 2006;
 const CR_SERVER_LOST = 2013;
-/** As a member of Group Replication that was expelled has it (`group_replication_exit_state_action`). */
+/** For example, an expelled member of Group Replication (`group_replication_exit_state_action`). */
 const ER_SERVER_OFFLINE_MODE = 3032;
 /** A step of Group Replication before or after a commit. */
 const ER_RUN_HOOK_ERROR = 3100;
@@ -50,10 +50,10 @@ const PROXYSQL_CONNECT_TIMEOUT = 9001;
 const PROXYSQL_CONNECT_FAILURE = 9002;
 const PROXYSQL_BACKEND_OFFLINE = 9004;
 
-/** Another statement had a lock. This one was rolled back, and may succeed the next time. */
+/** Another statement held a lock. This one was rolled back, and may succeed the next time. */
 const LOCKED = [ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK];
 
-/** The server is not the one that serves. Nothing was stored, and a new connection may lead to the one that is. */
+/** Another server is in charge. Nothing was stored, and a new connection may lead to that server. */
 const ELSEWHERE = [
   ER_UNKNOWN_COM_ERROR,
   ER_OPTION_PREVENTS_STATEMENT,
@@ -63,10 +63,10 @@ const ELSEWHERE = [
   ER_TRANSACTION_ROLLBACK_DURING_COMMIT,
 ];
 
-/** The server fails, and whether it has stored something before that is not known. */
+/** The server is failing, and may have stored something before. */
 const FAILING = [ER_SERVER_SHUTDOWN, ER_UNKNOWN_ERROR, ER_ERROR_DURING_COMMIT, ER_RUN_HOOK_ERROR];
 
-/** The statement or its connection ended, and whether something was stored before that is not known. */
+/** The statement or its connection ended, and something may have been stored before. */
 const INTERRUPTED = [ER_QUERY_INTERRUPTED, ER_CONNECTION_KILLED, CR_SERVER_GONE_ERROR, CR_SERVER_LOST];
 
 /** A proxy found no server, perhaps after it had lost one in the middle of the statement. */
@@ -82,7 +82,7 @@ const CROWDED = [ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS, ER_SERVER_OFF
 
 type Numbers = ReadonlySet<number | undefined>;
 
-/** What holds of the server holds of every connection to it. */
+/** Errors of a server that apply to every connection to it. */
 export const WRONG_SERVER_NUMBERS: Numbers = new Set([...ELSEWHERE, ...FAILING]);
 
 /** The same statement may succeed a moment later. */
@@ -96,7 +96,7 @@ export const TRANSIENT_NUMBERS: Numbers = new Set([
 /** A later connection may succeed. */
 export const OUT_OF_REACH_NUMBERS: Numbers = new Set([...TRANSIENT_NUMBERS, ...CROWDED]);
 
-/** The database is unavailable: nobody would be helped by an error that says more. */
+/** The database is unavailable; a more detailed error would not help a client. */
 export const AWAY_NUMBERS: Numbers = new Set([
   ...OUT_OF_REACH_NUMBERS,
   ER_DISK_FULL,

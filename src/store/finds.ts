@@ -2,14 +2,14 @@ import type { Route } from '../registry/route.js';
 import { toRoute } from './route-row.js';
 import type { RouteRows, ServedCall } from './route-rows.js';
 
-/** A get that waits for a route. */
+/** A get that is waiting for a route. */
 export interface Find extends ServedCall {
   readonly id: string;
   /** The same id in the database's form. */
   readonly key: Buffer;
 }
 
-/** Answers all finds by one statement, in their order. @param rows of the server to ask */
+/** Answers all finds with one statement, in their order. @param rows of the server to ask */
 export async function findAll(
   rows: RouteRows,
   finds: readonly Find[],

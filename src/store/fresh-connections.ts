@@ -2,17 +2,17 @@ import type { Knex } from 'knex';
 import { isWrongServer } from './driver-errors.js';
 
 /**
- * Keeps a pool from using connections that were opened before a statement found itself on the wrong server. Behind a
- * balancer, a new connection leads to the server that has taken over; an old one may still lead to the one before, which
- * refuses inserts, and does not have the latest routes.
+ * Keeps a pool from using connections that were opened before a statement reached the wrong server. Behind a load
+ * balancer, a new connection leads to the server that has taken over. An old one may still lead to the previous server,
+ * which refuses inserts and lacks the latest routes.
  */
 export class FreshConnections {
-  /** How often a statement has found itself on the wrong server. */
+  /** How often a statement has reached the wrong server. */
   #moves = 0;
   /** The number of moves at which each connection was opened. */
   readonly #openedAt = new WeakMap<object, number>();
 
-  /** Takes note of a new connection. */
+  /** Records a new connection. */
   opened(connection: object): void {
     this.#openedAt.set(connection, this.#moves);
   }
@@ -22,7 +22,7 @@ export class FreshConnections {
     return this.#openedAt.get(connection) === this.#moves;
   }
 
-  /** Learns from the statements that fail. */
+  /** Listens for statements that fail. */
   follow(knex: Knex): void {
     knex.on('query-error', (error: unknown) => {
       if (isWrongServer(error)) this.#moves++;

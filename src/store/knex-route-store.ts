@@ -13,7 +13,7 @@ import { RouteRows, type ServedCall } from './route-rows.js';
 import { type StatementObserver, StatementObservers } from './statement-observer.js';
 import { NotSent } from './waiting.js';
 
-/** The most shapes remembered as having a first route, so that a duplicate need not try to become it. */
+/** The most shapes remembered as having a first route, so that a duplicate need not try to become the first. */
 const MAX_KNOWN_SHAPES = 10_000;
 
 interface Insert extends ServedCall {
@@ -21,23 +21,23 @@ interface Insert extends ServedCall {
   readonly duplicates: 'allow' | 'reject';
 }
 
-/** What a store may be given beside its database. */
+/** The options of a store. */
 export interface KnexRouteStoreOptions {
   /** The files of the embedded database. */
   readonly file?: EmbeddedFile | undefined;
-  /** Whether the primary is a node of a Galera cluster. Default: no. */
+  /** Whether the primary is a Galera node. Default: no. */
   readonly galera?: Galera | undefined;
   /** Default: none. */
   readonly observers?: readonly StatementObserver[];
   /** Read replicas of the database. Default: none. */
   readonly replicas?: readonly Knex[];
-  /** Is told when a replica begins or ends to serve. */
+  /** Called when a replica starts or stops serving. */
   readonly onReplicaChange?: (change: ReplicaChange) => void;
 }
 
 /**
- * Routes in a table, on every engine. Concurrent inserts share a commit and concurrent finds share a query;
- * each call is answered as soon as its own result is there. The caller owns every `Knex` and closes it.
+ * Routes in a table, on every engine. Concurrent inserts share a commit and concurrent finds share a query; each call
+ * is answered as soon as its own result is there. The store does not close its `Knex` instances.
  */
 export class KnexRouteStore implements RouteStore {
   readonly #observers: StatementObservers;
@@ -46,9 +46,9 @@ export class KnexRouteStore implements RouteStore {
   readonly #knownShapes = new LRUCache<string, true>({ max: MAX_KNOWN_SHAPES });
   readonly #insertJoined = batched('when full', (inserts: readonly Insert[]) => this.#insertAll(inserts));
   readonly #findJoined = batched('at once', (finds: readonly Find[]) => findAll(this.#rows, finds));
-  /** Bounded in number, so that gets of ids that nobody has cannot take the primary's time. */
+  /** Limited in rate, so that gets of unknown ids cannot use up the primary's time. */
   readonly #findAgain = batched('one by one', (finds: readonly Find[]) => findAll(this.#rows, finds, true));
-  /** The replicas that gets go to; they must be checked to serve. */
+  /** The replicas that gets are sent to; they must be checked before they serve. */
   readonly replicas: Replicas;
 
   constructor(
@@ -93,8 +93,8 @@ export class KnexRouteStore implements RouteStore {
   }
 
   /**
-   * Asks a replica, and the primary for what the replica does not have: it may be on its way there, however old its id
-   * looks, which has its time from the clock of the instance that made it.
+   * Asks a replica, then the primary for a route that the replica does not have. The route may be on its way there,
+   * however old its id looks: the id's time is from the clock of the instance that created it.
    */
   async #findBy(replica: Replica, find: Find): Promise<Route | undefined> {
     const found = await replica.find(find);
@@ -104,12 +104,12 @@ export class KnexRouteStore implements RouteStore {
     return late;
   }
 
-  /** Asks a node of Galera, and once more for what it does not show yet. */
+  /** Asks a Galera node, and once more for a route that it does not show yet. */
   async #findOnNode(find: Find): Promise<Route | undefined> {
     return (await this.#findJoined(find)) ?? this.#findAgain(find);
   }
 
-  /** A call that begins to wait. */
+  /** A call that starts waiting. */
   #served(signal: Signal | undefined): ServedCall {
     return { signal, captured: this.#observers.capture() };
   }
@@ -125,7 +125,7 @@ export class KnexRouteStore implements RouteStore {
     return row === undefined ? undefined : decodeId(row.id);
   }
 
-  /** Inserts all in one commit; if an entry prevents that, or is not wanted any more, each separately. */
+  /** Inserts all in one commit; if an entry prevents that, or is no longer wanted, each separately. */
   async #insertAll(inserts: readonly Insert[]): Promise<(InsertOutcome | Error)[]> {
     if (inserts.length > 1 && (await this.#insertTogether(inserts))) {
       for (const { entry } of inserts) this.#knownShapes.set(entry.shape, true);
@@ -160,7 +160,7 @@ export class KnexRouteStore implements RouteStore {
     return this.#insertOne(insert, { ...row, shape: null });
   }
 
-  /** Whether this very route is there: from an attempt whose end was not seen, the service's or a proxy's own. */
+  /** Whether this very route is stored, by an earlier attempt of the service or of a proxy that got no answer. */
   async #isStored(insert: Insert): Promise<boolean> {
     const { route } = insert.entry;
     const row = await this.#rows.first({ id: toRow(insert.entry).id }, insert);

@@ -4,26 +4,26 @@ import type { Knex } from 'knex';
 import { isBusy } from './driver-errors.js';
 import { isMysql } from './migrations/is-mysql.js';
 
-/** How long a migration waits for one of another process, in milliseconds. */
+/** How long a migration waits for another process's migration, in milliseconds. */
 const WAIT_MS = 60_000;
 /** The pause between attempts to lock the embedded database, in milliseconds. */
 const PAUSE_MS = 50;
-/** The name of the lock, which is the server's, not the database's; it may have 64 characters. */
+/** The name of the lock. Locks belong to the server, not to a database; a name may have 64 characters. */
 const LOCK = "concat('route-registry ', left(sha2(database(), 256), 40))";
 
 /**
- * Does some work on one connection while no other process does any on the same database. The lock ends with that
+ * Runs some work on one connection while no other process does so on the same database. The lock ends with that
  * connection, so that it never outlives its process. In the embedded database, the work is one transaction.
  *
  * @param work uses only the connection that it is given
- * @param waitMs how long to wait for another process, in whole seconds but as milliseconds
+ * @param waitMs how long to wait for another process, in milliseconds, a multiple of 1,000
  * @throws Error when another process works for longer
  */
 export function locked<T>(knex: Knex, work: (connection: Knex) => Promise<T>, waitMs = WAIT_MS): Promise<T> {
   return isMysql(knex) ? lockedByName(knex, work, waitMs) : lockedByTransaction(knex, work, waitMs);
 }
 
-/** A transaction of Knex has one connection to the end, even where each statement of DDL is a commit. */
+/** A Knex transaction keeps one connection to the end, even if each DDL statement commits. */
 function lockedByName<T>(knex: Knex, work: (connection: Knex) => Promise<T>, waitMs: number): Promise<T> {
   return knex.transaction(async (connection) => {
     const taken = connection.raw(`get_lock(${LOCK}, ?) as taken`, [waitMs / 1_000]);
@@ -32,13 +32,13 @@ function lockedByName<T>(knex: Knex, work: (connection: Knex) => Promise<T>, wai
     try {
       return await work(connection);
     } finally {
-      // A lost connection has released it already.
+      // A lost connection has already released it.
       await connection.raw(`select release_lock(${LOCK})`).catch(() => undefined);
     }
   });
 }
 
-/** Knex itself begins transactions that get the lock with their first write, which is too late to wait for it. */
+/** Knex's own transactions lock only with their first write, which is too late to wait for the lock. */
 async function lockedByTransaction<T>(
   knex: Knex,
   work: (connection: Knex) => Promise<T>,

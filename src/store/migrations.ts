@@ -6,34 +6,34 @@ import { shapesAsText } from './migrations/0002-shapes-as-text.js';
 /** A step of the schema. MySQL commits every statement, so an interrupted run leaves some of its changes. */
 export interface Migration {
   /**
-   * Four digits that put it in order, then what it means for other versions, then what it does: `0003-expand-owner`
-   * changes nothing for those that run without it, `0004-contract-0003-owner` ends those that do not need 0003 yet. All
-   * that an earlier version learns about it is this name, in the history.
+   * Four digits for its order, then its meaning for other versions, then its purpose: `0003-expand-owner` changes
+   * nothing for versions that run without it, `0004-contract-0003-owner` ends versions that do not need 0003 yet. This
+   * name in the history is all that an earlier version learns about it.
    */
   readonly name: string;
-  /** Also completes what an interrupted run of either direction left. */
+  /** Also completes an interrupted run of either direction. */
   up(knex: Knex): Promise<void>;
   down(knex: Knex): Promise<void>;
 }
 
-/** The schemas that a version runs on. */
+/** The schemas that a version supports. */
 export interface Schema {
   /** In the order of their names, in which they run. */
   readonly migrations: readonly Migration[];
-  /** The newest one that the queries of this version need. Later ones may be pending or under way. */
+  /** The newest migration that the queries of this version need. Later ones may be pending or in progress. */
   readonly needed: string;
 }
 
-/** The schemas that this version runs on. */
+/** The schemas that this version supports. */
 export const SCHEMA: Schema = { migrations: [createRoutes, shapesAsText], needed: shapesAsText.name };
 
 const EXPANDING = /^\d{4}-expand-/;
 const CONTRACTING = /^\d{4}-contract-(\d{4})-/;
 
-/** What the database has of a migration; `interrupted` is something, but not all; `newer` one is of a later version. */
+/** The state of a migration in the database; `interrupted` is partly applied, `newer` belongs to a later version. */
 export type MigrationState = 'applied' | 'interrupted' | 'pending' | 'newer';
 
-/** The table that Knex's own migrator would keep, so that either can go on where the other ended. */
+/** The table of Knex's own migrator, so that either can continue where the other stopped. */
 const HISTORY = 'knex_migrations';
 /** Knex counts batches from 1. */
 const UNFINISHED = 0;
@@ -50,7 +50,7 @@ interface HistoryRow {
  * process. If a run is interrupted, the next one completes it.
  *
  * @throws Error when another process migrates for longer than a minute, or a newer version has migrated the database
- *   and this one does not run on that, or would change it
+ *   and this one does not support the result, or would change it
  */
 export function migrateUp(knex: Knex, schema = SCHEMA): Promise<string[]> {
   return locked(knex, async (connection) => {
@@ -71,7 +71,7 @@ export function migrateUp(knex: Knex, schema = SCHEMA): Promise<string[]> {
 }
 
 /**
- * Rolls the newest migration back, with its data, and returns its name; empty where there is none. Waits and goes on
+ * Rolls the newest migration back, with its data, and returns its name; empty if there is none. Waits and continues
  * like `migrateUp`.
  *
  * @throws Error when another process migrates for longer than a minute, or a newer version has migrated the database
@@ -92,7 +92,7 @@ export function migrateDown(knex: Knex, schema = SCHEMA): Promise<string[]> {
   });
 }
 
-/** Every migration of this version and what the database has of it, then those of newer ones. Changes nothing. */
+/** Every migration of this version with its state, then those of newer versions. Changes nothing. */
 export async function migrationStatus(
   knex: Knex,
   schema = SCHEMA,
@@ -106,7 +106,7 @@ export async function migrationStatus(
 
 /**
  * @param newer the names of migrations that this version does not know
- * @throws Error unless it runs on what they leave
+ * @throws Error unless this version supports the schema that they leave
  */
 export function requireRunnable(newer: readonly string[], { needed }: Schema): void {
   const ending = newer.filter((name) => {
@@ -131,7 +131,7 @@ function stateOf(name: string, batches: ReadonlyMap<string, number>): MigrationS
   return batch === UNFINISHED ? 'interrupted' : 'applied';
 }
 
-/** The batch of each migration in the history, which is made where there is none. */
+/** The batch of each migration in the history, which is created if it does not exist. */
 async function writableHistory(knex: Knex): Promise<Map<string, number>> {
   if (!(await knex.schema.hasTable(HISTORY))) {
     await knex.schema.createTable(HISTORY, (table) => {

@@ -1,6 +1,6 @@
 import { connect, isIP, type Socket } from 'node:net';
 
-/** TLS to MySQL; the texts are in PEM. */
+/** The TLS options for MySQL; the texts are in PEM. */
 export interface MysqlTls {
   /** The authorities that sign the server's certificate. */
   readonly ca: string;
@@ -11,14 +11,14 @@ export interface MysqlTls {
   readonly key: string | undefined;
 }
 
-/** What mysql2 is told about TLS, and about the host that it checks. */
+/** The options of mysql2 for TLS, and for the host that it checks. */
 interface DriverOptions {
   readonly ssl: object;
   readonly host: string;
   readonly stream?: () => Socket;
 }
 
-/** The options of mysql2 that make it check the server before it sends the login. */
+/** The options that make mysql2 verify the server before it sends the login. */
 export function tlsOptions(
   { ca, checksHost, cert, key }: MysqlTls,
   host: string,
@@ -31,7 +31,7 @@ export function tlsOptions(
     ...(cert !== undefined && key !== undefined && { cert, key }),
   };
   if (isIP(host) === 0) return { ssl, host };
-  // mysql2 names no server where the host is an address, and Node then checks the name "localhost". The final dot, as
-  // of an absolute name, makes mysql2 name it; Node's check drops the dot and finds the address.
+  // If the host is an address, mysql2 names no server, and Node then checks the name "localhost". The final dot, as in
+  // an absolute name, makes mysql2 name it; Node's check drops the dot and finds the address.
   return { ssl, host: `${host}.`, stream: () => connect({ host, port, noDelay: true, keepAlive: true }) };
 }

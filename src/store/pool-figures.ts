@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** The connections of a pool, and who waits for one. */
+/** The connections of a pool, and the statements that wait for one. */
 export interface PoolFigures {
   readonly used: number;
   readonly free: number;
@@ -14,7 +14,7 @@ interface Pool {
   numPendingAcquires(): number;
 }
 
-/** How the connections of a database are used now; all 0 once it is closed. */
+/** The current use of a database's connections; all 0 once it is closed. */
 export function poolFigures(knex: Knex): PoolFigures {
   const { pool } = knex.client as { pool?: Pool };
   if (pool === undefined) return { used: 0, free: 0, waiting: 0 };

@@ -3,22 +3,23 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { isOutOfReach } from './driver-errors.js';
 
-/** The pauses between attempts, in milliseconds: each is twice the one before, up to the longest. */
+/** The pauses between attempts, in milliseconds: each is twice the previous one, up to the longest. */
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 2_000;
 
-/** How to wait for a database. */
+/** The options of waiting for a database. */
 export interface DatabaseWait {
-  /** How long to try again while it cannot be reached, in milliseconds; 0 tries once. */
+  /** How long to keep trying while it cannot be reached, in milliseconds; 0 tries once. */
   readonly waitMs: number;
-  /** Ends the wait. */
+  /** Aborts the wait. */
   readonly stop?: AbortSignal | undefined;
-  /** Is told when the wait begins and when the database is there. */
+  /** Called when the wait begins and when the database answers. */
   readonly log: (line: string) => void;
 }
 
 /**
- * Resolves when the database answers. Waits for one that is out of reach, not for one that refuses.
+ * Resolves when the database answers. Waits for a database that cannot be reached, but not for one that refuses the
+ * login.
  *
  * @throws Error of the driver when it does not answer in time; `AbortError` when stopped
  */
@@ -28,7 +29,7 @@ export async function reachDatabase(knex: Knex, { waitMs, stop, log }: DatabaseW
   for (let attempt = 1; ; attempt++) {
     try {
       await knex.raw('SELECT 1');
-      if (attempt > 1) log('the database is there');
+      if (attempt > 1) log('the database answers');
       return;
     } catch (error) {
       const leftMs = giveUpAt - performance.now();

@@ -4,27 +4,27 @@ import { type Find, findAll } from './finds.js';
 import type { RouteRows } from './route-rows.js';
 import { NotSent } from './waiting.js';
 
-/** As many gets must have come too early for a replica before it may count as one that lags. */
+/** The number of gets that must have come too early for a replica before it may count as lagging. */
 const LATE_MIN = 16;
-/** The most rows that a replica which lags must have before it serves again: as many as one statement asks for. */
+/** The most rows that a lagging replica must have before it serves again: as many as one statement asks for. */
 const AWAITED_MAX = 64;
 
-/** A replica began or ended to serve. */
+/** A replica started or stopped serving. */
 export interface ReplicaChange {
   /** Its place in the setting, from 1. */
   readonly replica: number;
   readonly serving: boolean;
-  /** Why it ended to serve. */
+  /** Why it stopped serving. */
   readonly cause?: unknown;
 }
 
 /**
- * A read replica, which is asked before the primary while it serves. A route that it has is right: routes never change.
- * That it has none means nothing.
+ * A read replica, which is asked before the primary while it serves. A route found there is correct, since routes never
+ * change; a missing one proves nothing.
  *
- * It serves from its first good check on. It no longer does when a statement fails, or when it lags: since the latest
- * check, the primary had to find more of its routes than it found itself, at least 16. Then it serves again after a check
- * in which it has the latest 64 of these routes. So a user that may read the table is enough to know.
+ * It serves from its first successful check. It stops when a statement fails, or when it lags: since the latest check,
+ * the primary had to find more of its routes than it found itself, at least 16. It then serves again after a check in
+ * which it has the latest 64 of these routes. So a user with read access to the table is enough.
  */
 export class Replica {
   readonly #rows: RouteRows;
@@ -35,7 +35,7 @@ export class Replica {
   /** The gets that it answered since the latest check, and those that it could not answer yet. */
   #found = 0;
   #late = 0;
-  /** Rows that the primary has, and that it did not have when it was asked. */
+  /** Rows of the primary that it did not have when it was asked. */
   readonly #awaited = new Map<string, Buffer>();
 
   /** @param number its place in the setting, from 1 */
@@ -45,12 +45,12 @@ export class Replica {
     this.#report = report;
   }
 
-  /** Whether gets may be put to it. */
+  /** Whether gets may be sent to it. */
   get serving(): boolean {
     return this.#serving;
   }
 
-  /** The route, if the replica has it and can say so. @throws NotSent */
+  /** The route, if the replica has it and answers. @throws NotSent */
   async find(find: Find): Promise<Route | undefined> {
     try {
       const route = await this.#findJoined(find);
@@ -63,7 +63,7 @@ export class Replica {
     }
   }
 
-  /** To be told of a route that the primary has, and that this replica did not find. */
+  /** Records a route that the primary has, but this replica did not find. */
   missed({ id, key }: Find): void {
     this.#late++;
     this.#awaited.set(id, key);
@@ -73,11 +73,11 @@ export class Replica {
       this.#leaveOut(new Error(`It lags: it had ${this.#found} routes in time and ${this.#late} too late.`));
   }
 
-  /** Asks whether it can serve, and begins a new count. Never rejects. */
+  /** Checks whether it can serve, and starts a new count. Never rejects. */
   async check(): Promise<void> {
     const serving = this.#serving;
     try {
-      // While it serves, a few that came too early are no reason to end that.
+      // While it serves, a few gets that came too early do not stop it.
       const hasAll = await this.#rows.hasAll(serving ? [] : [...this.#awaited.values()]);
       const leftOutMeanwhile = serving && !this.#serving;
       if (!hasAll || leftOutMeanwhile) return;
@@ -92,7 +92,7 @@ export class Replica {
   }
 
   #findAll(finds: readonly Find[]): Promise<(Route | undefined)[]> {
-    // Those that have waited behind a statement that failed need not fail one by one.
+    // Gets that waited behind a failed statement need not fail one by one.
     return this.#serving ? findAll(this.#rows, finds) : Promise.resolve(finds.map(() => undefined));
   }
 

@@ -3,7 +3,7 @@ import type { Replica } from './replica.js';
 /** The pause after each check of all replicas, in milliseconds. */
 const INTERVAL_MS = 2_000;
 
-/** The read replicas of a database, of which those that serve take turns. */
+/** The read replicas of a database. Those that serve take turns. */
 export class Replicas {
   readonly #replicas: readonly Replica[];
   #turns = 0;
@@ -18,12 +18,12 @@ export class Replicas {
     return serving.length === 0 ? undefined : serving[this.#turns++ % serving.length];
   }
 
-  /** Asks each whether it can serve. */
+  /** Checks whether each can serve. */
   async check(): Promise<void> {
     await Promise.all(this.#replicas.map((replica) => replica.check()));
   }
 
-  /** Checks them now, and again and again. @returns a function that ends this */
+  /** Checks them now and then repeatedly. @returns a function that stops this */
   follow(intervalMs = INTERVAL_MS): () => void {
     let timer: NodeJS.Timeout | undefined;
     let stopped = false;

@@ -3,7 +3,7 @@ import type { Route } from '../registry/route.js';
 
 /** A row of the table `routes`. */
 export interface RouteRow {
-  /** mysql2 gives a Buffer, libsql an ArrayBuffer. */
+  /** mysql2 returns a Buffer, libsql an ArrayBuffer. */
   readonly id: Buffer | ArrayBuffer;
   readonly method: string;
   readonly path: string;
@@ -13,7 +13,7 @@ export interface RouteRow {
   readonly created_at_ms: number;
 }
 
-/** The further columns that an insert writes. */
+/** A row with the further columns that an insert writes. */
 export interface NewRouteRow extends RouteRow {
   readonly id: Buffer;
   readonly caller: Buffer;

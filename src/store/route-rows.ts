@@ -7,12 +7,12 @@ import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow } from './route-row.js';
 import type { Captured, SentStatement, StatementObservers } from './statement-observer.js';
 import { isWanted, NotSent, type Waiting } from './waiting.js';
 
-/** How long a check may take once it is sent, in milliseconds; then its connection is given up. */
+/** The time limit of a check once it is sent, in milliseconds; its connection is then given up. */
 const CHECK_LIMIT_MS = 2_000;
-/** The same for a get from a replica: the primary must still have time to answer within the deadline of the call. */
+/** The same for a get from a replica: the primary must still have time to answer within the call's deadline. */
 const REPLICA_LIMIT_MS = 1_000;
 
-// The statements that every call needs are written by hand: Knex's builder takes longer to make one than to send it.
+// The statements of every call are written by hand: Knex's builder takes longer to build one than to send it.
 const WITH_IDS = `${ROUTE_COLUMNS.join(', ')} from routes where id in `;
 const SELECT = `select ${WITH_IDS}`;
 const SELECT_IN_SYNC = selectInSync(WITH_IDS);
@@ -20,23 +20,23 @@ const INSERT = `insert into routes (${ROUTE_COLUMNS.join(', ')}, caller, request
 
 /** A call that a statement serves. */
 export interface ServedCall extends Waiting {
-  /** What the observers captured when the call began to wait. */
+  /** The values that the observers captured when the call began to wait. */
   readonly captured: Captured;
 }
 
-/** What the statements of one server are given beside its connections. */
+/** The options of one server's statements. */
 export interface RouteRowsOptions {
   readonly server: 'primary' | 'replica';
   readonly observers: StatementObservers;
-  /** What an acknowledged write must be in. */
+  /** The files that must hold every acknowledged write. */
   readonly file?: EmbeddedFile | undefined;
-  /** Default: no Galera. */
+  /** Default: not Galera. */
   readonly galera?: Galera | undefined;
 }
 
 /**
- * The statements on the table `routes` of one server, the same on every engine. They fail with the registry's errors. The
- * primary is asked again while that may help; a replica is asked once, and not for long.
+ * The statements on the table `routes` of one server, the same on every engine. They fail with the registry's errors.
+ * Statements to the primary are sent again while that may help; those to a replica are sent once, with a short limit.
  */
 export class RouteRows {
   readonly #knex: Knex;
@@ -48,8 +48,8 @@ export class RouteRows {
   }
 
   /**
-   * Inserts all rows in one commit, or none: then it resolves with the database's reason for refusing one, or with
-   * `NotSent`. A reason may also be that an attempt whose end was not seen has stored them.
+   * Inserts all rows in one commit, or none: it then resolves with the database's reason for refusing one, or with
+   * `NotSent`. The reason may also be that an unanswered earlier attempt has stored them.
    *
    * @param calls the call of each row; all of them must still be wanted
    */
@@ -73,7 +73,7 @@ export class RouteRows {
    * The rows with these identifiers, in any order.
    *
    * @param calls of which one must still be wanted
-   * @param fallback whether somebody was asked before, so that a Galera node must have all that is acknowledged
+   * @param fallback whether a server was asked before, so that a Galera node must show everything acknowledged
    */
   async withIds(ids: readonly Buffer[], calls: readonly ServedCall[], fallback = false): Promise<RouteRow[]> {
     const text = fallback && this.#options.galera?.on === true ? SELECT_IN_SYNC : SELECT;
@@ -102,14 +102,14 @@ export class RouteRows {
     this.#options.file?.check();
   }
 
-  /** Whether the table has all rows with these identifiers, each given once. */
+  /** Whether the table has all rows with these identifiers, which must be distinct. */
   async hasAll(ids: readonly Buffer[]): Promise<boolean> {
     const query = this.#knex('routes').whereIn('id', ids).count({ count: '*' }).timeout(CHECK_LIMIT_MS);
     const [row] = await answered(query);
     return Number(row?.count) === ids.length;
   }
 
-  /** Sends a query once there is a connection for it. @throws NotSent if it is not wanted any more by then */
+  /** Sends a query once there is a connection for it. @throws NotSent if it is no longer wanted by then */
   async #sent<Answer>(
     query: Startable & PromiseLike<Answer>,
     statement: Omit<SentStatement, 'server'>,
@@ -120,7 +120,7 @@ export class RouteRows {
       const wanted = statement.operation === 'INSERT' ? calls.every(isWanted) : calls.some(isWanted);
       if (!wanted) throw new NotSent();
     };
-    // Nor is there a wait for a connection then.
+    // An unwanted query does not wait for a connection either.
     requireWanted();
     let end: ((error?: unknown) => void) | undefined;
     query.on('start', () => {
@@ -141,7 +141,7 @@ export class RouteRows {
   }
 }
 
-/** A query of Knex, which says when it has a connection. */
+/** A Knex query, which tells when it has a connection. */
 interface Startable {
   on(event: 'start', listener: () => void): unknown;
 }
@@ -151,17 +151,17 @@ function toTuple({ id, created_at_ms, caller, request_id, shape }: NewRouteRow):
   return `(${literal(id)}, ?, ?, ?, ?, ${created_at_ms}, ${literal(caller)}, ${literal(request_id)}, ${literal(shape)})`;
 }
 
-/** The values that `toTuple` leaves open. */
+/** The values for the placeholders of `toTuple`. */
 function textsOf({ method, path, middleware, handler }: NewRouteRow): string[] {
   return [method, path, middleware, handler];
 }
 
-/** Bytes in SQL, in the form that mysql2 gives a bound value, but faster. */
+/** Bytes as an SQL literal, in mysql2's form for a bound value, but faster. */
 function literal(bytes: Buffer | null): string {
   return bytes === null ? 'null' : `x'${bytes.toString('hex')}'`;
 }
 
-/** mysql2 answers our statement with the rows and their columns, the embedded driver with the rows. */
+/** mysql2 answers our statement with the rows and their columns, the embedded driver with only the rows. */
 type RawAnswer = RouteRow[] | [RouteRow[], unknown];
 
 function rowsOf(answer: RawAnswer): RouteRow[] {

@@ -3,12 +3,12 @@ import type { DatabaseLocation } from './database.js';
 import { migrateUp, migrationStatus, requireRunnable, SCHEMA } from './migrations.js';
 
 /**
- * Makes sure that this version runs on the schema. The embedded database is brought up to date; MySQL is left as it is,
- * since many instances may share it, and may be migrated meanwhile.
+ * Makes sure that this version supports the schema. The embedded database is brought up to date; MySQL is left as it
+ * is, since many instances may share it, and it may be migrated meanwhile.
  *
- * @returns its version: the number of its migrations, with those of newer versions
- * @throws Error with one line that says what helps, when MySQL's schema lacks something that this version needs, or a
- *   newer version has taken something away
+ * @returns its version: the number of its migrations, including those of newer versions
+ * @throws Error with a remedy in one line, when MySQL's schema lacks something that this version needs, or a newer
+ *   version has removed something
  */
 export async function ensureSchema(
   knex: Knex,

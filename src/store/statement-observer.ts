@@ -1,34 +1,34 @@
-/** Watches the statements that serve calls, as metrics and traces do. Neither method may throw. */
+/** Observes the statements that serve calls, as metrics and traces do. Neither method may throw. */
 export interface StatementObserver {
   /**
    * Called when a call begins to wait for the database, in the call's own context.
    *
-   * @returns what the statements that serve the call are linked to
+   * @returns the value to link with the statements that serve the call
    */
   capture?(): unknown;
   /**
-   * Called when a statement is about to be sent, over a connection that is there for it.
+   * Called when a statement is about to be sent on a connection.
    *
    * @returns called once, at its end, with the error if it failed; the error holds no SQL and no value
    */
   begin(statement: ObservedStatement): (error?: unknown) => void;
 }
 
-/** A statement that serves calls. Those that ask for the health of the database are not observed. */
+/** A statement that serves calls. Health checks of the database are not observed. */
 export interface ObservedStatement {
   readonly operation: 'INSERT' | 'SELECT';
   readonly server: 'primary' | 'replica';
   /** The number of calls that it serves. */
   readonly batchSize: number;
-  /** What `capture` of the same observer returned for each of them. */
+  /** The values that `capture` of the same observer returned for each call. */
   readonly captured: readonly unknown[];
   /** 1 for the first attempt. */
   readonly attempt: number;
-  /** Whether the primary is asked for what a replica, or itself as a node of Galera, did not have or failed to say. */
+  /** Whether the primary is asked because a replica, or itself as a Galera node, had no route or failed to answer. */
   readonly fallback: boolean;
 }
 
-/** What each observer captured for one call, in the order of the observers. */
+/** The values that each observer captured for one call, in the order of the observers. */
 export type Captured = readonly unknown[];
 
 /** A statement as the store describes it to all of its observers. */
@@ -52,7 +52,7 @@ export class StatementObservers {
   /**
    * To be called when a statement is about to be sent.
    *
-   * @param calls what `capture` returned for each call that it serves
+   * @param calls the results of `capture` for each call that it serves
    * @returns to be called at its end, with the error if it failed
    */
   begin(statement: SentStatement, calls: readonly Captured[]): (error?: unknown) => void {

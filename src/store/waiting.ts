@@ -1,16 +1,16 @@
 import type { Signal } from '../registry/route-store.js';
 
-/** Something that waits for the database as long as somebody waits for its outcome. */
+/** Something that waits for the database, as long as its outcome is wanted. */
 export interface Waiting {
   readonly signal: Signal | undefined;
 }
 
-/** Whether somebody still waits for the outcome. */
+/** Whether the outcome is still wanted. */
 export function isWanted({ signal }: Waiting): boolean {
   return signal?.aborted !== true;
 }
 
-/** Nobody waited for the outcome any more when the statement could have been sent. */
+/** The outcome was no longer wanted when the statement could have been sent. */
 export class NotSent extends Error {
   override readonly name = 'NotSent';
 

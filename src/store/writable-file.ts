@@ -4,8 +4,8 @@ import { dirname, resolve } from 'node:path';
 const { R_OK, W_OK, X_OK } = constants;
 
 /**
- * Makes the folder of the embedded database where it is missing, and looks whether the files can be written: SQLite
- * itself would open them for reading, and fail with the first create.
+ * Creates the folder of the embedded database if it is missing, and checks that the files can be written. SQLite itself
+ * would open them read-only, and fail with the first create.
  *
  * @throws Error with a sentence that names the file and the cause
  */

@@ -6,7 +6,7 @@ import type { CallMetadata, Reply } from '../calls/call.js';
 import type { CallContext, Interceptor } from '../calls/pipeline.js';
 import { parentOf } from './trace-context.js';
 
-/** The codes that are the server's fault (semantic conventions, gRPC server spans, `rpc.response.status_code`). */
+/** The codes of server errors (semantic conventions, gRPC server spans, `rpc.response.status_code`). */
 const SERVER_FAULTS: ReadonlySet<status> = new Set([
   status.UNKNOWN,
   status.DEADLINE_EXCEEDED,
@@ -16,7 +16,7 @@ const SERVER_FAULTS: ReadonlySet<status> = new Set([
   status.DATA_LOSS,
 ]);
 
-/** The span of the call whose code runs, for the statements that it will wait for. */
+/** The span of the current call, for the statements that serve it. */
 export type CurrentCall = AsyncLocalStorage<SpanContext>;
 
 /**
@@ -41,7 +41,7 @@ export function callSpans(tracer: Tracer, current: CurrentCall): Interceptor {
       span.end();
       return reply;
     };
-    const reply = current.run(span.spanContext(), next);
+    const reply = current.run(span.spanContext(), next, context);
     return reply instanceof Promise ? reply.then(end) : end(reply);
   };
 }
@@ -51,7 +51,7 @@ function onlyValue(metadata: CallMetadata, key: string): string | undefined {
   return typeof value === 'string' && more.length === 0 ? value : undefined;
 }
 
-/** The path that no method has, without what may be a query with a token. */
+/** The path of an unknown method, without a possible query that may hold a token. */
 function originalOf({ call }: CallContext): string {
   return loggable(call.path.slice(1).replace(/\?.*$/s, ''));
 }

@@ -3,17 +3,19 @@ import { setGlobalErrorHandler } from '@opentelemetry/core';
 import type { Logger } from 'pino';
 import { loggable } from '../calls/call-log.js';
 
-/** How long after a line nothing is logged, in milliseconds: else, an absent collector would cost a line a batch. */
+/**
+ * How long nothing is logged after a line, in milliseconds: otherwise an absent collector would cost a line per batch.
+ */
 const QUIET_MS = 60_000;
 
-/** The SDK's warnings and errors, of which one a minute becomes a line. */
+/** Logs the SDK's warnings and errors, at most one a minute. */
 export class ExportLog {
   readonly #logger: Logger;
   readonly #now: () => number;
   #quietUntil = -Infinity;
   #leftOut = 0;
 
-  /** @param now milliseconds of a steady clock */
+  /** @param now milliseconds of a monotonic clock */
   constructor(logger: Logger, now: () => number) {
     this.#logger = logger;
     this.#now = now;
@@ -28,7 +30,7 @@ export class ExportLog {
       { error: write, warn: write, info: nothing, debug: nothing, verbose: nothing },
       { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
     );
-    // The SDK's own handler would turn failed exports into texts that begin with a stack.
+    // The SDK's own handler would turn failed exports into messages that begin with a stack.
     setGlobalErrorHandler((error) => {
       this.writeError(error);
     });

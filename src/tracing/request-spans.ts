@@ -2,7 +2,9 @@ import { SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import type { RequestObserver } from '@route-registry/transcoder';
 import { metadataOf, parentOf } from './trace-context.js';
 
-/** The methods of RFC 9110 and RFC 5789. Others are `_OTHER`, as the conventions ask; the service answers none of them. */
+/**
+ * The methods of RFC 9110 and RFC 5789. Others become `_OTHER`, as the conventions require; the service supports none.
+ */
 const KNOWN_METHODS: ReadonlySet<string> = new Set([
   'CONNECT',
   'DELETE',
@@ -15,12 +17,12 @@ const KNOWN_METHODS: ReadonlySet<string> = new Set([
   'TRACE',
 ]);
 
-/** The least status that is the server's fault. */
+/** The lowest HTTP status of a server error. */
 const SERVER_ERROR = 500;
 
 /**
- * A SERVER span for each HTTP request (OpenTelemetry semantic conventions, HTTP server spans). It names no path, only
- * its template: a path may hold a token in the wrong place. A client that goes first leaves a span without a status.
+ * A SERVER span for each HTTP request (OpenTelemetry semantic conventions, HTTP server spans). It holds the path's
+ * template but not the path, which may hold a misplaced token. If the client leaves first, the span has no status.
  *
  * @param scheme `http` or `https`
  */

@@ -8,8 +8,8 @@ import {
 } from '@opentelemetry/resources';
 
 /**
- * What all spans of the process have in common (OpenTelemetry semantic conventions, service resource). The name, and
- * everything else, can be changed by `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.
+ * The attributes that all spans of the process share (OpenTelemetry semantic conventions, service resource).
+ * `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` can change the name and everything else.
  */
 export function serviceResource(version: string): Resource {
   return defaultResource()

@@ -1,8 +1,8 @@
 import type { Attributes } from '@opentelemetry/api';
 
-/** The least error number of a MySQL server; lower ones are the operating system's. */
+/** The lowest error number of a MySQL server; lower ones are the operating system's. */
 const FIRST_SERVER_ERROR = 1000;
-/** The value of `error.type` for an error of which nothing is known. */
+/** The `error.type` of an unknown error. */
 const OTHER = '_OTHER';
 
 /** The facts in an error of the store. */

@@ -12,17 +12,17 @@ import type { ObservedStatement, StatementObserver } from '../store/statement-ob
 import type { CurrentCall } from './call-spans.js';
 import { failureOf } from './statement-failure.js';
 
-/** The database that statements go to, as far as spans name it. */
+/** The database of the statements, as named in spans. */
 export type TracedDatabase =
   { readonly engine: 'mysql'; readonly database: string } | { readonly engine: 'sqlite' };
 
-/** The one table that statements of calls name. */
+/** The only table in the statements of calls. */
 const TABLE = 'routes';
 
 /**
  * A CLIENT span for each statement that serves a recorded call (OpenTelemetry semantic conventions, database client
- * spans): a child of its call, or, where it serves several, a trace of its own that is linked to each of them. It never
- * holds the statement's text or values.
+ * spans). It is a child of its call or, if it serves several, in a trace of its own that is linked to each of them. It
+ * never holds the statement's text or values.
  *
  * @param tracer records everything: the calls decide what is recorded
  */
@@ -71,7 +71,7 @@ function placeOf(database: TracedDatabase): Attributes {
 function attributesOf({ operation, batchSize, server, attempt, fallback }: ObservedStatement) {
   return {
     'db.collection.name': TABLE,
-    // The conventions count only two or more as a batch.
+    // The conventions define a batch as two or more.
     ...(batchSize === 1
       ? { 'db.operation.name': operation }
       : { 'db.operation.name': `BATCH ${operation}`, 'db.operation.batch.size': batchSize }),

@@ -12,12 +12,12 @@ import { W3CTraceContextPropagator } from '@opentelemetry/core';
 const TRACEPARENT = 'traceparent';
 const TRACESTATE = 'tracestate';
 
-/** The most characters of either that are read (W3C Trace Context 3.3.1.5). The SDK would keep all of them. */
+/** The most characters read of either key (W3C Trace Context 3.3.1.5). The SDK would keep all of them. */
 const MAX_LENGTH = 512;
 
 const propagator = new W3CTraceContextPropagator();
 
-/** Reads one of the two keys; undefined where it does not have exactly one value. */
+/** Reads one of the two keys; undefined unless it has exactly one value. */
 export type ReadKey = (key: string) => string | undefined;
 
 const READER: TextMapGetter<ReadKey> = {
@@ -33,16 +33,16 @@ const WRITER: TextMapSetter<Map<string, string>> = {
 };
 
 /**
- * The parent that a client names (W3C Trace Context, chapter 3); none where it names none or a malformed one. A
- * `tracestate` of more than 512 characters is left out.
+ * The parent in a client's trace context (W3C Trace Context, chapter 3); none if it is missing or malformed. A
+ * `tracestate` of more than 512 characters is ignored.
  */
 export function parentOf(read: ReadKey): Context {
   return propagator.extract(ROOT_CONTEXT, read, READER);
 }
 
 /**
- * The metadata that makes a call the child of a span. It always has both keys, so that nothing that the client sent
- * under them goes on; an empty `tracestate` is as good as none (3.3.1.1).
+ * The metadata that makes a call the child of a span. It always has both keys, so that no value from the client is
+ * passed on; an empty `tracestate` equals none (3.3.1.1).
  */
 export function metadataOf(span: Span): Map<string, string> {
   const metadata = new Map([[TRACESTATE, '']]);

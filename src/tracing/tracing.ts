@@ -17,27 +17,27 @@ import { tracedUpstream } from './upstream-spans.js';
 
 /** The instrumentation scope of all spans. */
 const SCOPE = 'route-registry';
-/** How long the stop waits for spans to be sent, in milliseconds; those that are not sent by then are lost. */
+/** How long the shutdown waits for spans to be sent, in milliseconds; unsent ones are then lost. */
 const FLUSH_MS = 1_000;
 
-/** Makes spans, one kind for each place that they come from. */
+/** Creates spans, with one method for each place that they come from. */
 export interface Tracing {
   readonly calls: Interceptor;
-  /** @param scheme that of the HTTP server */
+  /** @param scheme the HTTP server's */
   requests(scheme: 'http' | 'https'): RequestObserver;
   statements(database: TracedDatabase): StatementObserver;
-  /** @param target the server that the upstream calls, a target of grpc-js */
+  /** @param target the server that the upstream calls, as a target of grpc-js */
   upstream(upstream: Upstream, target: string): Upstream;
-  /** Sends what is left, for a second at most. */
+  /** Sends the remaining spans, for at most a second. */
   close(): Promise<void>;
 }
 
 /**
- * Begins to send spans to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names, as OTLP over HTTP in protobuf. They
- * wait in a bounded queue; those that find no place are dropped. The SDK reads sampler, headers, limits and the like
- * from the variables of the OpenTelemetry specification by itself.
+ * Starts sending spans to the collector in `OTEL_EXPORTER_OTLP_ENDPOINT`, as OTLP over HTTP in protobuf. They wait in a
+ * bounded queue, and are dropped when it is full. The SDK itself reads sampler, headers, limits and the like from the
+ * variables of the OpenTelemetry specification.
  *
- * @param version that of the service
+ * @param version the service's
  */
 export function openTracing(logger: Logger, version: string): Tracing {
   const log = new ExportLog(logger, () => performance.now());

@@ -4,12 +4,12 @@ import type { UnaryReply, Upstream } from '@route-registry/transcoder';
 import { metadataOf, parentOf } from './trace-context.js';
 
 const OK: number = status.OK;
-/** One host and its port, for which DNS may be asked. */
+/** One host and its port; the host may be resolved with DNS. */
 const TARGET = /^(?:dns:(?:\/\/[^/]*\/)?)?(?:\[([^\]]+)\]|([^:,/[\]]+)):(\d+)$/;
 
 /**
- * A CLIENT span for each call over a channel (OpenTelemetry semantic conventions, gRPC client spans), the parent of the
- * server's own.
+ * A CLIENT span for each call over a channel (OpenTelemetry semantic conventions, gRPC client spans), which is the
+ * parent of the server's own span.
  *
  * @param target a target of grpc-js
  */
@@ -36,7 +36,7 @@ export function tracedUpstream(upstream: Upstream, target: string, tracer: Trace
   };
 }
 
-/** The server that a target names: a host and its port, or whatever else the target is. */
+/** The server in a target: its host and port, or else the whole target. */
 export function serverOf(target: string): Attributes {
   const [, ipv6, name, port] = TARGET.exec(target) ?? [];
   const host = ipv6 ?? name;

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { isMysql } from './is-mysql.js';
 
-/** The table of routes, with everything that safe retries and the duplicate check need. */
+/** The table of routes, with the columns for safe retries and the duplicate check. */
 export const createRoutes = {
   name: '0001-routes',
 
@@ -40,7 +40,7 @@ async function createTable(knex: Knex): Promise<void> {
   });
 }
 
-/** MySQL commits every statement, so an interrupted run may have made the index. */
+/** MySQL commits every statement, so an interrupted run may have created the index. */
 async function addUnique(knex: Knex, indexName: string, columns: string[]): Promise<void> {
   if (isMysql(knex) && (await hasIndex(knex, indexName))) return;
   await knex.schema.alterTable('routes', (table) => {

@@ -2,21 +2,22 @@ import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { isMysql } from './is-mysql.js';
 
-/** Rows of one statement, which has about 100 KB with paths of usual length. */
+/** The rows of one statement, which has about 100 KB with paths of usual length. */
 const BATCH = 500;
 const BEFORE_ALL = Buffer.alloc(0);
 
 /** A route that holds its shape. */
 interface Holder {
-  /** mysql2 gives a Buffer, libsql an ArrayBuffer. */
+  /** mysql2 returns a Buffer, libsql an ArrayBuffer. */
   readonly id: Buffer | ArrayBuffer;
   readonly method: string;
   readonly path: string;
 }
 
 /**
- * Shapes as text instead of their SHA-256, so that neighbouring paths are neighbours in the index. It can safely run
- * again over its own result. A running instance of an earlier version would still store hashes: stop all of them first.
+ * Stores shapes as text instead of their SHA-256, so that neighbouring paths are neighbours in the index. It can safely
+ * run again on its own result. A running instance of an earlier version would still store hashes: stop all of them
+ * first.
  */
 export const shapesAsText = {
   name: '0002-shapes-as-text',
