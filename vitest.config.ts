@@ -22,6 +22,8 @@ export default defineConfig({
           pool: 'forks',
           testTimeout: 30_000,
           hookTimeout: 60_000,
+          // Far longer than anything takes: other test files run at the same time.
+          expect: { poll: { timeout: 10_000 } },
         },
       },
       {

@@ -21,8 +21,9 @@ const ALLOWED: Readonly<
   store: { rooms: ['registry'], packages: ['knex', 'dataloader', 'lru-cache'] },
   auth: { rooms: [], packages: ['jsonwebtoken', 'lru-cache'] },
   calls: { rooms: ['registry', 'auth', 'gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'pino'] },
+  listeners: { rooms: [], packages: [] },
   grpc: {
-    rooms: ['calls', 'registry', 'gen'],
+    rooms: ['calls', 'registry', 'listeners', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'grpc-js-health-check', 'pino'],
   },
   gateway: {
@@ -49,7 +50,7 @@ const ALLOWED: Readonly<
     ],
   },
   settings: { rooms: [], packages: [] },
-  process: { rooms: ['gateway'], packages: ['pino', 'pino-pretty'] },
+  process: { rooms: ['gateway', 'listeners'], packages: ['pino', 'pino-pretty'] },
   gen: { rooms: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
 };
 

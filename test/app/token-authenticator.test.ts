@@ -38,7 +38,7 @@ function replaceFile(content: string): void {
   renameSync(`${file}.next`, file);
 }
 
-function open(key: TokenKey): Authenticator {
+function open(key: TokenKey): Promise<Authenticator> {
   const sink = new Writable({
     write(line: Buffer, _encoding, done) {
       log += line.toString();
@@ -65,7 +65,7 @@ describe('the secrets of a file', () => {
   });
 
   it('verify as soon as they are added, and the others go on', async () => {
-    const authenticator = open({ kind: 'secretFile', file });
+    const authenticator = await open({ kind: 'secretFile', file });
     expect(judgeBy(authenticator, NEW)).toMatchObject({ ok: false });
     replaceFile(`${NEW}\r\n\n ${OLD} \n`);
     await vi.waitFor(() => {
@@ -75,7 +75,7 @@ describe('the secrets of a file', () => {
   });
 
   it('refuse the tokens of a secret that is removed, even those that are remembered', async () => {
-    const authenticator = open({ kind: 'secretFile', file });
+    const authenticator = await open({ kind: 'secretFile', file });
     expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
     replaceFile(NEW);
     await vi.waitFor(() => {
@@ -89,20 +89,20 @@ describe('the secrets of a file', () => {
     ['holds a short secret', 'hush-hush'],
     ['holds too many', `${NEW}\n`.repeat(17)],
   ])('stay while the file %s, and a warning without secrets is logged', async (_, content) => {
-    const authenticator = open({ kind: 'secretFile', file });
+    const authenticator = await open({ kind: 'secretFile', file });
     replaceFile(content);
     await vi.waitFor(() => {
-      expect(log).toContain('the keys of tokens stay as they were');
+      expect(log).toContain('the key file cannot be used');
     });
     expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
     expect(log).not.toMatch(/hush|new|oldold/);
   });
 
   it('stay while the file is away', async () => {
-    const authenticator = open({ kind: 'secretFile', file });
+    const authenticator = await open({ kind: 'secretFile', file });
     rmSync(file);
     await vi.waitFor(() => {
-      expect(log).toContain('the keys of tokens stay as they were');
+      expect(log).toContain('the key file cannot be used');
     });
     expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
   });
@@ -114,7 +114,7 @@ describe('the public key of a file', () => {
 
   it('is replaced with the file, and remembered tokens end with it', async () => {
     replaceFile(pemOf(OLD_RSA.publicKey));
-    const authenticator = open({ kind: 'publicKeyFile', file });
+    const authenticator = await open({ kind: 'publicKeyFile', file });
     expect(judgeBy(authenticator, OLD_RSA.privateKey)).toMatchObject({ ok: true });
     replaceFile(pemOf(NEW_RSA.publicKey));
     await vi.waitFor(() => {

@@ -32,7 +32,7 @@ describe('an observer of calls', () => {
   it.each(['grpc', 'gateway'] as const)('of the door %s sees the reply, and why it failed', async (door) => {
     const seen: unknown[] = [];
     const observer: Interceptor = (context, next) => {
-      const reply = next();
+      const reply = next(context);
       seen.push(reply, context.reason);
       return reply;
     };
@@ -45,7 +45,7 @@ describe('an observer of calls', () => {
     const lines: string[] = [];
     const observer: Interceptor = (context, next) => {
       context.fields = { trace: '7' };
-      return next();
+      return next(context);
     };
     await pipelineWith([observer], lines)(call);
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
@@ -58,9 +58,9 @@ describe('an observer of calls', () => {
     const order: number[] = [];
     const numbered =
       (number: number): Interceptor =>
-      (_context, next) => {
+      (context, next) => {
         order.push(number);
-        return next();
+        return next(context);
       };
     await pipelineWith([numbered(1), numbered(2)])(call);
     expect(order).toEqual([1, 2]);

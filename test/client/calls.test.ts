@@ -3,13 +3,11 @@ import type { RouteClientError } from '@route-registry/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { DEFINITION, failureOf } from '../../packages/client/test/support/test-client.js';
 import { type Engine, engines } from '../support/engines.js';
-import { type Service, type ServiceOptions, startService, tokenFor } from '../support/service.js';
+import { type Service, type ServiceOptions, startServiceOn, tokenFor } from '../support/service.js';
 import { routeClient } from './route-client.js';
 
 async function start(engine: Engine, options: Omit<ServiceOptions, 'databaseUrl'> = {}): Promise<Service> {
-  const database = await engine.createDatabase();
-  onTestFinished(() => database.drop());
-  const service = await startService({ databaseUrl: database.url, ...options });
+  const service = await startServiceOn(engine, options);
   onTestFinished(() => service.close());
   return service;
 }

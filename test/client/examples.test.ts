@@ -7,7 +7,7 @@ import { installPackages } from '../support/apt.js';
 import { type Engine, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { Program } from '../support/process.js';
-import { type Service, startService, tokenFor } from '../support/service.js';
+import { type Service, startServiceOn, tokenFor } from '../support/service.js';
 
 const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -54,9 +54,7 @@ function unless(tool: string | undefined, missing: string): string {
 }
 
 async function start(engine: Engine): Promise<Service> {
-  const database = await engine.createDatabase();
-  onTestFinished(() => database.drop());
-  const service = await startService({ databaseUrl: database.url });
+  const service = await startServiceOn(engine);
   onTestFinished(() => service.close());
   return service;
 }

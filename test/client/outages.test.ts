@@ -8,7 +8,7 @@ import { databaseOnMysql, type ServiceProcess, startProcess } from '../faults/ri
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { startService } from '../support/service.js';
-import { createProxiedDatabase, startTcpProxy } from '../support/tcp-proxy.js';
+import { createProxiedDatabase, proxyDatabase, startTcpProxy } from '../support/tcp-proxy.js';
 import { routeClient } from './route-client.js';
 
 /** The failures after which a create may have happened. */
@@ -53,13 +53,8 @@ describe.each(engines.slice(1))('a database that is cut off, $name,', (engine) =
   it('and is back a moment later costs no create, and none is stored twice', async () => {
     const database = await engine.createDatabase();
     onTestFinished(() => database.drop());
-    const url = new URL(database.url);
-    let proxy = await startTcpProxy(Number(url.port));
-    onTestFinished(() => proxy.close());
-    const { port } = proxy;
-    const target = Number(url.port);
-    url.port = String(port);
-    const service = await startService({ databaseUrl: url.href });
+    const { proxy, url } = await proxyDatabase(database.url);
+    const service = await startService({ databaseUrl: url });
     onTestFinished(() => service.close());
     const client = routeClient(service.grpcAddress);
     const first = await client.createRoute(DEFINITION);
@@ -67,7 +62,7 @@ describe.each(engines.slice(1))('a database that is cut off, $name,', (engine) =
     await proxy.close();
     const meanwhile = client.createRoute(DEFINITION);
     await expect.poll(() => JSON.stringify(service.log)).toContain('STORE_UNAVAILABLE');
-    proxy = await startTcpProxy(target, port);
+    await proxy.reopen();
     const ids = [first.id, (await meanwhile).id];
     expect((await storedIds(database.url)).sort()).toEqual(ids.sort());
   });

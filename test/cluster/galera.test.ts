@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vi
 import { acknowledgedAgain } from '../faults/rig/answers-again.js';
 import { Callers, type Create, summary } from '../faults/rig/callers.js';
 import { query } from '../faults/rig/database-server.js';
-import { throughPort } from '../faults/rig/distant-proxy.js';
+import { throughPort } from '../support/tcp-proxy.js';
 import { figure } from '../faults/rig/figures.js';
 import { type Ledger, ledgerOf } from '../faults/rig/ledger.js';
 import { startProcess } from '../faults/rig/service-process.js';
@@ -22,7 +22,10 @@ const LAG_MS = 1_000;
 const POLL_MS = 100;
 /** The load before and after a fault, in milliseconds. */
 const LOAD_MS = 2_000;
-/** What callers may be told while the writer is away; HAProxy answers without Retry-After while both instances wait. */
+/**
+ * The ends of calls that are allowed while the writer is away. A 503 of the service always has Retry-After: one without
+ * is HAProxy's, while both instances wait.
+ */
 const OUTAGE = ['503', '503 without Retry-After', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
 
 const programs = inject('galera');
@@ -108,7 +111,7 @@ describe.skipIf(programs === null)('on three Galera nodes behind HAProxy', () =>
     expect({ found, unknown }).toEqual({ found: 1, unknown: 2 });
   });
 
-  /** What a node has once it has applied what it has received. */
+  /** The ledger of a node once it has applied everything that it has received. */
   async function settled(there: string, creates: readonly Create[]): Promise<Ledger> {
     const until = performance.now() + JOIN_MS;
     let ledger = await ledgerOf(there, creates);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { query } from '../faults/rig/database-server.js';
-import { throughPort } from '../faults/rig/distant-proxy.js';
+import { throughPort } from '../support/tcp-proxy.js';
 import { figure } from '../faults/rig/figures.js';
 import { startProcess } from '../faults/rig/service-process.js';
 import { readOwnWrites } from './rig/own-writes.js';

@@ -7,15 +7,14 @@ import { HealthClient } from '../../src/gen/healthcheck.js';
 import { type CreateRouteRequest, RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
 import { startComposed } from '../support/compose-file.js';
 import { type Database, engines } from '../support/engines.js';
-import { freePort } from '../support/free-port.js';
 import { type MetricText, readMetrics, sumOf } from '../support/metric-text.js';
 import { OtlpCollector, type Received } from '../support/otlp-collector.js';
 import type { Ended, Program } from '../support/process.js';
 import { create, get, metadataOf } from '../support/service.js';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { startTcpProxy, throughPort } from '../support/tcp-proxy.js';
 
 /*
- * What docs/metrics.md promises, read from the service as docker-compose.yml starts it, under load, faults and a stop.
+ * The promises of docs/metrics.md, read from the service as docker-compose.yml starts it, under load, faults and a stop.
  */
 
 const DOCUMENT = readFileSync(resolve(import.meta.dirname, '../../docs/metrics.md'), 'utf8');
@@ -54,7 +53,7 @@ type Moment =
 /** Samples of which the sum is above zero at a moment. */
 type Reading = readonly [moment: Moment, labels?: Readonly<Record<string, string>>];
 
-/** What each metric of the service shows, and when. */
+/** The series that each metric of the service shows, and when. */
 const READINGS: Readonly<Record<string, readonly Reading[]>> = {
   grpc_server_started_total: [
     ['server', { grpc_type: 'unary', grpc_method: 'GetRoute' }],
@@ -162,7 +161,7 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
   ],
 };
 
-/** What was read, and what was told meanwhile. */
+/** The readings of a run, and all that the service told meanwhile. */
 interface Seen {
   readonly metrics: Record<Moment, MetricText[]>;
   /** Of all processes, once they have ended. */
@@ -355,7 +354,7 @@ class Callers {
   }
 }
 
-/** What tells the spans of a row in the document's table. */
+/** Tells which spans are those of a row in the document's table. */
 const IS_ONE: Readonly<Record<string, (span: Received) => boolean>> = {
   'a REST request': ({ attributes }) => 'http.request.method' in attributes,
   'a gRPC call': ({ kind, attributes }) => kind === 'SERVER' && 'rpc.method' in attributes,
@@ -394,7 +393,7 @@ async function run(database: Database, replica: Database): Promise<Seen> {
   const collector = await OtlpCollector.open();
   const programs: Program[] = [];
   const callers: Callers[] = [];
-  const proxies: TcpProxy[] = [];
+  const proxy = await startTcpProxy(Number(new URL(database.url).port));
   const start = async (...args: Parameters<typeof startComposed>): Promise<Program> => {
     const program = await startComposed(...args);
     programs.push(program);
@@ -406,22 +405,12 @@ async function run(database: Database, replica: Database): Promise<Seen> {
       DRAIN_DELAY_MS: String(DRAIN_DELAY_MS),
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     };
-    const { port: databasePort } = new URL(database.url);
-    const port = await freePort();
-    const connect = async (): Promise<TcpProxy> => {
-      const proxy = await startTcpProxy(Number(databasePort), port);
-      proxies.push(proxy);
-      return proxy;
-    };
-    let proxy = await connect();
-    const proxied = new URL(database.url);
-    proxied.port = String(port);
     const addresses = {
       GRPC_ADDRESS: '127.0.0.1:0',
       HTTP_ADDRESS: '127.0.0.1:0',
       OPS_ADDRESS: '127.0.0.1:0',
     };
-    const own = { ...addresses, DATABASE_URL: proxied.href };
+    const own = { ...addresses, DATABASE_URL: throughPort(database.url, proxy.port) };
     for (const { url } of [database, replica]) {
       const { exitCode } = await (await start('migrate', variables, { DATABASE_URL: url })).ended;
       expect(exitCode).toBe(0);
@@ -500,20 +489,20 @@ async function run(database: Database, replica: Database): Promise<Seen> {
 
     // The connections end under a statement, which is sent again over others.
     await proxy.close();
-    proxy = await connect();
+    await proxy.reopen();
     await until(async () => (await face.get(ABSENT)) === status.NOT_FOUND);
     proxy.loseConnections();
     const interrupted = face.get(ABSENT);
     await until(async () => sumOf(await scrape(server), 'grpc_server_active_calls') > 0);
     await proxy.close();
-    proxy = await connect();
+    await proxy.reopen();
     await interrupted;
 
     // The database is away, and comes back.
     await proxy.close();
     await Promise.all(Array.from({ length: 30 }, () => face.get(ABSENT)));
     expect(await face.rest('GET', `/v1/routing/${ABSENT}`)).toBe(503);
-    proxy = await connect();
+    await proxy.reopen();
     await until(async () => (await fetch(`${server.ops}/readyz`)).status === 200);
     metrics.recovered.push(await scrape(server));
 
@@ -531,7 +520,7 @@ async function run(database: Database, replica: Database): Promise<Seen> {
   } finally {
     for (const each of callers) each.close();
     await Promise.all(programs.map((program) => program.stop('SIGKILL')));
-    await Promise.all(proxies.map((each) => each.close()));
+    await proxy.close();
     await collector.close();
   }
 }
@@ -639,6 +628,7 @@ describe.each(engines.slice(1, 2))('what docs/metrics.md promises, on $name', (e
       'closed the database',
       'closed the gRPC server',
       'closed the listener for operators',
+      'closed the load measurement',
       'closed the span queue',
       'not serving',
     ]);

@@ -16,8 +16,9 @@ import { databaseOnMysql, spawnService, startProcess } from '../faults/rig/servi
 import { freePort } from '../support/free-port.js';
 import { CONTRACTED } from '../support/later-schemas.js';
 import { createMysqlDatabase, dropMysqlDatabase } from '../support/mysql-databases.js';
+import { moduleUrl } from '../support/process.js';
 import { SERVICE_SETTINGS, startService, tokenFor } from '../support/service.js';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { proxyDatabase } from '../support/tcp-proxy.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const DOCUMENT = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
@@ -25,9 +26,9 @@ const DOCUMENT = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
 const IN_MEMORY = { DATABASE_URL: 'sqlite::memory:' };
 const MINUTE_MS = 60_000;
 /** Throws what nothing handles at a signal. */
-const FAULTY = `data:text/javascript,${encodeURIComponent(`
+const FAULTY = moduleUrl(`
   process.on('SIGUSR2', () => { throw new Error('unforeseen'); });
-`)}`;
+`);
 
 /** A line of the log. */
 type Line = Readonly<Record<string, unknown>>;
@@ -35,19 +36,10 @@ type Line = Readonly<Record<string, unknown>>;
 /** The names of levels, which a logger of this process writes as numbers. */
 const LEVELS: Readonly<Record<number, string>> = { 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' };
 
-/** The service as a process, and what a fault needs. */
+/** The service as a process, on a database behind a proxy. */
 async function onProxiedDatabase(settings: Readonly<Record<string, string>> = {}) {
-  const url = new URL(await databaseOnMysql());
-  const proxy = await startTcpProxy(Number(url.port));
-  onTestFinished(() => proxy.close());
-  url.port = String(proxy.port);
-  return { proxy, ...(await startProcess({ ...settings, DATABASE_URL: url.href })) };
-}
-
-/** A proxy that is closed, at the same port again. */
-async function reopened({ port }: TcpProxy, url: string): Promise<void> {
-  const again = await startTcpProxy(Number(new URL(url).port), port);
-  onTestFinished(() => again.close());
+  const { proxy, url } = await proxyDatabase(await databaseOnMysql());
+  return { proxy, ...(await startProcess({ ...settings, DATABASE_URL: url })) };
 }
 
 function get(http: unknown, token = tokenFor()): Promise<Response> {
@@ -55,7 +47,7 @@ function get(http: unknown, token = tokenFor()): Promise<Response> {
   return fetch(url, { headers: { authorization: `Bearer ${token}` } });
 }
 
-/** What a start that fails prints. */
+/** The stderr of a start that fails. */
 async function failedStart(settings: Readonly<Record<string, string>>): Promise<string> {
   const program = await spawnService({ ...IN_MEMORY, ...settings });
   const { exitCode, stderr } = await program.ended;
@@ -115,16 +107,11 @@ const WAYS: Readonly<Record<string, Way>> = {
     ];
   },
   '… answers: serving': async () => {
-    const url = await databaseOnMysql();
-    const port = await freePort();
-    const proxied = new URL(url);
-    const proxy = await startTcpProxy(Number(proxied.port), port);
-    proxied.port = String(port);
-    const { program } = await startProcess({ DATABASE_URL: proxied.href });
+    const { proxy, program } = await onProxiedDatabase();
     await proxy.close();
     await program.line('the store does not answer: not serving');
     const before = program.lines().length;
-    await reopened(proxy, url);
+    await proxy.reopen();
     await expect
       .poll(
         () =>
@@ -158,7 +145,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     const log: Line[] = [];
     const write = (line: string): void => void log.push(JSON.parse(line) as Line);
     const { JWT_ISSUER, JWT_AUDIENCE } = SERVICE_SETTINGS;
-    const authenticator = openTokenAuthenticator(
+    const authenticator = await openTokenAuthenticator(
       { key: { kind: 'jwks', url: issuer.url }, issuer: JWT_ISSUER, audience: JWT_AUDIENCE },
       { closing: new Closing(), logger: pino({}, { write }), now: () => nowMs },
     );
@@ -169,17 +156,17 @@ const WAYS: Readonly<Record<string, Way>> = {
     expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject({ ok: true });
     return [await lineIn(log, message)];
   },
-  'the keys of tokens stay as they were: the file cannot be used': async (message) => {
+  'the key file cannot be used: the previous keys stay in use': async (message) => {
     const { file, log } = await withSecretFile();
     await writeFile(file, 'short');
     return [await lineIn(log, message)];
   },
-  'the keys of tokens have changed': async (message) => {
+  'the token keys have changed': async (message) => {
     const { file, log } = await withSecretFile();
     await writeFile(file, 'another secret that is long enough to sign tokens with');
     return [await lineIn(log, message)];
   },
-  'the new TLS files cannot be used: those before stay': {
+  'the new TLS files cannot be used: the previous ones stay in use': {
     file: 'test/end-to-end/tls.test.ts',
     test: 'is shown to each new connection, and no call fails meanwhile',
   },
@@ -238,7 +225,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     file: 'test/process/stopping.test.ts',
     test: 'a later %s ends it at once with exit code %i, and its log is complete',
   },
-  'a worker has ended unasked': {
+  'a worker has ended unexpectedly': {
     file: 'test/process/workers.test.ts',
     test: 'is killed costs its own connections alone, and is replaced',
   },
@@ -246,7 +233,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     file: 'test/process/workers.test.ts',
     test: 'does not stop is killed when everything should be closed',
   },
-  'an error that nothing handles: ending': async (message) => {
+  'uncaught error: exiting': async (message) => {
     const { program } = await startProcess({ ...IN_MEMORY, NODE_OPTIONS: `--import ${FAULTY}` });
     await expect(program.stop('SIGUSR2')).resolves.toMatchObject({ exitCode: 1 });
     return [await program.line(message)];

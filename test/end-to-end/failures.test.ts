@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CreateRouteRequest, Route } from '../../src/gen/routing/v1/route_service.js';
-import type { Database } from '../support/engines.js';
 import { checkResponse } from '../support/openapi.js';
 import { errorInfoOf, type RichError, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
-import { create, get, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
+import { create, get, metadataOf, type Service, startServiceOn, tokenFor } from '../support/service.js';
 import { setups } from '../support/setups.js';
 
 const REQUEST_ID = 'one-name-for-both-calls';
@@ -196,18 +195,13 @@ const CASES: readonly Case[] = [
 ];
 
 describe.each(setups)('on $name', ({ engine, topology }) => {
-  let database: Database;
   let service: Service;
 
   beforeAll(async () => {
-    database = await engine.createDatabase();
-    service = await startService({ databaseUrl: database.url, topology });
+    service = await startServiceOn(engine, { topology });
   });
 
-  afterAll(async () => {
-    await service.close();
-    await database.drop();
-  });
+  afterAll(() => service.close());
 
   function overGrpc({
     token,

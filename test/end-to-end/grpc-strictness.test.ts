@@ -2,10 +2,10 @@ import { status } from '@grpc/grpc-js';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CreateRouteRequest, GetRouteRequest } from '../../src/gen/routing/v1/route_service.js';
-import { type Database, engines } from '../support/engines.js';
+import { engines } from '../support/engines.js';
 import { callRaw, framed, type RawOutcome } from '../support/http2-call.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
-import { create, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
+import { create, metadataOf, type Service, startServiceOn, tokenFor } from '../support/service.js';
 import { refusalOfTwoTokens } from '../support/two-tokens.js';
 
 const CREATE = '/routing.v1.RouteService/CreateRoute';
@@ -25,13 +25,11 @@ function handlerOf(...bytes: number[]): Buffer {
 }
 
 describe.each(engines.slice(0, 1))('the gRPC face', (engine) => {
-  let database: Database;
   let service: Service;
   let stored: string;
 
   beforeAll(async () => {
-    database = await engine.createDatabase();
-    service = await startService({ databaseUrl: database.url });
+    service = await startServiceOn(engine);
     const request = { route: ROUTE, requestId: '', validateOnly: false };
     const { route } = await create(service.client, request, metadataOf(tokenFor()));
     stored = JSON.stringify(route);
@@ -42,7 +40,6 @@ describe.each(engines.slice(0, 1))('the gRPC face', (engine) => {
     const outcome = await call(GET, framed(GetRouteRequest.encode({ routeId: id }).finish()));
     expect(outcome.code).toBe(status.OK);
     await service.close();
-    await database.drop();
   });
 
   function call(

@@ -41,7 +41,7 @@ const SHA_256: object = { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256', 
 const PSS = generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...SHA_256 });
 const SECRET = createSecretKey(Buffer.from(SERVICE_SETTINGS.JWT_SECRET));
 
-/** What is stored where has no part in it. */
+/** The engine makes no difference here. */
 const [EMBEDDED] = engines;
 
 type Settings = Record<string, string>;

@@ -12,6 +12,7 @@ import {
   create,
   get,
   metadataOf,
+  routeTo,
   type Service,
   type ServiceOptions,
   startService,
@@ -20,11 +21,7 @@ import {
 } from '../support/service.js';
 import { createProxiedDatabase } from '../support/tcp-proxy.js';
 
-const REQUEST = {
-  route: { id: '', method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: undefined },
-  requestId: '',
-  validateOnly: false,
-};
+const REQUEST = { route: routeTo('h'), requestId: '', validateOnly: false };
 
 async function start(options: Partial<ServiceOptions> = {}): Promise<Service> {
   const service = await startService({ databaseUrl: 'sqlite::memory:', ...options });
@@ -84,7 +81,7 @@ describe('the metrics of a service', () => {
         { type, labels: given === 'none' ? [] : given.replaceAll('`', '').split(', ').sort() },
       ]),
     );
-    // What has no sample at this moment, such as requests to libuv, shows no labels.
+    // A metric without a sample at this moment, such as requests to libuv, shows no labels.
     const shown = Array.from(types, ([name, type]) => {
       const known = labels.get(name) ?? documented.get(name)?.labels;
       return [name, { type, labels: known }] as const;
@@ -180,6 +177,7 @@ describe('the readiness of a service', () => {
       'not serving',
       expect.stringMatching(/^closed the (gRPC|HTTP) server$/),
       expect.stringMatching(/^closed the (gRPC|HTTP) server$/),
+      'closed the load measurement',
       'closed the database',
       'closed the listener for operators',
     ]);

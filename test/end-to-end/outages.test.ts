@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CreateRouteRequest } from '../../src/gen/routing/v1/route_service.js';
-import { type Database, engines } from '../support/engines.js';
+import { type Engine, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { checkResponse } from '../support/openapi.js';
 import { errorInfoOf, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
@@ -11,41 +11,28 @@ import {
   type Service,
   type ServiceOptions,
   startService,
+  startServiceOn,
   tokenFor,
   TOPOLOGIES,
 } from '../support/service.js';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { createProxiedDatabase, type TcpProxy } from '../support/tcp-proxy.js';
 
 const DEFINITION = { method: 'GET', path: '/users/:id', middleware: [] as string[], handler: 'h' };
 
-const closing: (() => Promise<void>)[] = [];
+type Options = Omit<ServiceOptions, 'databaseUrl'>;
 
-afterEach(async () => {
-  for (let close = closing.pop(); close !== undefined; close = closing.pop()) await close();
-});
-
-async function databaseOn(engine: (typeof engines)[number]): Promise<Database> {
-  const database = await engine.createDatabase();
-  closing.push(() => database.drop());
-  return database;
-}
-
-async function start(options: ServiceOptions): Promise<Service> {
-  const service = await startService(options);
-  closing.push(() => service.close());
+async function start(engine: Engine, options: Options): Promise<Service> {
+  const service = await startServiceOn(engine, options);
+  onTestFinished(() => service.close());
   return service;
 }
 
 /** The service on a database behind a network that can be cut. */
-async function startBehindProxy(
-  options: Omit<ServiceOptions, 'databaseUrl'>,
-  engine: (typeof engines)[number],
-): Promise<[Service, TcpProxy]> {
-  const url = new URL((await databaseOn(engine)).url);
-  const proxy = await startTcpProxy(Number(url.port));
-  closing.push(() => proxy.close());
-  url.port = String(proxy.port);
-  return [await start({ ...options, databaseUrl: url.href }), proxy];
+async function startBehindProxy(engine: Engine, options: Options): Promise<[Service, TcpProxy]> {
+  const { proxy, url } = await createProxiedDatabase(engine);
+  const service = await startService({ ...options, databaseUrl: url });
+  onTestFinished(() => service.close());
+  return [service, proxy];
 }
 
 /** Creates over both faces, and expects both to fail alike. */
@@ -80,7 +67,7 @@ async function expectAlike(
 
 describe.each(TOPOLOGIES)('both faces report alike, gateway %s,', (topology) => {
   it.each(engines.slice(1))('that the database is away: $name', async (engine) => {
-    const [service, proxy] = await startBehindProxy({ topology }, engine);
+    const [service, proxy] = await startBehindProxy(engine, { topology });
     await proxy.close();
     await expectAlike(
       service,
@@ -90,7 +77,7 @@ describe.each(TOPOLOGIES)('both faces report alike, gateway %s,', (topology) => 
   });
 
   it.each(engines.slice(1))('that the deadline passed: $name', async (engine) => {
-    const [service, proxy] = await startBehindProxy({ topology, settings: { DEADLINE_MS: '200' } }, engine);
+    const [service, proxy] = await startBehindProxy(engine, { topology, settings: { DEADLINE_MS: '200' } });
     proxy.stall();
     await expectAlike(
       service,
@@ -103,16 +90,14 @@ describe.each(TOPOLOGIES)('both faces report alike, gateway %s,', (topology) => 
     const newId = (): string => {
       throw new Error('secret');
     };
-    const { url } = await databaseOn(engine);
-    const service = await start({ databaseUrl: url, topology, surroundings: { newId } });
+    const service = await start(engine, { topology, surroundings: { newId } });
     await expectAlike(service, {}, { http: 500, status: 'INTERNAL', reason: 'INTERNAL', retryAfter: null });
     const causes = service.log.filter((line) => JSON.stringify(line).includes('secret'));
     expect(causes.map((line) => line['requestId'])).toEqual(['one-name', 'one-name']);
   });
 
   it.each(engines.slice(0, 1))('that a request is too large', async (engine) => {
-    const { url } = await databaseOn(engine);
-    const service = await start({ databaseUrl: url, topology });
+    const service = await start(engine, { topology });
     const change = { handler: 'h'.repeat(65_537) };
     await expectAlike(service, change, {
       http: 413,
@@ -123,9 +108,8 @@ describe.each(TOPOLOGIES)('both faces report alike, gateway %s,', (topology) => 
   });
 
   it.each(engines.slice(0, 1))('that the keys cannot be fetched', async (engine) => {
-    const { url } = await databaseOn(engine);
     const settings = { JWT_SECRET: '', JWT_JWKS_URL: `http://127.0.0.1:${await freePort()}/keys` };
-    const service = await start({ databaseUrl: url, topology, settings });
+    const service = await start(engine, { topology, settings });
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const expected = { http: 503, status: 'UNAVAILABLE', reason: 'KEYS_UNAVAILABLE', retryAfter: '1' };
     await expectAlike(
@@ -139,9 +123,8 @@ describe.each(TOPOLOGIES)('both faces report alike, gateway %s,', (topology) => 
 
 describe.each(engines.slice(0, 1))('the gateway alone', (engine) => {
   it('reports that the gRPC server is unavailable, and that it is not healthy itself', async () => {
-    const { url } = await databaseOn(engine);
     const settings = { GRPC_UPSTREAM: `127.0.0.1:${await freePort()}` };
-    const service = await start({ databaseUrl: url, settings });
+    const service = await start(engine, { settings });
     const missed = `${service.httpUrl}/v1/routing/x`;
     const response = await fetch(missed, {
       headers: { authorization: 'Bearer x' },
@@ -154,8 +137,7 @@ describe.each(engines.slice(0, 1))('the gateway alone', (engine) => {
   });
 
   it('serves no documents when they are turned off', async () => {
-    const { url } = await databaseOn(engine);
-    const service = await start({ databaseUrl: url, settings: { DOCS: 'off' } });
+    const service = await start(engine, { settings: { DOCS: 'off' } });
     await expect(fetch(`${service.httpUrl}/docs`)).resolves.toMatchObject({ status: 404 });
     await expect(fetch(`${service.httpUrl}/openapi.json`)).resolves.toMatchObject({ status: 404 });
   });

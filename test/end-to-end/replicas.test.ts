@@ -1,14 +1,18 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Engine, engines } from '../support/engines.js';
 import { createReplicatedDatabase, type ReplicatedDatabase } from '../support/replicated-database.js';
-import { create, get, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import {
+  create,
+  get,
+  metadataOf,
+  routeTo,
+  type Service,
+  startService,
+  tokenFor,
+} from '../support/service.js';
+import { proxyDatabase, type TcpProxy } from '../support/tcp-proxy.js';
 
-const REQUEST = {
-  route: { id: '', method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: undefined },
-  requestId: '',
-  validateOnly: false,
-};
+const REQUEST = { route: routeTo('h'), requestId: '', validateOnly: false };
 const SERVES = 'the replica serves gets';
 const LEFT_OUT = 'the replica is left out until it can serve gets again';
 
@@ -22,13 +26,10 @@ interface Started {
 async function start(engine: Engine): Promise<Started> {
   const database = await createReplicatedDatabase(engine);
   onTestFinished(() => database.drop());
-  const url = new URL(database.replica.url);
-  const proxy = await startTcpProxy(Number(url.port));
-  onTestFinished(() => proxy.close());
-  url.port = String(proxy.port);
+  const { proxy, url } = await proxyDatabase(database.replica.url);
   const service = await startService({
     databaseUrl: database.primary.url,
-    settings: { ROUTE_CACHE_MIB: '0', DATABASE_REPLICA_URLS: url.href },
+    settings: { ROUTE_CACHE_MIB: '0', DATABASE_REPLICA_URLS: url },
   });
   onTestFinished(() => service.close());
   return { database, proxy, service };

@@ -1,7 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../support/engines.js';
 import { engines } from '../support/engines.js';
 import {
   errorOf,
@@ -12,7 +11,7 @@ import {
 } from '../../packages/transcoder/test/support/http-request.js';
 import { rawExchange } from '../../packages/transcoder/test/support/library-transcoder.js';
 import { checkResponse } from '../support/openapi.js';
-import { type Service, startService, tokenFor, TOPOLOGIES } from '../support/service.js';
+import { type Service, startServiceOn, tokenFor, TOPOLOGIES } from '../support/service.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const ROUTE = '{"method":"GET","path":"/users/:id","handler":"h"}';
@@ -270,13 +269,11 @@ const RAW: readonly (readonly [title: string, head: string, http: number, reason
 ];
 
 describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
-  let database: Database;
   let service: Service;
   let created: HttpResponse;
 
   beforeAll(async () => {
-    database = await engines[0].createDatabase();
-    service = await startService({ databaseUrl: database.url, topology });
+    service = await startServiceOn(engines[0], { topology });
     created = await call({ body: ROUTE });
   });
 
@@ -285,7 +282,6 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
     const fetched = await call({ method: 'GET', path: `/v1/routing/${id}`, headers: {} });
     expect(fetched.text).toBe(created.text);
     await service.close();
-    await database.drop();
   });
 
   async function call(

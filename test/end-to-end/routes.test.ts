@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CreateRouteRequest } from '../../src/gen/routing/v1/route_service.js';
-import type { Database } from '../support/engines.js';
 import { checkResponse } from '../support/openapi.js';
 import { errorInfoOf, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
-import { create, get, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
+import { create, get, metadataOf, type Service, startServiceOn, tokenFor } from '../support/service.js';
 import { setups } from '../support/setups.js';
 
 const DEFINITION = {
@@ -24,18 +23,13 @@ function requestOf(change: Partial<CreateRouteRequest> = {}): CreateRouteRequest
 }
 
 describe.each(setups)('on $name', ({ engine, topology }) => {
-  let database: Database;
   let service: Service;
 
   beforeAll(async () => {
-    database = await engine.createDatabase();
-    service = await startService({ databaseUrl: database.url, topology });
+    service = await startServiceOn(engine, { topology });
   });
 
-  afterAll(async () => {
-    await service.close();
-    await database.drop();
-  });
+  afterAll(() => service.close());
 
   async function checkedFetch(path: string, init: RequestInit): Promise<Response> {
     const url = service.httpUrl + path;
@@ -192,22 +186,13 @@ describe.each(setups)('on $name', ({ engine, topology }) => {
 });
 
 describe.each(setups)('on $name, while duplicates are refused', ({ engine, topology }) => {
-  let database: Database;
   let service: Service;
 
   beforeAll(async () => {
-    database = await engine.createDatabase();
-    service = await startService({
-      databaseUrl: database.url,
-      topology,
-      settings: { DUPLICATE_ROUTES: 'reject' },
-    });
+    service = await startServiceOn(engine, { topology, settings: { DUPLICATE_ROUTES: 'reject' } });
   });
 
-  afterAll(async () => {
-    await service.close();
-    await database.drop();
-  });
+  afterAll(() => service.close());
 
   it('a second route of one shape is refused with the id of the first, dry runs too, alike on both faces', async () => {
     const first = await create(service.client, requestOf(), metadataOf(tokenFor()));

@@ -1,13 +1,12 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../support/free-port.js';
 import { callRaw, framed } from '../support/http2-call.js';
 import { sendFields } from '../support/http2-frames.js';
-import { type Ended, Program } from '../support/process.js';
+import { type Ended, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 
 const GET = '/routing.v1.RouteService/GetRoute';
@@ -134,17 +133,16 @@ function rawFields(token: string): readonly (readonly [string, string])[][] {
 
 describe('whatever comes in, no secret is logged', () => {
   const { JWT_SECRET } = SERVICE_SETTINGS;
-  let folder: string;
+  const programs = new Programs();
   let logs: Record<string, Ended>;
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'secrets-'));
     const settings = { ...SERVICE_SETTINGS, LOG_LEVEL: 'trace', MAX_REFUSALS_LOGGED: '1000000' };
     const database = { DATABASE_URL: 'sqlite::memory:' };
-    const service = new Program('main', [], folder, { ...settings, ...database });
+    const service = programs.start('main', [], { ...settings, ...database });
     const { grpc, http } = await service.line('listening');
     const apart = { ROLE: 'gateway', GRPC_UPSTREAM: String(grpc) };
-    const gateway = new Program('main', [], folder, { ...settings, ...apart });
+    const gateway = programs.start('main', [], { ...settings, ...apart });
     const urls = [String(http), String((await gateway.line('listening'))['http'])];
     for (const [, token] of TOKENS) {
       for (const url of urls) await Promise.all(httpRequests(token).map((bytes) => sendHttp(url, bytes)));
@@ -158,14 +156,12 @@ describe('whatever comes in, no secret is logged', () => {
     logs = { service: await service.stop(), gateway: await gateway.stop() };
   }, 60_000);
 
-  afterAll(() => {
-    rmSync(folder, { recursive: true });
-  });
+  afterAll(() => programs.end());
 
-  const programs = ['service', 'gateway'];
+  const names = ['service', 'gateway'];
   const secrets = [...TOKENS, ['of the signature', JWT_SECRET] as const];
 
-  it.each(programs.flatMap((program) => secrets.map(([name, text]) => ({ program, name, text }))))(
+  it.each(names.flatMap((program) => secrets.map(([name, text]) => ({ program, name, text }))))(
     'by the $program: the secret $name',
     ({ program, text }) => {
       const { stdout = '', stderr = '' } = logs[program] ?? {};
@@ -176,7 +172,7 @@ describe('whatever comes in, no secret is logged', () => {
     },
   );
 
-  it.each(programs)('by the %s, which logs all that it refuses', (program) => {
+  it.each(names)('by the %s, which logs all that it refuses', (program) => {
     const refused = String(logs[program]?.stdout).match(/"msg":"(?:call refused|request answered)"/g) ?? [];
     expect(refused.length).toBeGreaterThan(TOKENS.length * 20);
   });
@@ -189,11 +185,11 @@ describe('whatever comes in, no secret is logged', () => {
   ])('nor by %s when the database cannot be reached: the password in %s', async (program, name) => {
     const password = 'swordfish-of-the-database';
     const url = `mysql://me:${password}@127.0.0.1:${await freePort()}/routes`;
-    const file = join(folder, 'url');
+    const file = join(programs.folder, 'url');
     writeFileSync(file, url);
     const settings = { ...SERVICE_SETTINGS, LOG_LEVEL: 'trace' };
     const database = name === 'DATABASE_URL' ? { [name]: url } : { [name]: file };
-    const { exitCode, stdout, stderr } = await new Program(program, [], folder, { ...settings, ...database })
+    const { exitCode, stdout, stderr } = await programs.start(program, [], { ...settings, ...database })
       .ended;
     expect(exitCode).toBe(1);
     expect(stderr).toContain('cannot be reached');

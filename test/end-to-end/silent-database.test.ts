@@ -1,13 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Engine, engines } from '../support/engines.js';
-import { create, metadataOf, startService, tokenFor } from '../support/service.js';
+import { create, metadataOf, routeTo, startService, tokenFor } from '../support/service.js';
 import { createProxiedDatabase } from '../support/tcp-proxy.js';
 
-const REQUEST = {
-  route: { id: '', method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: undefined },
-  requestId: '',
-  validateOnly: false,
-};
+const REQUEST = { route: routeTo('h'), requestId: '', validateOnly: false };
 
 /** A service whose connections to its database can be lost. */
 async function startThroughProxy(engine: Engine, deadlineMs: string) {

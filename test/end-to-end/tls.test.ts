@@ -171,7 +171,7 @@ describe('a certificate that is renewed', () => {
     const load = Promise.all([rest(), rest(), grpc(), grpc()]);
     await expect.poll(() => [...shown]).toEqual([serialNumberOf(first)]);
     files.swap({ cert: second.cert, key: first.key });
-    const line = 'the new TLS files cannot be used: those before stay';
+    const line = 'the new TLS files cannot be used: the previous ones stay in use';
     await expect.poll(() => service.log.map(({ msg }) => msg)).toContain(line);
     await new Promise((resolve) => setTimeout(resolve, 10 * REREAD_MS));
     expect([...shown]).toEqual([serialNumberOf(first)]);
@@ -294,7 +294,7 @@ describe('a gateway of its own', () => {
     });
     expect(await statusOf(app)).toBe(503);
     own.swap({ ...stranger.issue(), ca: authority.cert });
-    await expect.poll(() => statusOf(app), { timeout: 5_000 }).toBe(404);
+    await expect.poll(() => statusOf(app)).toBe(404);
   });
 });
 

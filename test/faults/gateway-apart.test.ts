@@ -8,7 +8,7 @@ import { ledgerOf } from './rig/ledger.js';
 import { databaseOnMysql, startProcess } from './rig/service-process.js';
 
 const DEADLINE_MS = '1000';
-/** What callers may be told while a server is away. */
+/** The ends of calls that are allowed while a server is away. */
 const OUTAGE = ['503', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
 
 async function startServers(count: number) {

@@ -1,17 +1,24 @@
-import { createServer } from 'node:http';
+import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import { Metadata, status } from '@grpc/grpc-js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import type { RequestObserver, UnaryCall, UnaryReply } from '@route-registry/transcoder';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { channelUpstream } from '../../src/gateway/channel-upstream.js';
 import { createGateway } from '../../src/gateway/gateway.js';
 import type { Page } from '../../src/gateway/page.js';
 import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../src/gen/healthcheck.js';
 import { errorOf, httpRequest, reasonOf } from '../../packages/transcoder/test/support/http-request.js';
+import { Deferred } from './deferred.js';
+import { type GrpcReply, listen } from './grpc-server.js';
+import { opening } from './opening.js';
 
 interface RunningGateway {
   readonly origin: string;
   readonly drain: () => void;
+  /** How many connections are open. */
+  connections(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -41,6 +48,7 @@ async function startGateway(
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     drain: gateway.drain,
+    connections: promisify(server.getConnections.bind(server)),
     close: () =>
       new Promise((resolve) => {
         server.close(() => {
@@ -59,7 +67,7 @@ async function start(unary: Parameters<typeof startGateway>[0]): Promise<Running
 
 const unavailable: UnaryReply = { code: status.UNAVAILABLE, details: 'connect ECONNREFUSED secret' };
 
-function health(serving: HealthCheckResponse_ServingStatus): UnaryReply {
+function health(serving: HealthCheckResponse_ServingStatus): GrpcReply {
   const message = HealthCheckResponse.encode({ status: serving }).finish();
   return { code: status.OK, details: '', message, trailers: new Metadata() };
 }
@@ -231,6 +239,52 @@ describe('the health', () => {
   it.each(['/healthz', '/api/healthz/', '/api/Healthz', '/api/'])('is not found at %s', async (path) => {
     const { origin } = await start(() => health(SERVING));
     expect((await httpRequest(origin, { path })).status).toBe(404);
+  });
+});
+
+describe('the health over a channel', () => {
+  const CHECK = '/grpc.health.v1.Health/Check';
+  const PATH = '/api/healthz';
+
+  it('is asked of the server once for all who wait for it, whoever of them goes', async () => {
+    const answers: Deferred<GrpcReply>[] = [];
+    const unary = (): Promise<GrpcReply> => {
+      const answer = new Deferred<GrpcReply>();
+      answers.push(answer);
+      return answer.promise;
+    };
+    const server = opening(await listen({ unary }, [CHECK]));
+    const upstream = opening(channelUpstream(server.address));
+    let begun = 0;
+    const observer: RequestObserver = {
+      begin: () => {
+        begun += 1;
+        return { end: () => undefined };
+      },
+    };
+    let asked = 0;
+    // The test alone decides when the server answers.
+    const withoutDeadline = (call: UnaryCall) => {
+      asked += 1;
+      return upstream.unary({ ...call, deadline: Infinity });
+    };
+    const gateway = opening(await startGateway(withoutDeadline, [observer]));
+    const soon = { timeout: 10_000 };
+
+    const first = get(`${gateway.origin}${PATH}`, { agent: false }).on('error', () => undefined);
+    await expect.poll(() => answers.length, soon).toBe(1);
+    const others = Array.from({ length: 499 }, () => httpRequest(gateway.origin, { path: PATH }));
+    await expect.poll(() => begun, soon).toBe(500);
+    expect(asked).toBe(1);
+    first.destroy();
+    await expect.poll(() => gateway.connections(), soon).toBe(499);
+    answers[0]?.resolve(health(HealthCheckResponse_ServingStatus.SERVING));
+    expect(new Set((await Promise.all(others)).map(({ status }) => status))).toEqual(new Set([200]));
+
+    const next = httpRequest(gateway.origin, { path: PATH });
+    await expect.poll(() => answers.length, soon).toBe(2);
+    answers[1]?.resolve(health(HealthCheckResponse_ServingStatus.NOT_SERVING));
+    expect((await next).status).toBe(503);
   });
 });
 

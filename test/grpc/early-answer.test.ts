@@ -11,14 +11,14 @@ import {
   END_HEADERS,
   END_STREAM,
   frame,
+  grpcHead,
   HEADERS,
   number,
   PREFACE,
   RST_STREAM,
   SETTINGS,
-} from '../faults/programs/frames.js';
+} from '../support/http2-frames.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
-import { grpcHead } from '../support/http2-frames.js';
 import { connectTo, type Door, ECHO, GUARDED, openDoor } from '../support/grpc-door.js';
 
 /** A message that is larger than the server takes, and far from complete. */

@@ -17,7 +17,7 @@ import {
   PING,
   PREFACE,
   SETTINGS,
-} from '../faults/programs/frames.js';
+} from '../support/http2-frames.js';
 import { EndedSessions } from '../../src/grpc/ended-sessions.js';
 import { LIMITS } from '../support/grpc-limits.js';
 

@@ -1,15 +1,16 @@
-import { connect, constants, type ClientHttp2Session } from 'node:http2';
+import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import { status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
+import { Admission } from '../../src/calls/admission.js';
 import { Health } from '../../src/grpc/health.js';
 import { createInterceptors } from '../../src/calls/interceptors.js';
 import type { Method } from '../../src/calls/method.js';
 import { createPipeline } from '../../src/calls/pipeline.js';
 import { startGrpcServer } from '../../src/grpc/server.js';
-import { LIMITS } from '../support/grpc-limits.js';
-import { interceptorOptions } from '../support/interceptor-options.js';
+import { LIMITS as GRPC_LIMITS } from '../support/grpc-limits.js';
+import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 
 const ECHO = '/test.Service/Echo';
@@ -21,9 +22,11 @@ const MESSAGE = framed(Buffer.from('m'));
 /** The options that a test may change. */
 interface Options {
   readonly authenticator?: Authenticator;
+  readonly admission?: Admission;
   /** Runs the method `GUARDED`. */
   readonly run?: Method['run'];
   readonly now?: () => number;
+  readonly deadlineMs?: number;
 }
 
 interface Server {
@@ -35,8 +38,10 @@ interface Server {
 
 async function start({
   authenticator = REFUSING,
+  admission = new Admission(LIMITS),
   run = echo,
   now = Date.now,
+  deadlineMs = 60_000,
 }: Options = {}): Promise<Server> {
   const log: string[] = [];
   const logger = pino(
@@ -53,17 +58,21 @@ async function start({
     { path: GUARDED, access: { scope: 's' }, run },
     { path: SLOW, access: 'public', run: () => new Promise(() => undefined) },
   ];
-  const deadlineMs = 60_000;
-  const interceptors = createInterceptors(interceptorOptions({ authenticator, now }, logger));
+  const interceptors = createInterceptors(
+    interceptorOptions({ authenticator, admission, now, deadlineMs }, logger),
+  );
   const server = await startGrpcServer({
     address: '127.0.0.1:0',
     methods,
     pipeline: createPipeline(methods, interceptors),
     health: new Health([]),
     reflection: false,
-    limits: { ...LIMITS, deadlineMs },
+    limits: { ...GRPC_LIMITS, deadlineMs },
   });
-  onTestFinished(() => server.close(1_000));
+  onTestFinished(async () => {
+    await server.close(1_000);
+    admission.close();
+  });
   return { address: server.address, log, close: () => server.close(5_000) };
 }
 
@@ -170,6 +179,27 @@ describe('a call whose message is late', () => {
     stream.write(half);
     expect((await outcomeOf(stream)).code).toBe(status.DEADLINE_EXCEEDED);
     expect(server.log).toEqual([`${GUARDED} DEADLINE_EXCEEDED`]);
+  });
+
+  it.each<[string, number, Record<string, string>, (stream: ClientHttp2Stream) => unknown]>([
+    ['by its own deadline', 60_000, { 'grpc-timeout': '2S' }, () => undefined],
+    ['by the deadline of the server', 2_000, {}, () => undefined],
+    ['because its client goes', 60_000, {}, (stream) => stream.destroy()],
+    ['without its message', 60_000, {}, (stream) => stream.end()],
+  ])('leaves its place to others when it ends %s', async (_, deadlineMs, headers, end) => {
+    const admission = new Admission({ ...LIMITS, maxCalls: 1 });
+    const session = connectTo(await start({ authenticator: admitted, admission, deadlineMs }));
+    const next = async (): Promise<string | undefined> => {
+      const { code } = await outcomeOf(requestOn(session, GUARDED).end(MESSAGE));
+      return status[code];
+    };
+    const stream = requestOn(session, GUARDED, headers);
+    stream.on('error', () => undefined);
+    stream.write(half);
+    await roundTrip(session);
+    expect(await next()).toBe('RESOURCE_EXHAUSTED');
+    end(stream);
+    await expect.poll(next, { timeout: 10_000 }).toBe('OK');
   });
 
   it('ends at once when the server closes, and says when to try again', async () => {

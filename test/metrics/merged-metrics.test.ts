@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { MergedMetrics, type Snapshot } from '../../src/metrics/merged-metrics.js';
 
-/** What a process has measured, as it comes over JSON. */
+/** The metrics of a process, as they come over JSON. */
 async function measured(calls: number, open: number): Promise<Snapshot> {
   const registry = new Registry();
   const registers = [registry];

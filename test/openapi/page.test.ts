@@ -1,27 +1,21 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BROWSER_TIMEOUT_MS, startChromium } from '../support/chromium.js';
-import { type Database, engines } from '../support/engines.js';
-import { type Service, startService, tokenFor } from '../support/service.js';
+import { engines } from '../support/engines.js';
+import { type Service, startServiceOn, tokenFor } from '../support/service.js';
 
 describe.each(['', '/api/routes'])('the page to try it out, behind the base path "%s"', (basePath) => {
-  let database: Database;
   let service: Service;
   let browser: Browser;
 
   beforeAll(async () => {
-    database = await engines[0].createDatabase();
-    service = await startService({
-      databaseUrl: database.url,
-      settings: { BASE_PATH: basePath },
-    });
+    service = await startServiceOn(engines[0], { settings: { BASE_PATH: basePath } });
     browser = await startChromium();
   }, BROWSER_TIMEOUT_MS);
 
   afterAll(async () => {
     await browser.close();
     await service.close();
-    await database.drop();
   });
 
   /** Opens the page, and records the browser's errors and the targets of its requests. */

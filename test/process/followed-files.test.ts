@@ -1,12 +1,5 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -35,14 +28,14 @@ function joined(contents: readonly Buffer[]): string {
   return text;
 }
 
-function follow(...files: string[]): FollowedFiles<string> {
-  followed = new FollowedFiles({
+async function follow(...files: string[]): Promise<FollowedFiles<string>> {
+  followed = await FollowedFiles.open({
     files: files.map((file) => join(folder, file)),
     read: joined,
-    onChange: (value) => values.push(value),
     onProblem: ({ message }) => problems.push(message.replaceAll(folder, '')),
     intervalMs: 10,
   });
+  followed.onChange((value) => values.push(value));
   return followed;
 }
 
@@ -54,7 +47,7 @@ describe('followed files', () => {
   it('are read at the beginning, and again when they change', async () => {
     write('a', '1');
     write('b', '2');
-    const pair = follow('a', 'b');
+    const pair = await follow('a', 'b');
     expect(pair.value).toBe('1+2');
     write('b', '3');
     await expect.poll(() => pair.value).toBe('1+3');
@@ -66,7 +59,7 @@ describe('followed files', () => {
     write('old/key', 'old');
     write('new/key', 'new');
     symlinkSync('old', join(folder, 'data'));
-    const { value } = follow('data/key');
+    const { value } = await follow('data/key');
     expect(value).toBe('old');
     symlinkSync('new', join(folder, 'next'));
     renameSync(join(folder, 'next'), join(folder, 'data'));
@@ -75,7 +68,7 @@ describe('followed files', () => {
 
   it('keep their last value while they are not whole, and report that once', async () => {
     write('a', '1');
-    const { value } = follow('a');
+    const { value } = await follow('a');
     write('a', 'half');
     await expect.poll(() => problems).toEqual(['The pair is not whole.']);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -87,7 +80,7 @@ describe('followed files', () => {
 
   it('report a second time when they are not whole a second time', async () => {
     write('a', '1');
-    follow('a');
+    await follow('a');
     for (const [good, count] of [
       ['2', 1],
       ['3', 2],
@@ -101,23 +94,71 @@ describe('followed files', () => {
 
   it('keep their last value when one is gone', async () => {
     write('a', '1');
-    follow('a');
+    await follow('a');
     rmSync(join(folder, 'a'));
     await expect.poll(() => problems).toEqual([expect.stringContaining('ENOENT')]);
     expect(followed?.value).toBe('1');
   });
 
-  it('are not read beyond a MiB', async () => {
-    write('a', '1');
-    follow('a');
-    truncateSync(join(folder, 'a'), 1_048_577);
-    await expect.poll(() => problems).toEqual(['The file /a is larger than 1048576 bytes.']);
-    expect(followed?.value).toBe('1');
+  it('must be readable and whole at the beginning', async () => {
+    await expect(follow('absent')).rejects.toThrow('ENOENT');
+    write('a', 'half');
+    await expect(follow('a')).rejects.toThrow('The pair is not whole.');
   });
 
-  it('must be readable and whole at the beginning', () => {
-    expect(() => follow('absent')).toThrow('ENOENT');
-    write('a', 'half');
-    expect(() => follow('a')).toThrow('The pair is not whole.');
+  it('may have a MiB', async () => {
+    write('a', 'x'.repeat(1_048_576));
+    const { value } = await follow('a');
+    expect(value).toHaveLength(1_048_576);
+  });
+
+  it.each<[string, (path: string) => void, string]>([
+    [
+      'have a byte more',
+      (path) => {
+        writeFileSync(path, 'x'.repeat(1_048_577));
+      },
+      'The file /a is larger than 1048576 bytes.',
+    ],
+    [
+      'are more, in a file that states no size',
+      (path) => {
+        symlinkSync('/proc/kallsyms', path);
+      },
+      'The file /a is larger than 1048576 bytes.',
+    ],
+    [
+      'are a pipe',
+      (path) => {
+        execFileSync('mkfifo', [path]);
+      },
+      '/a is not a regular file.',
+    ],
+    [
+      'are a device',
+      (path) => {
+        symlinkSync('/dev/zero', path);
+      },
+      '/a is not a regular file.',
+    ],
+    [
+      'are a folder',
+      (path) => {
+        mkdirSync(path);
+      },
+      '/a is not a regular file.',
+    ],
+  ])('are neither read at the beginning nor again where they %s', async (_, make, problem) => {
+    const path = join(folder, 'a');
+    make(path);
+    await expect(follow('a')).rejects.toThrow(problem.replace('/a', path));
+    rmSync(path, { recursive: true });
+    write('a', '1');
+    const { value } = await follow('a');
+    make(`${path}.next`);
+    rmSync(path);
+    renameSync(`${path}.next`, path);
+    await expect.poll(() => problems).toContain(problem);
+    expect(followed?.value).toBe(value);
   });
 });

@@ -11,15 +11,13 @@ const expired = authority.issue({ validMs: -1_000 });
 
 type Line = readonly [level: string, message: string, entry: object];
 
-function follow(contents: Readonly<Record<string, string>>): {
-  files: MountedFiles;
-  followed: FollowedTls;
-  lines: Line[];
-} {
+async function follow(
+  contents: Readonly<Record<string, string>>,
+): Promise<{ files: MountedFiles; followed: FollowedTls; lines: Line[] }> {
   const files = new MountedFiles(contents);
   const lines: Line[] = [];
   const path = (name: string): string | undefined => (name in contents ? files.path(name) : undefined);
-  const followed = new FollowedTls(
+  const followed = await FollowedTls.open(
     { certFile: path('cert'), keyFile: path('key'), caFile: path('ca') },
     {
       info: (entry, message) => lines.push(['info', message, entry]),
@@ -34,15 +32,15 @@ function follow(contents: Readonly<Record<string, string>>): {
 }
 
 describe('the files of TLS', () => {
-  it('are a pair, authorities, or both', () => {
-    const { cert, key } = follow({ ...first, ca: authority.cert }).followed.latest;
+  it('are a pair, authorities, or both', async () => {
+    const { cert, key } = (await follow({ ...first, ca: authority.cert })).followed.latest;
     expect([String(cert), String(key)]).toEqual([first.cert, first.key]);
-    expect(String(follow({ ca: authority.cert }).followed.latest.ca)).toBe(authority.cert);
-    expect(follow({}).followed.latest.ca).toBeUndefined();
+    expect(String((await follow({ ca: authority.cert })).followed.latest.ca)).toBe(authority.cert);
+    expect((await follow({})).followed.latest.ca).toBeUndefined();
   });
 
   it('are renewed together, with a line that says how long they are valid', async () => {
-    const { files, followed, lines } = follow({ ...first });
+    const { files, followed, lines } = await follow({ ...first });
     let renewals = 0;
     followed.onRenewed(() => (renewals += 1));
     files.swap({ ...second });
@@ -53,19 +51,19 @@ describe('the files of TLS', () => {
   });
 
   it('stay as they are while the new ones do not belong together', async () => {
-    const { files, followed, lines } = follow({ ...first });
+    const { files, followed, lines } = await follow({ ...first });
     files.swap({ cert: second.cert, key: first.key });
     await expect.poll(() => lines.length).toBe(1);
     expect(String(followed.latest.cert)).toBe(first.cert);
     const problem = `${files.path('key')} is not the key of the first certificate in ${files.path('cert')}.`;
-    const message = 'the new TLS files cannot be used: those before stay';
+    const message = 'the new TLS files cannot be used: the previous ones stay in use';
     expect(lines).toEqual([['warn', message, { problem }]]);
   });
 
   it('may hold a certificate that has expired, with a warning at the start and at a renewal', async () => {
-    const { lines } = follow({ ...expired });
+    const { lines } = await follow({ ...expired });
     expect(lines.map(([, message]) => message)).toEqual(['the TLS certificate has expired']);
-    const later = follow({ ...first });
+    const later = await follow({ ...first });
     later.files.swap({ ...expired });
     await expect
       .poll(() => later.lines.map(([, message]) => message))
@@ -94,7 +92,7 @@ describe('the files of TLS', () => {
       /key must hold a private key in PEM, without a passphrase\.$/,
     ],
     ['authorities that are no PEM', { ...first, ca: '' }, /ca must hold certificates in PEM\.$/],
-  ])('are refused at the start: %s', (_, contents, message) => {
-    expect(() => follow(contents)).toThrow(message);
+  ])('are refused at the start: %s', async (_, contents, message) => {
+    await expect(follow(contents)).rejects.toThrow(message);
   });
 });

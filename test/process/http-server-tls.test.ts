@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Gateway } from '../../src/gateway/gateway.js';
 import { FollowedTls } from '../../src/process/followed-tls.js';
-import { type HttpLimits, type HttpServer, startHttpServer } from '../../src/process/http-server.js';
+import { type HttpLimits, HttpServer } from '../../src/process/http-server.js';
 import { createAuthority } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { clientHello, secureGet, shakeHands, stall } from '../support/tls-client.js';
@@ -26,13 +26,13 @@ const gateway: Gateway = {
 async function start(limits: Partial<HttpLimits> = {}): Promise<{ server: HttpServer; port: number }> {
   const files = new MountedFiles({ ...pair });
   const paths = { certFile: files.path('cert'), keyFile: files.path('key'), caFile: undefined };
-  const tls = new FollowedTls(paths, { info: ignore, warn: ignore });
-  const started = await startHttpServer(gateway, '127.0.0.1', 0, { ...LIMITS, ...limits }, tls);
+  const tls = await FollowedTls.open(paths, { info: ignore, warn: ignore });
+  const server = new HttpServer(gateway, { ...LIMITS, ...limits }, tls);
   onTestFinished(async () => {
     tls.close();
-    await started.server.close(1);
+    await server.close(1);
   });
-  return started;
+  return { server, port: await server.listen('127.0.0.1', 0) };
 }
 
 describe('the HTTP server with TLS', () => {

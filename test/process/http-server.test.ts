@@ -6,7 +6,7 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createGateway, type Gateway } from '../../src/gateway/gateway.js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
-import { type HttpLimits, type HttpServer, startHttpServer } from '../../src/process/http-server.js';
+import { type HttpLimits, HttpServer } from '../../src/process/http-server.js';
 
 /** Longer than a test may take, in milliseconds. */
 const NEVER_MS = 60_000;
@@ -42,7 +42,8 @@ async function startServer(
   gateway: Gateway,
   limits: Partial<HttpLimits> = {},
 ): Promise<{ server: HttpServer; open: () => Promise<Client> }> {
-  const { server, port } = await startHttpServer(gateway, '127.0.0.1', 0, { ...LIMITS, ...limits });
+  const server = new HttpServer(gateway, { ...LIMITS, ...limits });
+  const port = await server.listen('127.0.0.1', 0);
   ends.push(() => server.close(1));
   return { server, open: () => open(port) };
 }

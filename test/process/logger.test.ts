@@ -1,12 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { type LogOptions, openLogger } from '../../src/process/logger.js';
-import { Program } from '../support/process.js';
+import { Programs } from '../support/process.js';
 
 const ESCAPE = '\u001b';
 
@@ -60,15 +57,9 @@ describe('a log line', () => {
 });
 
 describe('the service', () => {
-  let folder: string;
+  const programs = new Programs();
 
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'logger-'));
-  });
-
-  afterAll(() => {
-    rmSync(folder, { recursive: true });
-  });
+  afterAll(() => programs.end());
 
   const settings = {
     DATABASE_URL: 'sqlite::memory:',
@@ -78,7 +69,7 @@ describe('the service', () => {
   };
 
   it('writes for people up to its last line', async () => {
-    const service = new Program('main', [], folder, { ...settings, LOG_FORMAT: 'pretty' });
+    const service = programs.start('main', [], { ...settings, LOG_FORMAT: 'pretty' });
     await expect.poll(() => service.stdout, { timeout: 10_000 }).toContain('INFO: listening');
     const { stdout } = await service.stop();
     expect(stdout).toMatch(/INFO: stopped *\n$/);
@@ -88,7 +79,7 @@ describe('the service', () => {
     const main = resolve(import.meta.dirname, '../../dist/main.js');
     const command = `exec "${process.execPath}" "${main}"`;
     const env = { ...settings, PATH: process.env['PATH'], TERM: 'xterm' };
-    const terminal = spawn('script', ['-qec', command, '/dev/null'], { cwd: folder, env });
+    const terminal = spawn('script', ['-qec', command, '/dev/null'], { cwd: programs.folder, env });
     let text = '';
     terminal.stdout.on('data', (data: Buffer) => (text += data.toString()));
     await expect.poll(() => text, { timeout: 10_000 }).toMatch(/INFO.*listening/);

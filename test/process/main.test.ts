@@ -6,20 +6,20 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { checkResponse } from '../support/openapi.js';
-import { type Ended, type Program, Programs } from '../support/process.js';
+import { type Ended, moduleUrl, type Program, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 
 const ROUTE = { method: 'GET', path: '/users/:id', middleware: ['👩‍👩‍👧'], handler: 'getUser' };
 /** Keeps a thread of Node's pool busy for a while from SIGTERM on. */
-const BUSY_WHEN_STOPPED = `data:text/javascript,${encodeURIComponent(`
+const BUSY_WHEN_STOPPED = moduleUrl(`
   import { pbkdf2 } from 'node:crypto';
   process.on('SIGTERM', () => pbkdf2('', '', 50_000, 32, 'sha256', () => undefined));
-`)}`;
+`);
 /** Makes the HTTP server fail to close. */
-const CANNOT_BE_CLOSED = `data:text/javascript,${encodeURIComponent(`
+const CANNOT_BE_CLOSED = moduleUrl(`
   import { Server } from 'node:http';
   Server.prototype.close = () => { throw new Error('stuck'); };
-`)}`;
+`);
 
 let programs: Programs;
 
@@ -107,10 +107,14 @@ describe('without settings', () => {
     await service.line('listening');
     await service.stop();
     const messages = service.lines().map(({ msg }) => msg);
-    expect(messages.slice(-7, -5)).toEqual(['stopping', 'not serving']);
-    expect(messages.slice(-5, -3).sort()).toEqual(['closed the HTTP server', 'closed the gRPC server']);
-    const last = ['closed the database', 'closed the listener for operators', 'stopped'];
-    expect(messages.slice(-3)).toEqual(last);
+    expect(messages.slice(-8, -6)).toEqual(['stopping', 'not serving']);
+    expect(messages.slice(-6, -4).sort()).toEqual(['closed the HTTP server', 'closed the gRPC server']);
+    expect(messages.slice(-4)).toEqual([
+      'closed the load measurement',
+      'closed the database',
+      'closed the listener for operators',
+      'stopped',
+    ]);
   });
 
   it('a failure to close is logged, and reported by exit code 1 after everything else is closed', async () => {

@@ -1,17 +1,12 @@
-import { mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, inject, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../support/free-port.js';
-import { Program } from '../support/process.js';
+import { type Program, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS } from '../support/service.js';
 
 function run(settings: Readonly<Record<string, string>>): Program {
-  const folder = mkdtempSync(join(inject('temporaryFolder'), 'operating-'));
-  const program = new Program('main', [], folder, { ...SERVICE_SETTINGS, ...settings });
-  onTestFinished(async () => {
-    await program.stop('SIGKILL');
-  });
-  return program;
+  const programs = new Programs();
+  onTestFinished(() => programs.end());
+  return programs.start('main', [], { ...SERVICE_SETTINGS, ...settings });
 }
 
 async function statusOf(url: string): Promise<number | undefined> {

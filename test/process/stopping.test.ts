@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
-import { LEASH, type Program, Programs } from '../support/process.js';
+import { LEASH, moduleUrl, type Program, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 
@@ -52,10 +52,10 @@ function messagesOf(program: Program): unknown[] {
 }
 
 /** Throws and rejects, respectively, on these signals. */
-const FAULTY = `data:text/javascript,${encodeURIComponent(`
+const FAULTY = moduleUrl(`
   process.on('SIGUSR2', () => { throw new Error('unforeseen'); });
   process.on('SIGWINCH', () => void Promise.reject(new Error('unforeseen')));
-`)}`;
+`);
 
 describe('after a signal to stop', () => {
   it('the health is not serving, while all else goes on for DRAIN_DELAY_MS', async () => {

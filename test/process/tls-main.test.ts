@@ -1,28 +1,21 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAuthority } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
-import { Program } from '../support/process.js';
+import { type Program, Programs } from '../support/process.js';
 import { secureGet } from '../support/tls-client.js';
 
 const authority = createAuthority();
 const stranger = createAuthority();
 
 function run(name: string, settings: Readonly<Record<string, string>>): Program {
-  const folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
-  const program = new Program(name, [], folder, {
+  const programs = new Programs();
+  onTestFinished(() => programs.end());
+  return programs.start(name, [], {
     GRPC_ADDRESS: '127.0.0.1:0',
     HTTP_ADDRESS: '127.0.0.1:0',
     OPS_ADDRESS: '127.0.0.1:0',
     ...settings,
   });
-  onTestFinished(async () => {
-    await program.stop('SIGKILL');
-    rmSync(folder, { recursive: true });
-  });
-  return program;
 }
 
 /** The settings of a service with a certificate. */

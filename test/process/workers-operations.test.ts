@@ -89,7 +89,7 @@ it('the sums of each worker go on when its process is replaced or killed, and ne
     while (!done.signal.aborted) seen.push(await counted());
   })();
   signal(2, 'SIGKILL');
-  await service.line('a worker has ended unasked');
+  await service.line('a worker has ended unexpectedly');
   await expect.poll(() => pidsOf(2), PATIENCE).toHaveLength(2);
   await request();
   await expect.poll(async () => sum(await counted()), PATIENCE).toBe(2 * REQUESTS);

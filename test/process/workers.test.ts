@@ -1,14 +1,13 @@
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { credentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
 import { freePort } from '../support/free-port.js';
-import { Program } from '../support/process.js';
+import { moduleUrl, type Program, Programs } from '../support/process.js';
 import { get, metadataOf, SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 
 /** Without the listener for operators, which has tests of its own. */
@@ -29,11 +28,9 @@ vi.setConfig({ testTimeout: 2 * PATIENCE.timeout });
 /** Ends the second worker as soon as it starts. */
 const SECOND_ENDS = preload(`if (process.env.WORKER_NUMBER === '2') process.exit(3);`);
 /** Lets the second worker do nothing more once it is to stop. */
-const SECOND_STICKS = preload(`
-  const cell = new Int32Array(new SharedArrayBuffer(4));
-  if (process.env.WORKER_NUMBER === '2')
-    process.prependListener('message', ({ kind }) => kind === 'stop' && Atomics.wait(cell, 0, 0));
-`);
+const SECOND_STICKS = secondLingers('Infinity');
+/** Keeps the second worker for a while once it is to stop, as a call under way does. */
+const SECOND_LINGERS = secondLingers('1000');
 /** Lets the second worker end without closing anything once it is to stop. */
 const SECOND_FAILS = preload(`
   if (process.env.WORKER_NUMBER === '2')
@@ -44,22 +41,32 @@ const UNLEASHED = preload(`
   if (process.env.WORKER_NUMBER !== undefined) setImmediate(() => process.stdin.removeAllListeners('close'));
 `);
 
-function preload(script: string): string {
-  return `--import data:text/javascript,${encodeURIComponent(script)}`;
+/** Logs each process that the primary process starts. */
+const FORKS_SHOWN = preload(`
+  import cluster from 'node:cluster';
+  if (cluster.isPrimary) cluster.on('fork', () => console.log('{"msg":"forked"}'));
+`);
+
+/** Stops the second worker's thread for so many milliseconds once it is to stop. */
+function secondLingers(ms: string): string {
+  return preload(`
+    const cell = new Int32Array(new SharedArrayBuffer(4));
+    if (process.env.WORKER_NUMBER === '2')
+      process.prependListener('message', ({ kind }) => kind === 'stop' && Atomics.wait(cell, 0, 0, ${ms}));
+  `);
 }
 
-let folder: string;
-let programs: Program[];
+function preload(script: string): string {
+  return `--import ${moduleUrl(script)}`;
+}
+
+let programs: Programs;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
-  programs = [];
+  programs = new Programs();
 });
 
-afterEach(async () => {
-  await Promise.all(programs.map((program) => program.stop('SIGKILL')));
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => programs.end());
 
 /** Starts the service with two workers, if the settings ask for no other number, as the leader of a group. */
 function run(
@@ -67,9 +74,7 @@ function run(
   name = 'main',
   args: string[] = [],
 ): Program {
-  const program = new Program(name, args, folder, { WORKERS: '2', ...settings }, true);
-  programs.push(program);
-  return program;
+  return programs.start(name, args, { WORKERS: '2', ...settings }, true);
 }
 
 interface Listening {
@@ -161,7 +166,7 @@ describe('two workers', () => {
   });
 
   it('share a unix socket, also one that a killed service left behind', async () => {
-    const settings = { ...SETTINGS, GRPC_ADDRESS: `unix:${folder}/s` };
+    const settings = { ...SETTINGS, GRPC_ADDRESS: `unix:${programs.folder}/s` };
     const first = run({ ...settings, WORKERS: '1' });
     await listening(first);
     await first.stop('SIGKILL');
@@ -199,7 +204,7 @@ it('four workers begin in an empty folder with one schema, one secret and one hi
   const { id } = await createOver(http, stdout.trim());
   await expect(getOften(http, id, stdout.trim())).resolves.toEqual(ALL_GOOD);
   await expect.poll(() => calledWorkers(service), { timeout: 10_000 }).toEqual([1, 2, 3, 4]);
-  const secrets = readdirSync(join(folder, 'data')).filter((name) => name.startsWith('jwt'));
+  const secrets = readdirSync(join(programs.folder, 'data')).filter((name) => name.startsWith('jwt'));
   expect(secrets).toEqual(['jwt-secret']);
   expect(service.stderr.split('Try it from a second terminal')).toHaveLength(2);
 });
@@ -217,12 +222,12 @@ describe('a worker that', () => {
     const left = (): Socket[] => sockets.filter(({ closed }) => !closed);
     await expect.poll(left, PATIENCE).toHaveLength(ofTheOther);
     await expect(Promise.all(left().map(ask))).resolves.toEqual(answers.slice(0, ofTheOther));
-    await service.line('a worker has ended unasked');
+    await service.line('a worker has ended unexpectedly');
     const { id } = await createOver(http);
     await expect(getOften(http, id)).resolves.toEqual(ALL_GOOD);
     await expect.poll(() => pidsOf(service, 2), PATIENCE).toHaveLength(2);
     await expect(getOften(http, id)).resolves.toEqual(ALL_GOOD);
-    expect(linesOf(service, 'a worker has ended unasked')).toMatchObject([
+    expect(linesOf(service, 'a worker has ended unexpectedly')).toMatchObject([
       { worker: 2, level: 'error', signal: 'SIGKILL' },
     ]);
   });
@@ -245,7 +250,7 @@ describe('a worker that', () => {
     const service = run({ ...SETTINGS, NODE_OPTIONS: SECOND_ENDS });
     const { http } = await listening(service);
     const { id } = await createOver(http);
-    const ends = (): Line[] => linesOf(service, 'a worker has ended unasked');
+    const ends = (): Line[] => linesOf(service, 'a worker has ended unexpectedly');
     await expect.poll(() => ends().length, PATIENCE).toBeGreaterThan(3);
     await expect(getOften(http, id)).resolves.toEqual(ALL_GOOD);
     const times = ends().map(timeOf);
@@ -326,16 +331,23 @@ describe('a signal to stop', () => {
     expect(service.lines().at(-1)).toMatchObject({ msg: 'stopped' });
     expect(service.lines().at(-1)).not.toHaveProperty('worker');
     expect(service.lines().filter(({ level }) => level !== 'info')).toEqual([]);
-    expect(statSync(join(folder, 'data/routes.db-wal')).size).toBe(0);
+    expect(statSync(join(programs.folder, 'data/routes.db-wal')).size).toBe(0);
   });
 
-  it('to all processes of a group stops each of them once', async () => {
-    const service = run();
+  it('starts no further worker while the slowest one ends', async () => {
+    const service = run({ ...SETTINGS, NODE_OPTIONS: `${SECOND_LINGERS} ${FORKS_SHOWN}` });
+    await listening(service);
+    await expect(service.stop()).resolves.toMatchObject({ exitCode: 0 });
+    expect(linesOf(service, 'forked')).toHaveLength(2);
+  });
+
+  it('to all processes of a group stops each of them once, and starts no other', async () => {
+    const service = run({ ...SETTINGS, NODE_OPTIONS: `${SECOND_LINGERS} ${FORKS_SHOWN}` });
     await listening(service);
     process.kill(-service.pid, 'SIGINT');
     await expect(service.ended).resolves.toMatchObject({ exitCode: 0 });
     expect(linesOf(service, 'stopping')).toHaveLength(3);
     expect(linesOf(service, 'stopped')).toHaveLength(3);
-    expect(linesOf(service, 'a worker serves')).toHaveLength(2);
+    expect(linesOf(service, 'forked')).toHaveLength(2);
   });
 });

@@ -88,7 +88,7 @@ describe('an invalid path pattern', () => {
     [
       'a NUL',
       '/\0',
-      ['Has the character "\\u0000", which RFC 3986 does not allow in a path. Percent-encode it.'],
+      ['Has the character "\\u{0}", which RFC 3986 does not allow in a path. Percent-encode it.'],
     ],
     [
       'an escape of one digit',

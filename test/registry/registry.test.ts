@@ -172,7 +172,7 @@ describe('get', () => {
   it('does not find an id that the service did not issue', async () => {
     await expect(registryOver({}).get('x\n')).rejects.toMatchObject({
       reason: 'ROUTE_NOT_FOUND',
-      message: 'There is no route with the id "x\\n".',
+      message: 'There is no route with the id "x\\u{a}".',
     });
   });
 });

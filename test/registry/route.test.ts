@@ -88,13 +88,13 @@ describe('an invalid definition', () => {
 
   it('shows a value of 40 characters in full', () => {
     const [violation] = checkDefinition({ ...VALID, handler: `\u0007${'x'.repeat(39)}` });
-    expect(violation?.description).toContain(`"\\u0007${'x'.repeat(39)}"`);
+    expect(violation?.description).toContain(`"\\u{7}${'x'.repeat(39)}"`);
   });
 
   it('shows invisible characters escaped and long values cut', () => {
     const [violation] = checkDefinition({ ...VALID, handler: `\u0007\u202e${'x'.repeat(60)}` });
     expect(violation?.description).toBe(
-      `Is "\\u0007\\u202e${'x'.repeat(38)}…". Control characters are not allowed.`,
+      `Is "\\u{7}\\u{202e}${'x'.repeat(38)}…". Control characters are not allowed.`,
     );
   });
 });

@@ -486,7 +486,7 @@ describe('wrong settings', () => {
     ['TLS_CERTFILE', 'TLS_CERT_FILE', 'the underscore is missing'],
   ])('name %s as a slip for %s: %s', (name, meant) => {
     expect(problemsOf({ [name]: 'hush' })).toEqual([
-      `${name} is not a setting; ${meant} was probably meant.`,
+      `${name} is not a setting; ${meant} was probably meant. If not, set ${meant} as well; it may be empty.`,
     ]);
   });
 

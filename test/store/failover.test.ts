@@ -14,8 +14,9 @@ import {
   type Statement,
 } from '../support/mysql-fault-front.js';
 import { entryOf } from '../support/store-entries.js';
+import { throughPort } from '../support/tcp-proxy.js';
 
-/** What a server says that is not the one that serves. */
+/** The errors of a server that is not the one that serves. */
 const ELSEWHERE: readonly (readonly [errno: number, name: string])[] = [
   [1047, 'a node of Galera without its cluster'],
   [1290, 'read_only'],
@@ -25,7 +26,7 @@ const ELSEWHERE: readonly (readonly [errno: number, name: string])[] = [
   [3101, 'Group Replication that rolled a commit back'],
 ];
 
-/** What leaves open whether a statement was done. */
+/** The errors that leave open whether a statement was done. */
 const UNCLEAR: readonly (readonly [errno: number | undefined, name: string])[] = [
   [undefined, 'a lost connection'],
   [1053, 'a server that shuts down'],
@@ -41,7 +42,7 @@ const UNCLEAR: readonly (readonly [errno: number | undefined, name: string])[] =
   [9004, 'ProxySQL whose server is offline'],
 ];
 
-/** What other statements do. */
+/** The errors that other statements cause. */
 const LOCKED: readonly (readonly [errno: number, name: string])[] = [
   [1205, 'a lock that was not given in time'],
   [1213, 'a deadlock'],
@@ -73,10 +74,8 @@ describe.each(engines.slice(1))('on $name', (engine) => {
 
   /** A store whose statements have faults. */
   async function opened(faultAt: (statement: Statement) => Fault | undefined): Promise<Opened> {
-    const url = new URL(database.url);
-    const front = await startMysqlFaultFront(Number(url.port), faultAt);
-    url.port = String(front.port);
-    const knex = openDatabase(readDatabase({ DATABASE_URL: url.href }));
+    const front = await startMysqlFaultFront(Number(new URL(database.url).port), faultAt);
+    const knex = openDatabase(readDatabase({ DATABASE_URL: throughPort(database.url, front.port) }));
     onTestFinished(() => knex.destroy());
     return { store: new KnexRouteStore(knex), front };
   }

@@ -9,7 +9,7 @@ import type { ObservedStatement } from '../../src/store/statement-observer.js';
 import { type Database, engines } from '../support/engines.js';
 import { entryOf } from '../support/store-entries.js';
 
-// What holds on a cluster itself is in ../cluster/galera.test.ts.
+// The tests on a cluster itself are in ../cluster/galera.test.ts.
 describe.each(engines.slice(1))('on $name', (engine) => {
   let database: Database;
   let knex: Knex;

@@ -6,7 +6,7 @@ import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateDown, migrateUp, migrationStatus } from '../../src/store/migrations.js';
 import { type Database, engines } from '../support/engines.js';
 import { entryOf } from '../support/store-entries.js';
-import { startTcpProxy } from '../support/tcp-proxy.js';
+import { startTcpProxy, throughPort } from '../support/tcp-proxy.js';
 
 const STATES = [
   { name: '0001-routes', state: 'applied' },
@@ -32,10 +32,8 @@ describe.each(engines.slice(1))(
 
     /** Migrates over a connection that is cut once it has sent so many statements. Resolves with whether it was. */
     async function cutAt(statement: number, migrate: (knex: Knex) => Promise<unknown>): Promise<boolean> {
-      const url = new URL(database.url);
-      const proxy = await startTcpProxy(Number(url.port));
-      url.port = String(proxy.port);
-      const cut = openDatabase(readDatabase({ DATABASE_URL: url.href }));
+      const proxy = await startTcpProxy(Number(new URL(database.url).port));
+      const cut = openDatabase(readDatabase({ DATABASE_URL: throughPort(database.url, proxy.port) }));
       let closed: Promise<void> | undefined;
       let sent = 0;
       cut.on('query', () => {

@@ -29,7 +29,7 @@ describe.each(engines.slice(1))('the wait for $name', (engine) => {
     return { knex, target };
   }
 
-  it('ends when the database is there, and tells of both', async () => {
+  it('ends when the database answers, and tells of both', async () => {
     const port = await freePort();
     const { knex, target } = await opened({ port: String(port) });
     const lines: string[] = [];
@@ -38,7 +38,7 @@ describe.each(engines.slice(1))('the wait for $name', (engine) => {
     const proxy = await startTcpProxy(target, port);
     onTestFinished(() => proxy.close());
     await reached;
-    expect(lines).toEqual(['waiting up to 20 s for the database', 'the database is there']);
+    expect(lines).toEqual(['waiting up to 20 s for the database', 'the database answers']);
   });
 
   it('does not begin for a database that refuses the login', async () => {

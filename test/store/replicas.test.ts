@@ -10,6 +10,7 @@ import { uuidAt } from '../support/ids.js';
 import { startMysqlFaultFront } from '../support/mysql-fault-front.js';
 import { createReplicatedDatabase, type ReplicatedDatabase } from '../support/replicated-database.js';
 import { entryOf } from '../support/store-entries.js';
+import { throughPort } from '../support/tcp-proxy.js';
 
 const LATE_MIN = 16;
 
@@ -21,7 +22,7 @@ describe.each(engines.slice(1))('replicas on $name', (engine) => {
     readonly asked: string[];
     readonly statements: ObservedStatement[];
     readonly changes: ReplicaChange[];
-    /** What the test does when a statement is sent. */
+    /** Called when a statement is sent. */
     readonly during: { statement: () => void };
   }
 
@@ -34,12 +35,11 @@ describe.each(engines.slice(1))('replicas on $name', (engine) => {
     portsOf: (port: number) => Promise<readonly number[]> = (port) => Promise.resolve([port]),
   ): Promise<Opened> {
     const database = await createReplicatedDatabase(engine);
-    const url = new URL(database.replica.url);
-    const ports = await portsOf(Number(url.port));
-    const replicas = ports.map((port) => {
-      url.port = String(port);
-      return openDatabase(readDatabase({ DATABASE_URL: url.href }));
-    });
+    const { url } = database.replica;
+    const ports = await portsOf(Number(new URL(url).port));
+    const replicas = ports.map((port) =>
+      openDatabase(readDatabase({ DATABASE_URL: throughPort(url, port) })),
+    );
     onTestFinished(async () => {
       for (const replica of replicas) await replica.destroy();
       await database.drop();

@@ -8,6 +8,7 @@ import type { ObservedStatement, StatementObserver } from '../../src/store/state
 import { type Database, engines } from '../support/engines.js';
 import { startMysqlFaultFront } from '../support/mysql-fault-front.js';
 import { entryOf } from '../support/store-entries.js';
+import { throughPort } from '../support/tcp-proxy.js';
 
 type Seen = ObservedStatement & { error?: unknown; ended?: number };
 
@@ -102,13 +103,11 @@ describe.each(engines)('an observer of the store on $name', (engine) => {
 describe.each(engines.slice(1))('an observer of the store on $name', (engine) => {
   it('sees each attempt', async () => {
     const database = await engine.createDatabase();
-    const url = new URL(database.url);
     let faults = 2;
-    const front = await startMysqlFaultFront(Number(url.port), ({ kind }) =>
+    const front = await startMysqlFaultFront(Number(new URL(database.url).port), ({ kind }) =>
       kind === 'INSERT' && faults-- > 0 ? { done: false, answer: 1213 } : undefined,
     );
-    url.port = String(front.port);
-    const knex = openDatabase(readDatabase({ DATABASE_URL: url.href }));
+    const knex = openDatabase(readDatabase({ DATABASE_URL: throughPort(database.url, front.port) }));
     await migrateUp(knex);
     const recorder = new Recorder();
     await new KnexRouteStore(knex, { observers: [recorder] }).insert(entryOf(), 'allow');

@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** What a user without privileges is told about the file; empty for nothing. */
+/** The complaint about the file that a user without privileges gets; empty for none. */
 function toldOf(path: string): string {
   const program = `data:text/javascript,${encodeURIComponent(readFileSync(BUILT, 'utf8'))}`;
   const code = `${BECOME_NOBODY} import(${JSON.stringify(program)}).then((it) => it.requireWritable(${JSON.stringify(path)})).catch((e) => console.log(e.message))`;

@@ -46,7 +46,7 @@ export function environmentOf(
   return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, filled(value)]));
 }
 
-/** What the image sets and starts: the variables and the last command of the Dockerfile. */
+/** The variables and the last command of the Dockerfile: the image sets and starts them. */
 function image(): { readonly environment: Record<string, string>; readonly command: readonly string[] } {
   const text =
     readFileSync(join(ROOT, 'Dockerfile'), 'utf8')

@@ -1,41 +1,119 @@
 import { connect, type Socket } from 'node:net';
+import { type Field, firstBlock, literal } from '../../bench/load/hpack.js';
 
-const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-const SETTINGS = 0x4;
-const HEADERS = 0x1;
-const DATA = 0x0;
-const END_STREAM = 0x1;
-const END_HEADERS = 0x4;
+/** Frame types and flags of RFC 9113, section 6, as far as they are sent or read by hand. */
+export const DATA = 0x0;
+export const HEADERS = 0x1;
+export const RST_STREAM = 0x3;
+export const SETTINGS = 0x4;
+export const PING = 0x6;
+export const GOAWAY = 0x7;
+export const WINDOW_UPDATE = 0x8;
+export const END_STREAM = 0x1;
+export const ACK = 0x1;
+export const END_HEADERS = 0x4;
 
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
+/** Settings of RFC 9113, section 6.5.2. */
+export const HEADER_TABLE_SIZE = 0x1;
+export const MAX_CONCURRENT_STREAMS = 0x3;
+export const INITIAL_WINDOW_SIZE = 0x4;
+
+/** The first bytes of a client. */
+export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+/** A connection's window until it is enlarged, in bytes. */
+export const DEFAULT_WINDOW = 65_535;
+/** The largest window that there may be, in bytes (RFC 9113, section 6.9.1). */
+export const MAX_WINDOW = 2 ** 31 - 1;
+const HEAD_BYTES = 9;
+
+/** A frame as it comes or goes. */
+export interface Frame {
+  readonly type: number;
+  readonly flags: number;
+  readonly stream: number;
+  readonly payload: Buffer;
+}
+
+/** A frame's bytes. */
+export function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const bytes = Buffer.allocUnsafe(HEAD_BYTES + payload.length);
+  bytes.writeUIntBE(payload.length, 0, 3);
+  bytes.writeUInt8(type, 3);
+  bytes.writeUInt8(flags, 4);
+  bytes.writeUInt32BE(stream, 5);
+  payload.copy(bytes, HEAD_BYTES);
+  return bytes;
+}
+
+/** A payload of one 32-bit number, which a window's increment or the reason of a reset is. */
+export function number(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+/** The payload that sets these values. */
+export function settings(values: Readonly<Record<number, number>>): Buffer {
+  return Buffer.concat(
+    Object.entries(values).map(([id, value]) => {
+      const bytes = Buffer.alloc(6);
+      bytes.writeUInt16BE(Number(id), 0);
+      bytes.writeUInt32BE(value, 2);
+      return bytes;
+    }),
+  );
+}
+
+/** The values that a payload sets. */
+export function settingsIn(payload: Buffer): Map<number, number> {
+  const values = new Map<number, number>();
+  for (let at = 0; at + 6 <= payload.length; at += 6)
+    values.set(payload.readUInt16BE(at), payload.readUInt32BE(at + 2));
+  return values;
+}
+
+/** Cuts what is received into frames. */
+export class FrameReader {
+  #rest: Buffer = Buffer.alloc(0);
+
+  read(chunk: Buffer): Frame[] {
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    const frames: Frame[] = [];
+    let at = 0;
+    while (bytes.length - at >= HEAD_BYTES) {
+      const end = at + HEAD_BYTES + bytes.readUIntBE(at, 3);
+      if (bytes.length < end) break;
+      frames.push({
+        type: bytes.readUInt8(at + 3),
+        flags: bytes.readUInt8(at + 4),
+        stream: bytes.readUInt32BE(at + 5) & 0x7fffffff,
+        payload: bytes.subarray(at + HEAD_BYTES, end),
+      });
+      at = end;
+    }
+    this.#rest = bytes.subarray(at);
+    return frames;
+  }
+}
+
+/** A connection to `host:port` that sends without delay. */
+export function socketTo(target: string): Socket {
+  const { hostname, port } = new URL(`http://${target}`);
+  return connect(Number(port), hostname).setNoDelay();
 }
 
 /** A header field that is never indexed and not Huffman-coded (RFC 7541, section 6.2.3). */
-function field([name, value]: readonly [string, string]): Buffer {
-  return Buffer.concat([Buffer.from([0x10]), text(name), text(value)]);
-}
-
-/** A string literal (RFC 7541, sections 5.1 and 5.2). */
-function text(value: string): Buffer {
-  const bytes = Buffer.from(value);
-  if (bytes.length < 127) return Buffer.concat([Buffer.from([bytes.length]), bytes]);
-  const rest = bytes.length - 127;
-  return Buffer.concat([Buffer.from([127, (rest & 127) | 128, rest >> 7]), bytes]);
+function field([name, value]: Field): Buffer {
+  return Buffer.concat([Buffer.from([0x10]), literal(name), literal(value)]);
 }
 
 /** The fields with which every gRPC call begins (gRPC over HTTP/2, Requests). */
-export function grpcHead(path: string): readonly (readonly [string, string])[] {
+export function grpcHead(path: string, authority = 'localhost'): readonly Field[] {
   return [
     [':method', 'POST'],
     [':scheme', 'http'],
     [':path', path],
-    [':authority', 'localhost'],
+    [':authority', authority],
     ['content-type', 'application/grpc'],
     ['te', 'trailers'],
   ];
@@ -46,14 +124,9 @@ export function grpcHead(path: string): readonly (readonly [string, string])[] {
  *
  * @param body without one, the request stays open
  */
-export function sendFields(
-  address: string,
-  fields: readonly (readonly [string, string])[],
-  body: Buffer | undefined,
-): Socket {
-  const { hostname, port } = new URL(`http://${address}`);
+export function sendFields(address: string, fields: readonly Field[], body: Buffer | undefined): Socket {
   const block = Buffer.concat(fields.map(field));
-  const socket = connect(Number(port), hostname);
+  const socket = socketTo(address);
   socket.write(
     Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0)), frame(HEADERS, END_HEADERS, 1, block)]),
   );
@@ -67,30 +140,22 @@ export function sendFields(
  */
 export function sendRepeatedField(
   address: string,
-  fields: readonly (readonly [string, string])[],
-  repeated: readonly [string, string],
+  fields: readonly Field[],
+  repeated: Field,
   { calls, times }: { readonly calls: number; readonly times: number },
 ): Socket {
-  const { hostname, port } = new URL(`http://${address}`);
   const indexed = Buffer.alloc(times, 0x80 | 62);
   const heads = Array.from({ length: calls }, (_, call) => {
-    const first = call === 0 ? [Buffer.from([0x40]), text(repeated[0]), text(repeated[1])] : [];
-    return frame(
-      HEADERS,
-      END_HEADERS,
-      1 + 2 * call,
-      Buffer.concat([...fields.map(field), ...first, indexed]),
-    );
+    const first = call === 0 ? [firstBlock([repeated])] : [];
+    const block = Buffer.concat([...fields.map(field), ...first, indexed]);
+    return frame(HEADERS, END_HEADERS, 1 + 2 * call, block);
   });
-  const socket = connect(Number(port), hostname);
+  const socket = socketTo(address);
   socket.write(Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0)), ...heads]));
   return socket;
 }
 
-/** The type of each frame in these bytes (RFC 9113, section 4.1). */
+/** The types of the complete frames in these bytes. */
 export function frameTypes(bytes: Buffer): number[] {
-  const types: number[] = [];
-  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3))
-    types.push(bytes.readUInt8(at + 3));
-  return types;
+  return new FrameReader().read(bytes).map(({ type }) => type);
 }

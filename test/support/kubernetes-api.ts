@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 /** The folder of the manifests. */
 export const FOLDER = resolve(import.meta.dirname, '../../deploy/kubernetes');
 
-/** What every resource of the API has. */
+/** The fields of every resource of the API. */
 export interface Resource {
   readonly apiVersion: string;
   readonly kind: string;
@@ -32,7 +32,7 @@ export interface Manifest {
   readonly content: Resource;
 }
 
-/** What the JSON Schemas of the API have against a manifest. They let unknown fields pass. */
+/** The objections of the API's JSON Schemas to a manifest. They let unknown fields pass. */
 export async function problemsBySchema({ file, content }: Manifest): Promise<string[]> {
   const { apiVersion, kind } = content;
   const module = `kubernetes-models/${apiVersion}/${kind}`;
@@ -49,7 +49,7 @@ export async function problemsBySchema({ file, content }: Manifest): Promise<str
   }
 }
 
-/** What the compiler has against manifests as literals of the types of the API: unknown fields above all. */
+/** The compiler's objections to manifests as literals of the API's types: unknown fields above all. */
 export function problemsByType(manifests: readonly Manifest[]): string[] {
   const name = resolve(FOLDER, 'manifests.ts');
   const text = manifests

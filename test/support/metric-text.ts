@@ -1,4 +1,4 @@
-/** What a text in the format of Prometheus says (https://prometheus.io/docs/instrumenting/exposition_formats/). */
+/** The metrics in a text in the format of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/). */
 export interface MetricText {
   /** The type of each metric by its name. */
   readonly types: ReadonlyMap<string, string>;

@@ -5,7 +5,7 @@ import { startTcpFront } from './tcp-front.js';
 /** The command COM_QUERY, which begins an exchange. */
 const QUERY = 0x03;
 
-/** What becomes of a statement. */
+/** The fate of a statement. */
 export interface Fault {
   /** Whether the server carries it out all the same. */
   readonly done: boolean;

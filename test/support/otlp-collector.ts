@@ -18,7 +18,7 @@ export interface Received {
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly status: 'UNSET' | 'OK' | 'ERROR';
-  /** What all spans of the process have in common. */
+  /** The attributes that all spans of the process share. */
   readonly resource: Readonly<Record<string, unknown>>;
 }
 

@@ -5,8 +5,13 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 const DIST = resolve(import.meta.dirname, '../../dist');
-/** Ends the program when the test that started it is gone, for whatever reason. */
+/** Ends the program when the process that started it is gone, for whatever reason. */
 export const LEASH = "data:text/javascript,process.stdin.on('close',()=>process.exit(1)).resume().unref()";
+
+/** The URL of a module with this text, for the option `--import` of Node. */
+export function moduleUrl(text: string): string {
+  return `data:text/javascript,${encodeURIComponent(text)}`;
+}
 
 /** The end of a program. */
 export interface Ended {
@@ -106,9 +111,14 @@ export class Programs {
   readonly folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
   readonly #started: Program[] = [];
 
-  /** @param name,args,settings as of `Program` */
-  start(name: string, args: readonly string[], settings: Readonly<Record<string, string>>): Program {
-    const program = new Program(name, args, this.folder, settings);
+  /** @param name,args,settings,group as of `Program` */
+  start(
+    name: string,
+    args: readonly string[],
+    settings: Readonly<Record<string, string>>,
+    group = false,
+  ): Program {
+    const program = new Program(name, args, this.folder, settings, group);
     this.#started.push(program);
     return program;
   }

@@ -82,7 +82,7 @@ export class Reader {
   }
 
   #adapted(commands: string): string {
-    // What `npm ci` would install is there.
+    // The packages that `npm ci` would install are there.
     const all = { ...this.#replaced, 'npm ci && ': '', 'PUT-THE-ID-HERE': this.#id };
     const adapted = Object.entries(all).reduce((text, [from, to]) => text.replaceAll(from, to), commands);
     return adapted.replaceAll(/:(50051|8080|9465)\b/g, (_, port: string) => `:${String(this.#ports[port])}`);

@@ -13,6 +13,7 @@ import {
 } from '../../src/gen/routing/v1/route_service.js';
 import { openDatabase } from '../../src/store/database.js';
 import { migrateUp } from '../../src/store/migrations.js';
+import type { Engine } from './engine.js';
 
 const SECRET = 'a secret of the tests, long enough for HS256';
 const ISSUER = 'https://issuer.test';
@@ -84,6 +85,22 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     async close() {
       client.close();
       for (const app of apps.reverse()) await app.close();
+    },
+  };
+}
+
+/** Starts the service on a new database, which goes when the service is closed. */
+export async function startServiceOn(
+  engine: Engine,
+  options: Omit<ServiceOptions, 'databaseUrl'> = {},
+): Promise<Service> {
+  const database = await engine.createDatabase();
+  const service = await startService({ ...options, databaseUrl: database.url });
+  return {
+    ...service,
+    async close() {
+      await service.close();
+      await database.drop();
     },
   };
 }

@@ -10,18 +10,27 @@ export interface TcpFront {
   refuse(): void;
   /** Closes every connection and refuses later ones. */
   close(): Promise<void>;
+  /** Takes connections at the same port again, once it is closed. */
+  reopen(): Promise<void>;
+}
+
+/** Where a front listens, and how it ends connections. */
+export interface TcpFrontOptions {
+  /** Default: a free one. */
+  readonly port?: number | undefined;
+  /** How much later than one side of a connection the other one ends, in milliseconds; default: at once. */
+  readonly endDelayMs?: number;
 }
 
 /**
  * Starts a front on loopback. When one side of a connection ends, so does the other.
  *
  * @param join is called for each connection with its two sides, and decides what passes between them
- * @param port default: a free one
  */
 export async function startTcpFront(
   targetPort: number,
   join: (client: Socket, server: Socket) => void,
-  port = 0,
+  { port = 0, endDelayMs }: TcpFrontOptions = {},
 ): Promise<TcpFront> {
   const sockets = new Set<Socket>();
   const front = createServer((client) => {
@@ -31,14 +40,21 @@ export async function startTcpFront(
       [server, client],
     ] as const) {
       sockets.add(one);
-      one.on('error', () => other.destroy()).on('close', () => other.destroy());
+      const end = (): unknown => other.destroy();
+      one
+        .on('error', end)
+        .on('close', () => (endDelayMs === undefined ? end() : setTimeout(end, endDelayMs)));
     }
     join(client, server);
   });
-  front.listen(port, '127.0.0.1');
-  await once(front, 'listening');
+  const listen = async (at: number): Promise<void> => {
+    front.listen(at, '127.0.0.1');
+    await once(front, 'listening');
+  };
+  await listen(port);
+  const { port: own } = front.address() as AddressInfo;
   return {
-    port: (front.address() as AddressInfo).port,
+    port: own,
     sockets,
     refuse() {
       front.close();
@@ -49,5 +65,6 @@ export async function startTcpFront(
       front.close();
       await once(front, 'close');
     },
+    reopen: () => listen(own),
   };
 }

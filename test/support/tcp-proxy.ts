@@ -11,6 +11,8 @@ export interface TcpProxy {
   stall(): void;
   /** Closes every connection and refuses later ones. */
   close(): Promise<void>;
+  /** Takes connections at the same port again, and no longer blocks any, once it is closed. */
+  reopen(): Promise<void>;
 }
 
 /** Starts a proxy on loopback, on a free port if none is given, to a port on loopback. */
@@ -21,7 +23,7 @@ export async function startTcpProxy(targetPort: number, port?: number): Promise<
     (client, server) => {
       if (!stalled) client.pipe(server).pipe(client);
     },
-    port,
+    { port },
   );
   const loseConnections = (): void => {
     for (const socket of front.sockets) socket.unpipe().pause();
@@ -34,16 +36,36 @@ export async function startTcpProxy(targetPort: number, port?: number): Promise<
       loseConnections();
     },
     close: () => front.close(),
+    reopen() {
+      stalled = false;
+      return front.reopen();
+    },
   };
 }
 
-/** A database behind a network that can lose connections; both end with the test. */
-export async function createProxiedDatabase(engine: Engine): Promise<{ proxy: TcpProxy; url: string }> {
+/** A network that can lose connections, and the URL of the database behind it. */
+export interface ProxiedDatabase {
+  readonly proxy: TcpProxy;
+  readonly url: string;
+}
+
+/** Starts a proxy to a database. It ends with the test. */
+export async function proxyDatabase(databaseUrl: string): Promise<ProxiedDatabase> {
+  const proxy = await startTcpProxy(Number(new URL(databaseUrl).port));
+  onTestFinished(() => proxy.close());
+  return { proxy, url: throughPort(databaseUrl, proxy.port) };
+}
+
+/** A new database behind a proxy; both end with the test. */
+export async function createProxiedDatabase(engine: Engine): Promise<ProxiedDatabase> {
   const database = await engine.createDatabase();
   onTestFinished(() => database.drop());
-  const url = new URL(database.url);
-  const proxy = await startTcpProxy(Number(url.port));
-  onTestFinished(() => proxy.close());
-  url.port = String(proxy.port);
-  return { proxy, url: url.href };
+  return proxyDatabase(database.url);
+}
+
+/** The same database, reached over another port. */
+export function throughPort(databaseUrl: string, port: number): string {
+  const url = new URL(databaseUrl);
+  url.port = String(port);
+  return url.href;
 }

@@ -3,23 +3,23 @@ import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../support/free-port.js';
 import { OtlpCollector } from '../support/otlp-collector.js';
-import { type Program, Programs } from '../support/process.js';
+import { moduleUrl, type Program, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 import { chainOf, clientSpan } from './traced-service.js';
 
 /** Runs in the thread of Node's module loader, and prints the URL of each module that is imported. */
-const PRINTING = `data:text/javascript,${encodeURIComponent(`
+const PRINTING = moduleUrl(`
   import { writeSync } from 'node:fs';
   export async function resolve(specifier, context, next) {
     const resolved = await next(specifier, context);
     writeSync(2, resolved.url + '\\n');
     return resolved;
   }
-`)}`;
-const PRINT_IMPORTS = `data:text/javascript,${encodeURIComponent(`
+`);
+const PRINT_IMPORTS = moduleUrl(`
   import { register } from 'node:module';
   register(${JSON.stringify(PRINTING)});
-`)}`;
+`);
 
 /** A collector that is not there. */
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { createConnection } from 'mysql2/promise';
 import { DatabaseServer } from '../../faults/rig/database-server.js';
-import { throughPort } from '../../faults/rig/distant-proxy.js';
+import { throughPort } from '../../support/tcp-proxy.js';
 import { freePort } from '../../support/free-port.js';
 import type { Launch } from '../../support/mysql-launch.js';
 import { prepareLocalServer } from '../../support/mysql-local.js';
@@ -53,7 +53,7 @@ export class GaleraNode extends DatabaseServer {
     return (await this.#status()).get('wsrep_local_state_comment') === 'Synced';
   }
 
-  /** What it knows of the cluster and of itself: `Primary, 3 nodes, view 7 of …, Synced` if all is well. */
+  /** Its view of the cluster and of itself: `Primary, 3 nodes, view 7 of …, Synced` if all is well. */
   async view(): Promise<string> {
     const status = await this.#status();
     const value = (name: string): string => status.get(`wsrep_${name}`) ?? 'unknown';

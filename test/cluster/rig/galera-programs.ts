@@ -15,7 +15,7 @@ const TRANSFER = 'wsrep_sst_rsync';
 const PROGRAMS = ['rsync', 'lsof', 'haproxy'];
 const SERVER = ['mariadb-server-core', 'mariadb-client-core'];
 
-/** What a Galera cluster needs beside the server itself. */
+/** The programs and files that a Galera cluster needs beside the server itself. */
 export interface GaleraPrograms {
   readonly provider: string;
   /** The folders of the programs, as in PATH. */

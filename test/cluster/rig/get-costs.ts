@@ -9,7 +9,7 @@ import { entryOf } from '../../support/store-entries.js';
 
 const GETS = 200;
 
-/** What gets cost on a node of Galera. */
+/** The costs of gets on a node of Galera. */
 export interface GetCosts {
   /** Statements for each get. */
   readonly found: number;

@@ -5,7 +5,7 @@ import { type GaleraPrograms, galeraPrograms } from './galera-programs.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** What the tests of clusters need; null where it cannot be had. */
+    /** The programs that the tests of clusters need; null where they cannot be had. */
     galera: GaleraPrograms | null;
   }
 }

@@ -8,7 +8,7 @@ import type { ServiceProcess } from '../../faults/rig/service-process.js';
 /** Routes that are under way at once. */
 const CALLERS = 16;
 
-/** What became of routes that were created through one instance and got through another one at once. */
+/** The fate of routes that were created through one instance and got through another one at once. */
 export interface OwnWrites {
   readonly created: number;
   /** Created, and not found over gRPC or REST. */

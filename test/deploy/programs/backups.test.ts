@@ -38,7 +38,7 @@ function emptyFolder(): Promise<string> {
   return mkdtemp(join(inject('temporaryFolder'), 'backup-'));
 }
 
-/** What begins each block of commands that no test runs, since it needs Docker, a cluster, or a machine of its own. */
+/** The beginnings of the blocks that no test runs: they need Docker, a cluster, or a machine of their own. */
 const ELSEWHERE = [
   'docker compose --profile gateway up',
   'kubectl create namespace',

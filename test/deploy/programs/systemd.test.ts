@@ -12,7 +12,7 @@ const FOLDER = resolve(import.meta.dirname, '../../../deploy/systemd');
 const UNITS = ['route-registry.service', 'route-registry-migrate.service'];
 /** Of 100, as systemd-analyze counts: what is left is the network, and memory that V8 compiles into. */
 const MOST_EXPOSURE = 12;
-/** What restricts a unit, or says as whom and where it runs. */
+/** The lines of a unit that restrict it, or name its user and its folders. */
 const RESTRICTION =
   /^(?:User|DynamicUser|State|Working|UMask|Protect|Private|Proc|Restrict|System|Capab|NoNew|Lock|Key|Device)/;
 

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startTcpProxy } from '../../support/tcp-proxy.js';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { proxyDatabase } from '../../support/tcp-proxy.js';
 import { acknowledgedAgain } from '../rig/answers-again.js';
 import { Callers, summary } from '../rig/callers.js';
 import { type DatabaseServer, startDatabaseServer } from '../rig/database-server.js';
-import { throughPort } from '../rig/distant-proxy.js';
 import { figure } from '../rig/figures.js';
 import { ledgerOf } from '../rig/ledger.js';
 import { scale } from '../rig/scale.js';
@@ -13,7 +12,7 @@ import { type ServiceProcess, spawnService, startProcess } from '../rig/service-
 const FAULT_MS = 1_000;
 /** Longer than the service takes to ask for its database, also on a busy machine. */
 const AWAY_MS = 4_000;
-/** What callers may be told while the database cannot serve them. */
+/** The ends of calls that are allowed while the database cannot serve. */
 const OUTAGE = ['503', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
 
 let server: DatabaseServer;
@@ -99,9 +98,8 @@ it.each(FAULTS)(
 
 it('when the network to the database is cut, no acknowledged create is lost or doubled', async () => {
   const url = await server.createDatabase();
-  const proxy = await startTcpProxy(server.port);
-  onTestFinished(() => proxy.close());
-  const service = await startProcess({ DATABASE_URL: throughPort(url, proxy.port), DEADLINE_MS: '1000' });
+  const { proxy, url: proxied } = await proxyDatabase(url);
+  const service = await startProcess({ DATABASE_URL: proxied, DEADLINE_MS: '1000' });
   const callers = new Callers({ ...service, each: 4, insist: true });
   await sleep(500);
   proxy.loseConnections();

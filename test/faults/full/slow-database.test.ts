@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenFor } from '../../support/service.js';
+import { throughPort } from '../../support/tcp-proxy.js';
 import { median } from '../../../bench/load/percentile.js';
 import { Callers, isGood, summary } from '../rig/callers.js';
 import { type DatabaseServer, query, startDatabaseServer } from '../rig/database-server.js';
-import { startDistantProxy, throughPort } from '../rig/distant-proxy.js';
+import { startDistantProxy } from '../rig/distant-proxy.js';
 import { figure } from '../rig/figures.js';
 import { storedNumbers } from '../rig/ledger.js';
 import { runLoad } from '../rig/load-process.js';
@@ -13,7 +14,7 @@ import { scale } from '../rig/scale.js';
 import { startProcess } from '../rig/service-process.js';
 import { crowdOf } from '../rig/crowd.js';
 
-/** What two statements of a full batch hold: what may be under way when a call gives up. */
+/** The creates in two statements of a full batch: as many may be under way when a call gives up. */
 const UNDER_WAY = 128;
 const ONE_WAY_MS = 100;
 /** The ends of one create over each connection of a crowd. */

@@ -2,8 +2,8 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { END_STREAM, INITIAL_WINDOW_SIZE, number, RST_STREAM } from './frames.js';
 import { requestOn } from '../../support/http2-call.js';
+import { END_STREAM, INITIAL_WINDOW_SIZE, number, RST_STREAM } from '../../support/http2-frames.js';
 import { open, RudeConnection, seen } from './rude-connection.js';
 
 /** One attack, without a token unless it says so. */
@@ -113,7 +113,7 @@ export const ATTACKS = {
     const many = Buffer.concat(Array.from({ length: 500 }, () => listServices));
     const streams = new Map<RudeConnection, number>();
     await repeat(attack, connections(8, attack.grpc, { [INITIAL_WINDOW_SIZE]: 0 }), (on) => {
-      if (!streams.has(on)) streams.set(on, on.begin(REFLECTION));
+      if (!streams.has(on)) streams.set(on, on.call(REFLECTION));
       on.data(streams.get(on) ?? 1, many);
     });
   },
@@ -122,7 +122,7 @@ export const ATTACKS = {
     const rude = connections(3, attack.grpc);
     const web = new Map(rude.map((on) => [on, open(attack.http).resume()]));
     await repeat(attack, rude, (on) => {
-      on.data(on.begin(`/${long}`), message(Buffer.alloc(0), false), END_STREAM);
+      on.data(on.call(`/${long}`), message(Buffer.alloc(0), false), END_STREAM);
       const socket = web.get(on);
       if (socket?.writable === true && socket.writableLength === 0)
         socket.write(`GET /${long} HTTP/1.1\r\nhost: service\r\n\r\n`);
@@ -152,12 +152,12 @@ export const ATTACKS = {
   },
   async 'rapid resets'(attack: Attack) {
     await repeat(attack, connections(4, attack.grpc), (on) => {
-      on.send(RST_STREAM, 0, on.begin(CREATE), number(CANCEL));
+      on.send(RST_STREAM, 0, on.call(CREATE), number(CANCEL));
     });
   },
   async 'more streams than are allowed'(attack: Attack) {
     await repeat(attack, connections(8, attack.grpc), (on) => {
-      on.begin(CREATE, [['authorization', `Bearer ${attack.token}`]]);
+      on.call(CREATE, [['authorization', `Bearer ${attack.token}`]]);
     });
   },
 };

@@ -1,32 +1,28 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { type Field, firstBlock, repeatedBlock } from '../../../bench/load/hpack.js';
+import { FrameConnection } from '../../support/frame-connection.js';
 import {
   ACK,
   DATA,
   DEFAULT_WINDOW,
-  END_HEADERS,
   END_STREAM,
   type Frame,
-  frame,
-  FrameReader,
   GOAWAY,
   HEADER_TABLE_SIZE,
   HEADERS,
   INITIAL_WINDOW_SIZE,
   MAX_CONCURRENT_STREAMS,
+  MAX_WINDOW,
   number,
-  PING,
-  PREFACE,
   RST_STREAM,
   SETTINGS,
-  settings,
   settingsIn,
+  socketTo,
   WINDOW_UPDATE,
-} from './frames.js';
+} from '../../support/http2-frames.js';
 import { CONNECTION_LOST, STREAM_RESET } from './load-result.js';
 
 const MAX_MESSAGE_BYTES = 1_024;
-const MAX_WINDOW = 2 ** 31 - 1;
 /** `grpc-status` in the Huffman code of HPACK, in which every server of nghttp2 sends it. */
 const GRPC_STATUS = Buffer.from('9acac8b21234da8f', 'hex');
 
@@ -36,37 +32,31 @@ const GRPC_STATUS = Buffer.from('9acac8b21234da8f', 'hex');
  */
 export class GrpcConnection {
   readonly #socket: Socket;
-  readonly #first: Buffer;
+  readonly #connection: FrameConnection;
   readonly #repeated: Buffer;
-  readonly #reader = new FrameReader();
   readonly #open = new Map<number, (status: number) => void>();
-  readonly #onRoom: () => void;
-  #nextStream = 1;
+  #block: Buffer;
   /** None before the server's settings have come. */
   #maxStreams = 0;
   #window = DEFAULT_WINDOW;
-  #outgoing: Buffer[] = [];
 
   /** @param onRoom called when calls may be sent that had to wait */
   constructor(target: string, fields: readonly Field[], onRoom: () => void) {
-    this.#first = firstBlock(fields);
+    this.#block = firstBlock(fields);
     this.#repeated = repeatedBlock(fields);
-    this.#onRoom = onRoom;
-    const { hostname, port } = new URL(`http://${target}`);
-    this.#socket = connect(Number(port), hostname).setNoDelay();
-    this.#socket.on('data', (chunk: Buffer) => {
-      for (const each of this.#reader.read(chunk)) this.#receive(each);
-      this.#onRoom();
+    this.#socket = socketTo(target);
+    // Without a table each block stands for itself, so that a status is found without decoding all of them.
+    const values = { [HEADER_TABLE_SIZE]: 0, [INITIAL_WINDOW_SIZE]: MAX_WINDOW };
+    this.#connection = new FrameConnection(this.#socket, values, (each) => {
+      this.#receive(each);
     });
+    this.#connection.send(WINDOW_UPDATE, 0, 0, number(MAX_WINDOW - DEFAULT_WINDOW));
     this.#socket
+      .on('data', onRoom)
       .on('error', () => undefined)
       .on('close', () => {
         this.#lose();
       });
-    this.#socket.write(PREFACE);
-    // Without a table each block stands for itself, so that a status is found without decoding all of them.
-    this.#send(SETTINGS, 0, 0, settings({ [HEADER_TABLE_SIZE]: 0, [INITIAL_WINDOW_SIZE]: MAX_WINDOW }));
-    this.#send(WINDOW_UPDATE, 0, 0, number(MAX_WINDOW - DEFAULT_WINDOW));
   }
 
   /** Whether another call may be sent now, with a message of at most 1 KiB. */
@@ -76,27 +66,15 @@ export class GrpcConnection {
 
   /** @param onEnd gets the gRPC status, or how the call ended without one */
   call(message: Buffer, onEnd: (status: number) => void): void {
-    const stream = this.#nextStream;
-    this.#nextStream += 2;
+    const stream = this.#connection.begin(this.#block);
+    this.#block = this.#repeated;
     this.#window -= message.length;
     this.#open.set(stream, onEnd);
-    this.#send(HEADERS, END_HEADERS, stream, stream === 1 ? this.#first : this.#repeated);
-    this.#send(DATA, END_STREAM, stream, message);
+    this.#connection.send(DATA, END_STREAM, stream, message);
   }
 
   close(): void {
     this.#socket.destroy();
-  }
-
-  #send(type: number, flags: number, stream: number, payload: Buffer): void {
-    // Writes of one turn of the event loop leave in one system call.
-    if (this.#outgoing.length === 0) {
-      process.nextTick(() => {
-        this.#socket.write(Buffer.concat(this.#outgoing));
-        this.#outgoing = [];
-      });
-    }
-    this.#outgoing.push(frame(type, flags, stream, payload));
   }
 
   #receive({ type, flags, stream, payload }: Frame): void {
@@ -105,9 +83,7 @@ export class GrpcConnection {
       if (limit !== undefined) this.#maxStreams = limit;
       // A server that names no limit has none.
       else if (this.#maxStreams === 0) this.#maxStreams = Number.POSITIVE_INFINITY;
-      this.#send(SETTINGS, ACK, 0, Buffer.alloc(0));
-    } else if (type === PING && (flags & ACK) === 0) this.#send(PING, ACK, 0, payload);
-    else if (type === WINDOW_UPDATE && stream === 0) this.#window += payload.readUInt32BE(0);
+    } else if (type === WINDOW_UPDATE && stream === 0) this.#window += payload.readUInt32BE(0);
     else if (type === GOAWAY) this.#maxStreams = 0;
     else if (type === RST_STREAM) this.#end(stream, STREAM_RESET);
     else if (type === HEADERS && (flags & END_STREAM) !== 0) this.#end(stream, statusIn(payload));

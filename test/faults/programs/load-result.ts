@@ -19,7 +19,7 @@ export interface Load {
   readonly callers: number;
 }
 
-/** What a run of the load program saw. */
+/** The results of a run of the load program. */
 export interface LoadResult {
   /** Calls that were due, and those of them that the stream limit let through. */
   readonly due: number;

@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
+import { grpcMessage, grpcPath } from '../../../bench/load/grpc-connection.js';
 import type { Field } from '../../../bench/load/hpack.js';
 import { percentile } from '../../../bench/load/percentile.js';
-import { draftOf } from '../../../bench/stored-routes.js';
-import { CreateRouteRequest, GetRouteRequest } from '../../../src/gen/routing/v1/route_service.js';
+import { GetRouteRequest } from '../../../src/gen/routing/v1/route_service.js';
+import { framed } from '../../support/http2-call.js';
+import { grpcHead } from '../../support/http2-frames.js';
 import { GrpcConnection } from './grpc-connection.js';
 import { type Load, type LoadResult, NOT_ANSWERED } from './load-result.js';
 
 const OK: number = status.OK;
 const REFUSED: number = status.RESOURCE_EXHAUSTED;
-const SERVICE = '/routing.v1.RouteService';
 /** How long answers are waited for after the last call, in milliseconds: longer than a call may take. */
 const PATIENCE_MS = 8_000;
 
@@ -85,30 +86,13 @@ function p99Of(times: readonly number[]): number {
 }
 
 function fieldsOf({ target, operation, token }: Load): Field[] {
-  return [
-    [':method', 'POST'],
-    [':scheme', 'http'],
-    [':path', `${SERVICE}/${operation === 'get' ? 'GetRoute' : 'CreateRoute'}`],
-    [':authority', target],
-    ['te', 'trailers'],
-    ['content-type', 'application/grpc'],
-    ['authorization', `Bearer ${token}`],
-  ];
+  return [...grpcHead(grpcPath(operation), target), ['authorization', `Bearer ${token}`]];
 }
 
 /** The message of the n-th call behind its length. */
 function messageOf({ operation, ids }: Load, n: number): Buffer {
-  const message =
-    operation === 'get'
-      ? GetRouteRequest.encode({ routeId: ids[n % ids.length] ?? '' }).finish()
-      : CreateRouteRequest.encode({
-          route: { id: '', ...draftOf(n), createdAt: undefined },
-          requestId: '',
-          validateOnly: false,
-        }).finish();
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(message.length, 1);
-  return Buffer.concat([prefix, message]);
+  if (operation === 'create') return grpcMessage(operation, n);
+  return framed(GetRouteRequest.encode({ routeId: ids[n % ids.length] ?? '' }).finish());
 }
 
 await main();

@@ -1,31 +1,19 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { type Field, firstBlock } from '../../../bench/load/hpack.js';
-import {
-  ACK,
-  DATA,
-  END_HEADERS,
-  frame,
-  FrameReader,
-  HEADERS,
-  PING,
-  PREFACE,
-  SETTINGS,
-  settings,
-} from './frames.js';
+import { FrameConnection } from '../../support/frame-connection.js';
+import { DATA, grpcHead, HEADERS, socketTo } from '../../support/http2-frames.js';
 
 /** The largest frame that a server takes by default. */
 const FRAME_BYTES = 16_384;
 /** So much may wait on this side for a server that does not read; then the client pauses. */
 const BACKLOG_BYTES = 1024 * 1024;
 
-/** What the service did: connections that it closed, and answers that it gave, in whatever words. */
+/** Counts of the connections that the service closed, and of the answers that it gave, in whatever words. */
 export const seen = { closed: 0, answered: 0 };
 
 /** Opens a connection of which nothing is expected. */
 export function open(target: string): Socket {
-  const { hostname, port } = new URL(`http://${target}`);
-  const socket = connect(Number(port), hostname).setNoDelay();
-  return socket
+  return socketTo(target)
     .on('error', () => undefined)
     .on('close', () => {
       seen.closed++;
@@ -33,46 +21,23 @@ export function open(target: string): Socket {
 }
 
 /** A client that follows none of the rules: it sends whatever it is told, and answers only pings and settings. */
-export class RudeConnection {
-  readonly socket: Socket;
-  readonly #reader = new FrameReader();
-  #nextStream = 1;
+export class RudeConnection extends FrameConnection {
+  readonly #socket: Socket;
 
   constructor(target: string, values: Readonly<Record<number, number>> = {}) {
-    this.socket = open(target);
-    this.socket.on('data', (chunk: Buffer) => {
-      for (const { type, flags, payload } of this.#reader.read(chunk)) {
-        if (type === SETTINGS && (flags & ACK) === 0) this.send(SETTINGS, ACK, 0, Buffer.alloc(0));
-        if (type === PING && (flags & ACK) === 0) this.send(PING, ACK, 0, payload);
-        if (type === HEADERS) seen.answered++;
-      }
+    const socket = open(target);
+    super(socket, values, ({ type }) => {
+      if (type === HEADERS) seen.answered++;
     });
-    this.socket.write(PREFACE);
-    this.send(SETTINGS, 0, 0, settings(values));
+    this.#socket = socket;
   }
 
   get usable(): boolean {
-    return this.socket.writable && this.socket.writableLength < BACKLOG_BYTES;
+    return this.#socket.writable && this.#socket.writableLength < BACKLOG_BYTES;
   }
 
-  send(type: number, flags: number, stream: number, payload: Buffer): void {
-    if (this.socket.writable) this.socket.write(frame(type, flags, stream, payload));
-  }
-
-  begin(path: string, fields: readonly Field[] = []): number {
-    const stream = this.#nextStream;
-    this.#nextStream += 2;
-    const block = firstBlock([
-      [':method', 'POST'],
-      [':scheme', 'http'],
-      [':path', path],
-      [':authority', 'service'],
-      ['te', 'trailers'],
-      ['content-type', 'application/grpc'],
-      ...fields,
-    ]);
-    this.send(HEADERS, END_HEADERS, stream, block);
-    return stream;
+  call(path: string, fields: readonly Field[] = []): number {
+    return this.begin(firstBlock([...grpcHead(path), ...fields]));
   }
 
   data(stream: number, bytes: Buffer, flags = 0): void {

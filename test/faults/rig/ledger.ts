@@ -1,7 +1,7 @@
 import { query } from './database-server.js';
 import { type Create, isGood } from './callers.js';
 
-/** What callers were told against what is stored. */
+/** The answers that callers got, compared with the stored routes. */
 export interface Ledger {
   readonly acknowledged: number;
   /** Acknowledged and not stored. */
