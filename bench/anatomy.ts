@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { LoadResult } from './load/load.js';
 
-/** Where the CPU time of one kind of request goes. */
+/** A breakdown of the CPU time of one kind of request. */
 export interface Anatomy {
   readonly name: string;
   /** Microseconds of CPU time for each request, by the part that spends them, the largest first. */
@@ -25,7 +25,7 @@ interface ProfileNode {
 
 const DIST = resolve('dist');
 const IDLE = '(idle)';
-/** The profiler's own names for what is not a function of anybody's. */
+/** The profiler's names for time that no function spends. */
 const NAMED: Readonly<Record<string, string>> = {
   '(garbage collector)': 'garbage collection',
   '(program)': 'native code, system calls',
@@ -36,7 +36,7 @@ export function profilingTo(folder: string): string[] {
   return ['--cpu-prof', '--cpu-prof-interval=250', `--cpu-prof-dir=${folder}`];
 }
 
-/** Reads the profile in the folder: only what was spent while the load was measured. */
+/** Reads the profile in the folder: only the time in which the load was measured. */
 export async function readAnatomy(name: string, folder: string, load: LoadResult): Promise<Anatomy> {
   const [file] = await readdir(folder);
   if (file === undefined) throw new Error('The service left no profile.');
@@ -59,7 +59,7 @@ export async function readAnatomy(name: string, folder: string, load: LoadResult
   return { name, parts: parts.sort(([, a], [, b]) => b - a) };
 }
 
-/** The part to which each node of the call tree belongs; what has no file belongs to its caller's. */
+/** The part to which each node of the call tree belongs; a node without a file belongs to that of its caller. */
 function partsOf(nodes: readonly ProfileNode[]): Map<number, string> {
   const parts = new Map<number, string>();
   const byId = new Map(nodes.map((node) => [node.id, node]));

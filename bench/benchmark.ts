@@ -12,14 +12,15 @@ import type { Servers } from './servers.js';
 import { measureStartUp } from './start-up.js';
 import { openTestbed, type Target } from './testbed.js';
 
-/** Until a process of its own, which has served nobody yet, runs compiled code, in milliseconds. */
+/** The time until a new process runs compiled code, in milliseconds. */
 const COMPILE_MS = 1_000;
 const START_GOAL: Goal = { figure: 'p50', atMost: 1_000 };
 
-/** Scenarios that are also offered more and more load, and that are looked into; by name. */
+/** The names of the scenarios that are also offered more and more load. */
 const OFFERED = ['grpc-js echo', 'Express app', 'gRPC GetRoute, uniform', 'REST GetRoute, uniform'];
-/** Scenarios that ask servers for what they keep in memory. */
+/** Those that ask servers for routes that they keep in memory. */
 const CACHED = ['gRPC GetRoute, uniform', 'REST GetRoute, gateway apart'];
+/** Those whose CPU time is broken down. */
 const DISSECTED = [
   'gRPC GetRoute, hot',
   'gRPC GetRoute, not cached',
@@ -77,7 +78,7 @@ export async function runBenchmark(
   };
 }
 
-/** Runs a scenario against a process of its own that profiles itself. */
+/** Runs a scenario against a separate process that profiles itself. */
 async function dissect(
   scenario: Scenario,
   target: Target | undefined,

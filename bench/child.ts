@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
+import { LEASH } from '../test/support/process.js';
 
-/** Ends a program when the benchmark that started it is gone, however that ended. */
-const LEASH = "data:text/javascript,process.stdin.on('close',()=>process.exit(1)).resume().unref()";
 const STDERR_KEPT = 4_000;
 
-/** A Node program in a process of its own that ends, at the latest, with this one. */
+/** A Node program in a child process, which ends with this one at the latest. */
 export class Child {
   readonly #process: ChildProcess;
   readonly #lines: Interface;
@@ -15,7 +14,7 @@ export class Child {
 
   /**
    * @param args the program's file and its arguments, after options for Node, if any
-   * @param settings its environment beside `PATH`; nothing else of this process's own reaches it
+   * @param settings its environment beside `PATH`; it gets nothing else of this process's
    * @param cwd the folder in which it runs
    */
   constructor(args: readonly string[], settings: Readonly<Record<string, string>> = {}, cwd = '.') {
@@ -36,7 +35,11 @@ export class Child {
     return this.#process.pid;
   }
 
-  /** The first log line with this message; all later ones are read and dropped. @throws Error with its last words when the program ends before */
+  /**
+   * The first log line with this message; all later ones are read and dropped.
+   *
+   * @throws Error with its last words when the program ends before
+   */
   message(name: string): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.#lines.on('line', (text) => {

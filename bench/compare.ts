@@ -6,14 +6,14 @@ import { type Scenario, scenarios } from './scenarios.js';
 import type { Servers } from './servers.js';
 import type { Compared, Target, TargetName } from './testbed.js';
 
-/** CPU time that a request may cost of the old one's. */
+/** The most CPU time that a request may cost, as a multiple of the old one's. */
 const AT_MOST = 1.1;
-/** How many times the routes that are asked for again and again may all rounds ask for that nobody has cached. */
+/** The routes that nobody has cached, enough for all rounds, as a multiple of those that are asked for again and again. */
 const COLD = 10;
 
 /**
- * Measures every call that the service answers in one process beside the same of another checkout, round by round,
- * on databases of their own with the same routes and the same settings.
+ * Measures every call that the service answers in one process beside that of another checkout, round by round, each on its
+ * own databases with the same routes and the same settings.
  */
 export async function compare(
   scale: Scale,
@@ -45,7 +45,7 @@ export async function compare(
   );
 }
 
-/** The scenario as the old service and then this one answers it; nothing where it asks others, or at a fixed rate. */
+/** The scenario for the old service and then for this one; none for one with another target or at a fixed rate. */
 function besideOld(scenario: Scenario): Scenario[] {
   const { target, rate, tool } = scenario;
   if (!isCompared(target) || rate !== undefined || tool !== undefined) return [];

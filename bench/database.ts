@@ -19,7 +19,7 @@ const MYSQL_PORT = 3306;
 
 /** The database server that the benchmark runs on. */
 export interface DatabaseServer {
-  /** Product, version and what its commits and cache cost: part of the report. */
+  /** Product, version and the settings of its commits and cache: part of the report. */
   readonly description: string;
   /** Absent when it runs elsewhere, or as somebody whose processes this user may not see. */
   readonly pid: number | undefined;

@@ -12,7 +12,7 @@ export interface Sample {
   readonly rssMib: number | null;
 }
 
-/** A sample of what nothing was seen of but these figures. */
+/** A sample of which only these figures are known. */
 export function sampleWith(figures: Partial<Sample>): Sample {
   return {
     rate: null,
@@ -44,7 +44,7 @@ export function middle({ samples }: Measured, figure: keyof Sample): number | nu
   return values.length === 0 ? null : median(values);
 }
 
-/** How far the rounds lie apart: half the distance of the extremes, as a share of the median. */
+/** The spread of the rounds: half the distance of the extremes, as a share of the median. */
 export function spread(measured: Measured, figure: keyof Sample): number | null {
   const centre = middle(measured, figure);
   if (centre === null) return null;

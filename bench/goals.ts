@@ -25,7 +25,7 @@ export type Goal = {
   readonly over?: string;
 } & ({ readonly atLeast: number } | { readonly atMost: number });
 
-/** How a goal stands. */
+/** The state of a goal. */
 export interface Verdict {
   /** The median of the rounds and, in parentheses, their quartiles. */
   readonly measured: string;
@@ -36,7 +36,7 @@ export interface Verdict {
 /**
  * Judges by the quartiles of the rounds; what is compared is compared within each round first. A goal is reached when
  * even the worse quartile reaches it, and missed when even the better one misses it. Between the two it is open: the
- * rounds lie further apart than they lie from the goal.
+ * rounds are further from each other than from the goal.
  *
  * @throws Error when no scenario of the run has the name that the goal gives
  */

@@ -15,9 +15,9 @@ const DOCUMENT = resolve('docs/performance.md');
 /**
  * `npm run bench`: measures the built service beside the bare limits of its stack, prints the tables and
  * keeps everything in `bench/results/`. `--quick` takes less than three minutes; `--write` also brings
- * `docs/performance.md` and its plot up to date. `--compare` measures the service beside that of another built
- * checkout in the given folder instead, and `--workers` that with so many workers beside that with one; both print how
- * they compare.
+ * `docs/performance.md` and its plot up to date. Instead, `--compare` measures the service beside that of another built
+ * checkout, in the given folder, and `--workers` the service with that many workers beside one process; both print the
+ * comparison.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -65,7 +65,7 @@ function print(tables: readonly string[]): void {
   process.stdout.write(`${tables.join('\n\n')}\n`);
 }
 
-/** Says on the terminal, beside the tables, what is under way and since when, in seconds from the start. */
+/** Says on stderr what is under way, and since when, in seconds from the start. */
 function progress(line: string): void {
   process.stderr.write(`${process.uptime().toFixed(0).padStart(4)} s  ${line}\n`);
 }

@@ -34,8 +34,8 @@ export class Rounds {
   }
 
   /**
-   * Every scenario once a round, so that what disturbs the machine for a while disturbs all alike; every other round
-   * backwards, so that what a scenario leaves for the next one to bear, such as pages to be written, is borne by both.
+   * Every scenario once a round, so that a passing disturbance of the machine affects all alike; every other round
+   * backwards, so that the burden that a scenario leaves, such as pages to be written, falls on both its neighbours.
    */
   async run(scenarios: readonly Scenario[], progress: (line: string) => void): Promise<Measured[]> {
     const measured = scenarios.map(({ name }) => ({ name, samples: [] as Sample[] }));

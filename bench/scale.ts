@@ -1,4 +1,4 @@
-/** How long and how wide a run of the benchmark is. */
+/** The length and breadth of a run of the benchmark. */
 export interface Scale {
   readonly name: 'full' | 'quick';
   readonly rounds: number;
@@ -24,7 +24,7 @@ export const FULL: Scale = {
   offered: [500, 1_000, 2_000, 4_000, 6_000, 8_000, 10_000, 12_000, 16_000, 20_000],
 };
 
-/** Less than two minutes: good for seeing what a change did, not for the documents. */
+/** Good for seeing what a change did, not for the documents. */
 export const QUICK: Scale = {
   name: 'quick',
   rounds: 3,

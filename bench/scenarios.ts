@@ -4,7 +4,7 @@ import type { Operation, Pick, Wire } from './load/load.js';
 import type { Scale } from './scale.js';
 import { storedTarget, type TargetName } from './testbed.js';
 
-/** One line of the table: who is called, with what, and what that must reach. */
+/** One line of the table: its target, its requests and its goals. */
 export interface Scenario {
   readonly name: string;
   readonly target: TargetName;
@@ -26,7 +26,7 @@ const APP_OPEN = 'Express app, 500/s';
 const OPEN_RATE = 500;
 const GRPC_HOT = 'gRPC GetRoute, hot';
 const REST_HOT = 'REST GetRoute, hot';
-/** CPU time of a request with metrics that counts as little beside one without. */
+/** The most CPU time of a request with metrics, as a multiple of one without. */
 const METRICS_COST = 1.05;
 /** Scenarios whose tail is seen at half of their capacity. */
 const HALVED = [ECHO, 'gRPC GetRoute, uniform', 'REST GetRoute, uniform'];
@@ -35,7 +35,7 @@ const TAIL: Goal = { figure: 'p99', times: halfLoad(ECHO), atMost: 0.5 };
 /** The extra cost of a request among many stored routes that still counts as noise. */
 const NOISE = 1.15;
 
-/** Everything that is measured in rounds without knowing anything of the machine. */
+/** Everything that is measured in rounds and depends on no earlier measurement. */
 export function scenarios(scale: Scale): Scenario[] {
   return [...faces(scale), ...OPEN_LOOP, ...BY_H2LOAD, ...growth(scale)];
 }
@@ -62,17 +62,14 @@ function faces({ routes }: Scale): Scenario[] {
   return [
     scenario(ECHO, 'echo', 'grpc echo hot'),
     scenario(GRPC_HOT, 'service', 'grpc get hot', [nearEcho]),
-    scenario(`${GRPC_HOT}, with metrics`, 'metered', 'grpc get hot', [cpuOf(GRPC_HOT, METRICS_COST)]),
-    scenario(`${GRPC_HOT}, with a line each`, 'logged', 'grpc get hot'),
-    scenario(`${GRPC_HOT}, with traces`, 'traced', 'grpc get hot'),
+    ...additions(GRPC_HOT, 'grpc'),
     scenario('gRPC GetRoute, uniform', 'service', 'grpc get uniform', [nearEcho]),
     scenario('gRPC GetRoute, not cached', 'cold', 'grpc get once', [rate(ECHO, 0.65)]),
     scenario('SELECT loop', 'rows', 'mysql get uniform'),
     scenario(APP, 'app', 'http get hot'),
     scenario('Express Router on node:http', 'router', 'http get hot'),
     scenario(REST_HOT, 'service', 'http get hot', overApp),
-    scenario(`${REST_HOT}, with metrics`, 'metered', 'http get hot', [cpuOf(REST_HOT, METRICS_COST)]),
-    scenario(`${REST_HOT}, with a line each`, 'logged', 'http get hot'),
+    ...additions(REST_HOT, 'http'),
     scenario('REST GetRoute, uniform', 'service', 'http get uniform', [...overApp, ...memory]),
     scenario(HOP, 'hop', 'http get hot'),
     scenario('REST GetRoute, gateway apart', 'gateway', 'http get hot', [rate(HOP, 0.85)]),
@@ -82,13 +79,24 @@ function faces({ routes }: Scale): Scenario[] {
   ];
 }
 
+/** A get without and with each of the things that operators add. */
+function additions(name: string, wire: Wire): Scenario[] {
+  const plain = `${name}, plain`;
+  return [
+    scenario(plain, 'plain', `${wire} get hot`),
+    scenario(`${name}, with metrics`, 'metered', `${wire} get hot`, [cpuOf(plain, METRICS_COST)]),
+    scenario(`${name}, with a line each`, 'logged', `${wire} get hot`),
+    scenario(`${name}, with traces`, 'traced', `${wire} get hot`),
+  ];
+}
+
 const OPEN_LOOP: readonly Scenario[] = [
   scenario(APP_OPEN, 'app', 'http get hot'),
   scenario('gRPC GetRoute, 500/s', 'service', 'grpc get uniform', [LATENCY]),
   scenario('REST GetRoute, 500/s', 'service', 'http get uniform', [LATENCY]),
 ].map((each) => ({ ...each, rate: OPEN_RATE }));
 
-/** The same by another load generator, so that ours is not believed alone. */
+/** The same by another load generator, as a check on ours. */
 const BY_H2LOAD: readonly Scenario[] = [
   scenario('grpc-js echo, h2load', 'echo', 'grpc echo hot'),
   scenario('gRPC GetRoute, hot, h2load', 'service', 'grpc get hot', [rate('grpc-js echo, h2load', 0.85)]),

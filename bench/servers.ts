@@ -43,7 +43,7 @@ export class Servers {
   readonly #checkout: string;
   readonly #service: readonly string[];
 
-  /** @param checkout the folder of the built project whose service runs; npm runs every script in that of its own */
+  /** @param checkout the folder of the built project whose service runs; default: this one, where npm runs every script */
   constructor(checkout = '.') {
     this.#checkout = checkout;
     this.#service = startCommand(checkout);
@@ -94,7 +94,7 @@ export class Servers {
   }
 }
 
-/** Where a program listens, from the line in which it says so. */
+/** The addresses of a program, from the line in which it says that it listens. */
 function addresses(line: unknown): { grpc?: string; http?: string } {
   const { grpc, http } = line as { grpc?: string; http?: string };
   return {

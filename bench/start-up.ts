@@ -5,7 +5,7 @@ import { type Measured, type Sample, sampleWith } from './figures.js';
 import type { Servers } from './servers.js';
 
 /** The name of the row in the table. */
-export const START_UP = 'Start to first answer, embedded';
+const START_UP = 'Start to first answer, embedded';
 
 /** How long it takes from starting the built service on a new embedded database until it answers over REST. */
 export async function measureStartUp(servers: Servers, rounds: number): Promise<Measured> {

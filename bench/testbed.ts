@@ -3,17 +3,18 @@ import type { Scale } from './scale.js';
 import { LOGGED, METERED, NO_CACHE, type Server, type Servers } from './servers.js';
 
 /**
- * Who can be called:
+ * The targets of calls:
  * - `echo`, `app`, `router`, `hop`: the bare limits
- * - `rows`: the table of routes, by the load generator itself
+ * - `rows`: the table of routes, asked by the load generator itself
  * - `service`: gateway and gRPC server in one process
+ * - `plain`: the same, which answers only what the next three answer, so that V8 has optimized it as much as them
  * - `metered`, `logged`: the same with metrics, and with a line for each request
- * - `gateway`: the gateway apart from the gRPC server, joined by TCP
- * - `traced`: the same as `service`, which sends a span of every call to a collector that keeps none
+ * - `traced`: the same, which sends a span of every call to a collector that keeps none
+ * - `gateway`: a separate gateway and its gRPC server, joined by TCP
  * - `cold`: the service on the largest database, of which nothing is cached
  * - `stored…`: the service without its cache on a database with so many routes
  * - `workers`: the service with several workers
- * - `old …`: what another checkout of the project has in their place
+ * - `old …`: the same targets of another checkout of the project
  */
 export type TargetName =
   | 'echo'
@@ -21,6 +22,7 @@ export type TargetName =
   | 'router'
   | 'hop'
   | 'rows'
+  | 'plain'
   | 'metered'
   | 'logged'
   | 'traced'
@@ -41,7 +43,7 @@ export interface Target extends Server {
   readonly routes: number;
 }
 
-/** The target that keeps so many routes. */
+/** The target that stores this many routes. */
 export function storedTarget(routes: number): TargetName {
   return `stored${routes}`;
 }
@@ -66,6 +68,7 @@ export async function openTestbed(
 
   const main = await database.createDatabase(routes);
   add('service', await servers.service({ DATABASE_URL: main }), routes, main);
+  add('plain', await servers.service({ DATABASE_URL: main }), routes, main);
   add('metered', await servers.service({ DATABASE_URL: main, ...METERED }), routes, main);
   add('logged', await servers.service({ DATABASE_URL: main, ...LOGGED }), routes, main);
   const { http: sink } = await servers.limit('otlp-sink');

@@ -6,12 +6,12 @@ import { type Scenario, scenarios } from './scenarios.js';
 import type { Servers } from './servers.js';
 import type { Target, TargetName } from './testbed.js';
 
-/** CPU time that a request may cost of that with one process: its share of the primary process, too. */
+/** The most CPU time that a request may cost, with its share of the primary process, as a multiple of one process's. */
 const AT_MOST = 1.2;
 
 /**
- * Measures the calls that the service answers in one process beside the same with several workers, round by round, on
- * databases of their own with the same routes. The load generator and the database have their share of the cores, too.
+ * Measures the calls that the service answers in one process beside the same with several workers, round by round, each
+ * on its own database with the same routes. The load generator and the database have their share of the cores, too.
  */
 export async function compareWorkers(
   scale: Scale,
@@ -34,7 +34,7 @@ export async function compareWorkers(
 
   progress('filling the caches');
   const filling = planned.filter(({ wire, pick }) => wire === 'grpc' && pick === 'uniform');
-  // Each worker has a cache of its own, and gets but a share of the calls.
+  // Each worker has its own cache, and gets only a share of the calls.
   for (const scenario of filling) for (let time = 0; time < workers; time++) await rounds.fillCache(scenario);
   const measured = await rounds.run(planned, progress);
   return rowsOf(
@@ -43,7 +43,7 @@ export async function compareWorkers(
   );
 }
 
-/** The scenario with one process and then with several; nothing where it asks others, or at a fixed rate. */
+/** The scenario with one process and then with several; none for one with another target or at a fixed rate. */
 function besideWorkers(scenario: Scenario, workers: number): Scenario[] {
   const { name, target, rate, tool } = scenario;
   if (target !== 'service' || rate !== undefined || tool !== undefined) return [];

@@ -8,7 +8,7 @@ import { ECHO_METHOD } from './echo-method.js';
 import { listener } from './router-listener.js';
 
 /**
- * The limit of a gateway apart, as anybody would write it: Express's router, for each request one unary call of
+ * The limit of a separate gateway, as anybody would write it: Express's router, for each request one unary call of
  * grpc-js over one channel to the echo at the address given as argument, and the route that comes back as JSON.
  */
 const client = new Client(process.argv[2] ?? '', credentials.createInsecure(), {

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { Request, Response, Router } from 'express';
 
-/** Express's router as the listener of a plain HTTP server; what it does not know is 404. */
+/** Express's router as the listener of a plain HTTP server; unknown paths get 404. */
 export function listener(router: Router): RequestListener {
   return (request, response) => {
     // The router asks for no more than what Node's own objects have.

@@ -1,24 +1,24 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { CreateRouteRequest, GetRouteRequest, Route } from '../../src/gen/routing/v1/route_service.js';
 import { draftOf, idOf, routeOf } from '../stored-routes.js';
+import { FrameConnection } from '../../test/support/frame-connection.js';
+import {
+  DATA,
+  DEFAULT_WINDOW,
+  END_STREAM,
+  type Frame,
+  GOAWAY,
+  grpcHead,
+  HEADERS,
+  INITIAL_WINDOW_SIZE,
+  MAX_WINDOW,
+  number,
+  RST_STREAM,
+  socketTo,
+  WINDOW_UPDATE,
+} from '../../test/support/http2-frames.js';
 import { type Field, firstBlock, repeatedBlock } from './hpack.js';
 import type { Call, Load, Operation } from './load.js';
-
-/** Frame types and flags of RFC 9113, section 6. */
-const DATA = 0x0;
-const HEADERS = 0x1;
-const RST_STREAM = 0x3;
-const SETTINGS = 0x4;
-const PING = 0x6;
-const GOAWAY = 0x7;
-const WINDOW_UPDATE = 0x8;
-const END_STREAM = 0x1;
-const ACK = 0x1;
-const END_HEADERS = 0x4;
-const FRAME_HEAD = 9;
-const INITIAL_WINDOW_SIZE = 0x4;
-const MAX_WINDOW = 2 ** 31 - 1;
-const DEFAULT_WINDOW = 65_535;
 
 const METHODS: Readonly<Record<Operation, string>> = {
   get: '/routing.v1.RouteService/GetRoute',
@@ -76,96 +76,41 @@ interface Pending {
  */
 class GrpcConnection {
   readonly #socket: Socket;
-  readonly #first: Buffer;
+  readonly #connection: FrameConnection;
   readonly #repeated: Buffer;
   readonly #pending = new Map<number, Pending>();
-  #received: Buffer = Buffer.alloc(0);
-  #nextStream = 1;
-  #outgoing: Buffer[] = [];
+  #block: Buffer;
 
   constructor({ target, operation, token }: Load) {
-    const fields: Field[] = [
-      [':method', 'POST'],
-      [':scheme', 'http'],
-      [':path', METHODS[operation]],
-      [':authority', target],
-      ['te', 'trailers'],
-      ['content-type', 'application/grpc'],
-      ['authorization', `Bearer ${token}`],
-    ];
-    this.#first = firstBlock(fields);
+    const fields: Field[] = [...grpcHead(METHODS[operation], target), ['authorization', `Bearer ${token}`]];
+    this.#block = firstBlock(fields);
     this.#repeated = repeatedBlock(fields);
-    const { hostname, port } = new URL(`http://${target}`);
-    this.#socket = connect(Number(port), hostname).setNoDelay().unref();
-    this.#socket.on('data', (chunk: Buffer) => {
-      this.#receive(chunk);
-    });
+    this.#socket = socketTo(target).unref();
     this.#socket.on('error', (error) => {
       this.#fail(error);
     });
     this.#socket.on('close', () => {
       this.#fail(new Error('The server closed the connection.'));
     });
-    this.#socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-    const windowSetting = Buffer.alloc(6);
-    windowSetting.writeUInt16BE(INITIAL_WINDOW_SIZE, 0);
-    windowSetting.writeUInt32BE(MAX_WINDOW, 2);
-    this.#send(SETTINGS, 0, 0, windowSetting);
-    const increment = Buffer.alloc(4);
-    increment.writeUInt32BE(MAX_WINDOW - DEFAULT_WINDOW);
-    this.#send(WINDOW_UPDATE, 0, 0, increment);
+    this.#connection = new FrameConnection(this.#socket, { [INITIAL_WINDOW_SIZE]: MAX_WINDOW }, (each) => {
+      this.#receive(each);
+    });
+    this.#connection.send(WINDOW_UPDATE, 0, 0, number(MAX_WINDOW - DEFAULT_WINDOW));
   }
 
   /** Makes a unary call. A reply without a message, which every gRPC failure is, rejects. */
   call(framed: Buffer): Promise<void> {
-    const stream = this.#nextStream;
-    this.#nextStream += 2;
     this.#socket.ref();
-    this.#send(HEADERS, END_HEADERS, stream, stream === 1 ? this.#first : this.#repeated);
-    this.#send(DATA, END_STREAM, stream, framed);
+    const stream = this.#connection.begin(this.#block);
+    this.#block = this.#repeated;
+    this.#connection.send(DATA, END_STREAM, stream, framed);
     return new Promise((resolve, reject) => {
       this.#pending.set(stream, { answered: false, resolve, reject });
     });
   }
 
-  #send(type: number, flags: number, stream: number, payload: Buffer): void {
-    const head = Buffer.allocUnsafe(FRAME_HEAD);
-    head.writeUIntBE(payload.length, 0, 3);
-    head.writeUInt8(type, 3);
-    head.writeUInt8(flags, 4);
-    head.writeUInt32BE(stream, 5);
-    // Writes of one turn of the event loop leave in one system call.
-    if (this.#outgoing.length === 0) {
-      process.nextTick(() => {
-        this.#socket.write(Buffer.concat(this.#outgoing));
-        this.#outgoing = [];
-      });
-    }
-    this.#outgoing.push(head, payload);
-  }
-
-  #receive(chunk: Buffer): void {
-    const bytes = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
-    let at = 0;
-    while (bytes.length - at >= FRAME_HEAD) {
-      const end = at + FRAME_HEAD + bytes.readUIntBE(at, 3);
-      if (bytes.length < end) break;
-      const stream = bytes.readUInt32BE(at + 5);
-      this.#frame(
-        bytes.readUInt8(at + 3),
-        bytes.readUInt8(at + 4),
-        stream,
-        bytes.subarray(at + FRAME_HEAD, end),
-      );
-      at = end;
-    }
-    this.#received = bytes.subarray(at);
-  }
-
-  #frame(type: number, flags: number, stream: number, payload: Buffer): void {
-    if (type === SETTINGS && (flags & ACK) === 0) this.#send(SETTINGS, ACK, 0, Buffer.alloc(0));
-    else if (type === PING && (flags & ACK) === 0) this.#send(PING, ACK, 0, payload);
-    else if (type === GOAWAY) this.#fail(new Error('The server sent GOAWAY.'));
+  #receive({ type, flags, stream }: Frame): void {
+    if (type === GOAWAY) this.#fail(new Error('The server sent GOAWAY.'));
     else if (type === RST_STREAM) this.#end(stream, new Error('The server reset the stream.'));
     else if (type === DATA || type === HEADERS) {
       const pending = this.#pending.get(stream);

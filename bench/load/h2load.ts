@@ -9,10 +9,10 @@ import type { Load } from './load.js';
 
 const run = promisify(execFile);
 
-/** How to come by h2load, where it is missing. */
+/** The advice for a machine without h2load. */
 export const H2LOAD_ADVICE = 'h2load is not installed: on Debian and Ubuntu, apt-get install nghttp2-client';
 
-/** Whether h2load is there to be run. */
+/** Whether h2load is installed. */
 export async function hasH2load(): Promise<boolean> {
   return run('h2load', ['--version']).then(
     () => true,
@@ -21,7 +21,7 @@ export async function hasH2load(): Promise<boolean> {
 }
 
 /**
- * Sends one request over and over by nghttp2's load generator, in a closed loop, for whole seconds.
+ * Sends one request over and over with nghttp2's load generator, in a closed loop, for whole seconds.
  *
  * @returns requests a second
  * @throws Error when a request failed

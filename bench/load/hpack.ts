@@ -21,7 +21,7 @@ export function repeatedBlock(fields: readonly Field[]): Buffer {
 }
 
 /** A string as it is, without Huffman code (RFC 7541, sections 5.1 and 5.2). */
-function literal(text: string): Buffer {
+export function literal(text: string): Buffer {
   const bytes = Buffer.from(text);
   const length: number[] = [];
   let rest = bytes.length - 127;

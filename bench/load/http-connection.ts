@@ -4,7 +4,7 @@ import type { Call, Load } from './load.js';
 
 const COLLECTION = '/v1/routing';
 
-/** A caller with an HTTP/1.1 connection of its own. */
+/** A caller with its own HTTP/1.1 connection. */
 export function httpCall({ target, operation, token }: Load): Call {
   const connection = new HttpConnection(target);
   const head = `host: ${target}\r\nauthorization: Bearer ${token}\r\n`;

@@ -4,7 +4,7 @@ import { type Call, GRPC_CONNECTIONS, type Load, type LoadResult } from './load.
 import { percentile } from './percentile.js';
 import { routeNumbers } from './route-numbers.js';
 
-/** The load generator: a process of its own that takes a load as argument and prints what it measured. */
+/** The load generator: a program that takes a load as its argument and prints what it measured. */
 async function main(): Promise<void> {
   const load = JSON.parse(process.argv[2] ?? '') as Load;
   const calls = await openCalls(load);
@@ -35,7 +35,7 @@ async function main(): Promise<void> {
   process.stdout.write(`${JSON.stringify({ msg: 'measured', ...result })}\n`, () => process.exit(0));
 }
 
-/** The callers. Only the wire that is spoken is loaded: a short run is not to be spent on starting. */
+/** The callers. Only the protocol that is spoken is loaded: a short run should not be spent on starting. */
 async function openCalls(load: Load): Promise<Call[]> {
   const each = Array.from({ length: load.callers });
   switch (load.wire) {

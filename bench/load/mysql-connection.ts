@@ -8,7 +8,7 @@ const COLUMNS = [...ROUTE_COLUMNS, 'caller', 'request_id', 'shape'] as const;
 const SELECT = `SELECT ${ROUTE_COLUMNS.join(', ')} FROM routes WHERE id = ?`;
 const INSERT = `INSERT INTO routes (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`;
 
-/** A caller with a connection of its own that sends one prepared statement after another, of one row each. */
+/** A caller with its own connection, which sends one prepared statement after another, of one row each. */
 export async function mysqlCall({ target, operation }: Load): Promise<Call> {
   const connection = await createConnection({ uri: target, timezone: 'Z' });
   if (operation === 'get') {

@@ -22,7 +22,7 @@ function numbersBelow(end: number, from: number): () => number | undefined {
   return () => (n < end ? n++ : undefined);
 }
 
-/** Numbers that no route has, also not one of an earlier run: they count on from the clock's microseconds. */
+/** Numbers that no route has, not even one of an earlier run: they count on from the clock's microseconds. */
 function newNumbers(): () => number {
   let n = Date.now() * 1_000;
   return () => n++;

@@ -12,8 +12,8 @@ const PLOT = 'performance.svg';
 const LEAST_SHARE = 0.02;
 
 /**
- * Writes what the run found into the document, between its two marks, and the plot beside it. Whatever stands
- * outside the marks stays; a document that is not there yet is begun.
+ * Writes the results of the run into the document, between its two marks, and the plot beside it. Text outside the marks
+ * stays; a missing document is created.
  */
 export async function writeDocument(file: string, run: Run): Promise<void> {
   await mkdir(dirname(file), { recursive: true });

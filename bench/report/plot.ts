@@ -4,7 +4,7 @@ const PANEL = { width: 420, height: 300, left: 64, top: 36, gap: 90 };
 const COLOURS = ['#0b7285', '#e8590c', '#5f3dc4', '#2b8a3e', '#c2255c'];
 const LEGEND_LINE = 18;
 
-/** One panel: what its vertical axis shows. */
+/** The vertical axis of one panel. */
 interface Axis {
   readonly title: string;
   readonly value: (point: Point) => number;
@@ -62,7 +62,7 @@ function panel(axis: Axis, curves: readonly Curve[], xTicks: readonly number[], 
   ].join('\n');
 }
 
-/** Where a value lies between two coordinates; what the ticks do not span lies on their edge. */
+/** The position of a value between two coordinates; values beyond the ticks lie on the edge. */
 function scale(
   ticks: readonly number[],
   from: number,
