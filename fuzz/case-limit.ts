@@ -1,9 +1,9 @@
 import type { FuzzCase, Outcome } from './world.js';
 
-/** Every case ends long before this, also on a busy machine, in milliseconds. */
+/** Every case ends long before this, even on a busy machine, in milliseconds. */
 export const CASE_LIMIT_MS = 30_000;
 
-/** Sends a case and returns how it ended: also one that ended with an error, and one that had to be ended. */
+/** Sends a case and returns how it ended, even if it failed or had to be aborted. */
 export async function outcomeOf(fuzzCase: FuzzCase): Promise<Outcome> {
   const limit = new AbortController();
   let timer: NodeJS.Timeout | undefined;

@@ -13,18 +13,18 @@ import { createStoredRoutes, storedRouteProblems } from './stored-routes.js';
 import { Tally } from './tally.js';
 import type { World } from './world.js';
 
-/** What to run. */
+/** The options of a run. */
 export interface FuzzOptions {
   readonly seed: number;
   /** The numbers of the cases, in order. */
   readonly numbers: Iterable<number>;
-  /** When to begin no further case, by `performance.now()`. */
+  /** The time after which no further case begins, by `performance.now()`. */
   readonly until: number;
-  /** How many there are, if it is a failure not to have come to the last one by then. */
+  /** The number of cases, if the run fails unless all of them have begun by then. */
   readonly required: number | undefined;
   /** Cases under way at a time. */
   readonly concurrency: number;
-  /** Where the service runs. */
+  /** The folder in which the service runs. */
   readonly folder: string;
   /** Settings of the service beside those that the run needs. */
   readonly settings: Readonly<Record<string, string>>;
@@ -42,21 +42,21 @@ export interface FuzzResult {
 /** Far beyond the longest run, and always the same, so that a seed repeats the same bytes. */
 const EXPIRY = 4_102_444_800;
 /**
- * A cache that is soon full, so that memory shows what is kept beside it; and a short idle time, until which Node keeps
- * a connection whose client has broken HTTP/2, even if that has gone.
- * Other work on the machine may hold up the service for long, which is no overload of its own.
+ * The cache is small, so that memory shows whatever else is kept. The idle time is short, since until then Node keeps a
+ * connection whose client has broken HTTP/2, even if the client has gone. The event loop may be late, since other work on
+ * the machine may hold up the service for long without overloading it.
  */
 const SETTINGS = {
   ROUTE_CACHE_MIB: '2',
   GRPC_IDLE_MS: '5000',
   MAX_EVENT_LOOP_DELAY_MS: '60000',
 };
-/** How long the service may take to tidy up after the last case: its idle time, and the looks at it; in milliseconds. */
+/** How long the service may take to tidy up after the last case, in milliseconds: its idle time, and the checks of it. */
 const TIDY_MS = 8_000;
-/** Of a thousand cases, those that may be refused because of overload. */
+/** How many of a thousand cases may be refused because of overload. */
 const OVERLOADED_PER_MILLE = 1;
 
-/** Runs the cases against a service of their own, with an honest caller beside them, and checks everything afterwards. */
+/** Runs the cases against a new service, with an honest caller beside them, and checks everything afterwards. */
 export async function runFuzz(options: FuzzOptions): Promise<FuzzResult> {
   const database = await createDatabase(options.folder);
   try {

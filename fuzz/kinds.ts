@@ -6,7 +6,7 @@ import { restByGrammar } from './rest/rest-grammar.js';
 import { Random } from './values/random.js';
 import type { FuzzCase, Generator, World } from './world.js';
 
-/** The kinds of cases, each with its share of ten thousand. What needs a connection of its own costs more than the rest. */
+/** The kinds of cases, each with its share of ten thousand. Those that need a separate connection cost more. */
 const KINDS: readonly { readonly name: string; readonly share: number; readonly generate: Generator }[] = [
   { name: 'REST by grammar', share: 2_000, generate: restByGrammar },
   { name: 'gRPC by grammar', share: 6_600, generate: grpcByGrammar },

@@ -10,7 +10,7 @@ export interface ShownRoute {
   readonly createdAt: string;
 }
 
-/** What the service was told to store and said that it did. */
+/** The creates that the service acknowledged, and those whose outcome is unknown. */
 export class Ledger {
   /** A digest of each acknowledged route by its id. */
   readonly #acknowledged = new Map<string, string>();

@@ -9,7 +9,7 @@ import { type FuzzResult, runFuzz } from './fuzz-run.js';
 
 const DEFAULT_SECONDS = 60;
 const CONCURRENCY = 64;
-/** A folder in memory, where Linux has one: it is not the disk that is to be tested. */
+/** A folder in memory, where Linux has one, since the disk is not under test. */
 const MEMORY = '/dev/shm';
 /** The time for a given number of cases, in milliseconds: several times what they take on two cores. */
 const CASES_MS = 60_000;
@@ -18,13 +18,13 @@ const CASE_MS = 12;
 const AROUND_MS = 180_000;
 
 /**
- * `npm run fuzz`: sends hostile requests to both faces of the built service and prints what came of them. Exit code 1
- * when the service broke a promise, or when not everything came to an end in time.
+ * `npm run fuzz`: sends hostile requests to both faces of the built service and prints the results. Exit code 1 when the
+ * service broke a promise, or when not everything ended in time.
  *
- * `--seconds N` goes on for so long, which is 60 by default. `--cases N` ends after so many, and fails when there is no
- * time for all of them: that of `--seconds`, without it several times what they usually take. `--seed S` repeats the cases
- * of that seed, `--only K,L` only those of these numbers, one by one. `FUZZ_MYSQL_URL` names a MySQL server to
- * run on, and `FUZZ_NODE_OPTIONS` holds options for Node that only the service is started with.
+ * `--seconds N` sets the duration, 60 by default. `--cases N` ends after that many cases, and fails if there is no time
+ * for all of them: that of `--seconds`, or several times what they usually take. `--seed S` repeats the cases of that
+ * seed, `--only K,L` only those with these numbers, one by one. `FUZZ_MYSQL_URL` names a MySQL server to run on, and
+ * `FUZZ_NODE_OPTIONS` holds Node options for the service alone.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
   const required = only?.length ?? cases;
   const limitMs = seconds !== undefined ? seconds * 1_000 : usualLimitMs(required, only !== undefined);
   const folder = await mkdtemp(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'rr-fuzz-'));
-  // Nothing should take so long; whoever waits for this process is not to wait for ever.
+  // Nothing should take so long; nobody should have to wait for this process for ever.
   const limit = setTimeout(() => {
     print(`\nFAILED: the run did not end.\n`);
     rmSync(folder, { recursive: true });

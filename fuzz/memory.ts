@@ -1,4 +1,4 @@
-/** How much growth of a kind of memory is allowed. */
+/** The growth that is allowed to a kind of memory. */
 interface Flatness {
   readonly name: string;
   readonly factor: number;
@@ -7,14 +7,14 @@ interface Flatness {
   readonly measurementsMin: number;
 }
 
-/** Twice a second: what a heap that is in use takes more, and what a case may hold at a time. */
+/** Measured twice a second; allows for the garbage of a heap in use, and for the memory of the cases under way. */
 const RESIDENT: Flatness = {
   name: 'Resident memory',
   factor: 1.3,
   marginMib: 40,
   measurementsMin: 40,
 };
-/** Every few seconds, after a collection of garbage: what the cases that are under way hold. */
+/** Measured every few seconds, after a garbage collection; allows for the memory of the cases under way. */
 const HEAP: Flatness = {
   name: 'The heap',
   factor: 1.1,
@@ -22,12 +22,12 @@ const HEAP: Flatness = {
   measurementsMin: 12,
 };
 
-/** Whether resident memory went on growing after the first third of a run. @param mib measurements at equal intervals */
+/** A problem if resident memory went on growing after the first third of a run. @param mib measured at equal intervals */
 export function residentProblems(mib: readonly number[]): string[] {
   return problems(mib, RESIDENT);
 }
 
-/** Whether the heap, without garbage, went on growing after the first third of a run. @param mib as above */
+/** A problem if the heap, without garbage, went on growing after the first third of a run. @param mib as above */
 export function heapProblems(mib: readonly number[]): string[] {
   return problems(mib, HEAP);
 }

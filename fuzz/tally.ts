@@ -3,11 +3,11 @@ import type { FuzzCase, Outcome } from './world.js';
 /** After so many failed cases, further ones would say nothing new. */
 const ENOUGH = 10;
 
-/** What happened in a run. */
+/** The results of a run. */
 export class Tally {
   readonly #seed: number;
   readonly #underWay = new Set<number>();
-  /** How many cases there were of each kind, and how many of them were answered with each code. */
+  /** The number of cases of each kind, and how many of its answers had each code. */
   readonly kinds = new Map<string, { cases: number; answers: Map<string, number> }>();
   /** Paragraphs for people, one for each failure. */
   readonly failures: string[] = [];

@@ -10,7 +10,7 @@ export interface StoredRoute {
   readonly body: string;
 }
 
-/** What a case meets. */
+/** The surroundings of a case. */
 export interface World {
   /** `host:port` of each face. */
   readonly grpc: string;
@@ -22,7 +22,7 @@ export interface World {
   readonly sessions: GrpcSessions;
   readonly connections: RestConnections;
   readonly ledger: Ledger;
-  /** Resolves when the service has read everything that had come before, and has had time to answer it. */
+  /** Resolves when the service has read everything that was sent before, and has had time to answer it. */
   readonly hasRead: () => Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export interface Outcome {
 export interface FuzzCase {
   /** Everything that it sends first, for people. */
   readonly shown: () => string;
-  /** @param signal says that it has lasted too long: whatever it has open is to end */
+  /** @param signal is aborted when the case has lasted too long, and must end whatever it has open */
   send(signal: AbortSignal): Promise<Outcome>;
 }
 

@@ -4,7 +4,7 @@ import { Route } from '../../src/gen/routing/v1/route_service.js';
 import type { Ledger, ShownRoute } from '../ledger.js';
 import type { GrpcAnswer } from './grpc-sessions.js';
 
-/** What the call of an answer was like. */
+/** The call that was answered. */
 export interface SentCall {
   readonly path: string;
   readonly hasToken: boolean;
@@ -21,10 +21,10 @@ const NEVER: readonly number[] = [
   status.UNAVAILABLE,
   status.DATA_LOSS,
 ];
-/** What grpc-js refuses by itself, below all interceptors, in a streaming call: a message or timeout that it cannot read. */
+/** Texts of grpc-js itself, below all interceptors, for a message or timeout of a streaming call that it cannot read. */
 const READ_BY_GRPC_JS =
   /^(?:Error deserializing request|Failed to decompress message|Invalid grpc-timeout value )/;
-/** Reasons of a reset without a status: the client is told to stop, or was cut off as one that does harm. */
+/** Reasons of a reset without a status: the client is told to stop, or was cut off because it does harm. */
 const ALLOWED_RESETS: readonly number[] = [0x0, 0x8, 0xb];
 const PREFIX_BYTES = 5;
 

@@ -21,11 +21,11 @@ export interface GrpcCall {
   readonly ends: boolean;
 }
 
-/** What came back on one stream. */
+/** The answer on one stream. */
 export interface GrpcAnswer {
-  /** The HTTP status; nothing when no header came. */
+  /** The HTTP status; undefined when no headers came. */
   readonly httpStatus: number | undefined;
-  /** The status of gRPC; nothing when the stream ended without one. */
+  /** The gRPC status; undefined when the stream ended without one. */
   readonly code: number | undefined;
   readonly details: string;
   readonly trailers: Metadata;
@@ -36,11 +36,11 @@ export interface GrpcAnswer {
 
 const SESSIONS = 4;
 const MOST_TRIES = 10;
-/** So many pings one after the other are answered no sooner than a call that needs the database. */
+/** This many pings, one after the other, are answered no sooner than a call that needs the database. */
 const PINGS = 4;
 /** Each case under way may wait for one. */
 const MOST_PINGS = 1_000;
-/** Node counts what a connection has held, and resets streams beyond 10 MB; the clients of grpc-js go without a limit too. */
+/** Node counts the memory of a connection, and resets streams beyond 10 MB; grpc-js clients run without a limit, too. */
 const SESSION_MIB = 100_000;
 
 /** A few connections that keep to HTTP/2 and share the calls. */

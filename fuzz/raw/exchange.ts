@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How the client of a raw case ends its connection. */
 export type Ending =
-  /** Says that it has sent everything once nothing comes any more, and waits until the service ends the connection. */
+  /** Once nothing more comes, says that it has sent everything, and waits until the service ends the connection. */
   | 'finish'
-  /** Goes once nothing comes any more. */
+  /** Goes once nothing more comes. */
   | 'leave'
   /** Goes once everything is sent. */
   | 'cut'
@@ -18,7 +18,7 @@ export interface ExchangeOptions {
   readonly target: string;
   readonly pieces: readonly Buffer[];
   readonly ending: Ending;
-  /** How long a connection is silent on which nothing comes any more, in milliseconds. */
+  /** The silence after which nothing more comes on a connection, in milliseconds. */
   readonly quietMs: number;
   /** Whether the service says something on every connection, so that silence before that means nothing. */
   readonly greets: boolean;
@@ -31,14 +31,14 @@ export interface ExchangeOptions {
 
 const UNREAD_MS = 150;
 
-/** What came back on a connection. */
+/** The bytes that came back on a connection. */
 export interface Exchanged {
   readonly received: Buffer;
   /** Whether it was reset, which may cost a client an answer that was sent (RFC 9112, section 9.6). */
   readonly reset: boolean;
 }
 
-/** Sends bytes on a connection of their own. */
+/** Sends bytes on a separate connection. */
 export async function exchange(options: ExchangeOptions): Promise<Exchanged> {
   const { target, pieces, ending, quietMs, greets, hasRead, signal, onData } = options;
   const { hostname, port } = new URL(`http://${target}`);

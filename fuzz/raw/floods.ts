@@ -8,7 +8,7 @@ import {
   RST_STREAM,
   SETTINGS,
   settings,
-} from '../../test/faults/programs/frames.js';
+} from '../../test/support/http2-frames.js';
 import { CREATE, GET } from '../grpc/grpc-case.js';
 import { framed } from '../../test/support/http2-call.js';
 import { restCase } from '../rest/rest-case.js';

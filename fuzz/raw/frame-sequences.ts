@@ -8,6 +8,7 @@ import {
   END_STREAM,
   type Frame,
   frame,
+  grpcHead,
   HEADER_TABLE_SIZE,
   HEADERS,
   INITIAL_WINDOW_SIZE,
@@ -17,7 +18,7 @@ import {
   SETTINGS,
   settings,
   WINDOW_UPDATE,
-} from '../../test/faults/programs/frames.js';
+} from '../../test/support/http2-frames.js';
 import { CREATE, GET } from '../grpc/grpc-case.js';
 import { createMessage, getMessage } from '../grpc/wire-messages.js';
 import { STRANGER } from '../ledger.js';
@@ -51,16 +52,7 @@ export function opening(windowBytes = 65_535): Frame[] {
 /** The headers of a call as a block (RFC 7541). */
 export function headerBlock({ path, good }: CallHead, world: World, more: readonly Field[] = []): Buffer {
   const authorization: Field[] = good ? [['authorization', `Bearer ${world.token}`]] : [];
-  return firstBlock([
-    [':method', 'POST'],
-    [':scheme', 'http'],
-    [':path', path],
-    [':authority', world.grpc],
-    ['te', 'trailers'],
-    ['content-type', 'application/grpc'],
-    ...authorization,
-    ...more,
-  ]);
+  return firstBlock([...grpcHead(path, world.grpc), ...authorization, ...more]);
 }
 
 /** The frames of one whole call. */

@@ -8,7 +8,7 @@ import type { FuzzCase, World } from '../world.js';
 
 /** A service that waits for the rest of a request is silent for longer than this, in milliseconds. */
 const QUIET_MS = 100;
-/** What is worth inserting into HTTP/1.1. */
+/** Bytes worth inserting into HTTP/1.1. */
 const DICTIONARY = [
   '\r\n',
   '\n',

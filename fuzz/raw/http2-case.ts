@@ -12,7 +12,7 @@ import {
   PING,
   PREFACE,
   RST_STREAM,
-} from '../../test/faults/programs/frames.js';
+} from '../../test/support/http2-frames.js';
 import { statusIn } from '../../test/faults/programs/grpc-connection.js';
 import { STREAM_RESET } from '../../test/faults/programs/load-result.js';
 import { routeIn } from '../grpc/grpc-problems.js';
@@ -22,7 +22,7 @@ import type { Random } from '../values/random.js';
 import { escaped, type FuzzCase, type World } from '../world.js';
 import { type Ending, exchange } from './exchange.js';
 
-/** What a client sends on a connection to the gRPC face. */
+/** The bytes that a client sends on a connection to the gRPC face. */
 export interface Http2Bytes {
   /** Everything after the preface. */
   readonly bytes: Buffer;
@@ -36,7 +36,7 @@ const PREFIX_BYTES = 5;
 const ID_BYTES = 36;
 /** Asks whether everything before has been read. */
 const LAST_PING = Buffer.from('the last');
-/** How long a connection is silent on which nothing comes any more once everything has been read, in milliseconds. */
+/** The silence after which nothing more comes on a connection once everything has been read, in milliseconds. */
 const AFTERWARDS_MS = 20;
 /** A service that waits for the rest of a frame is silent for longer than this, in milliseconds. */
 const QUIET_MS = 100;

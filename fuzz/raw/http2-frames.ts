@@ -1,4 +1,4 @@
-import { DATA, type Frame, HEADERS } from '../../test/faults/programs/frames.js';
+import { DATA, type Frame, HEADERS } from '../../test/support/http2-frames.js';
 import { CREATE, GET } from '../grpc/grpc-case.js';
 import { mutated } from '../values/mutation.js';
 import type { Random } from '../values/random.js';

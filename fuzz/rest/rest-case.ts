@@ -5,7 +5,7 @@ import { type Ending, exchange } from '../raw/exchange.js';
 import { type HttpAnswer, httpAnswers } from './http-answers.js';
 import { reasonOf, restFailure, restProblems } from './rest-problems.js';
 
-/** What a REST case expects beyond the rules for all answers: returns what is wrong. */
+/** Checks a REST case beyond the rules for all answers. Returns the problems. */
 export type FurtherCheck = (answers: readonly HttpAnswer[], signal: AbortSignal) => Promise<string[]>;
 
 /** A request after all others of a connection: with its answer, the service ends a connection that is still in order. */
@@ -43,11 +43,11 @@ export function soundRestCase({ bytes, isHead, further }: SoundRest, random: Ran
 export interface RestBytes {
   readonly bytes: Buffer;
   readonly ending: Ending;
-  /** How long a connection is silent on which nothing comes any more, in milliseconds. */
+  /** The silence after which nothing more comes on a connection, in milliseconds. */
   readonly quietMs: number;
 }
 
-/** A case that sends these bytes to the REST face, on a connection of their own. */
+/** A case that sends these bytes to the REST face, on a separate connection. */
 export function restCase({ bytes, ending, quietMs }: RestBytes, random: Random, world: World): FuzzCase {
   const pieces = inPieces(Buffer.concat([bytes, LAST]), random);
   return {

@@ -13,18 +13,18 @@ export interface RestFailure {
   }[];
 }
 
-/** What the request of an answer was like. */
+/** The request that was answered. */
 export interface Sent {
   /** Whether it carried a good token. */
   readonly hasToken: boolean;
-  /** Whether it set a time of its own. */
+  /** Whether it set its own time limit. */
   readonly hasTimeout: boolean;
 }
 
-/** Words of the inside that no client may see. */
+/** Internals that no client may see. */
 const INSIDE = /node_modules|\.js:\d+|SQLITE_|insert into|select `|\bER_[A-Z]|Error: |\bat \w+ \(/;
 
-/** The failure in an answer; nothing when it is none of the agreed shape. */
+/** The failure in an answer; undefined when it does not have the agreed shape. */
 export function restFailure({ body }: HttpAnswer): RestFailure | undefined {
   try {
     return (JSON.parse(body) as { error?: RestFailure }).error;

@@ -29,12 +29,12 @@ const COLLECTING = `data:text/javascript,${encodeURIComponent(`
 `)}`;
 /** Levels of the log that mean a defect. */
 const ALARMING = ['error', 'fatal'];
-/** How much of the log is shown when the service has ended, in lines. */
+/** The lines of the log that are shown when the service has ended. */
 const LAST_LINES = 10;
 /** The service stops long before this, in milliseconds. */
 const STOP_LIMIT_MS = 60_000;
 
-/** The service in a process of its own, under observation. */
+/** The service in a separate process, under observation. */
 export class WatchedService {
   readonly #program: Program;
   readonly #heapFile: string;
@@ -132,7 +132,7 @@ export class WatchedService {
   }
 }
 
-/** What a line of the log says is wrong, or is wrong with the line itself. */
+/** The problem that a line of the log reports, or that it is itself; empty for none. */
 function problemOf(line: string): string[] {
   try {
     const { level } = JSON.parse(line) as { level: string };

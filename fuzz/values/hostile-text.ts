@@ -69,7 +69,7 @@ const TRAPS = [
 ];
 /** Lengths on both sides of the contract's bounds. */
 const LENGTHS = [31, 32, 33, 127, 128, 129, 254, 255, 256, 1023, 2047, 2048, 2049, 5_000];
-/** What long texts are made of; the last ones have more UTF-16 units or bytes than code points. */
+/** The parts of long texts; the last ones have more UTF-16 units or bytes than code points. */
 const FILLERS = ['a', '/', '/a', '%41', '\u00e9', '😀'];
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-~';
 

@@ -3,7 +3,7 @@ import type { Random } from './random.js';
 /**
  * Bytes with up to four changes: flipped, lost, repeated, moved or strange ones.
  *
- * @param dictionary what is worth inserting in this format
+ * @param dictionary byte sequences worth inserting in this format
  */
 export function mutated(bytes: Buffer, random: Random, dictionary: readonly Buffer[]): Buffer {
   let result = bytes;
