@@ -1,5 +1,5 @@
 /**
- * A web application whose routes are in the registry: it registers them when it starts, and serves what it gets back.
+ * A web application whose routes are in the registry: it registers them when it starts, and serves the routes returned.
  *
  * Environment: `TOKEN`, a bearer token; `GRPC`, the target of the registry (default `127.0.0.1:50051`); `PORT` (default
  * 3000).
