@@ -124,6 +124,13 @@ class StreamingCall extends ServerInterceptingCall {
     lasts: boolean,
   ) {
     super(call);
+    const sendStatus = call.sendStatus.bind(call);
+    // When grpc-js itself ends a call, it does so here, below every interceptor. It would lose the status if the handler
+    // wrote on.
+    call.sendStatus = (sent) => {
+      this.#end(sent.code);
+      sendStatus(sent);
+    };
     this.#calls = calls;
     this.#path = path;
     this.#limitMs = limitMs;
@@ -181,8 +188,7 @@ class StreamingCall extends ServerInterceptingCall {
   /** The first status ends the call; a handler that has not noticed yet may send another. */
   override sendStatus(sent: Status): void {
     if (this.#ended) return;
-    this.#ended = true;
-    this.#observeEnd(sent.code);
+    this.#end(sent.code);
     super.sendStatus(sent);
   }
 
@@ -201,6 +207,11 @@ class StreamingCall extends ServerInterceptingCall {
     if (!this.#wantsRead || this.#untaken > 0) return;
     this.#wantsRead = false;
     super.startRead();
+  }
+
+  #end(code: status): void {
+    this.#ended = true;
+    this.#observeEnd(code);
   }
 
   #observeEnd(code: status, reason?: Reason): void {
