@@ -469,6 +469,33 @@ describe('wrong settings', () => {
     expect(problemsOf({ ...JWT, ...env })).toEqual(problems);
   });
 
+  it.each([
+    ['DATABASE_WAIT_MS', 0, 3_600_000],
+    ['DEADLINE_MS', 1, 600_000],
+    ['DRAIN_DELAY_MS', 0, 600_000],
+    ['GRPC_IDLE_MS', 1_000, 86_400_000],
+    ['GRPC_MAX_AGE_MS', 0, 86_400_000],
+    ['HTTP_IDLE_MS', 1_000, 86_400_000],
+    ['MAX_CALLS', 1, 1_000_000],
+    ['MAX_CALL_PATH_BYTES', 1, 16_384],
+    ['MAX_CONNECTIONS', 1, 1_000_000],
+    ['MAX_EVENT_LOOP_DELAY_MS', 1, 86_400_000],
+    ['MAX_MESSAGE_BYTES', 1, 16_777_216],
+    ['MAX_REFUSALS_LOGGED', 0, 1_000_000],
+    ['MAX_STREAMING_CALLS', 1, 1_000_000],
+    ['MAX_STREAMS', 1, 1_000_000],
+    ['MAX_TRAILER_BYTES', 1_024, 16_384],
+    ['MAX_WAITING_CALLS', 2, 1_000_000],
+    ['ROUTE_CACHE_MIB', 0, 1_024],
+  ])('%s is refused outside %i to %i', (name, least, most) => {
+    const problems = (value: number): string[] => problemsOf({ ...JWT, ...MYSQL, [name]: String(value) });
+    const refused = (value: number): string[] => [
+      `${name} is "${value}"; it must be a whole number from ${least} to ${most}.`,
+    ];
+    expect([problems(least), problems(most)]).toEqual([[], []]);
+    expect([problems(least - 1), problems(most + 1)]).toEqual([refused(least - 1), refused(most + 1)]);
+  });
+
   it('are reported all at once', () => {
     expect(
       problemsOf({ ROLE: 'x', DEADLINE_MS: 'x', LOG_LEVEL: 'x', REFLECTION: 'x', JWT_SECRET: 'short' }),
