@@ -158,6 +158,19 @@ describe.each(REFLECTION_PATHS)('%s', (path) => {
   });
 });
 
+it('calls whose clients have gone leave no timers behind', async () => {
+  const calls = 20;
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const door = await openDoor({ limits: { maxStreamingCalls: calls } });
+  const session = connectTo(door);
+  const before = timers();
+  const streams = Array.from({ length: calls }, () => begun(session, REFLECTION_PATHS[0] ?? ''));
+  const open = await Promise.all(streams);
+  expect(timers()).toBeGreaterThan(before + calls / 2);
+  for (const stream of open) stream.close(constants.NGHTTP2_CANCEL);
+  await expect.poll(timers).toBeLessThan(before + calls / 2);
+});
+
 describe('an observer of streaming calls', () => {
   /** A door whose calls are observed, with what the observer is told. */
   async function observed(change: DoorOptions = {}) {
