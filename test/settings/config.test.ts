@@ -507,6 +507,7 @@ describe('wrong settings', () => {
     ['JWT_SECRT', 'JWT_SECRET', 'a character is missing'],
     ['DATABSE_URL', 'DATABASE_URL', 'a character is missing'],
     ['DATABSAE_URL', 'DATABASE_URL', 'two are swapped'],
+    ['WROKERS', 'WORKERS', 'two of a short name are swapped'],
     ['JWT_ISSSUER', 'JWT_ISSUER', 'one is too many'],
     ['MAX_MESAGE_BYTE', 'MAX_MESSAGE_BYTES', 'two are missing'],
     ['HTTP_ADRESS', 'HTTP_ADDRESS', 'one is missing'],
