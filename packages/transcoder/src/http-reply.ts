@@ -67,5 +67,7 @@ function writeHead(response: ServerResponse, reply: HttpReply, requestId: string
     headers['Content-Length'] = body.length;
   }
   response.writeHead(reply.status, headers);
+  // While another response is written, Node keeps this one, and would put its head before a 100 that it already keeps.
+  if (response.socket === null) response.flushHeaders();
   return body;
 }

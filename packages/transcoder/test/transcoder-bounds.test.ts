@@ -261,6 +261,36 @@ describe('a client that waits for 100', () => {
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
 
+  it.each([
+    { what: 'a whole body', body: BODY, status: 201 },
+    { what: 'a broken body', body: BODY.replace('}', ' '), status: 400 },
+  ])('and for an earlier answer gets it before its own: $what', async ({ body, status }) => {
+    const { guarded, calls, upstream, guard } = counted();
+    let answerFirst = (): void => undefined;
+    const first = new Promise<void>((resolve) => (answerFirst = resolve));
+    const holding: Upstream = {
+      async unary(call) {
+        const isFirst = calls.length === 0;
+        const reply = await upstream.unary(call);
+        if (isFirst) await first;
+        return reply;
+      },
+    };
+    let answered = 0;
+    const observers = [{ begin: () => ({ end: () => void (answered += 1) }) }];
+    const gateway = await start({ upstream: holding, guard, deadlineMs: NEVER_MS, observers });
+    const { socket, received } = open(gateway);
+    socket.write(head(BODY.length, AS_MEMBER) + BODY + head(BODY.length, AS_MEMBER, EXPECT));
+    await expect.poll(guarded).toBe(1);
+    socket.write(body);
+    await expect.poll(() => answered).toBe(1);
+    answerFirst();
+    const whole = new RegExp(
+      `^HTTP/1\\.1 201 (?:[^{]+)\\{[^{]+\\}HTTP/1\\.1 100 Continue\\r\\n\\r\\nHTTP/1\\.1 ${status} [^{]+\\r\\n\\r\\n\\{`,
+    );
+    await expect.poll(received).toMatch(whole);
+  });
+
   it('does not get it after its answer', async () => {
     const guard: Guard = () =>
       new Promise((resolve) => {
