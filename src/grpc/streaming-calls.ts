@@ -125,10 +125,11 @@ class StreamingCall extends ServerInterceptingCall {
   ) {
     super(call);
     const sendStatus = call.sendStatus.bind(call);
-    // When grpc-js itself ends a call, it does so here, below every interceptor. It would lose the status if the handler
+    // Every end of a call comes through here, also that by grpc-js itself, which would lose its status if the handler
     // wrote on.
     call.sendStatus = (sent) => {
-      this.#end(sent.code);
+      this.#ended = true;
+      this.#observeEnd(sent.code);
       sendStatus(sent);
     };
     this.#calls = calls;
@@ -187,9 +188,7 @@ class StreamingCall extends ServerInterceptingCall {
 
   /** The first status ends the call; a handler that has not noticed yet may send another. */
   override sendStatus(sent: Status): void {
-    if (this.#ended) return;
-    this.#end(sent.code);
-    super.sendStatus(sent);
+    if (!this.#ended) super.sendStatus(sent);
   }
 
   /** Whether a status was sent. */
@@ -207,11 +206,6 @@ class StreamingCall extends ServerInterceptingCall {
     if (!this.#wantsRead || this.#untaken > 0) return;
     this.#wantsRead = false;
     super.startRead();
-  }
-
-  #end(code: status): void {
-    this.#ended = true;
-    this.#observeEnd(code);
   }
 
   #observeEnd(code: status, reason?: Reason): void {
