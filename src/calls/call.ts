@@ -3,10 +3,7 @@ import type { Metadata, status } from '@grpc/grpc-js';
 /** Whether a call's client is gone: it cancelled, or lost its connection. */
 export interface Cancellation {
   readonly cancelled: boolean;
-  /**
-   * Calls the listener when the client goes; a later listener may replace it. It may be called even after the call has
-   * been answered.
-   */
+  /** Calls the listener when the client goes before it is answered; a later listener may replace it. */
   onCancelled(listener: () => void): void;
 }
 

@@ -112,8 +112,6 @@ function within(leftMs: number, { call, signal }: CallContext, reply: Promise<Re
       reject(deadlineExceeded());
     }, leftMs);
     cancellation.onCancelled(() => {
-      // The listener is also called for answered calls, for which creating the error would be wasted work.
-      if (!cancellation.cancelled) return;
       signal.aborted = true;
       reject(cancelled());
     });

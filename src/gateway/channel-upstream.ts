@@ -108,8 +108,7 @@ function request(
       if (received !== undefined) resolve({ code: status.OK, details: '', message: received, trailers });
     });
     cancellation.onCancelled(() => {
-      // The listener is also called for answered calls, which grpc-js would cancel at some cost.
-      if (cancellation.cancelled) call.cancel();
+      call.cancel();
     });
   });
 }

@@ -18,10 +18,7 @@ export interface UnaryCall {
   /** Whether the client has gone, so that nobody waits for the reply any longer. */
   readonly cancellation: {
     readonly cancelled: boolean;
-    /**
-     * Calls the listener when the client goes; a later listener may replace it. It may be called even after the call has
-     * been answered.
-     */
+    /** Calls the listener when the client goes before it is answered; a later listener may replace it. */
     onCancelled(listener: () => void): void;
   };
 }

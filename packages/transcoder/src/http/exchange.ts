@@ -74,7 +74,9 @@ export class Exchange implements UnaryCancellation {
   }
 
   onCancelled(listener: () => void): void {
-    this.response.once('close', listener);
+    this.response.once('close', () => {
+      if (this.cancelled) listener();
+    });
   }
 }
 
