@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { engines } from './support/engines.js';
-import { OtlpCollector } from './support/otlp-collector.js';
-import { README, Reader } from './support/readme-reader.js';
+import { engines } from '../support/engines.js';
+import { OtlpCollector } from '../support/otlp-collector.js';
+import { README, Reader } from '../support/readme-reader.js';
 
 /** The service is started and built a few times. */
 const READING_MS = 240_000;

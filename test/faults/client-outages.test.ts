@@ -3,13 +3,13 @@ import { type RouteClient, RouteClientError } from '@route-registry/client';
 import { stringify } from 'uuid';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { DEFINITION, failureOf } from '../../packages/client/test/support/test-client.js';
-import { query } from '../faults/rig/database-server.js';
-import { databaseOnMysql, type ServiceProcess, startProcess } from '../faults/rig/service-process.js';
+import { query } from './rig/database-server.js';
+import { databaseOnMysql, type ServiceProcess, startProcess } from './rig/service-process.js';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { startService } from '../support/service.js';
 import { createProxiedDatabase, proxyDatabase, startTcpProxy } from '../support/tcp-proxy.js';
-import { routeClient } from './route-client.js';
+import { routeClient } from '../client/route-client.js';
 
 /** The failures after which a create may have happened. */
 const OPEN = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED', 'INTERNAL']);

@@ -180,7 +180,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     test: 'gets go there, and to the primary while it is away, which no client notices',
   },
   'tracing is impaired': {
-    file: 'test/tracing/program.test.ts',
+    file: 'test/programs/tracing.test.ts',
     test: 'the service goes on, and one line says that spans are lost',
   },
   'the TLS certificate has expired': {
@@ -218,19 +218,19 @@ const WAYS: Readonly<Record<string, Way>> = {
     return [line];
   },
   'not everything could be closed': {
-    file: 'test/process/main.test.ts',
+    file: 'test/programs/main.test.ts',
     test: 'a failure to close is logged, and reported by exit code 1 after everything else is closed',
   },
   'ending before everything is closed': {
-    file: 'test/process/stopping.test.ts',
+    file: 'test/programs/stopping.test.ts',
     test: 'a later %s ends it at once with exit code %i, and its log is complete',
   },
   'a worker has ended unexpectedly': {
-    file: 'test/process/workers.test.ts',
+    file: 'test/programs/workers.test.ts',
     test: 'is killed costs its own connections alone, and is replaced',
   },
   'a worker did not stop in time, and was killed': {
-    file: 'test/process/workers.test.ts',
+    file: 'test/programs/workers.test.ts',
     test: 'does not stop is killed when everything should be closed',
   },
   'uncaught error: exiting': async (message) => {

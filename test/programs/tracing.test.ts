@@ -5,7 +5,7 @@ import { freePort } from '../support/free-port.js';
 import { OtlpCollector } from '../support/otlp-collector.js';
 import { moduleUrl, type Program, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
-import { chainOf, clientSpan } from './traced-service.js';
+import { chainOf, clientSpan } from '../tracing/traced-service.js';
 
 /** Runs in the thread of Node's module loader, and prints the URL of each module that is imported. */
 const PRINTING = moduleUrl(`
