@@ -33,14 +33,25 @@ function code(text: string): string {
   return text.replaceAll('`', '');
 }
 
-describe('README.md', () => {
+/** The settings in a document with their defaults. */
+function settingsIn(document: string, heading?: string): object {
+  const rows = rowsOf(document, heading).slice(1);
+  return Object.fromEntries(rows.map(([name = '', fallback = '']) => [code(name), code(fallback)]));
+}
+
+const DEFAULTS = Object.fromEntries(
+  Object.entries(SETTINGS).map(([name, fallback]) => [name, fallback ?? 'none']),
+);
+
+describe('docs/settings.md', () => {
   it('lists every setting with its default, and no other', () => {
-    const documented = rowsOf(read('README.md'), 'Settings')
-      .slice(1)
-      .map(([name = '', fallback = '']) => [code(name), code(fallback)]);
-    expect(Object.fromEntries(documented)).toEqual(
-      Object.fromEntries(Object.entries(SETTINGS).map(([name, fallback]) => [name, fallback ?? 'none'])),
-    );
+    expect(settingsIn(read('docs/settings.md'))).toEqual(DEFAULTS);
+  });
+});
+
+describe('README.md', () => {
+  it('lists settings of first need with their defaults', () => {
+    expect(DEFAULTS).toMatchObject(settingsIn(read('README.md'), 'Settings'));
   });
 
   it.each(['npm ci && npm start', 'npm ci && npm test'])('has the command %s', (command) => {

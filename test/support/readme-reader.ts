@@ -8,29 +8,25 @@ const ROOT = resolve(import.meta.dirname, '../..');
 /** Everything that `npm start` builds the service from, and what is built already. */
 const SOURCES = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'proto', 'packages', 'src', 'dist'];
 
-/** A section of the README. */
-export interface Section {
-  /** The blocks for a shell. */
-  readonly shell: readonly string[];
-  /** The commands in the other examples, each with what it is said to print. */
-  readonly examples: readonly (readonly [command: string, output: string])[];
-}
-
-/** The sections of the README by their headings, each without those below it. */
-export const README: ReadonlyMap<string, Section> = new Map(
-  readFileSync(join(ROOT, 'README.md'), 'utf8')
-    .split(/^#{2,} /m)
-    .map((section) => [section.slice(0, section.indexOf('\n')), contentOf(section)]),
-);
-
-function contentOf(section: string): Section {
-  const blocks = (language: string): string[] =>
-    [...section.matchAll(new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``, 'g'))].map(([, block = '']) => block);
-  const examples = blocks('console').map((example) => {
-    const [, command = '', output = ''] = /^\$ ((?:.*\\\n)*.*)\n([^]*)$/.exec(example) ?? [];
-    return [command, output] as const;
-  });
-  return { shell: blocks('sh'), examples };
+/**
+ * The blocks of a language in a document, by the headings of their sections, each without those below it.
+ *
+ * @param path of the document, from the root of the repository
+ */
+export function blocksOf(path: string, language: 'sh' | 'json'): ReadonlyMap<string, readonly string[]> {
+  const fenced = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``, 'g');
+  const sections = readFileSync(join(ROOT, path), 'utf8').split(/^#+ (?=[A-Z])/m);
+  return new Map(
+    sections
+      .map(
+        (section) =>
+          [
+            section.slice(0, section.indexOf('\n')),
+            [...section.matchAll(fenced)].map(([, block = '']) => block),
+          ] as const,
+      )
+      .filter(([, blocks]) => blocks.length > 0),
+  );
 }
 
 /** Somebody who follows the README: with a copy of the repository, a home of their own, and two free ports. */
