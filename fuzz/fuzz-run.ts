@@ -4,7 +4,7 @@ import { outcomeOf } from './case-limit.js';
 import { GrpcSessions } from './grpc/grpc-sessions.js';
 import { caseOf } from './kinds.js';
 import { Ledger } from './ledger.js';
-import { heapProblems, residentProblems } from './memory.js';
+import { heapProblems, isJudged, residentProblems } from './memory.js';
 import { RestConnections } from './rest/rest-connections.js';
 import { createDatabase, type FuzzDatabase } from './service/database.js';
 import { HonestCaller, type HonestFigures } from './service/honest-caller.js';
@@ -51,7 +51,7 @@ const SETTINGS = {
   GRPC_IDLE_MS: '5000',
   MAX_EVENT_LOOP_DELAY_MS: '60000',
 };
-/** How long the service may take to tidy up after the last case, in milliseconds: its idle time, and the checks of it. */
+/** How long the service may take to free what the last cases have used, in milliseconds: its idle time, and the checks of it. */
 const TIDY_MS = 8_000;
 /** How many of a thousand cases may be refused because of overload. */
 const OVERLOADED_PER_MILLE = 1;
@@ -97,7 +97,7 @@ async function runOn(database: FuzzDatabase, options: FuzzOptions): Promise<Fuzz
   const figures = await honest.stop();
   sessions.close();
   connections.close();
-  await sleep(TIDY_MS);
+  if (isJudged(service.memoryMib)) await sleep(TIDY_MS);
   const { memoryMib, heapMib } = service;
   tally.conclude([
     ...(tally.dead ? [] : await storedRouteProblems(http, token, routes)),

@@ -32,6 +32,11 @@ export function heapProblems(mib: readonly number[]): string[] {
   return problems(mib, HEAP);
 }
 
+/** Whether a run was long enough for its resident memory to be judged. @param mib measured so far */
+export function isJudged(mib: readonly number[]): boolean {
+  return mib.length >= RESIDENT.measurementsMin;
+}
+
 function problems(mib: readonly number[], { name, factor, marginMib, measurementsMin }: Flatness): string[] {
   if (mib.length < measurementsMin) return [];
   const [early, late] = [median(third(mib, 1)), median(third(mib, 2))];

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Ended, Programs } from '../support/process.js';
 
 const PATIENCE_MS = 120_000;
-const CASES = ['--cases', '600', '--seed', '7'];
+const CASES = ['--cases', '300', '--seed', '7'];
 
 /** Does something to each request over REST with a verb that the service does not know. */
 function whenVerbIsUnknown(fault: string): string {
@@ -78,7 +78,7 @@ describe('the fuzzer', { timeout: PATIENCE_MS }, () => {
   });
 
   it('fails when there is no time for all cases', async () => {
-    const { exitCode, stdout } = await fuzz(['--cases', '100000', '--seconds', '5', '--seed', '7']);
+    const { exitCode, stdout } = await fuzz(['--cases', '100000', '--seconds', '1', '--seed', '7']);
     expect(stdout).toMatch(/FAILED in the end\n {2}\d+ of 100000 cases in \d+ s\./);
     expect(exitCode).toBe(1);
   });
