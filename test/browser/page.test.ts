@@ -1,144 +1,149 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { BROWSER_TIMEOUT_MS, startChromium } from '../support/chromium.js';
+import { startChromium } from '../support/chromium.js';
 import { engines } from '../support/engines.js';
+import { needs } from '../support/needs.js';
 import { type Service, startServiceOn, tokenFor } from '../support/service.js';
 
-describe.each(['', '/api/routes'])('the page to try it out, behind the base path "%s"', (basePath) => {
-  let service: Service;
-  let browser: Browser;
+describe.each(['', '/api/routes'])(
+  'the page to try it out, behind the base path "%s"',
+  needs('chromium'),
+  (basePath) => {
+    let service: Service;
+    let browser: Browser;
 
-  beforeAll(async () => {
-    service = await startServiceOn(engines[0], { settings: { BASE_PATH: basePath } });
-    browser = await startChromium();
-  }, BROWSER_TIMEOUT_MS);
+    beforeAll(async () => {
+      service = await startServiceOn(engines[0], { settings: { BASE_PATH: basePath } });
+      browser = await startChromium();
+    });
 
-  afterAll(async () => {
-    await browser.close();
-    await service.close();
-  });
+    afterAll(async () => {
+      await browser.close();
+      await service.close();
+    });
 
-  /** Opens the page, and records the browser's errors and the targets of its requests. */
-  async function open(): Promise<{ page: Page; complaints: string[]; origins: Set<string> }> {
-    const page = await browser.newPage();
-    const complaints: string[] = [];
-    const origins = new Set<string>();
-    page.on('console', (message) => complaints.push(message.text()));
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('request', (request) => origins.add(new URL(request.url()).origin));
-    await page.goto(`${service.httpUrl}/docs`);
-    await page.locator('.opblock').first().waitFor();
-    return { page, complaints, origins };
-  }
+    /** Opens the page, and records the browser's errors and the targets of its requests. */
+    async function open(): Promise<{ page: Page; complaints: string[]; origins: Set<string> }> {
+      const page = await browser.newPage();
+      const complaints: string[] = [];
+      const origins = new Set<string>();
+      page.on('console', (message) => complaints.push(message.text()));
+      page.on('pageerror', (error) => complaints.push(error.message));
+      page.on('request', (request) => origins.add(new URL(request.url()).origin));
+      await page.goto(`${service.httpUrl}/docs`);
+      await page.locator('.opblock').first().waitFor();
+      return { page, complaints, origins };
+    }
 
-  async function authorize(page: Page): Promise<void> {
-    await page.getByRole('button', { name: 'Authorize' }).click();
-    const dialog = page.locator('.modal-ux');
-    await dialog.getByRole('textbox').fill(tokenFor());
-    await dialog.getByRole('button', { name: 'Apply credentials' }).click();
-    await dialog.getByRole('button', { name: 'Close' }).first().click();
-  }
+    async function authorize(page: Page): Promise<void> {
+      await page.getByRole('button', { name: 'Authorize' }).click();
+      const dialog = page.locator('.modal-ux');
+      await dialog.getByRole('textbox').fill(tokenFor());
+      await dialog.getByRole('button', { name: 'Apply credentials' }).click();
+      await dialog.getByRole('button', { name: 'Close' }).first().click();
+    }
 
-  it('lets a person paste a token, create a route, see the 201 with the id, and get the route by it', async () => {
-    const { page, complaints, origins } = await open();
-    await authorize(page);
+    it('lets a person paste a token, create a route, see the 201 with the id, and get the route by it', async () => {
+      const { page, complaints, origins } = await open();
+      await authorize(page);
 
-    const create = page.locator('#operations-RouteService-createRoute');
-    await create.locator('.opblock-summary-control').click();
-    await create.getByRole('button', { name: 'Execute' }).click();
-    const created = create.locator('.live-responses-table');
-    await expect(created.locator('.response-col_status').last().innerText()).resolves.toMatch(/^201/);
-    const body = await created.locator('.highlight-code code').first().innerText();
-    const route = JSON.parse(body) as Record<string, unknown>;
-    expect(route).toMatchObject({ method: 'GET', path: '/users/:id', handler: 'getUser' });
-    expect(route['id']).toMatch(/^[0-9a-f-]{36}$/);
-
-    const get = page.locator('#operations-RouteService-getRoute');
-    await get.locator('.opblock-summary-control').click();
-    await get.getByPlaceholder('route_id').fill(String(route['id']));
-    await get.getByRole('button', { name: 'Execute' }).click();
-    const fetched = get.locator('.live-responses-table');
-    await expect(fetched.locator('.response-col_status').last().innerText()).resolves.toMatch(/^200/);
-    expect(JSON.parse(await fetched.locator('.highlight-code code').first().innerText())).toEqual(route);
-
-    expect(complaints).toEqual([]);
-    expect([...origins]).toEqual([new URL(service.httpUrl).origin]);
-    await page.close();
-  });
-
-  it('shows the refusal to a person without a token', async () => {
-    const { page } = await open();
-    const create = page.locator('#operations-RouteService-createRoute');
-    await create.locator('.opblock-summary-control').click();
-    await create.getByRole('button', { name: 'Execute' }).click();
-    const answer = create.locator('.live-responses-table');
-    await expect(answer.locator('.response-col_status').last().innerText()).resolves.toMatch(/^401/);
-    await expect(answer.locator('.highlight-code code').first().innerText()).resolves.toContain(
-      'TOKEN_MISSING',
-    );
-    await page.close();
-  });
-
-  it.each([390, 1280])(
-    'fits a window %d pixels wide, with an operation short enough to read',
-    async (width) => {
-      const { page } = await open();
-      await page.setViewportSize({ width, height: 844 });
       const create = page.locator('#operations-RouteService-createRoute');
       await create.locator('.opblock-summary-control').click();
-      await create.locator('.response').last().waitFor();
-      const [right, height] = await page.evaluate(() => [
-        document.documentElement.scrollWidth,
-        document.documentElement.scrollHeight,
-      ]);
-      expect(right).toBe(width);
-      expect(height).toBeLessThan(5_500);
+      await create.getByRole('button', { name: 'Execute' }).click();
+      const created = create.locator('.live-responses-table');
+      await expect(created.locator('.response-col_status').last().innerText()).resolves.toMatch(/^201/);
+      const body = await created.locator('.highlight-code code').first().innerText();
+      const route = JSON.parse(body) as Record<string, unknown>;
+      expect(route).toMatchObject({ method: 'GET', path: '/users/:id', handler: 'getUser' });
+      expect(route['id']).toMatch(/^[0-9a-f-]{36}$/);
+
+      const get = page.locator('#operations-RouteService-getRoute');
+      await get.locator('.opblock-summary-control').click();
+      await get.getByPlaceholder('route_id').fill(String(route['id']));
+      await get.getByRole('button', { name: 'Execute' }).click();
+      const fetched = get.locator('.live-responses-table');
+      await expect(fetched.locator('.response-col_status').last().innerText()).resolves.toMatch(/^200/);
+      expect(JSON.parse(await fetched.locator('.highlight-code code').first().innerText())).toEqual(route);
+
+      expect(complaints).toEqual([]);
+      expect([...origins]).toEqual([new URL(service.httpUrl).origin]);
       await page.close();
-    },
-  );
+    });
 
-  it('shows the example of an answer to a person who asks for it', async () => {
-    const { page } = await open();
-    const create = page.locator('#operations-RouteService-createRoute');
-    await create.locator('.opblock-summary-control').click();
-    const conflict = create.locator('.response[data-code="409"]');
-    await expect(conflict.getByText('ALREADY_EXISTS').isVisible()).resolves.toBe(false);
-    await conflict.getByText('Example and schema').click();
-    await conflict.getByText('ALREADY_EXISTS').first().waitFor();
-    await conflict.locator('.response-controls').first().waitFor();
-    await page.close();
-  });
+    it('shows the refusal to a person without a token', async () => {
+      const { page } = await open();
+      const create = page.locator('#operations-RouteService-createRoute');
+      await create.locator('.opblock-summary-control').click();
+      await create.getByRole('button', { name: 'Execute' }).click();
+      const answer = create.locator('.live-responses-table');
+      await expect(answer.locator('.response-col_status').last().innerText()).resolves.toMatch(/^401/);
+      await expect(answer.locator('.highlight-code code').first().innerText()).resolves.toContain(
+        'TOKEN_MISSING',
+      );
+      await page.close();
+    });
 
-  it('says in the dialog how to get a token', async () => {
-    const { page } = await open();
-    await page.getByRole('button', { name: 'Authorize' }).click();
-    await page.locator('.modal-ux').getByText('npm run --silent token').waitFor();
-    await page.close();
-  });
+    it.each([390, 1280])(
+      'fits a window %d pixels wide, with an operation short enough to read',
+      async (width) => {
+        const { page } = await open();
+        await page.setViewportSize({ width, height: 844 });
+        const create = page.locator('#operations-RouteService-createRoute');
+        await create.locator('.opblock-summary-control').click();
+        await create.locator('.response').last().waitFor();
+        const [right, height] = await page.evaluate(() => [
+          document.documentElement.scrollWidth,
+          document.documentElement.scrollHeight,
+        ]);
+        expect(right).toBe(width);
+        expect(height).toBeLessThan(5_500);
+        await page.close();
+      },
+    );
 
-  it('is dark for a person who likes dark pages', async () => {
-    const { page } = await open();
-    const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-    await page.emulateMedia({ colorScheme: 'dark' });
-    await expect.poll(background).toBe('rgb(28, 32, 34)');
-    const create = page.locator('#operations-RouteService-createRoute');
-    await create.locator('.opblock-summary-control').click();
-    const label = create.getByText('Examples:').first();
-    expect(await label.evaluate((element) => getComputedStyle(element).color)).toBe('rgb(228, 230, 230)');
-    await page.emulateMedia({ colorScheme: 'light' });
-    await expect.poll(background).toBe('rgb(250, 250, 250)');
-    await page.close();
-  });
+    it('shows the example of an answer to a person who asks for it', async () => {
+      const { page } = await open();
+      const create = page.locator('#operations-RouteService-createRoute');
+      await create.locator('.opblock-summary-control').click();
+      const conflict = create.locator('.response[data-code="409"]');
+      await expect(conflict.getByText('ALREADY_EXISTS').isVisible()).resolves.toBe(false);
+      await conflict.getByText('Example and schema').click();
+      await conflict.getByText('ALREADY_EXISTS').first().waitFor();
+      await conflict.locator('.response-controls').first().waitFor();
+      await page.close();
+    });
 
-  it('runs no injected script', async () => {
-    const { page, complaints } = await open();
-    await page.evaluate(`{
+    it('says in the dialog how to get a token', async () => {
+      const { page } = await open();
+      await page.getByRole('button', { name: 'Authorize' }).click();
+      await page.locator('.modal-ux').getByText('npm run --silent token').waitFor();
+      await page.close();
+    });
+
+    it('is dark for a person who likes dark pages', async () => {
+      const { page } = await open();
+      const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await expect.poll(background).toBe('rgb(28, 32, 34)');
+      const create = page.locator('#operations-RouteService-createRoute');
+      await create.locator('.opblock-summary-control').click();
+      const label = create.getByText('Examples:').first();
+      expect(await label.evaluate((element) => getComputedStyle(element).color)).toBe('rgb(228, 230, 230)');
+      await page.emulateMedia({ colorScheme: 'light' });
+      await expect.poll(background).toBe('rgb(250, 250, 250)');
+      await page.close();
+    });
+
+    it('runs no injected script', async () => {
+      const { page, complaints } = await open();
+      await page.evaluate(`{
       const script = document.createElement('script');
       script.textContent = 'document.title = "changed"';
       document.body.append(script);
     }`);
-    await expect(page.title()).resolves.toBe('Route Registry');
-    expect(complaints.join()).toContain('Content Security Policy');
-    await page.close();
-  });
-});
+      await expect(page.title()).resolves.toBe('Route Registry');
+      expect(complaints.join()).toContain('Content Security Policy');
+      await page.close();
+    });
+  },
+);

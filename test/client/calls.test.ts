@@ -3,6 +3,7 @@ import type { RouteClientError } from '@route-registry/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { DEFINITION, failureOf } from '../../packages/client/test/support/test-client.js';
 import { type Engine, engines } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
 import { type Service, type ServiceOptions, startServiceOn, tokenFor } from '../support/service.js';
 import { routeClient } from './route-client.js';
 
@@ -12,7 +13,7 @@ async function start(engine: Engine, options: Omit<ServiceOptions, 'databaseUrl'
   return service;
 }
 
-describe.each(engines)('the client, on $name,', (engine) => {
+describeOn(engines)('the client, on $name,', (engine) => {
   it('creates a route and gets the same again', async () => {
     const { grpcAddress } = await start(engine);
     const client = routeClient(grpcAddress);

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vi
 import { acknowledgedAgain } from '../faults/rig/answers-again.js';
 import { Callers, type Create, summary } from '../faults/rig/callers.js';
 import { query } from '../faults/rig/database-server.js';
+import { needs } from '../support/needs.js';
 import { throughPort } from '../support/tcp-proxy.js';
 import { figure } from '../faults/rig/figures.js';
 import { type Ledger, ledgerOf } from '../faults/rig/ledger.js';
@@ -28,13 +29,11 @@ const LOAD_MS = 2_000;
  */
 const OUTAGE = ['503', '503 without Retry-After', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
 
-const programs = inject('galera');
-
-describe.skipIf(programs === null)('on three Galera nodes behind HAProxy', () => {
+describe('on three Galera nodes behind HAProxy', needs('galera', 'haproxy'), () => {
   let nodes: readonly GaleraNode[] = [];
 
   beforeAll(async () => {
-    if (programs !== null) nodes = await startGalera(programs);
+    nodes = await startGalera(inject('galera'));
   });
 
   afterEach(async () => {

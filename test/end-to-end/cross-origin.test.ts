@@ -4,7 +4,8 @@ import { type Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { httpRequest, type HttpResponse } from '../../packages/transcoder/test/support/http-request.js';
 import type { Parameter, Response as Described } from '../../src/openapi/open-api.js';
-import { BROWSER_TIMEOUT_MS, startChromium } from '../support/chromium.js';
+import { startChromium } from '../support/chromium.js';
+import { needs } from '../support/needs.js';
 import { openApi } from '../support/openapi.js';
 import { type Service, startService, tokenFor } from '../support/service.js';
 
@@ -122,7 +123,7 @@ describe('a service with CORS_ORIGINS', () => {
     expect(got).toMatchObject({ status: 200, headers: { vary: 'Origin, Authorization' } });
   });
 
-  it('serves a script in a browser, its failures too', { timeout: BROWSER_TIMEOUT_MS }, async () => {
+  it('serves a script in a browser, its failures too', needs('chromium'), async () => {
     const browser: Browser = await startChromium();
     const page = await browser.newPage();
     await page.goto(pages.origin);

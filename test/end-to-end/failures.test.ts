@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CreateRouteRequest, Route } from '../../src/gen/routing/v1/route_service.js';
+import { describeOn } from '../support/needs.js';
 import { checkResponse } from '../support/openapi.js';
 import { errorInfoOf, type RichError, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
 import { create, get, metadataOf, type Service, startServiceOn, tokenFor } from '../support/service.js';
@@ -194,7 +195,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe.each(setups)('on $name', ({ engine, topology }) => {
+describeOn(setups)('on $name', ({ engine, topology }) => {
   let service: Service;
 
   beforeAll(async () => {

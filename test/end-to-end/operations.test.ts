@@ -8,6 +8,7 @@ import type { ReadinessReport } from '../../src/ops/readiness.js';
 import { type Engine, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { type MetricText, readMetrics, sumOf } from '../support/metric-text.js';
+import { describeOn } from '../support/needs.js';
 import {
   create,
   get,
@@ -211,7 +212,7 @@ async function startThroughProxy(engine: Engine) {
   return { proxy, service: await start({ databaseUrl: url, settings: { DEADLINE_MS: '30000' } }) };
 }
 
-describe.each(engines.slice(1, 2))('while $name is frozen', (engine) => {
+describeOn(engines.slice(1, 2))('while $name is frozen', (engine) => {
   it(
     'the readiness answers at once, and turns with the second check that fails',
     { timeout: 60_000 },

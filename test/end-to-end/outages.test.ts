@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CreateRouteRequest } from '../../src/gen/routing/v1/route_service.js';
 import { type Engine, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
+import { itOn } from '../support/needs.js';
 import { checkResponse } from '../support/openapi.js';
 import { errorInfoOf, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
 import {
@@ -66,7 +67,7 @@ async function expectAlike(
 }
 
 describe.each(TOPOLOGIES)('both faces report alike, gateway %s,', (topology) => {
-  it.each(engines.slice(1))('that the database is away: $name', async (engine) => {
+  itOn(engines.slice(1))('that the database is away: $name', async (engine) => {
     const [service, proxy] = await startBehindProxy(engine, { topology });
     await proxy.close();
     await expectAlike(
@@ -76,7 +77,7 @@ describe.each(TOPOLOGIES)('both faces report alike, gateway %s,', (topology) => 
     );
   });
 
-  it.each(engines.slice(1))('that the deadline passed: $name', async (engine) => {
+  itOn(engines.slice(1))('that the deadline passed: $name', async (engine) => {
     const [service, proxy] = await startBehindProxy(engine, { topology, settings: { DEADLINE_MS: '200' } });
     proxy.stall();
     await expectAlike(
@@ -86,7 +87,7 @@ describe.each(TOPOLOGIES)('both faces report alike, gateway %s,', (topology) => 
     );
   });
 
-  it.each(engines)('an unforeseen failure, in fixed words: $name', async (engine) => {
+  itOn(engines)('an unforeseen failure, in fixed words: $name', async (engine) => {
     const newId = (): string => {
       throw new Error('secret');
     };

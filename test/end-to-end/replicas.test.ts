@@ -1,5 +1,6 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { type Engine, engines } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
 import { createReplicatedDatabase, type ReplicatedDatabase } from '../support/replicated-database.js';
 import {
   create,
@@ -35,7 +36,7 @@ async function start(engine: Engine): Promise<Started> {
   return { database, proxy, service };
 }
 
-describe.each(engines.slice(1))('with a replica on $name', (engine) => {
+describeOn(engines.slice(1))('with a replica on $name', (engine) => {
   it('gets go there, and to the primary while it is away, which no client notices', async () => {
     const { database, proxy, service } = await start(engine);
     const metadata = metadataOf(tokenFor());

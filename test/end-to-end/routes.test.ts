@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CreateRouteRequest } from '../../src/gen/routing/v1/route_service.js';
+import { describeOn } from '../support/needs.js';
 import { checkResponse } from '../support/openapi.js';
 import { errorInfoOf, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
 import { create, get, metadataOf, type Service, startServiceOn, tokenFor } from '../support/service.js';
@@ -22,7 +23,7 @@ function requestOf(change: Partial<CreateRouteRequest> = {}): CreateRouteRequest
   return { route, requestId: '', validateOnly: false, ...change };
 }
 
-describe.each(setups)('on $name', ({ engine, topology }) => {
+describeOn(setups)('on $name', ({ engine, topology }) => {
   let service: Service;
 
   beforeAll(async () => {
@@ -185,7 +186,7 @@ describe.each(setups)('on $name', ({ engine, topology }) => {
   });
 });
 
-describe.each(setups)('on $name, while duplicates are refused', ({ engine, topology }) => {
+describeOn(setups)('on $name, while duplicates are refused', ({ engine, topology }) => {
   let service: Service;
 
   beforeAll(async () => {

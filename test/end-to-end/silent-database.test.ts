@@ -1,5 +1,6 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { type Engine, engines } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
 import { create, metadataOf, routeTo, startService, tokenFor } from '../support/service.js';
 import { createProxiedDatabase } from '../support/tcp-proxy.js';
 
@@ -13,7 +14,7 @@ async function startThroughProxy(engine: Engine, deadlineMs: string) {
   return { proxy, service };
 }
 
-describe.each(engines.slice(1))('when the network loses the connections to $name', (engine) => {
+describeOn(engines.slice(1))('when the network loses the connections to $name', (engine) => {
   it('calls fail as unavailable or late, and succeed again over new connections', async () => {
     const { proxy, service } = await startThroughProxy(engine, '300');
     const createOne = async (): Promise<number> => {

@@ -1,8 +1,9 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { migrateUp } from '../../src/store/migrations.js';
 import { NEXT } from '../support/later-schemas.js';
+import { itOn } from '../support/needs.js';
 import { create, get, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
 import { setups } from '../support/setups.js';
 
@@ -29,7 +30,7 @@ async function use({ client, httpUrl }: Service): Promise<string> {
   return `${found.status} ${created.status} ${error?.code ?? 0}`;
 }
 
-it.each(setups)(
+itOn(setups)(
   'a service goes on while the next version migrates, and starts anew after it: $name',
   async (setup) => {
     const database = await setup.engine.createDatabase();

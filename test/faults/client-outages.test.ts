@@ -7,6 +7,7 @@ import { query } from './rig/database-server.js';
 import { databaseOnMysql, type ServiceProcess, startProcess } from './rig/service-process.js';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
+import { describeOn, needs } from '../support/needs.js';
 import { startService } from '../support/service.js';
 import { createProxiedDatabase, proxyDatabase, startTcpProxy } from '../support/tcp-proxy.js';
 import { routeClient } from '../client/route-client.js';
@@ -49,7 +50,7 @@ async function storedIds(databaseUrl: string): Promise<string[]> {
   return rows.map(({ id }) => stringify(id as Buffer));
 }
 
-describe.each(engines.slice(1))('a database that is cut off, $name,', (engine) => {
+describeOn(engines.slice(1))('a database that is cut off, $name,', (engine) => {
   it('and is back a moment later costs no create, and none is stored twice', async () => {
     const database = await engine.createDatabase();
     onTestFinished(() => database.drop());
@@ -77,7 +78,7 @@ describe.each(engines.slice(1))('a database that is cut off, $name,', (engine) =
   });
 });
 
-describe('a service that is restarted', () => {
+describe('a service that is restarted', needs('server'), () => {
   it.each(['SIGTERM', 'SIGKILL'] as const)(
     'by %s under creates loses none and stores none twice',
     async (signal) => {
@@ -107,36 +108,40 @@ describe('two services behind one target', () => {
     await startProcess(settings),
   ];
 
-  it('share the calls, and when one is killed, the other serves all without a failure', async () => {
-    const url = await databaseOnMysql();
-    const services = await startTwo({ DATABASE_URL: url, LOG_LEVEL: 'debug' });
-    const [one] = services;
-    const client = routeClient(`ipv4:${services.map(({ grpc }) => grpc).join(',')}`);
-    const servedBy = ({ program }: ServiceProcess): number =>
-      program.lines().filter((line) => line['code'] !== undefined).length;
-    await expect
-      .poll(async () => {
-        await client.createRoute(DEFINITION);
-        return services.map(servedBy).every((count) => count > 3);
-      })
-      .toBe(true);
+  it(
+    'share the calls, and when one is killed, the other serves all without a failure',
+    needs('server'),
+    async () => {
+      const url = await databaseOnMysql();
+      const services = await startTwo({ DATABASE_URL: url, LOG_LEVEL: 'debug' });
+      const [one] = services;
+      const client = routeClient(`ipv4:${services.map(({ grpc }) => grpc).join(',')}`);
+      const servedBy = ({ program }: ServiceProcess): number =>
+        program.lines().filter((line) => line['code'] !== undefined).length;
+      await expect
+        .poll(async () => {
+          await client.createRoute(DEFINITION);
+          return services.map(servedBy).every((count) => count > 3);
+        })
+        .toBe(true);
 
-    const before = await storedIds(url);
-    // Never more calls at a time than the client's throttling of retries allows to fail.
-    const callers = Array.from({ length: 8 }, async () => {
-      const ids: string[] = [];
-      while (ids.length < 25) {
-        ids.push((await client.createRoute(DEFINITION)).id);
-        await sleep(20);
-      }
-      return ids;
-    });
-    await sleep(250);
-    await one?.program.stop('SIGKILL');
-    const created = (await Promise.all(callers)).flat();
-    expect(new Set(created).size).toBe(200);
-    expect(await storedIds(url)).toHaveLength(before.length + 200);
-  });
+      const before = await storedIds(url);
+      // Never more calls at a time than the client's throttling of retries allows to fail.
+      const callers = Array.from({ length: 8 }, async () => {
+        const ids: string[] = [];
+        while (ids.length < 25) {
+          ids.push((await client.createRoute(DEFINITION)).id);
+          await sleep(20);
+        }
+        return ids;
+      });
+      await sleep(250);
+      await one?.program.stop('SIGKILL');
+      const created = (await Promise.all(callers)).flat();
+      expect(new Set(created).size).toBe(200);
+      expect(await storedIds(url)).toHaveLength(before.length + 200);
+    },
+  );
 });
 
 it('a connection that is lost in silence is given up after 15 seconds, and the next one serves', async () => {

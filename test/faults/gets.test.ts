@@ -2,6 +2,7 @@ import { credentials } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import { median } from '../../bench/load/percentile.js';
 import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
+import { needs } from '../support/needs.js';
 import { create, metadataOf, tokenFor } from '../support/service.js';
 import { figure } from './rig/figures.js';
 import { peakMib, runLoad } from './rig/load-process.js';
@@ -12,6 +13,7 @@ const ROUTE = { id: '', method: 'GET', path: '/', middleware: [], handler: 'h', 
 
 it.each([8, 64])(
   'twice the gets that it can carry, over %d connections, cost at most a quarter',
+  needs('server'),
   async (connections) => {
     const service = await startOnMysql();
     const client = new RouteServiceClient(service.grpc, credentials.createInsecure());

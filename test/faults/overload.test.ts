@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { median } from '../../bench/load/percentile.js';
+import { needs } from '../support/needs.js';
 import type { LoadResult } from './programs/load-result.js';
 import { answersAgainMs } from './rig/answers-again.js';
 import { figure } from './rig/figures.js';
@@ -24,6 +25,7 @@ function medianOf(rounds: readonly LoadResult[], of: (result: LoadResult) => num
 
 it.each(scale.loads)(
   '$times times the creates that it can carry, over $connections connections, cost at most a fifth of them',
+  needs('server'),
   async ({ times, connections }) => {
     const service = await startOnMysql();
     await runLoad(service, { connections, callers: CALLERS, durationMs: WARM_UP_MS });
@@ -61,16 +63,20 @@ it.each(scale.loads)(
   },
 );
 
-it('with a heap of 512 MiB it survives four times the creates that it can carry', async () => {
-  const service = await startOnMysql({ NODE_OPTIONS: '--max-old-space-size=512' });
-  const peak = await peakOf(service, 64);
-  const load = { connections: 64, durationMs: 2 * scale.loadMs, rate: 4 * peak };
-  const { result, mib } = await peakMib(service.pid, runLoad(service, load));
-  const again = await answersAgainMs(service);
-  figure('a heap of 512 MiB at 4 × peak', {
-    'good/s': result.goodRate,
-    'RSS MiB': mib,
-    'usual again ms': again,
-  });
-  expect(again).toBeLessThan(2_000);
-});
+it(
+  'with a heap of 512 MiB it survives four times the creates that it can carry',
+  needs('server'),
+  async () => {
+    const service = await startOnMysql({ NODE_OPTIONS: '--max-old-space-size=512' });
+    const peak = await peakOf(service, 64);
+    const load = { connections: 64, durationMs: 2 * scale.loadMs, rate: 4 * peak };
+    const { result, mib } = await peakMib(service.pid, runLoad(service, load));
+    const again = await answersAgainMs(service);
+    figure('a heap of 512 MiB at 4 × peak', {
+      'good/s': result.goodRate,
+      'RSS MiB': mib,
+      'usual again ms': again,
+    });
+    expect(again).toBeLessThan(2_000);
+  },
+);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { freePort } from '../support/free-port.js';
+import { needs } from '../support/needs.js';
 import { acknowledgedAgain } from './rig/answers-again.js';
 import { Callers, summary } from './rig/callers.js';
 import { figure } from './rig/figures.js';
@@ -13,6 +14,7 @@ it.each([
   { signal: 'SIGTERM', exit: 0 },
 ] as const)(
   'a service that gets $signal under load loses and doubles no acknowledged create',
+  needs('server'),
   async ({ signal, exit }) => {
     const url = await databaseOnMysql();
     const settings = {

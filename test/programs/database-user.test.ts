@@ -1,16 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect } from 'vitest';
 import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
+import { itOn } from '../support/needs.js';
 import { Program } from '../support/process.js';
 
 const README = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
 const STATEMENTS = (/```sql\n([^]*?)```/.exec(README)?.[1] ?? '').trim().split('\n');
 
-it.each(engines.slice(1))('the user of the README can migrate up and down on $name', async (engine) => {
+itOn(engines.slice(1))('the user of the README can migrate up and down on $name', async (engine) => {
   const database = await engine.createDatabase();
   const knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
   const url = new URL(database.url);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
+import { describeOn } from '../support/needs.js';
 import { checkResponse } from '../support/openapi.js';
 import { type Ended, moduleUrl, type Program, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
@@ -306,7 +307,7 @@ describe('with wrong settings', () => {
   });
 });
 
-describe.each(engines)('on $name', (engine) => {
+describeOn(engines)('on $name', (engine) => {
   let database: Database;
   let settings: Record<string, string>;
 
@@ -396,7 +397,7 @@ describe.each(engines)('on $name', (engine) => {
   });
 });
 
-describe.each(engines.slice(1))('on $name', (engine) => {
+describeOn(engines.slice(1))('on $name', (engine) => {
   it('an outdated schema is refused in one line that names the command', async () => {
     const database = await engine.createDatabase();
     const { exitCode, stderr } = await run('main', { ...SERVICE_SETTINGS, DATABASE_URL: database.url }).ended;

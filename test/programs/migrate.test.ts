@@ -3,12 +3,13 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp, migrationStatus } from '../../src/store/migrations.js';
 import { type Database, engines } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
 import { Program } from '../support/process.js';
 import { entryOf } from '../support/store-entries.js';
 
@@ -37,7 +38,7 @@ async function killedAt(url: string, statement: number): Promise<NodeJS.Signals 
   return signal;
 }
 
-describe.each(engines)('on $name', (engine) => {
+describeOn(engines)('on $name', (engine) => {
   let database: Database;
   let folder: string;
 

@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type ClientDuplexStream, credentials, Metadata, status } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { HealthClient } from '../../src/gen/healthcheck.js';
 import { type CreateRouteRequest, RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
 import { startComposed } from '../support/compose-file.js';
 import { type Database, engines } from '../support/engines.js';
 import { type MetricText, readMetrics, sumOf } from '../support/metric-text.js';
+import { describeOn } from '../support/needs.js';
 import { OtlpCollector, type Received } from '../support/otlp-collector.js';
 import type { Ended, Program } from '../support/process.js';
 import { create, get, metadataOf } from '../support/service.js';
@@ -547,7 +548,7 @@ const REASONS = [
   ),
 ].map(([, reason = '', grpc, rest]) => ({ reason, grpc: grpc !== 'none', rest: rest !== 'none' }));
 
-describe.each(engines.slice(1, 2))('what docs/metrics.md promises, on $name', (engine) => {
+describeOn(engines.slice(1, 2))('what docs/metrics.md promises, on $name', (engine) => {
   const databases: Database[] = [];
   let seen: Seen;
 

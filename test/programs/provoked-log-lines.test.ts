@@ -16,6 +16,7 @@ import { databaseOnMysql, spawnService, startProcess } from '../faults/rig/servi
 import { freePort } from '../support/free-port.js';
 import { CONTRACTED } from '../support/later-schemas.js';
 import { createMysqlDatabase, dropMysqlDatabase } from '../support/mysql-databases.js';
+import { needs } from '../support/needs.js';
 import { moduleUrl } from '../support/process.js';
 import { SERVICE_SETTINGS, startService, tokenFor } from '../support/service.js';
 import { proxyDatabase } from '../support/tcp-proxy.js';
@@ -58,7 +59,7 @@ async function failedStart(settings: Readonly<Record<string, string>>): Promise<
 /** An empty database, until the test ends. */
 async function emptyDatabase(): Promise<string> {
   const [server] = inject('mysqlServers');
-  if (server === undefined) throw new Error('A run has at least one server.');
+  if (server === undefined) throw new Error('There is no server: the test must say that it needs one.');
   const url = await createMysqlDatabase(server);
   onTestFinished(() => dropMysqlDatabase(url));
   return url;
@@ -305,11 +306,11 @@ const LINES = rowsUnder('Log lines');
 /** Those of level `info` that the document tells to wait for. */
 const AWAITED = Object.keys(WAYS).filter((message) => LINES.every(([line]) => line !== message));
 
-describe('a fault makes the log line of docs/operations.md', () => {
+describe('a fault makes the log line of docs/operations.md', needs('server'), () => {
   it.each(LINES)('%s', (message, levels) => expectWay(message, levels.split(', ')));
 });
 
-describe('a remedy makes the log line that docs/operations.md tells to wait for', () => {
+describe('a remedy makes the log line that docs/operations.md tells to wait for', needs('server'), () => {
   it.each(AWAITED)('%s', async (message) => {
     expect(DOCUMENT).toContain(`\`${message}\``);
     await expectWay(message, ['info']);
@@ -323,7 +324,7 @@ describe('a start fails with the message of docs/operations.md', () => {
     expect(Object.keys(FAILED_STARTS)).toEqual(documented.map(([message]) => message));
   });
 
-  it.each(documented)('%s', async (message) => {
+  it.each(documented)('%s', needs('server'), async (message) => {
     const provoke = FAILED_STARTS[message];
     if (provoke === undefined) throw new Error('Nothing here provokes this message.');
     expect(await provoke()).toMatch(patternOf(message));

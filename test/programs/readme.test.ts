@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { engines } from '../support/engines.js';
+import { itOn } from '../support/needs.js';
 import { OtlpCollector } from '../support/otlp-collector.js';
 import { blocksOf, Reader } from '../support/readme-reader.js';
 
@@ -85,7 +86,7 @@ describe('a reader of the README', () => {
     READING_MS,
   );
 
-  it.each(engines.slice(1))(
+  itOn(engines.slice(1))(
     'runs the service on $name, whole and in halves, and finds a route again',
     async (engine) => {
       const database = await engine.createDatabase();

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
+import { itOn } from '../support/needs.js';
 import { LEASH, moduleUrl, type Program, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
@@ -153,7 +154,7 @@ describe('while it waits for the database', () => {
     expect(messagesOf(service).slice(-2)).toEqual(['stopping', 'stopped']);
   });
 
-  it.each(engines.slice(1))('it, and a migration, begin when $name is there', async (engine) => {
+  itOn(engines.slice(1))('it, and a migration, begin when $name is there', async (engine) => {
     const database = await engine.createDatabase();
     const url = new URL(database.url);
     const target = Number(url.port);

@@ -1,15 +1,16 @@
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
 import { engines } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
 import { entryOf } from '../support/store-entries.js';
 
 const ROW = 'insert into routes values (?, "GET", "/", "[]", "h", 0, "other", ?, ?)';
 
-describe.each(engines.slice(1))('on $name', (engine) => {
+describeOn(engines.slice(1))('on $name', (engine) => {
   it('an insert that loses a deadlock is stored when the other has ended', async () => {
     const database = await engine.createDatabase();
     const knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));

@@ -7,6 +7,7 @@ import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
 import { type Database, engines } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
 import {
   type Fault,
   type MysqlFaultFront,
@@ -51,7 +52,7 @@ const LOCKED: readonly (readonly [errno: number, name: string])[] = [
 const faultOf = (errno: number | undefined, done: boolean): Fault =>
   errno === undefined ? { done } : { done, answer: errno };
 
-describe.each(engines.slice(1))('on $name', (engine) => {
+describeOn(engines.slice(1))('on $name', (engine) => {
   let database: Database;
   /** The way to the database that has no faults. */
   let direct: Knex;

@@ -7,10 +7,11 @@ import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
 import type { ObservedStatement } from '../../src/store/statement-observer.js';
 import { type Database, engines } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
 import { entryOf } from '../support/store-entries.js';
 
 // The tests on a cluster itself are in ../cluster/galera.test.ts.
-describe.each(engines.slice(1))('on $name', (engine) => {
+describeOn(engines.slice(1))('on $name', (engine) => {
   let database: Database;
   let knex: Knex;
   let statements: ObservedStatement[];

@@ -1,10 +1,11 @@
 import type { Knex } from 'knex';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateDown, migrateUp, migrationStatus } from '../../src/store/migrations.js';
 import { type Database, engines } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
 import { entryOf } from '../support/store-entries.js';
 import { startTcpProxy, throughPort } from '../support/tcp-proxy.js';
 
@@ -13,7 +14,7 @@ const STATES = [
   { name: '0002-shapes-as-text', state: 'applied' },
 ];
 
-describe.each(engines.slice(1))(
+describeOn(engines.slice(1))(
   'a migration on $name that loses its connection, at any statement,',
   (engine) => {
     let database: Database;

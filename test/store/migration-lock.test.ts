@@ -1,15 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { locked } from '../../src/store/migration-lock.js';
 import { type Database, engines } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
 
 /** A wait that is over before the test is. */
 const SHORT_MS = 1_000;
 
-describe.each(engines)('the lock of migrations on $name', (engine) => {
+describeOn(engines)('the lock of migrations on $name', (engine) => {
   let database: Database;
   let one: Knex;
   let other: Knex;
@@ -56,7 +57,7 @@ describe.each(engines)('the lock of migrations on $name', (engine) => {
   });
 });
 
-describe.each(engines.slice(1))('the lock of migrations on $name', (engine) => {
+describeOn(engines.slice(1))('the lock of migrations on $name', (engine) => {
   it('ends with its connection, and so does the work', async () => {
     const database = await engine.createDatabase();
     const one = openDatabase(readDatabase({ DATABASE_URL: database.url }));

@@ -8,11 +8,12 @@ import { shapesAsText } from '../../src/store/migrations/0002-shapes-as-text.js'
 import { migrateDown, migrateUp, migrationStatus } from '../../src/store/migrations.js';
 import { ensureSchema } from '../../src/store/schema.js';
 import { type Database, engines } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
 import { entryOf } from '../support/store-entries.js';
 
 const NAMES = ['0001-routes', '0002-shapes-as-text'];
 
-describe.each(engines)('the migrations on $name', (engine) => {
+describeOn(engines)('the migrations on $name', (engine) => {
   let database: Database;
   let knex: Knex;
 
@@ -124,7 +125,7 @@ describe('an embedded database', () => {
   });
 });
 
-describe.each(engines.slice(1))('a database on $name', (engine) => {
+describeOn(engines.slice(1))('a database on $name', (engine) => {
   let database: Database;
   let knex: Knex;
   let location: ReturnType<typeof readDatabase>;

@@ -9,6 +9,7 @@ import { createAuthority, type Pair } from '../support/certificates.js';
 import { engines } from '../support/engines.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { type MysqlTlsFront, startMysqlTlsFront } from '../support/mysql-tls-front.js';
+import { describeOn } from '../support/needs.js';
 
 const authority = createAuthority();
 const stranger = createAuthority();
@@ -17,7 +18,7 @@ const elsewhere = authority.issue({ names: ['elsewhere.test'], addresses: ['127.
 const namesOnly = authority.issue({ addresses: [] });
 const addressesOnly = authority.issue({ names: [] });
 
-describe.each(engines.slice(1))('TLS to $name', (engine) => {
+describeOn(engines.slice(1))('TLS to $name', (engine) => {
   /** The database behind a front with TLS. */
   async function opened(
     parameters: Readonly<Record<string, string>>,

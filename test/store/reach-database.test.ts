@@ -7,11 +7,12 @@ import { openDatabase } from '../../src/store/database.js';
 import { reachDatabase } from '../../src/store/reach-database.js';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
+import { describeOn } from '../support/needs.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 
 const LONG_MS = 20_000;
 
-describe.each(engines.slice(1))('the wait for $name', (engine) => {
+describeOn(engines.slice(1))('the wait for $name', (engine) => {
   /** The database with something else in its URL, and its own port. */
   async function opened(change: {
     port?: string;

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
@@ -9,6 +9,7 @@ import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { uuidAt } from '../support/ids.js';
 import { startMysqlFaultFront } from '../support/mysql-fault-front.js';
+import { describeOn } from '../support/needs.js';
 import { createReplicatedDatabase, type ReplicatedDatabase } from '../support/replicated-database.js';
 import { entryOf } from '../support/store-entries.js';
 import { throughPort } from '../support/tcp-proxy.js';
@@ -16,7 +17,7 @@ import { throughPort } from '../support/tcp-proxy.js';
 const LATE_MIN = 16;
 const AWAITED_MAX = 64;
 
-describe.each(engines.slice(1))('replicas on $name', (engine) => {
+describeOn(engines.slice(1))('replicas on $name', (engine) => {
   interface Opened {
     readonly database: ReplicatedDatabase;
     readonly store: KnexRouteStore;

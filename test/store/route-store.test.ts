@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Route } from '../../src/registry/route.js';
 import type { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { uuidAt } from '../support/ids.js';
+import { describeOn } from '../support/needs.js';
 import { entryOf } from '../support/store-entries.js';
 import { type OpenedStores, storeSetups } from '../support/store-setups.js';
 
-describe.each(storeSetups)('the store on $name', (setup) => {
+describeOn(storeSetups)('the store on $name', (setup) => {
   let opened: OpenedStores;
   let store: KnexRouteStore;
   /** Another instance of the service on the same database. */

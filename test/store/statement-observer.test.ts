@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
@@ -7,6 +7,7 @@ import { migrateUp } from '../../src/store/migrations.js';
 import type { ObservedStatement, StatementObserver } from '../../src/store/statement-observer.js';
 import { type Database, engines } from '../support/engines.js';
 import { startMysqlFaultFront } from '../support/mysql-fault-front.js';
+import { describeOn } from '../support/needs.js';
 import { entryOf } from '../support/store-entries.js';
 import { throughPort } from '../support/tcp-proxy.js';
 
@@ -32,7 +33,7 @@ class Recorder implements StatementObserver {
 
 const FIRST = { server: 'primary', attempt: 1, fallback: false, error: undefined, ended: 1 };
 
-describe.each(engines)('an observer of the store on $name', (engine) => {
+describeOn(engines)('an observer of the store on $name', (engine) => {
   let database: Database;
   let knex: Knex;
   let recorder: Recorder;
@@ -100,7 +101,7 @@ describe.each(engines)('an observer of the store on $name', (engine) => {
   });
 });
 
-describe.each(engines.slice(1))('an observer of the store on $name', (engine) => {
+describeOn(engines.slice(1))('an observer of the store on $name', (engine) => {
   it('sees each attempt', async () => {
     const database = await engine.createDatabase();
     let faults = 2;

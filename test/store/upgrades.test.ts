@@ -7,6 +7,7 @@ import { migrateDown, migrateUp, migrationStatus, SCHEMA } from '../../src/store
 import { ensureSchema } from '../../src/store/schema.js';
 import { type Database, engines } from '../support/engines.js';
 import { CONTRACT, CONTRACTED, EXPAND, NEEDING, NEXT } from '../support/later-schemas.js';
+import { describeOn } from '../support/needs.js';
 import { entryOf } from '../support/store-entries.js';
 
 const OUT_OF_DATE = 'The database schema is out of date. Update it with: npm run migrate';
@@ -19,7 +20,7 @@ async function use(store: KnexRouteStore): Promise<void> {
   await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
 }
 
-describe.each(engines)('on $name', (engine) => {
+describeOn(engines)('on $name', (engine) => {
   let database: Database;
   let location: ReturnType<typeof readDatabase>;
   let knex: Knex;

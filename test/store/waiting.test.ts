@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { NewRoute } from '../../src/registry/route-store.js';
 import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
@@ -7,12 +7,13 @@ import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
 import { NotSent } from '../../src/store/waiting.js';
 import { type Database, engines } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
 import { entryOf } from '../support/store-entries.js';
 
 /** More than any pool holds. */
 const MANY = 30;
 
-describe.each(engines)('a call that has ended, on $name', (engine) => {
+describeOn(engines)('a call that has ended, on $name', (engine) => {
   let database: Database;
   let knex: Knex;
   let store: KnexRouteStore;

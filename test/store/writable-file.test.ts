@@ -19,6 +19,8 @@ beforeEach(() => {
 });
 
 afterEach(() => {
+  // What is protected its owner could not remove either.
+  spawnSync('chmod', ['-R', 'u+w', folder]);
   rmSync(folder, { recursive: true });
 });
 

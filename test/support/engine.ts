@@ -1,3 +1,5 @@
+import type { Need } from './global-setup.js';
+
 /** A logical database that belongs to one test alone. */
 export interface Database {
   /** In the form of the setting `DATABASE_URL`: `sqlite:/…/routes.db` or `mysql://user:password@host:port/name`. */
@@ -10,6 +12,8 @@ export interface Database {
 export interface Engine {
   /** For titles: `SQLite`, or the server's own name and version, such as `MariaDB 10.11.6`. */
   readonly name: string;
+  /** A server, or nothing. */
+  readonly needs: readonly Need[];
   /** Creates an empty database, isolated from every other test and run. */
   createDatabase(): Promise<Database>;
 }

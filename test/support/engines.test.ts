@@ -3,6 +3,7 @@ import { access } from 'node:fs/promises';
 import { createConnection, type Connection, type RowDataPacket } from 'mysql2/promise';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { engines, type Database, type Engine } from './engines.js';
+import { describeOn, needs } from './needs.js';
 
 async function databaseOf(engine: Engine): Promise<Database> {
   const database = await engine.createDatabase();
@@ -21,14 +22,14 @@ async function rows(connection: Connection, sql: string): Promise<RowDataPacket[
   return result;
 }
 
-it('a run has the embedded engine and at least one server that speaks the MySQL protocol', () => {
+it('a run has the embedded engine and the servers that speak the MySQL protocol', needs('server'), () => {
   const names = engines.map(({ name }) => name);
   expect(names[0]).toBe('SQLite');
   expect(names.slice(1)).toEqual(inject('mysqlServers').map(({ name }) => name));
   expect(names.slice(1).join()).toMatch(/^(MariaDB|MySQL) \d+\.\d+\.\d+/);
 });
 
-describe.each(engines.slice(1))('a database on $name', (engine) => {
+describeOn(engines.slice(1))('a database on $name', (engine) => {
   it('is empty, and what one test makes there no other sees', async () => {
     const [mine, another] = await Promise.all([databaseOf(engine), databaseOf(engine)]);
     const [here, there] = await Promise.all([connectionTo(mine), connectionTo(another)]);

@@ -8,6 +8,7 @@ export type { Database, Engine } from './engine.js';
 
 const sqlite: Engine = {
   name: 'SQLite',
+  needs: [],
   async createDatabase() {
     const folder = await mkdtemp(join(inject('temporaryFolder'), 'sqlite-'));
     return {
@@ -20,6 +21,7 @@ const sqlite: Engine = {
 function mysql(server: MysqlServer): Engine {
   return {
     name: server.name,
+    needs: ['server'],
     async createDatabase() {
       const url = await createMysqlDatabase(server);
       return { url, drop: () => dropMysqlDatabase(url) };
@@ -27,5 +29,17 @@ function mysql(server: MysqlServer): Engine {
   };
 }
 
+/** Stands where a run has no server, so that the tests that need one are counted. */
+const absent: Engine = {
+  name: 'a MySQL-protocol server',
+  needs: ['server'],
+  createDatabase: () => Promise.reject(new Error('There is no server: use describeOn or itOn.')),
+};
+
+const servers = inject('mysqlServers').map(mysql);
+
 /** Every engine of this run: the embedded one and each MySQL-protocol server that the global setup found. */
-export const engines: readonly [Engine, ...Engine[]] = [sqlite, ...inject('mysqlServers').map(mysql)];
+export const engines: readonly [Engine, ...Engine[]] = [
+  sqlite,
+  ...(servers.length === 0 && inject('needs').includes('server') ? [absent] : servers),
+];

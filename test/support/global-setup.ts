@@ -1,12 +1,25 @@
 import type { TestProject } from 'vitest/node';
+import { GALERA_ADVICE, type GaleraPrograms, galeraPrograms } from './galera-programs.js';
 import { dropLeftovers, identifyMysqlServer, type MysqlServer } from './mysql-databases.js';
-import { startMysqlServer } from './mysql-server.js';
+import { SERVER_ADVICE, startMysqlServer } from './mysql-server.js';
+import { programAdvice, type ProgramName, supplyProgram } from './programs.js';
 import { makeTemporaryFolder } from './temporary-folder.js';
+
+/** What tests need that npm does not bring: a program, a MySQL-protocol server, or the programs of a Galera cluster. */
+export type Need = ProgramName | 'server' | 'galera';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The MySQL-protocol servers of this run, at least one. */
+    /** What the tests of this project need; vitest.config.ts says it. */
+    needs: readonly Need[];
+    /** The MySQL-protocol servers of this run; none where none can be had, or is needed. */
     mysqlServers: readonly MysqlServer[];
+    /** The paths of the programs that are needed and there. */
+    programs: Readonly<Partial<Record<ProgramName, string>>>;
+    /** The programs of a Galera cluster, where they are needed and there. */
+    galera: GaleraPrograms;
+    /** Of what is needed and not there: why, and how to get it, in a line. */
+    missing: Readonly<Partial<Record<Need, string>>>;
   }
 }
 
@@ -34,15 +47,46 @@ async function prepared(url: string): Promise<MysqlServer> {
   }
 }
 
-/** Runs once before all test files; the function that it returns runs after the last one. */
+function adviceOn(need: Need): string {
+  if (need === 'server') return SERVER_ADVICE;
+  return need === 'galera' ? GALERA_ADVICE : programAdvice(need);
+}
+
+/**
+ * Gets what the tests of a project need, before any of them is read; the function that it returns runs after the last
+ * one. What cannot be had is missing: its tests are left out, or, with CI=true, the run fails.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const closing = [await makeTemporaryFolder(project)];
   const close = async () => {
     for (const stop of closing.reverse()) await stop();
   };
   try {
-    const { urls, stop } = await servers();
-    closing.push(stop);
+    const { needs } = project.getProvidedContext();
+    const missing: Partial<Record<Need, string>> = {};
+    const programs: Partial<Record<ProgramName, string>> = {};
+    let urls: readonly string[] = [];
+    const supply = async (need: Need): Promise<void> => {
+      if (need === 'server') {
+        const found = await servers();
+        closing.push(found.stop);
+        urls = found.urls;
+      } else if (need === 'galera') project.provide('galera', await galeraPrograms());
+      else programs[need] = await supplyProgram(need);
+    };
+    await Promise.all(
+      needs.map((need) =>
+        supply(need).catch((error: unknown) => {
+          missing[need] = `${(error as Error).message}. To have it, ${adviceOn(need)}.`;
+        }),
+      ),
+    );
+    const lacks = Object.entries(missing).map(([need, why]) => `${need}: ${why}`);
+    if (process.env['CI'] === 'true' && lacks.length > 0) {
+      throw new Error(`With CI=true nothing may be missing, and this is: ${lacks.join(' ')}`);
+    }
+    project.provide('programs', programs);
+    project.provide('missing', missing);
     project.provide('mysqlServers', await Promise.all(urls.map(prepared)));
   } catch (error) {
     await close();

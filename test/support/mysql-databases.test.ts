@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { describe, expect, inject, it } from 'vitest';
-import { dropLeftovers } from './mysql-databases.js';
+import { expect, it, onTestFinished } from 'vitest';
+import { engines } from './engines.js';
+import { dropLeftovers, identifyMysqlServer } from './mysql-databases.js';
+import { describeOn } from './needs.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-describe.each(inject('mysqlServers'))('on $name', (server) => {
+describeOn(engines.slice(1))('on $name', (engine) => {
   it.each([
     ['older than a day is dropped', (now: number) => `rr_test_${now - DAY_MS - 1}_`, 0],
     ['a day old is kept: its run may still be at work', (now: number) => `rr_test_${now - DAY_MS}_`, 1],
@@ -13,6 +15,9 @@ describe.each(inject('mysqlServers'))('on $name', (server) => {
   ])('a test database %s', async (_, prefix, kept) => {
     const now = Date.now();
     const name = prefix(now) + randomBytes(6).toString('hex');
+    const database = await engine.createDatabase();
+    onTestFinished(() => database.drop());
+    const server = await identifyMysqlServer(database.url);
     const connection = await createConnection({ uri: server.url });
     try {
       await connection.query(`create database ${name}`);

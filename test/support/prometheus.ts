@@ -1,18 +1,15 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { inject, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
-import { unpackPackage } from './apt.js';
 import { freePort } from './free-port.js';
-import { findProgram } from './installed-program.js';
 import { watch } from './mysql-watchdog.js';
+import { programPath } from './needs.js';
 
 const run = promisify(execFile);
-/** The package would start a service where it is installed. */
-const UNPACKED = resolve(import.meta.dirname, '../../node_modules/.cache/debian/prometheus');
 const START_MS = 30_000;
 const POLL_MS = 100;
 
@@ -28,23 +25,9 @@ export interface Prometheus {
   query(expression: string): Promise<readonly Sample[]>;
 }
 
-/** `prometheus` or `promtool`: on the PATH, or unpacked from the package of Debian or Ubuntu. */
-async function program(name: string): Promise<string> {
-  const found = await findProgram(name);
-  if (found !== undefined) return found;
-  try {
-    await unpackPackage('prometheus', UNPACKED, 'the tests of alerts need it, and none is on the PATH');
-  } catch (cause) {
-    throw new Error(`The tests of alerts need ${name} of Prometheus 2.42 or later: put it on the PATH.`, {
-      cause,
-    });
-  }
-  return join(UNPACKED, 'usr/bin', name);
-}
-
 /** Runs promtool and returns what it said. @throws Error with that, when it fails */
 export async function promtool(...args: readonly string[]): Promise<string> {
-  const { stdout, stderr } = await run(await program('promtool'), args);
+  const { stdout, stderr } = await run(programPath('promtool'), args);
   return stdout + stderr;
 }
 
@@ -57,7 +40,7 @@ export async function startPrometheus(configuration: object): Promise<Prometheus
   const watchdog = watch({
     commands: [
       [
-        await program('prometheus'),
+        programPath('prometheus'),
         `--config.file=${file}`,
         `--storage.tsdb.path=${join(folder, 'data')}`,
         `--web.listen-address=127.0.0.1:${port}`,

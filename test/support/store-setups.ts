@@ -20,12 +20,14 @@ export interface OpenedStores {
 export interface StoreSetup {
   /** For titles. */
   readonly name: string;
+  readonly needs: Engine['needs'];
   open(): Promise<OpenedStores>;
 }
 
 function alone(engine: Engine): StoreSetup {
   return {
     name: engine.name,
+    needs: engine.needs,
     async open() {
       const database = await engine.createDatabase();
       const location = readDatabase({ DATABASE_URL: database.url });
@@ -47,6 +49,7 @@ function alone(engine: Engine): StoreSetup {
 function withReplica(engine: Engine, follows: boolean): StoreSetup {
   return {
     name: `${engine.name} with a replica that ${follows ? 'follows' : 'has nothing'}`,
+    needs: engine.needs,
     async open() {
       const database = await createReplicatedDatabase(engine);
       const openStore = (): KnexRouteStore =>

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Database } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
 import type { Received } from '../support/otlp-collector.js';
 import { create, get, metadataOf, tokenFor } from '../support/service.js';
 import { setups } from '../support/setups.js';
@@ -11,7 +12,7 @@ const TOKEN = tokenFor();
 const CREATE = 'routing.v1.RouteService/CreateRoute';
 const GET = 'routing.v1.RouteService/GetRoute';
 
-describe.each(setups)('with $name', ({ engine, topology }) => {
+describeOn(setups)('with $name', ({ engine, topology }) => {
   let database: Database;
   let service: TracedService;
   const apart = topology === 'over a channel';

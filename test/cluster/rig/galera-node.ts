@@ -4,9 +4,9 @@ import { createConnection } from 'mysql2/promise';
 import { DatabaseServer } from '../../faults/rig/database-server.js';
 import { throughPort } from '../../support/tcp-proxy.js';
 import { freePort } from '../../support/free-port.js';
+import type { GaleraPrograms } from '../../support/galera-programs.js';
 import type { Launch } from '../../support/mysql-launch.js';
-import { prepareLocalServer } from '../../support/mysql-local.js';
-import type { GaleraPrograms } from './galera-programs.js';
+import { prepareServer } from '../../support/mysql-local.js';
 
 const run = promisify(execFile);
 const NODES = 3;
@@ -68,14 +68,18 @@ export class GaleraNode extends DatabaseServer {
 }
 
 /** Starts a cluster of three nodes, one after another. Whoever starts it must close each of them. */
-export async function startGalera({ provider, path }: GaleraPrograms): Promise<readonly GaleraNode[]> {
+export async function startGalera({
+  server,
+  provider,
+  path,
+}: GaleraPrograms): Promise<readonly GaleraNode[]> {
   const all = await Promise.all(Array.from({ length: NODES }, nodePorts));
   const cluster = `gcomm://${all.map(({ group }) => `127.0.0.1:${group}`).join(',')}`;
   const nodes: GaleraNode[] = [];
   let login: string | undefined;
   try {
     for (const ports of all) {
-      const launch = await prepareLocalServer(ports.client);
+      const launch = await prepareServer(server, ports.client);
       login ??= launch.url;
       const isFirst = nodes.length === 0;
       const options = [...clusterOptions(ports, provider), `--wsrep-cluster-address=${cluster}`];

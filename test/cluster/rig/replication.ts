@@ -1,6 +1,6 @@
 import { DatabaseServer } from '../../faults/rig/database-server.js';
 import { freePort } from '../../support/free-port.js';
-import { prepareLocalServer } from '../../support/mysql-local.js';
+import { prepareServer } from '../../support/mysql-local.js';
 
 /** A primary with asynchronous replicas. */
 export interface Replication {
@@ -9,14 +9,14 @@ export interface Replication {
   close(): Promise<void>;
 }
 
-/** Starts them. @param delays how late each replica is, in seconds */
-export async function startReplication(delays: readonly number[]): Promise<Replication> {
+/** Starts them. @param program MariaDB's server @param delays how late each replica is, in seconds */
+export async function startReplication(program: string, delays: readonly number[]): Promise<Replication> {
   const servers: DatabaseServer[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.close()));
   };
   const start = async (options: readonly string[]): Promise<{ server: DatabaseServer; login: URL }> => {
-    const launch = await prepareLocalServer(await freePort());
+    const launch = await prepareServer(program, await freePort());
     const server = new DatabaseServer(launch);
     servers.push(server);
     await server.initialize();

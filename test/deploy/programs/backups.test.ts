@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { readDatabase } from '../../../src/settings/config.js';
 import { secretsIn } from '../../../src/settings/secret-file.js';
 import { openDatabase } from '../../../src/store/database.js';
@@ -11,7 +11,7 @@ import { KnexRouteStore } from '../../../src/store/knex-route-store.js';
 import { migrateUp } from '../../../src/store/migrations.js';
 import { createAuthority } from '../../support/certificates.js';
 import { engines } from '../../support/engines.js';
-import { installedProgram } from '../../support/installed-program.js';
+import { itOn, needs } from '../../support/needs.js';
 import { startService, tokenFor } from '../../support/service.js';
 import { entryOf } from '../../support/store-entries.js';
 
@@ -19,7 +19,6 @@ const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../../..');
 const DOCUMENT = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
-const WHY = 'the tests of backups need it';
 
 /** Commands as docs/operations.md prints them. */
 function commands(name: string): string {
@@ -30,7 +29,10 @@ function commands(name: string): string {
 
 /** Runs commands in a folder, as in a terminal, and returns what they print. */
 async function shell(block: string, cwd: string): Promise<string> {
-  const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', block], { cwd });
+  const folders = Object.values(inject('programs')).map((program) => dirname(program));
+  const PATH = [...folders, process.env['PATH']].join(delimiter);
+  const env = { ...process.env, PATH };
+  const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', block], { cwd, env });
   return stdout;
 }
 
@@ -56,12 +58,7 @@ it('each block of commands in docs/operations.md is run here, or needs what no t
     expect(source).toContain(`commands('${/tested: ([a-z-]+)/.exec(mark ?? '')?.[1] ?? ''}')`);
 });
 
-describe('the commands of docs/operations.md', () => {
-  beforeAll(async () => {
-    await installedProgram('sqlite3', 'sqlite3', WHY);
-    await installedProgram('mysqldump', 'mariadb-client', WHY);
-  }, 120_000);
-
+describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqldump'), () => {
   it('back the embedded database up while the service runs, and restore it', async () => {
     const folder = await emptyFolder();
     await mkdir(join(folder, 'data'));
@@ -87,7 +84,7 @@ describe('the commands of docs/operations.md', () => {
     );
   });
 
-  it.each(engines.slice(1))(
+  itOn(engines.slice(1))(
     'back a database on $name up as its user, and restore it into another one',
     async (engine) => {
       const folder = await emptyFolder();

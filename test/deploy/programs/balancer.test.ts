@@ -7,6 +7,7 @@ import { RouteServiceClient } from '../../../src/gen/routing/v1/route_service.js
 import { runHaproxy } from '../../faults/rig/haproxy.js';
 import { databaseOnMysql, startProcess } from '../../faults/rig/service-process.js';
 import { freePort } from '../../support/free-port.js';
+import { needs } from '../../support/needs.js';
 import { get, metadataOf, tokenFor } from '../../support/service.js';
 
 const FILE = resolve(import.meta.dirname, '../../../deploy/haproxy/haproxy.cfg');
@@ -42,46 +43,50 @@ async function configurationFor(own: Ports, servers: Readonly<Record<string, Por
     );
 }
 
-it('HAProxy shares calls among two servers, and takes one that stops out before it fails any', async () => {
-  const url = await databaseOnMysql();
-  const own = await freePorts();
-  const ports = { 'route-registry': await freePorts(), 'route-registry-2': await freePorts() };
-  const settings = Object.values(ports).map(({ grpc, http, ops }) => ({
-    DATABASE_URL: url,
-    GRPC_ADDRESS: `127.0.0.1:${grpc}`,
-    HTTP_ADDRESS: `127.0.0.1:${http}`,
-    OPS_ADDRESS: `127.0.0.1:${ops}`,
-    DRAIN_DELAY_MS: '2500',
-  }));
-  const servers = await Promise.all(settings.map((each) => startProcess(each)));
-  await runHaproxy(await configurationFor(own, ports), own.grpc);
-  const client = new RouteServiceClient(`127.0.0.1:${own.grpc}`, credentials.createInsecure());
-  onTestFinished(() => {
-    client.close();
-  });
-  await sleep(SEEN_MS);
+it(
+  'HAProxy shares calls among two servers, and takes one that stops out before it fails any',
+  needs('server', 'haproxy'),
+  async () => {
+    const url = await databaseOnMysql();
+    const own = await freePorts();
+    const ports = { 'route-registry': await freePorts(), 'route-registry-2': await freePorts() };
+    const settings = Object.values(ports).map(({ grpc, http, ops }) => ({
+      DATABASE_URL: url,
+      GRPC_ADDRESS: `127.0.0.1:${grpc}`,
+      HTTP_ADDRESS: `127.0.0.1:${http}`,
+      OPS_ADDRESS: `127.0.0.1:${ops}`,
+      DRAIN_DELAY_MS: '2500',
+    }));
+    const servers = await Promise.all(settings.map((each) => startProcess(each)));
+    await runHaproxy(await configurationFor(own, ports), own.grpc);
+    const client = new RouteServiceClient(`127.0.0.1:${own.grpc}`, credentials.createInsecure());
+    onTestFinished(() => {
+      client.close();
+    });
+    await sleep(SEEN_MS);
 
-  const headers = { authorization: `Bearer ${tokenFor()}` };
-  const ends: string[] = [];
-  const ask = async (): Promise<void> => {
-    const [rest, grpc] = await Promise.all([
-      fetch(`http://127.0.0.1:${own.http}/v1/routing/${UNKNOWN_ID}`, { headers }),
-      get(client, UNKNOWN_ID, metadataOf(tokenFor())),
-    ]);
-    ends.push(`${rest.status} ${grpc.error?.code ?? 0}`);
-  };
-  for (let i = 0; i < 20; i++) await ask();
-  const faces = servers.map(({ program }) => new Set(program.lines().map(({ face }) => face)));
-  expect(faces).toEqual([new Set([undefined, 'rest', 'grpc']), new Set([undefined, 'rest', 'grpc'])]);
+    const headers = { authorization: `Bearer ${tokenFor()}` };
+    const ends: string[] = [];
+    const ask = async (): Promise<void> => {
+      const [rest, grpc] = await Promise.all([
+        fetch(`http://127.0.0.1:${own.http}/v1/routing/${UNKNOWN_ID}`, { headers }),
+        get(client, UNKNOWN_ID, metadataOf(tokenFor())),
+      ]);
+      ends.push(`${rest.status} ${grpc.error?.code ?? 0}`);
+    };
+    for (let i = 0; i < 20; i++) await ask();
+    const faces = servers.map(({ program }) => new Set(program.lines().map(({ face }) => face)));
+    expect(faces).toEqual([new Set([undefined, 'rest', 'grpc']), new Set([undefined, 'rest', 'grpc'])]);
 
-  const stopping = servers[0]?.program.stop();
-  const stopped = new AbortController();
-  void stopping?.then(() => {
-    stopped.abort();
-  });
-  while (!stopped.signal.aborted) await ask();
-  await expect(stopping).resolves.toMatchObject({ exitCode: 0 });
-  for (let i = 0; i < 20; i++) await ask();
-  // That route is not there: NOT_FOUND.
-  expect(new Set(ends)).toEqual(new Set(['404 5']));
-});
+    const stopping = servers[0]?.program.stop();
+    const stopped = new AbortController();
+    void stopping?.then(() => {
+      stopped.abort();
+    });
+    while (!stopped.signal.aborted) await ask();
+    await expect(stopping).resolves.toMatchObject({ exitCode: 0 });
+    for (let i = 0; i < 20; i++) await ask();
+    // That route is not there: NOT_FOUND.
+    expect(new Set(ends)).toEqual(new Set(['404 5']));
+  },
+);

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { readConfig } from '../../../src/settings/config.js';
 import { SETTINGS } from '../../../src/settings/settings.js';
-import { installedProgram } from '../../support/installed-program.js';
+import { needs, programPath } from '../../support/needs.js';
 
 const run = promisify(execFile);
 const FOLDER = resolve(import.meta.dirname, '../../../deploy/systemd');
@@ -15,16 +15,6 @@ const MOST_EXPOSURE = 12;
 /** The lines of a unit that restrict it, or name its user and its folders. */
 const RESTRICTION =
   /^(?:User|DynamicUser|State|Working|UMask|Protect|Private|Proc|Restrict|System|Capab|NoNew|Lock|Key|Device)/;
-
-let analyze: string;
-
-beforeAll(async () => {
-  analyze = await installedProgram(
-    'systemd-analyze',
-    'systemd',
-    'the tests of units need systemd 250 or later',
-  );
-}, 120_000);
 
 /** The values that a unit gives a directive, in its order. */
 async function directive(unit: string, name: string): Promise<string[]> {
@@ -39,19 +29,19 @@ async function environmentOf(unit: string): Promise<Record<string, string>> {
 }
 
 describe.each(UNITS)('%s', (unit) => {
-  it('is a unit that systemd reads without complaint', async () => {
+  it('is a unit that systemd reads without complaint', needs('systemd-analyze'), async () => {
     const folder = await mkdtemp(join(inject('temporaryFolder'), 'systemd-'));
     const file = join(folder, unit);
     const text = await readFile(join(FOLDER, unit), 'utf8');
     // It looks whether the program is there.
     await writeFile(file, text.replace('/usr/bin/node', process.execPath));
-    const { stdout, stderr } = await run(analyze, ['verify', file]);
+    const { stdout, stderr } = await run(programPath('systemd-analyze'), ['verify', file]);
     expect(`${stdout}${stderr}`).toBe('');
   });
 
-  it('is hardened', async () => {
+  it('is hardened', needs('systemd-analyze'), async () => {
     const args = ['security', '--offline=true', `--threshold=${MOST_EXPOSURE}`, join(FOLDER, unit)];
-    const { stdout } = await run(analyze, args);
+    const { stdout } = await run(programPath('systemd-analyze'), args);
     expect(stdout).toMatch(/Overall exposure level for route-registry/);
     expect(stdout).not.toMatch(
       /✗ (?:NoNewPrivileges|ProtectSystem|PrivateDevices|CapabilityBoundingSet|SystemCallFilter)/,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { needs } from '../../support/needs.js';
 import { proxyDatabase } from '../../support/tcp-proxy.js';
 import { acknowledgedAgain } from '../rig/answers-again.js';
 import { Callers, summary } from '../rig/callers.js';
@@ -64,6 +65,7 @@ const FAULTS: readonly Fault[] = [
 
 it.each(FAULTS)(
   'with a database that is $fault, no acknowledged create is lost, none is doubled',
+  needs('mariadbd'),
   async ({ fault, begin, end }) => {
     const url = await server.createDatabase();
     const service = await startProcess({ DATABASE_URL: url });
@@ -96,40 +98,48 @@ it.each(FAULTS)(
   },
 );
 
-it('when the network to the database is cut, no acknowledged create is lost or doubled', async () => {
-  const url = await server.createDatabase();
-  const { proxy, url: proxied } = await proxyDatabase(url);
-  const service = await startProcess({ DATABASE_URL: proxied, DEADLINE_MS: '1000' });
-  const callers = new Callers({ ...service, each: 4, insist: true });
-  await sleep(500);
-  proxy.loseConnections();
-  const back = await acknowledgedAgain(callers);
-  const ledger = await ledgerOf(url, await callers.stop());
-  figure('network to the database cut', { ...ledger, 'back after ms': back });
-  expect(ledger).toMatchObject({ lost: 0, doubled: 0 });
-});
+it(
+  'when the network to the database is cut, no acknowledged create is lost or doubled',
+  needs('mariadbd'),
+  async () => {
+    const url = await server.createDatabase();
+    const { proxy, url: proxied } = await proxyDatabase(url);
+    const service = await startProcess({ DATABASE_URL: proxied, DEADLINE_MS: '1000' });
+    const callers = new Callers({ ...service, each: 4, insist: true });
+    await sleep(500);
+    proxy.loseConnections();
+    const back = await acknowledgedAgain(callers);
+    const ledger = await ledgerOf(url, await callers.stop());
+    figure('network to the database cut', { ...ledger, 'back after ms': back });
+    expect(ledger).toMatchObject({ lost: 0, doubled: 0 });
+  },
+);
 
-it('a database out of connections is unavailable to callers, and served again when it has some', async () => {
-  const url = await server.createDatabase();
-  const service = await startProcess({ DATABASE_URL: url });
-  const release = await server.takeConnections(url);
-  const callers = new Callers({ ...service, each: 2 });
-  await sleep(1_000);
-  const during = summary(callers.creates);
-  await release();
-  const back = await acknowledgedAgain(callers);
-  const ledger = await ledgerOf(url, await callers.stop());
-  figure('database out of connections', {
-    bad: JSON.stringify(during.bad),
-    'back after ms': back,
-    ...ledger,
-  });
-  expect.soft(Object.keys(during.bad).filter((each) => !OUTAGE.includes(each))).toEqual([]);
-  expect.soft(Object.keys(during.bad)).not.toEqual([]);
-  expect(ledger).toMatchObject({ lost: 0, doubled: 0 });
-});
+it(
+  'a database out of connections is unavailable to callers, and served again when it has some',
+  needs('mariadbd'),
+  async () => {
+    const url = await server.createDatabase();
+    const service = await startProcess({ DATABASE_URL: url });
+    const release = await server.takeConnections(url);
+    const callers = new Callers({ ...service, each: 2 });
+    await sleep(1_000);
+    const during = summary(callers.creates);
+    await release();
+    const back = await acknowledgedAgain(callers);
+    const ledger = await ledgerOf(url, await callers.stop());
+    figure('database out of connections', {
+      bad: JSON.stringify(during.bad),
+      'back after ms': back,
+      ...ledger,
+    });
+    expect.soft(Object.keys(during.bad).filter((each) => !OUTAGE.includes(each))).toEqual([]);
+    expect.soft(Object.keys(during.bad)).not.toEqual([]);
+    expect(ledger).toMatchObject({ lost: 0, doubled: 0 });
+  },
+);
 
-describe('with a database that is away at the start', () => {
+describe('with a database that is away at the start', needs('mariadbd'), () => {
   it('the service waits as long as DATABASE_WAIT_MS says, and then serves', async () => {
     const url = await server.createDatabase();
     await server.kill();

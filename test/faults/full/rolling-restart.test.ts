@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { freePort } from '../../support/free-port.js';
+import { needs } from '../../support/needs.js';
 import { Callers, summary } from '../rig/callers.js';
 import { figure } from '../rig/figures.js';
 import { startHaproxy } from '../rig/haproxy.js';
@@ -11,42 +12,46 @@ import { databaseOnMysql, startProcess } from '../rig/service-process.js';
 /** Until the balancer has seen that an instance is back, in milliseconds. */
 const SEEN_MS = 2_500;
 
-it('a rolling restart behind HAProxy, without retries, fails no request on either face', async () => {
-  const url = await databaseOnMysql();
-  const ports = [];
-  for (let i = 0; i < 2; i++) ports.push({ grpcPort: await freePort(), httpPort: await freePort() });
-  const settings = ports.map(({ grpcPort, httpPort }) => ({
-    DATABASE_URL: url,
-    // More than fall × inter + 1 s.
-    DRAIN_DELAY_MS: '2500',
-    GRPC_ADDRESS: `127.0.0.1:${grpcPort}`,
-    HTTP_ADDRESS: `127.0.0.1:${httpPort}`,
-  }));
-  const instances = await Promise.all(settings.map((each) => startProcess(each)));
-  const balancer = await startHaproxy(ports);
-  await sleep(SEEN_MS);
-  const callers = new Callers({ ...balancer, each: 8, pauseMs: 2 });
-  const exits: (number | null)[] = [];
-  for (let kill = 0; kill < scale.kills; kill++) {
-    for (const [i, each] of settings.entries()) {
-      await sleep(500);
-      exits.push((await instances[i]?.program.stop())?.exitCode ?? null);
-      instances[i] = await startProcess(each);
-      await sleep(SEEN_MS);
+it(
+  'a rolling restart behind HAProxy, without retries, fails no request on either face',
+  needs('server', 'haproxy'),
+  async () => {
+    const url = await databaseOnMysql();
+    const ports = [];
+    for (let i = 0; i < 2; i++) ports.push({ grpcPort: await freePort(), httpPort: await freePort() });
+    const settings = ports.map(({ grpcPort, httpPort }) => ({
+      DATABASE_URL: url,
+      // More than fall × inter + 1 s.
+      DRAIN_DELAY_MS: '2500',
+      GRPC_ADDRESS: `127.0.0.1:${grpcPort}`,
+      HTTP_ADDRESS: `127.0.0.1:${httpPort}`,
+    }));
+    const instances = await Promise.all(settings.map((each) => startProcess(each)));
+    const balancer = await startHaproxy(ports);
+    await sleep(SEEN_MS);
+    const callers = new Callers({ ...balancer, each: 8, pauseMs: 2 });
+    const exits: (number | null)[] = [];
+    for (let kill = 0; kill < scale.kills; kill++) {
+      for (const [i, each] of settings.entries()) {
+        await sleep(500);
+        exits.push((await instances[i]?.program.stop())?.exitCode ?? null);
+        instances[i] = await startProcess(each);
+        await sleep(SEEN_MS);
+      }
     }
-  }
-  const creates = await callers.stop();
-  const { good, bad, p99Ms } = summary(creates);
-  const ledger = await ledgerOf(url, creates);
-  figure('rolling restart behind HAProxy', {
-    requests: creates.length,
-    good,
-    failed: JSON.stringify(bad),
-    'p99 ms': p99Ms,
-    lost: ledger.lost,
-  });
-  expect.soft(bad, `of ${creates.length} requests`).toEqual({});
-  expect.soft(new Set(exits)).toEqual(new Set([0]));
-  expect.soft(ledger).toMatchObject({ lost: 0, doubled: 0 });
-  expect.soft(good).toBeGreaterThan(100);
-});
+    const creates = await callers.stop();
+    const { good, bad, p99Ms } = summary(creates);
+    const ledger = await ledgerOf(url, creates);
+    figure('rolling restart behind HAProxy', {
+      requests: creates.length,
+      good,
+      failed: JSON.stringify(bad),
+      'p99 ms': p99Ms,
+      lost: ledger.lost,
+    });
+    expect.soft(bad, `of ${creates.length} requests`).toEqual({});
+    expect.soft(new Set(exits)).toEqual(new Set([0]));
+    expect.soft(ledger).toMatchObject({ lost: 0, doubled: 0 });
+    expect.soft(good).toBeGreaterThan(100);
+  },
+);

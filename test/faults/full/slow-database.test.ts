@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { needs } from '../../support/needs.js';
 import { tokenFor } from '../../support/service.js';
 import { throughPort } from '../../support/tcp-proxy.js';
 import { median } from '../../../bench/load/percentile.js';
@@ -29,7 +30,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-describe('with a database that is 200 ms away', () => {
+describe('with a database that is 200 ms away', needs('mariadbd'), () => {
   it('of 6,000 creates a second, those that it carries are good, and no refused one is stored', async () => {
     const url = await server.createDatabase();
     const distant = throughPort(url, await startDistantProxy(server.port, ONE_WAY_MS));
@@ -90,7 +91,7 @@ describe('with a database that is 200 ms away', () => {
   });
 });
 
-describe('with a frozen database', () => {
+describe('with a frozen database', needs('mariadbd'), () => {
   it.each(['the deadline passed', 'the caller went'] as const)(
     'creates of which %s before they were sent are never stored',
     async (reason) => {
@@ -113,7 +114,7 @@ describe('with a frozen database', () => {
   );
 });
 
-it('REST answers 429 with Retry-After when the places that wait are taken', async () => {
+it('REST answers 429 with Retry-After when the places that wait are taken', needs('mariadbd'), async () => {
   const url = throughPort(await server.createDatabase(), await startDistantProxy(server.port, ONE_WAY_MS));
   const service = await startProcess({ DATABASE_URL: url, MAX_WAITING_CALLS: '64' });
   const callers = new Callers({ ...service, each: 200, pauseMs: 50 });

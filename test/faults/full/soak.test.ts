@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { needs } from '../../support/needs.js';
 import { median } from '../../../bench/load/percentile.js';
 import { rssMib } from '../../../bench/process-usage.js';
 import { Callers, summary } from '../rig/callers.js';
@@ -29,7 +30,7 @@ function thirds(values: readonly number[]): { first: number; last: number } {
 
 it(
   'memory, handles and connections stay flat under a mixed load',
-  { timeout: scale.soakMs + 60_000 },
+  { ...needs('server'), timeout: scale.soakMs + 60_000 },
   async () => {
     // Small enough to be full when the measuring begins.
     const service = await startOnMysql({ ROUTE_CACHE_MIB: '4' });

@@ -5,10 +5,10 @@ import { type Connection, createConnection, type RowDataPacket } from 'mysql2/pr
 import { listenerOf } from '../../../bench/process-usage.js';
 import { freePort } from '../../support/free-port.js';
 import { createMysqlDatabase, identifyMysqlServer } from '../../support/mysql-databases.js';
-import { prepareLocalServer } from '../../support/mysql-local.js';
+import { prepareServer } from '../../support/mysql-local.js';
 import type { Launch } from '../../support/mysql-launch.js';
-import { installServerPackages } from '../../support/mysql-packages.js';
 import { type Watchdog, watch } from '../../support/mysql-watchdog.js';
+import { programPath } from '../../support/needs.js';
 import { migrate } from './service-process.js';
 
 const run = promisify(execFile);
@@ -145,11 +145,7 @@ export class DatabaseServer {
 
 /** Starts a server for one test file; the file must close it. */
 export async function startDatabaseServer(): Promise<DatabaseServer> {
-  const port = await freePort();
-  const launch = await prepareLocalServer(port).catch(async () => {
-    await installServerPackages('the tests of faults need a MySQL-protocol server of their own, to kill it');
-    return prepareLocalServer(port);
-  });
+  const launch = await prepareServer(programPath('mariadbd'), await freePort());
   const server = new DatabaseServer(launch);
   try {
     await server.initialize();

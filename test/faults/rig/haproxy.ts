@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject, onTestFinished } from 'vitest';
 import { freePort } from '../../support/free-port.js';
-import { installedProgram } from '../../support/installed-program.js';
 import { watch } from '../../support/mysql-watchdog.js';
+import { programPath } from '../../support/needs.js';
 
-const WHY = 'a test of balancing needs HAProxy 2.4 or later';
 const START_MS = 10_000;
 
 /** An instance of the service behind a balancer, with its two ports. */
@@ -34,11 +33,10 @@ export async function startHaproxy(instances: readonly Instance[]): Promise<Bala
 
 /** Runs HAProxy with a configuration until the test ends. Resolves when it listens on the port. */
 export async function runHaproxy(text: string, port: number): Promise<void> {
-  const program = await installedProgram('haproxy', 'haproxy', WHY);
   const folder = await mkdtemp(join(inject('temporaryFolder'), 'haproxy-'));
   const file = join(folder, 'haproxy.cfg');
   await writeFile(file, text);
-  const watchdog = watch({ commands: [[program, '-db', '-f', file]], afterwards: [] });
+  const watchdog = watch({ commands: [[programPath('haproxy'), '-db', '-f', file]], afterwards: [] });
   onTestFinished(() => watchdog.stop());
   const deadline = Date.now() + START_MS;
   while (!(await listens(port))) {

@@ -35,7 +35,7 @@ export async function spawnService(settings: Readonly<Record<string, string>>): 
 /** A migrated database of its own on the first server of the run. It is dropped when the test ends. */
 export async function databaseOnMysql(): Promise<string> {
   const [server] = inject('mysqlServers');
-  if (server === undefined) throw new Error('A run has at least one server.');
+  if (server === undefined) throw new Error('There is no server: the test must say that it needs one.');
   const url = await createMysqlDatabase(server);
   onTestFinished(() => dropMysqlDatabase(url));
   await migrate(url);

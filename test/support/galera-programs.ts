@@ -1,0 +1,50 @@
+import { access } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { unpackPackages } from './debian-packages.js';
+import { findExecutable } from './programs.js';
+
+/** The library that makes a cluster of MariaDB servers. */
+const PROVIDERS = ['/usr/lib/galera/libgalera_smm.so', '/usr/lib64/galera-4/libgalera_smm.so'];
+/** The script with which a server gives another one all of its data, and the programs that it calls. */
+const TRANSFER = ['wsrep_sst_rsync', 'rsync', 'lsof'];
+
+/** The programs and files that a Galera cluster needs. */
+export interface GaleraPrograms {
+  /** MariaDB's server: MySQL's has no Galera. */
+  readonly server: string;
+  readonly provider: string;
+  /** The folders of the programs that the server calls, as in PATH. */
+  readonly path: string;
+}
+
+/** How to get what is missing, in a clause. */
+export const GALERA_ADVICE = 'install MariaDB with Galera 4, rsync and lsof';
+
+/**
+ * The programs of this machine or, if one of them is missing, those of Debian's packages, which are unpacked: installed,
+ * they would start a server of their own.
+ *
+ * @throws Error that says what is missing
+ */
+export async function galeraPrograms(): Promise<GaleraPrograms> {
+  const path = process.env['PATH'] ?? '';
+  const server = await findExecutable(['mariadbd']);
+  const called = await Promise.all(TRANSFER.map((name) => findExecutable([name], path.split(delimiter))));
+  const [provider] = (await Promise.all(PROVIDERS.map(present))).filter((each) => each !== undefined);
+  if (server !== undefined && provider !== undefined && !called.includes(undefined)) {
+    return { server, provider, path };
+  }
+  const folder = await unpackPackages(['mariadb-server', 'galera-4', 'rsync', 'lsof']);
+  return {
+    server: join(folder, 'mariadbd'),
+    provider: join(folder, '../usr/lib/galera/libgalera_smm.so'),
+    path: [folder, path].join(delimiter),
+  };
+}
+
+function present(file: string): Promise<string | undefined> {
+  return access(file).then(
+    () => file,
+    () => undefined,
+  );
+}

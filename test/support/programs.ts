@@ -1,0 +1,163 @@
+import { execFile } from 'node:child_process';
+import { access, constants } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { installPackages, unpackPackages } from './debian-packages.js';
+
+const run = promisify(execFile);
+
+/** How to find a program that is not of npm, and where it is to be had. */
+interface Source {
+  /** What it is called, by preference; default: as in the table. */
+  readonly names?: readonly string[];
+  /** Arguments with which it ends well if all that it needs is there; default: `--version`. */
+  readonly trial?: readonly string[];
+  /** Its packages in Debian and Ubuntu; none where they have none. */
+  readonly packages: readonly string[];
+  /** It works only where its packages are installed, which takes INSTALL=1; default: unpacking them is enough. */
+  readonly installed?: true;
+  /** A variable that may name its path. */
+  readonly variable?: string;
+}
+
+/** The programs of tests that npm does not bring. */
+const PROGRAMS = {
+  chromium: {
+    names: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
+    packages: ['chromium'],
+    installed: true,
+    variable: 'CHROME_PATH',
+  },
+  curl: { packages: ['curl'] },
+  grpcurl: { trial: ['-version'], packages: [] },
+  haproxy: { trial: ['-v'], packages: ['haproxy'] },
+  kubectl: { trial: ['version', '--client'], packages: ['kubernetes-client'] },
+  mariadbd: {
+    names: ['mariadbd', 'mysqld'],
+    trial: ['--no-defaults', '--version'],
+    // Only the programs: unlike mariadb-server, these packages start no service.
+    packages: ['mariadb-server-core', 'mariadb-client-core'],
+  },
+  mysql: { packages: ['mariadb-client-core', 'mariadb-client'] },
+  mysqldump: { packages: ['mariadb-client-core', 'mariadb-client'] },
+  prometheus: { packages: ['prometheus'] },
+  promtool: { packages: ['prometheus'] },
+  python: {
+    names: ['python3'],
+    trial: ['-c', 'import grpc, google.protobuf'],
+    packages: ['python3-grpcio'],
+  },
+  sqlite3: { packages: ['sqlite3'] },
+  'systemd-analyze': { packages: ['systemd'], installed: true },
+} as const satisfies Readonly<Record<string, Source>>;
+
+export type ProgramName = keyof typeof PROGRAMS;
+
+/** Folders of programs that are often not on the PATH of an ordinary user. */
+const FOLDERS = [
+  ...(process.env['PATH'] ?? '').split(delimiter),
+  '/usr/sbin',
+  '/usr/libexec',
+  '/usr/local/sbin',
+  '/usr/local/bin',
+  '/usr/local/mysql/bin',
+  '/opt/homebrew/bin',
+];
+
+/** The first executable with one of these names; each folder is searched for every name before the next folder. */
+export async function findExecutable(
+  names: readonly string[],
+  folders: readonly string[] = FOLDERS,
+): Promise<string | undefined> {
+  for await (const path of executables(names, folders)) return path;
+  return undefined;
+}
+
+/** The path of a program of this machine that works. @throws Error that says what is missing */
+export async function findProgram(name: ProgramName): Promise<string> {
+  const { variable }: Source = PROGRAMS[name];
+  const given = variable === undefined ? undefined : process.env[variable];
+  return given ?? workingProgram(name, FOLDERS);
+}
+
+/**
+ * The path of a program that works: of this machine, or unpacked from the distribution's packages. One that works only
+ * when it is installed is, as root and with INSTALL=1.
+ *
+ * @throws Error that says what was tried
+ */
+export async function supplyProgram(name: ProgramName): Promise<string> {
+  const source: Source = PROGRAMS[name];
+  const attempts = [() => findProgram(name)];
+  if (source.packages.length > 0 && source.installed === undefined)
+    attempts.push(() => unpackedProgram(name));
+  if (source.installed === true && process.env['INSTALL'] === '1') {
+    attempts.push(async () => {
+      await installPackages(source.packages);
+      return findProgram(name);
+    });
+  }
+  return firstOf(attempts);
+}
+
+/** A program from the distribution's packages, unpacked but not installed. @throws Error where they cannot be had */
+export async function unpackedProgram(name: ProgramName): Promise<string> {
+  const { packages, names }: Source = PROGRAMS[name];
+  return workingProgram(name, [await unpackPackages(packages, names)]);
+}
+
+/** How to get a program that was not found, in a clause. */
+export function programAdvice(name: ProgramName): string {
+  const { packages, installed, variable }: Source = PROGRAMS[name];
+  const named = variable === undefined ? '' : `, name it in ${variable}`;
+  const asRoot =
+    installed === true ? `, or run the tests as root with INSTALL=1, which installs ${packages.join()}` : '';
+  return `put ${name} on the PATH${named}${asRoot}`;
+}
+
+/** The result of the first attempt that succeeds. @throws Error with why each failed, in one line */
+export async function firstOf<T>(attempts: readonly (() => Promise<T>)[]): Promise<T> {
+  const refusals: string[] = [];
+  for (const attempt of attempts) {
+    try {
+      return await attempt();
+    } catch (error) {
+      refusals.push(oneLine(error));
+    }
+  }
+  throw new Error(refusals.join('; '));
+}
+
+/** What an error says, in one line that is not too long. */
+function oneLine(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  const line = text
+    .trim()
+    .replace(/\s+/g, ' ')
+    .replace(/spawn (\S+) ENOENT/, 'there is no $1');
+  return line.length > 400 ? `…${line.slice(-400)}` : line;
+}
+
+async function workingProgram(name: ProgramName, folders: readonly string[]): Promise<string> {
+  const { names = [name], trial = ['--version'] }: Source = PROGRAMS[name];
+  let complaint = `there is no ${names.join(' or ')}`;
+  for await (const path of executables(names, folders)) {
+    try {
+      await run(path, trial);
+      return path;
+    } catch (error) {
+      complaint = oneLine(error);
+    }
+  }
+  throw new Error(complaint);
+}
+
+async function* executables(names: readonly string[], folders: readonly string[]): AsyncGenerator<string> {
+  for (const path of folders.flatMap((folder) => names.map((name) => join(folder, name)))) {
+    const usable = await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (usable) yield path;
+  }
+}
