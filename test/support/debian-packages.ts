@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { reasonOf } from './reason.js';
 
 const run = promisify(execFile);
 
@@ -81,7 +82,7 @@ async function downloaded(packages: readonly string[], draft: string): Promise<s
   // A list that cannot be had need not be the one that is needed.
   const told = await apt('apt-get', 'update', '-qq').then(
     () => '',
-    (error: unknown) => `${(error as Error).message}\n`,
+    (error: unknown) => `${reasonOf(error)}; `,
   );
   const known = new Set((await apt('apt-cache', 'pkgnames')).split('\n'));
   // Some names carry a version, such as `mariadb-server-core-10.6`.
@@ -90,7 +91,7 @@ async function downloaded(packages: readonly string[], draft: string): Promise<s
   );
   const wanted = ['install', '-y', '-qq', '--download-only', '--reinstall', '--no-install-recommends'];
   await apt('apt-get', ...wanted, ...names).catch((error: unknown) => {
-    throw new Error(told + (error as Error).message);
+    throw new Error(told + reasonOf(error));
   });
   const archives = join(draft, 'cache/archives');
   return (await readdir(archives))

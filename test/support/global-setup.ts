@@ -2,7 +2,8 @@ import type { TestProject } from 'vitest/node';
 import { GALERA_ADVICE, type GaleraPrograms, galeraPrograms } from './galera-programs.js';
 import { dropLeftovers, identifyMysqlServer, type MysqlServer } from './mysql-databases.js';
 import { SERVER_ADVICE, startMysqlServer } from './mysql-server.js';
-import { programAdvice, type ProgramName, supplyProgram } from './programs.js';
+import { isPackaged, programAdvice, type ProgramName, supplyProgram } from './programs.js';
+import { reasonOf } from './reason.js';
 import { makeTemporaryFolder } from './temporary-folder.js';
 
 /** What tests need that npm does not bring: a program, a MySQL-protocol server, or the programs of a Galera cluster. */
@@ -52,6 +53,16 @@ function adviceOn(need: Need): string {
   return need === 'galera' ? GALERA_ADVICE : programAdvice(need);
 }
 
+/** @throws Error that names what is missing and could be had */
+function failFor(missing: Readonly<Partial<Record<Need, string>>>): void {
+  const lacks = (Object.keys(missing) as Need[]).filter(
+    (need) => need === 'server' || need === 'galera' || isPackaged(need),
+  );
+  if (lacks.length === 0) return;
+  const reasons = lacks.map((need) => `${need}: ${missing[need] ?? ''}`);
+  throw new Error(`With CI=true nothing may be missing, and this is: ${reasons.join(' ')}`);
+}
+
 /**
  * Gets what the tests of a project need, before any of them is read; the function that it returns runs after the last
  * one. What cannot be had is missing: its tests are left out, or, with CI=true, the run fails.
@@ -77,14 +88,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await Promise.all(
       needs.map((need) =>
         supply(need).catch((error: unknown) => {
-          missing[need] = `${(error as Error).message}. To have it, ${adviceOn(need)}.`;
+          missing[need] = `${reasonOf(error)}. To have it, ${adviceOn(need)}.`;
         }),
       ),
     );
-    const lacks = Object.entries(missing).map(([need, why]) => `${need}: ${why}`);
-    if (process.env['CI'] === 'true' && lacks.length > 0) {
-      throw new Error(`With CI=true nothing may be missing, and this is: ${lacks.join(' ')}`);
-    }
+    if (process.env['CI'] === 'true') failFor(missing);
     project.provide('programs', programs);
     project.provide('missing', missing);
     project.provide('mysqlServers', await Promise.all(urls.map(prepared)));

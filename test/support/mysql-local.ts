@@ -22,8 +22,12 @@ async function initialization(server: string): Promise<Command> {
   const beside = [folder, join(folder, '../bin'), join(folder, '../scripts')];
   const program = (await findExecutable(names, beside)) ?? (await findExecutable(names));
   if (program === undefined) throw new Error(`${server} is there, but mariadb-install-db is not`);
+  // Packages that are unpacked are not where they were built for.
+  const prefix = join(folder, '../usr');
+  const isUnpacked = (await findExecutable(names, [join(prefix, 'bin')])) !== undefined;
+  const place = isUnpacked ? [`--basedir=${prefix}`] : [];
   // --force: this machine's name need not resolve. No --user: it would change the owner of the installed PAM plugin.
-  return [program, '--no-defaults', '--force', '--skip-test-db'];
+  return [program, '--no-defaults', ...place, '--force', '--skip-test-db'];
 }
 
 /**

@@ -3,6 +3,7 @@ import { access, constants } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { installPackages, unpackPackages } from './debian-packages.js';
+import { reasonOf } from './reason.js';
 
 const run = promisify(execFile);
 
@@ -52,6 +53,11 @@ const PROGRAMS = {
 } as const satisfies Readonly<Record<string, Source>>;
 
 export type ProgramName = keyof typeof PROGRAMS;
+
+/** Whether Debian has it, so that a run with CI=true must not lack it. */
+export function isPackaged(name: ProgramName): boolean {
+  return PROGRAMS[name].packages.length > 0;
+}
 
 /** Folders of programs that are often not on the PATH of an ordinary user. */
 const FOLDERS = [
@@ -122,20 +128,10 @@ export async function firstOf<T>(attempts: readonly (() => Promise<T>)[]): Promi
     try {
       return await attempt();
     } catch (error) {
-      refusals.push(oneLine(error));
+      refusals.push(reasonOf(error));
     }
   }
   throw new Error(refusals.join('; '));
-}
-
-/** What an error says, in one line that is not too long. */
-function oneLine(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  const line = text
-    .trim()
-    .replace(/\s+/g, ' ')
-    .replace(/spawn (\S+) ENOENT/, 'there is no $1');
-  return line.length > 400 ? `…${line.slice(-400)}` : line;
 }
 
 async function workingProgram(name: ProgramName, folders: readonly string[]): Promise<string> {
@@ -146,7 +142,7 @@ async function workingProgram(name: ProgramName, folders: readonly string[]): Pr
       await run(path, trial);
       return path;
     } catch (error) {
-      complaint = oneLine(error);
+      complaint = reasonOf(error);
     }
   }
   throw new Error(complaint);
