@@ -11,6 +11,9 @@ const CACHE = resolve(import.meta.dirname, '../../.cache/debian');
 const DOWNLOAD_MS = 300_000;
 const OUTPUT_MAX_BYTES = 67_108_864;
 
+/** What this process has begun to unpack. */
+const unpacking = new Map<string, Promise<string>>();
+
 /**
  * Unpacks packages of Debian or Ubuntu, with what they depend on and is not installed, into a folder of this project:
  * without root, with apt's own lists in a folder of ours, so that nothing of the system changes. What is there is used
@@ -20,16 +23,25 @@ const OUTPUT_MAX_BYTES = 67_108_864;
  * @returns the folder of these programs and of those in the packages, which find their libraries by themselves
  * @throws Error where apt is missing, or the packages are not available
  */
-export async function unpackPackages(
+export function unpackPackages(
   packages: readonly string[],
   systemPrograms: readonly string[] = [],
 ): Promise<string> {
-  await access('/etc/debian_version').catch(() => {
-    throw new Error('this is neither Debian nor Ubuntu');
-  });
-  const folder = join(CACHE, `${await release()}-${process.arch}`, packages.join('+'));
+  const name = packages.join('+');
+  const started = unpacking.get(name) ?? unpack(packages, name, systemPrograms);
+  unpacking.set(name, started);
+  return started;
+}
+
+async function unpack(
+  packages: readonly string[],
+  name: string,
+  systemPrograms: readonly string[],
+): Promise<string> {
+  const folder = join(CACHE, `${await release()}-${process.arch}`, name);
   const bin = join(folder, 'run');
   if (await exists(bin)) return bin;
+  await run('apt-get', ['--version']);
   await mkdir(dirname(folder), { recursive: true });
   const draft = await mkdtemp(`${folder}-`);
   try {
@@ -126,7 +138,7 @@ async function writeStarters(content: string, systemPrograms: readonly string[])
 
 /** The system's name for its release, such as `bookworm`: libraries of one do not fit another. */
 async function release(): Promise<string> {
-  const text = await readFile('/etc/os-release', 'utf8');
+  const text = await readFile('/etc/os-release', 'utf8').catch(() => '');
   return /^VERSION_CODENAME=(.*)$/m.exec(text)?.[1] ?? 'unknown';
 }
 

@@ -54,7 +54,7 @@ function adviceOn(need: Need): string {
 }
 
 /** @throws Error that names what is missing and could be had */
-function failFor(missing: Readonly<Partial<Record<Need, string>>>): void {
+export function failFor(missing: Readonly<Partial<Record<Need, string>>>): void {
   const lacks = (Object.keys(missing) as Need[]).filter(
     (need) => need === 'server' || need === 'galera' || isPackaged(need),
   );
