@@ -10,7 +10,7 @@ export interface Caller {
 export interface Refusal {
   readonly ok: false;
   /**
-   * - `TOKEN_MISSING`: no bearer token was given.
+   * - `TOKEN_MISSING`: no bearer token was given, or something that is none.
    * - `TOKEN_INVALID`: the credential is not one of our tokens, or is not valid now.
    * - `KEYS_UNAVAILABLE`: the keys cannot be fetched, so the token cannot be checked; it may be accepted later.
    */
@@ -34,9 +34,11 @@ export type AuthResult =
     }
   | Refusal;
 
-/** A refusal for a missing token. */
-export function tokenMissing(): Refusal {
-  return { ok: false, reason: 'TOKEN_MISSING', message: 'No bearer token was given.' };
+/** A refusal for a missing token. @param message what came instead; by default, nothing came */
+export function tokenMissing(
+  message = 'No bearer token was given: the authorization is missing, or has no token after the word Bearer.',
+): Refusal {
+  return { ok: false, reason: 'TOKEN_MISSING', message };
 }
 
 /** A refusal of the given token. It has no cause: the errors of libraries may repeat parts of the token. */

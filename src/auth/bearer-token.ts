@@ -4,7 +4,7 @@ import { type Refusal, tokenInvalid, tokenMissing } from './auth-result.js';
 const TOKEN_MAX_BYTES = 8192;
 
 /** The scheme Bearer in any case (RFC 9110, section 11.1), and everything after the spaces that follow it. */
-const BEARER = /^bearer(?: +(?<token>.*))?$/is;
+const BEARER = /^bearer(?: +|$)(?<token>.*)$/is;
 /**
  * A bearer credential has no comma: a comma means that several values were joined into a list (RFC 9110,
  * section 5.3).
@@ -13,17 +13,33 @@ const LIST = /^bearer .*,|, *bearer(?: |$)/is;
 /** RFC 6750, section 2.1. */
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
+/** No token holds a space, so this is a second scheme, with or without a token behind it. */
+const SECOND_SCHEME = /^bearer(?: |$)/i;
+/** What `authorization` has to be, to follow what came. */
+const WANTED = 'it must be the word Bearer, a space and the token.';
+
 /**
  * The token in a request's `authorization` values, of which there must be exactly one (RFC 9110, section
- * 5.3). A value with another scheme counts as no token: it was not meant for this service.
+ * 5.3). A value with another scheme counts as no token: it was not meant for this service. So does an empty one, with
+ * or without the scheme: HTTP/2 in Node leaves out a value that ends with a space, as if there were none.
  */
 export function readBearerToken(authorization: readonly string[]): string | Refusal {
   const [value = '', ...more] = authorization;
   if (more.length > 0 || LIST.test(value)) return tokenInvalid('The authorization was given more than once.');
-  const bearer = BEARER.exec(value);
-  if (bearer === null) return tokenMissing();
-  const token = bearer.groups?.['token'] ?? '';
+  const token = BEARER.exec(value)?.groups?.['token'];
+  if (token === undefined) return tokenMissing(foreign(value));
+  if (token === '') return tokenMissing();
+  if (SECOND_SCHEME.test(token)) return tokenInvalid(`The authorization says Bearer twice; ${WANTED}`);
   if (token.length > TOKEN_MAX_BYTES)
     return tokenInvalid(`The token is longer than ${TOKEN_MAX_BYTES} bytes.`);
-  return B64TOKEN.test(token) ? token : tokenInvalid('The bearer token is malformed.');
+  if (B64TOKEN.test(token)) return token;
+  return tokenInvalid(
+    'The token has a character that no bearer token has there, such as a space or a quotation mark.',
+  );
+}
+
+/** What is wrong with a value without the scheme. It is not repeated, since any word of it may be a token. */
+function foreign(value: string): string | undefined {
+  if (B64TOKEN.test(value)) return `The authorization is a single word; ${WANTED}`;
+  return value.includes(' ') ? `The authorization has another scheme than Bearer; ${WANTED}` : undefined;
 }

@@ -2539,7 +2539,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "error": {
                     "code": 401,
                     "status": "UNAUTHENTICATED",
-                    "message": "No bearer token was given.",
+                    "message": "No bearer token was given: the authorization is missing, or has no token after the word Bearer.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -2718,7 +2718,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A JWT (RFC 7519) with `exp`, `sub`, `iss` and `aud`, and the scopes in `scope` or `scp`. The issuer that the service trusts gives one; for a service with a secret, `npm run --silent token` prints one."
+        "description": "A JWT (RFC 7519) with `exp`, `sub`, `iss` and `aud`, and the scopes in `scope` or `scp`. The issuer that the service trusts gives one; for a service with a secret, this prints one, in its folder: `npm run --silent token -- --scope \"routes:read routes:write\" --sub me`. In a form that asks for the token, give it alone, without the word Bearer."
       }
     }
   }

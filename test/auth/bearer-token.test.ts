@@ -18,21 +18,47 @@ describe('a bearer token', () => {
   it.each([
     ['no value', []],
     ['an empty value', ['']],
-    ['another scheme', ['Basic YTpi']],
-    ['several other schemes', ['Basic YTpi, Digest realm="x"']],
-    ['a scheme that only begins with Bearer', ['Bearertoken abc']],
-    ['a scheme that only ends with Bearer', ['XBearer abc']],
+    ['the scheme alone', ['Bearer']],
+    ['only spaces after the scheme', ['Bearer   ']],
+    ['something else than a space after the scheme', ['Bearer?abc']],
   ])('is missing with %s', (_, values) => {
     expect(readBearerToken(values)).toEqual({
       ok: false,
       reason: 'TOKEN_MISSING',
-      message: 'No bearer token was given.',
+      message:
+        'No bearer token was given: the authorization is missing, or has no token after the word Bearer.',
     });
   });
 
   it.each([
-    ['the scheme alone', 'Bearer'],
-    ['only spaces after the scheme', 'Bearer   '],
+    ['the token alone', 'abc.def.ghi', 'is a single word'],
+    ['another scheme', 'Basic YTpi', 'has another scheme than Bearer'],
+    ['another scheme alone', 'Negotiate', 'is a single word'],
+    ['several other schemes', 'Basic YTpi, Digest realm="x"', 'has another scheme than Bearer'],
+    ['a scheme that only begins with Bearer', 'Bearertoken abc', 'has another scheme than Bearer'],
+    ['a scheme that only ends with Bearer', 'XBearer abc', 'has another scheme than Bearer'],
+    ['the token first', 'abc.def.ghi Bearer', 'has another scheme than Bearer'],
+  ])('is missing with %s, and the text says so without repeating it', (_, value, came) => {
+    expect(readBearerToken([value])).toEqual({
+      ok: false,
+      reason: 'TOKEN_MISSING',
+      message: `The authorization ${came}; it must be the word Bearer, a space and the token.`,
+    });
+  });
+
+  it.each([
+    ['the scheme twice', 'Bearer Bearer abc'],
+    ['the scheme twice, in two cases', 'bearer  BEARER abc'],
+    ['the scheme twice and no token', 'Bearer Bearer'],
+  ])('is invalid with %s, and the text says so', (_, value) => {
+    expect(readBearerToken([value])).toEqual({
+      ok: false,
+      reason: 'TOKEN_INVALID',
+      message: 'The authorization says Bearer twice; it must be the word Bearer, a space and the token.',
+    });
+  });
+
+  it.each([
     ['a space inside', 'Bearer abc def'],
     ['a trailing space', 'Bearer abc '],
     ['quotes round it', 'Bearer "abc"'],
@@ -43,7 +69,8 @@ describe('a bearer token', () => {
     expect(readBearerToken([value])).toEqual({
       ok: false,
       reason: 'TOKEN_INVALID',
-      message: 'The bearer token is malformed.',
+      message:
+        'The token has a character that no bearer token has there, such as a space or a quotation mark.',
     });
   });
 
