@@ -74,12 +74,16 @@ export function describeService(service: DescribedService): Omit<OpenApi, 'serve
           type: 'http',
           scheme: 'bearer',
           bearerFormat: 'JWT',
-          description:
-            'A JWT (RFC 7519) with `exp`, `sub`, `iss` and `aud`, and the scopes in `scope` or `scp`. The issuer that the service trusts gives one; for a service with a secret, `npm run --silent token` prints one.',
+          description: howToGetToken(scopes),
         },
       },
     },
   };
+}
+
+function howToGetToken(scopes: DescribedService['scopes']): string {
+  const all = [...new Set(Object.values(scopes))].sort().join(' ');
+  return `A JWT (RFC 7519) with \`exp\`, \`sub\`, \`iss\` and \`aud\`, and the scopes in \`scope\` or \`scp\`. The issuer that the service trusts gives one; for a service with a secret, this prints one, in its folder: \`npm run --silent token -- --scope "${all}" --sub me\`. In a form that asks for the token, give it alone, without the word Bearer.`;
 }
 
 /** The HTTP methods that OpenAPI can describe. */

@@ -116,7 +116,9 @@ describe.each(['', '/api/routes'])(
     it('says in the dialog how to get a token', async () => {
       const { page } = await open();
       await page.getByRole('button', { name: 'Authorize' }).click();
-      await page.locator('.modal-ux').getByText('npm run --silent token').waitFor();
+      const dialog = page.locator('.modal-ux');
+      await dialog.getByText('npm run --silent token -- --scope "routes:read routes:write"').waitFor();
+      await dialog.getByText('without the word Bearer').waitFor();
       await page.close();
     });
 

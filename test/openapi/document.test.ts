@@ -2,6 +2,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder/description';
 import { ByteCache } from '../../src/calls/byte-cache.js';
+import { readTokenRequest } from '../../src/app/token-request.js';
 import { CODES } from '../../src/calls/failures.js';
 import { routeService } from '../../src/grpc/route-service.js';
 import type { Operation, Reference, Response, Schema } from '../../src/openapi/open-api.js';
@@ -115,6 +116,20 @@ describe('the document', () => {
 
   it('has no example of a Location, which begins with the base path', () => {
     expect(responseOf('createRoute', 201).headers['Location']?.examples).toEqual({});
+  });
+});
+
+describe('the description of the credential', () => {
+  const { description = '' } = document.components.securitySchemes['bearer'] ?? {};
+
+  it('has a command that works as printed', () => {
+    const [, options = ''] = /`npm run --silent token -- ([^`]+)`/.exec(description) ?? [];
+    const args = (options.match(/"[^"]*"|\S+/g) ?? []).map((each) => each.replaceAll('"', ''));
+    expect(readTokenRequest(args, {})).toMatchObject({ scope: 'routes:read routes:write' });
+  });
+
+  it('says that the scheme is not part of it', () => {
+    expect(description).toContain('without the word Bearer');
   });
 });
 

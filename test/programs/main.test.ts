@@ -263,7 +263,7 @@ describe('with wrong settings', () => {
   });
 
   it('a token cannot be made without a subject', async () => {
-    const { exitCode, stdout, stderr } = await run('token', {}, ['--scope', 'x']).ended;
+    const { exitCode, stdout, stderr } = await run('token', {}, ['--scope', 'routes:read']).ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(/^--sub is missing\.\nUsage: /);
   });
@@ -294,14 +294,16 @@ describe('with wrong settings', () => {
   });
 
   it('a token cannot be made for a subject with a line break', async () => {
-    const { exitCode, stdout, stderr } = await run('token', {}, ['--scope', 'x', '--sub', 'a\nb']).ended;
+    const { exitCode, stdout, stderr } = await run('token', {}, ['--scope', 'routes:read', '--sub', 'a\nb'])
+      .ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(/^--sub must have 1 to 255 characters/);
   });
 
   it('a token cannot be made where only others hold the key', async () => {
     const settings = { JWT_JWKS_URL: 'http://127.0.0.1/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
-    const { exitCode, stderr } = await run('token', settings, ['--scope', 'x', '--sub', 'me']).ended;
+    const { exitCode, stderr } = await run('token', settings, ['--scope', 'routes:read', '--sub', 'me'])
+      .ended;
     expect(exitCode).toBe(1);
     expect(stderr).toContain('only with JWT_SECRET');
   });
