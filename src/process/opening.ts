@@ -15,7 +15,7 @@ export async function opening<T>(failure: string, open: () => Promise<T>): Promi
 
 /** Error codes of the operating system, in words. */
 const REFUSALS: readonly (readonly [code: string, words: string])[] = [
-  ['EADDRINUSE', 'another program uses this port.'],
+  ['EADDRINUSE', 'another program uses it, perhaps another copy of this service.'],
   ['EACCES', 'this user may not use it; ports below 1024 often need a privilege.'],
   ['EADDRNOTAVAIL', 'this machine does not have this address.'],
   ['ENOTFOUND', 'no machine has this name.'],

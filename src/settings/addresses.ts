@@ -1,6 +1,8 @@
 import type { SettingsReader } from './settings.js';
 
 const UNIX_SOCKET = /^unix:./;
+/** What `splitAddress` takes, in words. */
+export const ADDRESS_FORM = 'host:port, with a port up to 65535';
 
 /** A TCP address to listen on; port 0 takes a free port. */
 export interface HostAndPort {
@@ -12,7 +14,7 @@ export interface HostAndPort {
 export function grpcAddressOf(settings: SettingsReader): string {
   const address = settings.text('GRPC_ADDRESS');
   if (!UNIX_SOCKET.test(address) && splitAddress(address) === undefined)
-    settings.refuseValue('GRPC_ADDRESS', address, 'must be host:port or unix:/path.');
+    settings.refuseValue('GRPC_ADDRESS', address, `must be ${ADDRESS_FORM}, or unix:/path.`);
   return address;
 }
 
@@ -25,7 +27,7 @@ export function opsAddressOf(
   if (text === 'off') return undefined;
   const address = splitAddress(text);
   if (address === undefined) {
-    settings.refuseValue('OPS_ADDRESS', text, 'must be host:port or off.');
+    settings.refuseValue('OPS_ADDRESS', text, `must be ${ADDRESS_FORM}, or off.`);
     return undefined;
   }
   const face = faces.find((name) => isSame(address, splitAddress(settings.text(name))));
@@ -47,7 +49,7 @@ export function checkTarget(settings: SettingsReader, target: string): void {
   settings.refuseValue(
     'GRPC_UPSTREAM',
     target,
-    'must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+    `must be ${ADDRESS_FORM}, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.`,
   );
 }
 

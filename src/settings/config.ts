@@ -1,4 +1,11 @@
-import { checkTarget, grpcAddressOf, type HostAndPort, opsAddressOf, splitAddress } from './addresses.js';
+import {
+  ADDRESS_FORM,
+  checkTarget,
+  grpcAddressOf,
+  type HostAndPort,
+  opsAddressOf,
+  splitAddress,
+} from './addresses.js';
 import { crossOriginsOf } from './cross-origins.js';
 import { databaseOf, replicasOf } from './database-config.js';
 import type { Database, MysqlDatabase } from './database-url.js';
@@ -161,7 +168,7 @@ function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
   else if (alone) settings.refuse('GRPC_UPSTREAM', 'is missing; ROLE=gateway needs a gRPC server to call.');
   const text = settings.text('HTTP_ADDRESS');
   const address = splitAddress(text);
-  if (address === undefined) settings.refuseValue('HTTP_ADDRESS', text, 'must be host:port.');
+  if (address === undefined) settings.refuseValue('HTTP_ADDRESS', text, `must be ${ADDRESS_FORM}.`);
   const basePath = settings.given('BASE_PATH') ?? '';
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(basePath)) {
     settings.refuseValue(

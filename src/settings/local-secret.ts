@@ -11,7 +11,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 
 /** Never follows a link or waits for a pipe that somebody has planted. */
 const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -25,15 +25,33 @@ const READ_BYTES = 128;
 /**
  * The secret of local mode: 32 random bytes in hexadecimal, generated on first use, readable only by its owner.
  *
- * @throws Error that names the file, unless it is a regular file, accessible to this user alone, with such a secret
+ * @throws Error that names the file by its full path, unless it is a regular file, accessible to this user alone, with
+ *   such a secret
  */
-export function localSecret(file: string): string {
-  if (lstatSync(file, { throwIfNoEntry: false }) === undefined) makeSecret(file);
-  const secret = readOwn(file).trim();
+export function localSecret(path: string): string {
+  const file = resolve(path);
+  const secret = withRemedy(file, () => {
+    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) makeSecret(file);
+    return readOwn(file).trim();
+  });
   if (/^[0-9a-f]{64}$/.test(secret)) return secret;
   throw new Error(
     `The file ${file} does not hold a secret of 64 hexadecimal digits. Delete it to get a new one.`,
   );
+}
+
+/** Adds the remedy to what the operating system refuses. */
+function withRemedy<T>(file: string, use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    throw new Error(
+      `The local secret ${file} cannot be used: ${message}. Let this user read and write it and its folder, or set JWT_SECRET.`,
+      { cause: error },
+    );
+  }
 }
 
 function readOwn(file: string): string {

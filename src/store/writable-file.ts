@@ -7,18 +7,19 @@ const { R_OK, W_OK, X_OK } = constants;
  * Creates the folder of the embedded database if it is missing, and checks that the files can be written. SQLite itself
  * would open them read-only, and fail with the first create.
  *
- * @throws Error with a sentence that names the file and the cause
+ * @throws Error with a sentence that names the file by its full path, the cause and the remedy
  */
 export function requireWritable(file: string): void {
-  const folder = dirname(resolve(file));
+  const path = resolve(file);
+  const folder = dirname(path);
   try {
     mkdirSync(folder, { recursive: true });
-    const present = [file, `${file}-wal`, `${file}-shm`].filter((path) => kindOf(path) === 'file');
-    for (const path of present) accessSync(path, R_OK | W_OK);
+    const present = [path, `${path}-wal`, `${path}-shm`].filter((each) => kindOf(each) === 'file');
+    for (const each of present) accessSync(each, R_OK | W_OK);
     if (present.length < 3) accessSync(folder, W_OK | X_OK);
   } catch (error) {
     throw new Error(
-      `The embedded database ${file} cannot be written: ${(error as Error).message}. Let this user write the file and its folder, or name another file in DATABASE_URL.`,
+      `The embedded database ${path} cannot be written: ${(error as Error).message}. Let this user write the file and its folder, or name another file in DATABASE_URL.`,
       { cause: error },
     );
   }

@@ -27,7 +27,7 @@ describe('an address to listen on', () => {
     [
       'is refused in words also where only a text tells why',
       'No address added out of total 1 resolved errors: [listen EADDRINUSE: address already in use 127.0.0.1:80]',
-      'another program uses this port.',
+      'another program uses it, perhaps another copy of this service.',
     ],
     ['is refused with the cause as it is, where that is another one', 'odd', 'odd'],
   ])('%s', async (_, message, words) => {

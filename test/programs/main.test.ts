@@ -224,7 +224,7 @@ describe('with wrong settings', () => {
       const { exitCode, stderr } = await run('main', { [name]: taken }).ended;
       expect(exitCode).toBe(1);
       expect(stderr).toBe(
-        `The service cannot start: Cannot listen on ${name}=${taken}: another program uses this port.\n`,
+        `The service cannot start: Cannot listen on ${name}=${taken}: another program uses it, perhaps another copy of this service.\n`,
       );
     },
   );

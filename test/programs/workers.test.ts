@@ -289,7 +289,7 @@ describe('a start that fails with workers ends with the words and the exit code 
     const { exitCode, stderr } = await run({ ...SETTINGS, HTTP_ADDRESS: taken }).ended;
     expect(exitCode).toBe(1);
     expect(stderr).toBe(
-      `The service cannot start: Cannot listen on HTTP_ADDRESS=${taken}: another program uses this port.\n`,
+      `The service cannot start: Cannot listen on HTTP_ADDRESS=${taken}: another program uses it, perhaps another copy of this service.\n`,
     );
   });
 

@@ -233,30 +233,30 @@ describe('wrong settings', () => {
       'an upstream without port',
       { ROLE: 'gateway', GRPC_UPSTREAM: 'host' },
       [
-        'GRPC_UPSTREAM is "host"; it must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+        'GRPC_UPSTREAM is "host"; it must be host:port, with a port up to 65535, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
       ],
     ],
     [
       'an upstream one of whose addresses has no port',
       { ROLE: 'gateway', GRPC_UPSTREAM: 'ipv4:10.0.0.1:50051,10.0.0.2' },
       [
-        'GRPC_UPSTREAM is "ipv4:10.0.0.1:50051,10.0.0.2"; it must be host:port, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+        'GRPC_UPSTREAM is "ipv4:10.0.0.1:50051,10.0.0.2"; it must be host:port, with a port up to 65535, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
       ],
     ],
     [
       'a gRPC address without port',
       { GRPC_ADDRESS: 'localhost' },
-      ['GRPC_ADDRESS is "localhost"; it must be host:port or unix:/path.'],
+      ['GRPC_ADDRESS is "localhost"; it must be host:port, with a port up to 65535, or unix:/path.'],
     ],
     [
       'an HTTP address with a port too high',
       { HTTP_ADDRESS: '127.0.0.1:65536' },
-      ['HTTP_ADDRESS is "127.0.0.1:65536"; it must be host:port.'],
+      ['HTTP_ADDRESS is "127.0.0.1:65536"; it must be host:port, with a port up to 65535.'],
     ],
     [
       'an address for operators without port',
       { OPS_ADDRESS: 'on' },
-      ['OPS_ADDRESS is "on"; it must be host:port or off.'],
+      ['OPS_ADDRESS is "on"; it must be host:port, with a port up to 65535, or off.'],
     ],
     [
       'the public address of REST for operators',

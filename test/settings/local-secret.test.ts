@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -19,6 +19,8 @@ import { localSecret } from '../../src/settings/local-secret.js';
 
 const DIST = resolve(import.meta.dirname, '../../dist');
 const PRINT = `process.stdout.write((await import('${DIST}/settings/local-secret.js')).localSecret(process.argv[1]))`;
+/** Root may read everything, so it tries as nobody, who may not read the project. */
+const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
 const SECRET = 'a'.repeat(64);
 
 let folder: string;
@@ -131,6 +133,20 @@ describe('the local secret', () => {
     plant();
     expect(() => localSecret(file)).toThrow(message);
     expect(existsSync(join(folder, 'nothing'))).toBe(false);
+  });
+
+  it('is refused with its full path and the remedy where this user may not enter its folder', () => {
+    chmodSync(folder, 0o755);
+    chmodSync(join(folder, 'data'), 0);
+    const module = JSON.stringify(
+      `data:text/javascript,${encodeURIComponent(readFileSync(join(DIST, 'settings/local-secret.js'), 'utf8'))}`,
+    );
+    const code = `${BECOME_NOBODY} import(${module}).then((it) => it.localSecret('data/jwt-secret')).catch((e) => console.log(e.message))`;
+    const { stdout } = spawnSync(process.execPath, ['-e', code], { cwd: folder, encoding: 'utf8' });
+    expect(stdout).toBe(
+      `The local secret ${file} cannot be used: EACCES: permission denied, lstat '${file}'. Let this user read and write it and its folder, or set JWT_SECRET.\n`,
+    );
+    chmodSync(join(folder, 'data'), 0o700);
   });
 
   it('is refused when its file belongs to another user', () => {

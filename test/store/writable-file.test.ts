@@ -25,10 +25,10 @@ afterEach(() => {
 });
 
 /** The complaint about the file that a user without privileges gets; empty for none. */
-function toldOf(path: string): string {
+function toldOf(path: string, cwd = '/'): string {
   const program = `data:text/javascript,${encodeURIComponent(readFileSync(BUILT, 'utf8'))}`;
   const code = `${BECOME_NOBODY} import(${JSON.stringify(program)}).then((it) => it.requireWritable(${JSON.stringify(path)})).catch((e) => console.log(e.message))`;
-  const { error, stdout, stderr } = spawnSync(process.execPath, ['-e', code], { cwd: '/', encoding: 'utf8' });
+  const { error, stdout, stderr } = spawnSync(process.execPath, ['-e', code], { cwd, encoding: 'utf8' });
   expect(error).toBeUndefined();
   expect(stderr).toBe('');
   return stdout;
@@ -81,6 +81,15 @@ describe('an embedded database', () => {
     expect(toldOf(file)).toMatch(
       /^The embedded database \S+routes\.db cannot be written: EACCES.*\. Let this user write the file and its folder, or name another file in DATABASE_URL\.\n$/,
     );
+  });
+
+  it('is refused by its full path where this user may not read its folder', () => {
+    mkdirSync(dirname(file));
+    chmodSync(dirname(file), 0);
+    expect(toldOf('data/routes.db', folder)).toBe(
+      `The embedded database ${file} cannot be written: EACCES: permission denied, stat '${file}'. Let this user write the file and its folder, or name another file in DATABASE_URL.\n`,
+    );
+    chmodSync(dirname(file), 0o700);
   });
 
   it('is refused where its name is that of a folder, or leads through a file', () => {
