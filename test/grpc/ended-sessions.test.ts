@@ -19,6 +19,7 @@ import {
   SETTINGS,
 } from '../support/http2-frames.js';
 import { EndedSessions } from '../../src/grpc/ended-sessions.js';
+import { built } from '../support/built.js';
 import { LIMITS } from '../support/grpc-limits.js';
 
 const NO_BYTES = Buffer.alloc(0);
@@ -47,6 +48,7 @@ let address: URL;
 let end: Promise<string>;
 
 beforeEach(async () => {
+  built();
   const program = join(import.meta.dirname, '../support/measured-door.mjs');
   door = fork(program, [JSON.stringify(LIMITS)], { execArgv: ['--expose-gc'], silent: true });
   end = once(door, 'exit').then(() => 'has ended');

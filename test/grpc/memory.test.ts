@@ -9,6 +9,7 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
 import { HealthCheckRequest } from '../../src/gen/healthcheck.js';
+import { built } from '../support/built.js';
 import { LIMITS } from '../support/grpc-limits.js';
 import { frameTypes, grpcHead, sendRepeatedField } from '../support/http2-frames.js';
 import { framed, outcomeOf, type RawOutcome, requestOn } from '../support/http2-call.js';
@@ -27,6 +28,7 @@ let sessions: ClientHttp2Session[];
 
 beforeEach(async () => {
   sessions = [];
+  built();
   const program = join(import.meta.dirname, '../support/measured-door.mjs');
   door = fork(program, [JSON.stringify(MANY_STREAMS)], { execArgv: ['--expose-gc'] });
   [address] = (await once(door, 'message')) as [string];

@@ -7,6 +7,7 @@ import { performance } from 'node:perf_hooks';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { built } from '../support/built.js';
 import { createAuthority } from '../support/certificates.js';
 import { type Door, type DoorOptions, ECHO, openDoor, SLOW } from '../support/grpc-door.js';
 import { LIMITS } from '../support/grpc-limits.js';
@@ -130,6 +131,7 @@ describe('the gRPC server with TLS', () => {
   });
 
   it('keeps nothing of handshakes that stalled', async () => {
+    built();
     const program = join(import.meta.dirname, '../support/measured-door.mjs');
     const secured = { pair, times: { patienceMs: 300 } };
     const args = [JSON.stringify(LIMITS), JSON.stringify(secured)];

@@ -3,6 +3,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { DEFINITION } from '../../packages/client/test/support/test-client.js';
+import { built } from '../support/built.js';
 import { type Engine, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { describeOn, needs, programPath } from '../support/needs.js';
@@ -40,6 +41,11 @@ async function printed(service: Service, program: string, ...args: string[]): Pr
     .map((text) => JSON.parse(text) as unknown);
 }
 
+function webApplication(settings: Readonly<Record<string, string>>): Program {
+  built('examples');
+  return new Program('examples/web-application', [], ROOT, settings);
+}
+
 /** The route that was created, and the same as it was read back. */
 function expectOneRouteTwice(routes: readonly unknown[]): void {
   expect(routes).toEqual([expect.objectContaining(DEFINITION), routes[0]]);
@@ -68,7 +74,7 @@ describeOn(engines)('on $name, the example', (engine) => {
     const startApplication = async (): Promise<{ origin: string; routes: string }> => {
       const port = await freePort();
       const settings = { TOKEN: tokenFor(), GRPC: grpcAddress, PORT: String(port) };
-      const program = new Program('examples/web-application', [], ROOT, settings);
+      const program = webApplication(settings);
       onTestFinished(async () => {
         await program.stop();
       });
@@ -93,7 +99,7 @@ describe.each(engines.slice(0, 1))('the example of a web application', (engine) 
   it('says why its routes cannot be registered', async () => {
     const { grpcAddress } = await start(engine);
     const settings = { TOKEN: tokenFor({ scope: 'routes:read' }), GRPC: grpcAddress };
-    const { exitCode, stderr } = await new Program('examples/web-application', [], ROOT, settings).ended;
+    const { exitCode, stderr } = await webApplication(settings).ended;
     expect(stderr).toContain('The routes cannot be registered: PERMISSION_DENIED: ');
     expect(exitCode).toBe(1);
   });

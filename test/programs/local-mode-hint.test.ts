@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { localModeHint, type Place, placeOfThisProcess } from '../../src/process/local-mode-hint.js';
 import type { TlsFiles } from '../../src/process/followed-tls.js';
+import { built } from '../support/built.js';
 import { createAuthority } from '../support/certificates.js';
 import { Program } from '../support/process.js';
 
@@ -36,6 +37,7 @@ describe('the hint', () => {
 
 /** A folder with the built programs, and a `docker` that runs commands in this folder, as in a container. */
 async function folderOfPrograms(): Promise<string> {
+  built();
   const folder = await mkdtemp(join(inject('temporaryFolder'), 'hint-'));
   for (const name of ['dist', 'node_modules']) await symlink(join(ROOT, name), join(folder, name));
   await writeFile(join(folder, 'docker'), '#!/bin/sh\nshift 2\nexec "$@"\n', { mode: 0o755 });

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type LogOptions, openLogger } from '../../src/process/logger.js';
+import { built } from '../support/built.js';
 import { Programs } from '../support/process.js';
 
 const ESCAPE = '\u001b';
@@ -76,7 +77,7 @@ describe('the service', () => {
   });
 
   it('writes for people at a terminal', async () => {
-    const main = resolve(import.meta.dirname, '../../dist/main.js');
+    const main = join(built(), 'main.js');
     const command = `exec "${process.execPath}" "${main}"`;
     const env = { ...settings, PATH: process.env['PATH'], TERM: 'xterm' };
     const terminal = spawn('script', ['-qec', command, '/dev/null'], { cwd: programs.folder, env });

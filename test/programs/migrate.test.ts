@@ -2,18 +2,19 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp, migrationStatus } from '../../src/store/migrations.js';
+import { built } from '../support/built.js';
 import { type Database, engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { Program } from '../support/process.js';
 import { entryOf } from '../support/store-entries.js';
 
-const DIST = resolve(import.meta.dirname, '../../dist');
+const DIST = built();
 
 /** Migrates, and kills itself instead of sending this statement. */
 const KILLED = `

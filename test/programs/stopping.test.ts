@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { built } from '../support/built.js';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { itOn } from '../support/needs.js';
@@ -204,7 +205,7 @@ it('a log that cannot be written neither ends it nor keeps it from ending', asyn
   const address = `127.0.0.1:${await freePort()}`;
   // No file that it writes may have a byte.
   const script = 'ulimit -f 0 && exec "$0" --import "$1" "$2" > log';
-  const service = spawn('sh', ['-c', script, process.execPath, LEASH, `${ROOT}/dist/main.js`], {
+  const service = spawn('sh', ['-c', script, process.execPath, LEASH, join(built(), 'main.js')], {
     cwd: programs.folder,
     env: { ...SERVICE_SETTINGS, HTTP_ADDRESS: address, DATABASE_URL: 'sqlite::memory:', LOG_LEVEL: 'debug' },
     stdio: 'pipe',

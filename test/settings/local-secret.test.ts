@@ -13,12 +13,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { localSecret } from '../../src/settings/local-secret.js';
+import { built } from '../support/built.js';
 
-const DIST = resolve(import.meta.dirname, '../../dist');
-const PRINT = `process.stdout.write((await import('${DIST}/settings/local-secret.js')).localSecret(process.argv[1]))`;
 /** Root may read everything, so it tries as nobody, who may not read the project. */
 const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
 const SECRET = 'a'.repeat(64);
@@ -39,7 +38,8 @@ afterEach(() => {
 
 /** The secret that another process reads or makes. */
 async function secretOfProcess(): Promise<string> {
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', PRINT, file], {
+  const print = `process.stdout.write((await import('${built()}/settings/local-secret.js')).localSecret(process.argv[1]))`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', print, file], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let text = '';
@@ -139,7 +139,7 @@ describe('the local secret', () => {
     chmodSync(folder, 0o755);
     chmodSync(join(folder, 'data'), 0);
     const module = JSON.stringify(
-      `data:text/javascript,${encodeURIComponent(readFileSync(join(DIST, 'settings/local-secret.js'), 'utf8'))}`,
+      `data:text/javascript,${encodeURIComponent(readFileSync(join(built(), 'settings/local-secret.js'), 'utf8'))}`,
     );
     const code = `${BECOME_NOBODY} import(${module}).then((it) => it.localSecret('data/jwt-secret')).catch((e) => console.log(e.message))`;
     const { stdout } = spawnSync(process.execPath, ['-e', code], { cwd: folder, encoding: 'utf8' });

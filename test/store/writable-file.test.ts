@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { requireWritable } from '../../src/store/writable-file.js';
+import { built } from '../support/built.js';
 
-const BUILT = resolve(import.meta.dirname, '../../dist/store/writable-file.js');
 /** Root may write everything, so it tries as nobody. */
 const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
 
@@ -26,7 +26,7 @@ afterEach(() => {
 
 /** The complaint about the file that a user without privileges gets; empty for none. */
 function toldOf(path: string, cwd = '/'): string {
-  const program = `data:text/javascript,${encodeURIComponent(readFileSync(BUILT, 'utf8'))}`;
+  const program = `data:text/javascript,${encodeURIComponent(readFileSync(join(built(), 'store/writable-file.js'), 'utf8'))}`;
   const code = `${BECOME_NOBODY} import(${JSON.stringify(program)}).then((it) => it.requireWritable(${JSON.stringify(path)})).catch((e) => console.log(e.message))`;
   const { error, stdout, stderr } = spawnSync(process.execPath, ['-e', code], { cwd, encoding: 'utf8' });
   expect(error).toBeUndefined();

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
+import { built } from './built.js';
 
-const DIST = resolve(import.meta.dirname, '../../dist');
 /** Ends the program when the process that started it is gone, for whatever reason. */
 export const LEASH = "data:text/javascript,process.stdin.on('close',()=>process.exit(1)).resume().unref()";
 
@@ -20,7 +20,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A program of the service in a separate process, built by `npm run build`. */
+/** A program of the service in a separate process, as `npm run build` has made it. */
 export class Program {
   readonly #child: ChildProcess;
   readonly #ended: Promise<Ended>;
@@ -39,7 +39,7 @@ export class Program {
     group = false,
   ) {
     const env = { PATH: process.env['PATH'], ...settings };
-    this.#child = spawn(process.execPath, ['--import', LEASH, resolve(DIST, `${name}.js`), ...args], {
+    this.#child = spawn(process.execPath, ['--import', LEASH, join(built(), `${name}.js`), ...args], {
       cwd,
       env,
       stdio: 'pipe',

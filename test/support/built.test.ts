@@ -1,0 +1,44 @@
+import { mkdirSync, mkdtempSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { beforeEach, describe, expect, inject, it } from 'vitest';
+import { built } from './built.js';
+
+let root: string;
+
+/** Writes a file that is as old as if it had been written at this second. */
+function write(file: string, second: number): void {
+  const path = join(root, file);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, '');
+  utimesSync(path, second, second);
+}
+
+beforeEach(() => {
+  root = mkdtempSync(join(inject('temporaryFolder'), 'built-'));
+  write('packages/transcoder/src/index.ts', 1);
+  write('packages/transcoder/dist/.tsbuildinfo', 2);
+  write('src/main.ts', 1);
+  write('dist/.tsbuildinfo', 2);
+});
+
+describe('a test that runs what is built', () => {
+  it('finds it where no source is newer', () => {
+    expect(built('service', root)).toBe(join(root, 'dist'));
+  });
+
+  it.each(['src/main.ts', 'src/calls/new.ts', 'packages/transcoder/src/json/strict-json.ts'])(
+    'is told the command when %s has changed since',
+    (file) => {
+      write(file, 3);
+      expect(() => built('service', root)).toThrow(
+        `This test runs what is built, but ${file} has changed since. Build it with: npm run build`,
+      );
+    },
+  );
+
+  it('is told the command when nothing is built', () => {
+    root = mkdtempSync(join(inject('temporaryFolder'), 'built-'));
+    write('packages/transcoder/src/index.ts', 1);
+    expect(() => built('service', root)).toThrow('Build it with: npm run build');
+  });
+});

@@ -1,0 +1,48 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+/** What a command builds: folders of sources, each with the file that has the time of its latest build. */
+interface Build {
+  readonly command: string;
+  readonly parts: readonly (readonly [sources: string, mark: string])[];
+}
+
+const BUILDS = {
+  service: {
+    command: 'npm run build',
+    parts: [
+      ['packages/transcoder/src', 'packages/transcoder/dist/.tsbuildinfo'],
+      ['src', 'dist/.tsbuildinfo'],
+    ],
+  },
+  examples: {
+    command: 'npm run build:examples',
+    parts: [
+      ['packages/client/src', 'packages/client/dist/.tsbuildinfo'],
+      ['examples/typescript', 'dist/tsconfig.build.tsbuildinfo'],
+    ],
+  },
+} as const satisfies Record<string, Build>;
+
+/**
+ * The folder of programs as they were built, for tests that run them.
+ *
+ * @param root the repository; default: this one
+ * @throws Error that names the command, when a source has changed since
+ */
+export function built(what: keyof typeof BUILDS = 'service', root = ROOT): string {
+  const { command, parts } = BUILDS[what];
+  for (const [sources, mark] of parts) {
+    const builtMs = statSync(join(root, mark), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    for (const name of readdirSync(join(root, sources), { recursive: true, encoding: 'utf8' })) {
+      const file = join(sources, name);
+      if (file.endsWith('.ts') && statSync(join(root, file)).mtimeMs > builtMs)
+        throw new Error(
+          `This test runs what is built, but ${file} has changed since. Build it with: ${command}`,
+        );
+    }
+  }
+  return join(root, 'dist');
+}
