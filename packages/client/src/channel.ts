@@ -64,11 +64,20 @@ const DEFAULTS: ChannelOptions = {
 /**
  * Opens a channel; it connects with the first call.
  *
- * @throws Error when grpc-js cannot read the target, or a certificate comes without its key
+ * @throws Error when the target is a URL, grpc-js cannot read it, or a certificate comes without its key
  */
 export function openChannel(target: string, { tls, channelOptions }: RouteClientOptions): Client {
+  refuseUrl(target);
   const options = { ...DEFAULTS, ...channelOptions };
   return new Client(target, channelCredentials(tls ?? !isOnThisMachine(target)), options);
+}
+
+/** Otherwise grpc-js would look for a machine of this name, again and again. */
+function refuseUrl(target: string): void {
+  const [, scheme = '', address = ''] = /^(https?):\/\/([^/?#]*)/i.exec(target) ?? [];
+  if (scheme === '') return;
+  const tls = String(scheme.toLowerCase() === 'https');
+  throw new Error(`The target is a URL; gRPC takes an address: '${address}', with the option tls: ${tls}.`);
 }
 
 function channelCredentials(tls: boolean | TlsFiles | ChannelCredentials): ChannelCredentials {

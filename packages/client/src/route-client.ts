@@ -56,7 +56,7 @@ export interface RouteClient {
  *
  * @param target a target of grpc-js: `host:port`, `dns:///host:port`, `unix:/path`, or several addresses, such as
  *   `ipv4:10.0.0.1:50051,10.0.0.2:50051`, over which the calls are spread evenly
- * @throws Error when the target or a certificate cannot be read
+ * @throws Error when the target is a URL, or the target or a certificate cannot be read
  */
 export function createRouteClient(target: string, options: RouteClientOptions): RouteClient {
   return new GrpcRouteClient(new UnaryCaller(openChannel(target, options), options.token));

@@ -9,6 +9,7 @@ import {
 import { type Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { type TokenSource, tokenFrom } from './bearer-token.js';
 import { type CallLimits, callLimits, type CallOptions, cancelled, withinLimits } from './call-options.js';
+import { withConnectionHint } from './connection-hint.js';
 import { messageOf, RouteClientError } from './route-client-error.js';
 
 /** One RPC method, with its conversions. */
@@ -89,7 +90,7 @@ export class UnaryCaller {
     // Created here and not where the response arrived, so that its stack names the calling code.
     throw new RouteClientError({
       code,
-      message: details,
+      message: withConnectionHint(details),
       requestId,
       trailers: metadata,
       cause: outcome.error,

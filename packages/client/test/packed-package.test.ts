@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -5,8 +6,11 @@ import { startFaultServer, STORED } from './support/fault-server.js';
 import { installPacked, type PackedPackage } from './support/packed-package.js';
 
 const PROTO = resolve(import.meta.dirname, '../../../proto');
+const SOURCES = resolve(import.meta.dirname, '../src');
 const SOURCE = 'routing/v1/route_service.proto';
 const ID = '01a1f941-715b-7593-b057-19259d7b5bfc';
+
+const hasGrpcurl = spawnSync('grpcurl', ['-version']).error === undefined;
 
 /** Building and packing take their time where other tests run. */
 const PACKING_MS = 120_000;
@@ -41,6 +45,18 @@ describe('the package in the project of a user', () => {
     expect(readdirSync(join(user.installed, 'dist'))).not.toContain('.tsbuildinfo');
   });
 
+  it('has source maps that contain the sources', () => {
+    const dist = join(user.installed, 'dist');
+    const maps = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.map'),
+    );
+    expect(maps).toContain('route-client.js.map');
+    for (const name of maps) {
+      const source = readFileSync(join(SOURCES, name.replace(/\.js\.map$/, '.ts')), 'utf8');
+      expect(JSON.parse(readFileSync(join(dist, name), 'utf8'))).toMatchObject({ sourcesContent: [source] });
+    }
+  });
+
   it('calls the service', async () => {
     const { address } = await startFaultServer(() => STORED);
     const program = `
@@ -55,14 +71,26 @@ describe('the package in the project of a user', () => {
     const server = await startFaultServer(() => STORED);
     writeFileSync(join(user.folder, 'get.mjs'), block('js', server.address));
     expect(await user.run('node', ['get.mjs'], { TOKEN: 'a.good.token' })).toContain(`id: '${ID}'`);
+    expect(server.ids).toEqual([ID]);
     expect(server.tokens).toEqual(['Bearer a.good.token']);
   });
 
-  it('lets buf read its descriptor set, by the commands of the README', async () => {
-    const { address } = await startFaultServer(() => STORED);
-    const [place = '', call = ''] = block('sh', address).split('\n\n');
+  /** Gets a route by a command of the README for a shell, after the first one, which says where the contract is. */
+  async function getBy(tool: string): Promise<void> {
+    const server = await startFaultServer(() => STORED);
+    const [place = '', ...calls] = block('sh', server.address).split('\n\n');
+    const call = calls.find((each) => each.includes(`${tool} `)) ?? '';
     const printed = await user.run('sh', ['-euc', `${place}\n${call}`], { TOKEN: 'a.good.token' });
     expect(JSON.parse(printed)).toMatchObject({ id: ID, handler: 'getUser' });
+    expect(server.ids).toEqual([ID]);
+  }
+
+  it('lets buf read its descriptor set, by the command of the README', async () => {
+    await getBy('buf curl');
+  });
+
+  it.skipIf(!hasGrpcurl)('lets grpcurl read its descriptor set, by the command of the README', async () => {
+    await getBy('grpcurl');
   });
 
   it('lets proto-loader read its source, with google-proto-files as second include path', async () => {

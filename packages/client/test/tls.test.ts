@@ -55,6 +55,41 @@ it('a server without TLS gets no token from a client that expects TLS', async ()
   expect(received).toEqual([]);
 });
 
+describe('a client says what to do', () => {
+  it('with a server that does not speak TLS', async () => {
+    const { address } = await startFaultServer(() => STORED);
+    const { message } = await failureOf(clientFor(address, { tls: true }).getRoute('x'));
+    expect(message).toMatch(
+      /^The client speaks TLS and the server does not: where the network itself is safe, set the option tls to false\. \(.*wrong version number.*\)$/s,
+    );
+  });
+
+  it('with a server that speaks only TLS', async () => {
+    const { address } = await startFaultServer(() => STORED, {
+      credentials: ServerCredentials.createSsl(null, [pair]),
+    });
+    const { message } = await failureOf(clientFor(address, { tls: false }).getRoute('x'));
+    expect(message).toMatch(
+      /^The server closed the connection without an answer, as one with TLS does to a client without: see the option tls\. \(.*\)$/s,
+    );
+  });
+
+  it('where nobody listens, in the words of grpc-js', async () => {
+    const { message } = await failureOf(clientFor('127.0.0.1:1').getRoute('x'));
+    expect(message).toMatch(/^round_robin: .*ECONNREFUSED/);
+  });
+
+  it.each([
+    ['http://localhost:50051', "'localhost:50051', with the option tls: false."],
+    ['https://routes.example/v1', "'routes.example', with the option tls: true."],
+    ['HTTPS://routes.example:8443', "'routes.example:8443', with the option tls: true."],
+  ])('with the URL %s for a target, at once', (target, wanted) => {
+    expect(() => createRouteClient(target, { token: 'x' })).toThrow(
+      `The target is a URL; gRPC takes an address: ${wanted}`,
+    );
+  });
+});
+
 describe('without the option, a target', () => {
   it('that is not known to be on this machine gets no token in plaintext, unless it is asked for', async () => {
     const { address, received } = await startFaultServer(() => STORED);

@@ -12,6 +12,7 @@ import { onTestFinished } from 'vitest';
 import {
   type CreateRouteRequest,
   CreateRouteRequestSchema,
+  GetRouteRequestSchema,
   RouteSchema,
 } from '../../src/gen/routing/v1/route_service_pb.js';
 
@@ -72,6 +73,13 @@ export class FaultServer {
     return this.received
       .filter(({ method }) => method === 'CreateRoute')
       .map(({ message }) => fromBinary(CreateRouteRequestSchema, message));
+  }
+
+  /** The ids in the gets so far. */
+  get ids(): string[] {
+    return this.received
+      .filter(({ method }) => method === 'GetRoute')
+      .map(({ message }) => fromBinary(GetRouteRequestSchema, message).routeId);
   }
 
   /** The bearer tokens so far. */
