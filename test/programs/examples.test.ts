@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { delimiter, dirname, join, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { DEFINITION } from '../../packages/client/test/support/test-client.js';
@@ -8,11 +9,12 @@ import { type Engine, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { describeOn, needs, programPath } from '../support/needs.js';
 import { Program } from '../support/process.js';
-import { type Service, startServiceOn, tokenFor } from '../support/service.js';
+import { type Service, SERVICE_SETTINGS, startServiceOn, tokenFor } from '../support/service.js';
 
 const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../..');
 const EXAMPLES = join(ROOT, 'examples');
+const README = readFileSync(join(EXAMPLES, 'README.md'), 'utf8');
 
 async function start(engine: Engine): Promise<Service> {
   const service = await startServiceOn(engine);
@@ -34,6 +36,8 @@ async function printed(service: Service, program: string, ...args: string[]): Pr
     GRPC: service.grpcAddress,
     HTTP: service.httpUrl,
   };
+  const command = [program.startsWith(ROOT) ? program : basename(program), ...args].join(' ');
+  expect(README).toContain(`| \`${command.replaceAll(`${ROOT}/`, '')}\` |`);
   const { stdout } = await run(program, args, { cwd: ROOT, env });
   return stdout
     .split(/(?<=^\}|\}$)\n/m)
@@ -42,6 +46,7 @@ async function printed(service: Service, program: string, ...args: string[]): Pr
 }
 
 function webApplication(settings: Readonly<Record<string, string>>): Program {
+  expect(README).toContain('| `npm run --silent build:examples && node dist/examples/web-application.js` |');
   built('examples');
   return new Program('examples/web-application', [], ROOT, settings);
 }
@@ -102,5 +107,19 @@ describe.each(engines.slice(0, 1))('the example of a web application', (engine) 
     const { exitCode, stderr } = await webApplication(settings).ended;
     expect(stderr).toContain('The routes cannot be registered: PERMISSION_DENIED: ');
     expect(exitCode).toBe(1);
+  });
+});
+
+describe.each(engines.slice(0, 1))('the token of the README', (engine) => {
+  it('lets an example create a route', async () => {
+    const { grpcAddress } = await start(engine);
+    const [, command = ''] = /```sh\n([^]*?)```/.exec(README) ?? [];
+    const { PATH, HOME } = process.env;
+    const env = { PATH, HOME, ...SERVICE_SETTINGS, GRPC: grpcAddress };
+    const { stdout } = await run('sh', ['-euc', `${command}\nexamples/shell/buf-curl.sh`], {
+      cwd: ROOT,
+      env,
+    });
+    expect(stdout).toContain(DEFINITION.handler);
   });
 });

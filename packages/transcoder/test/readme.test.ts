@@ -1,6 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
 import {
   Metadata,
   Server,
@@ -18,6 +20,9 @@ import { libraryDescriptorSet } from './support/library-contract.js';
 import { LibraryServer, MEMBER } from './support/library-server.js';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
+const MODULES = resolve(PACKAGE, '../../node_modules');
+const BIN = join(MODULES, '.bin');
+const GOOGLE = join(MODULES, 'google-proto-files/google');
 const readme = readFileSync(`${PACKAGE}/README.md`, 'utf8');
 
 /** The library behind a server of grpc-js. */
@@ -51,8 +56,20 @@ async function startLibrary(path: string): Promise<string> {
   return `127.0.0.1:${port}`;
 }
 
-async function listen(target: string): Promise<string> {
-  const server = serve(libraryDescriptorSet, target);
+/** The project of a user: the contract of the library, and the files that it imports. */
+function folderOfContract(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'contract-'));
+  onTestFinished(() => {
+    rmSync(folder, { recursive: true });
+  });
+  cpSync(join(PACKAGE, 'test/contract'), folder, { recursive: true });
+  for (const name of ['annotations', 'field_behavior', 'http', 'httpbody'])
+    cpSync(join(GOOGLE, `api/${name}.proto`), join(folder, `google/api/${name}.proto`));
+  return folder;
+}
+
+async function listen(target: string, descriptorSet = libraryDescriptorSet): Promise<string> {
+  const server = serve(descriptorSet, target);
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   onTestFinished(() => {
     server.close();
@@ -72,6 +89,17 @@ describe('the example of the README', () => {
     expect(JSON.parse(got.text)).toMatchObject({ id: '7' });
     const refused = await httpRequest(origin, { path: '/v1/shelves/7' });
     expect(errorOf(refused)).toMatchObject({ code: 401, message: 'A token is needed.' });
+  });
+
+  it('serves what the command of the README builds', async () => {
+    const [, command = ''] = /```sh\n([^]*?)```/.exec(readme) ?? [];
+    const folder = folderOfContract();
+    const env = { PATH: `${BIN}${delimiter}${process.env['PATH']}` };
+    execFileSync('sh', ['-euc', command], { cwd: folder, env });
+    const target = await startLibrary('/library.v1.Library/GetShelf');
+    const origin = await listen(target, readFileSync(join(folder, 'library.binpb')));
+    const got = await httpRequest(origin, { path: '/v1/shelves/7', headers: { authorization: MEMBER } });
+    expect(JSON.parse(got.text)).toMatchObject({ id: '7' });
   });
 });
 
