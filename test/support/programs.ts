@@ -115,10 +115,10 @@ export async function unpackedProgram(name: ProgramName): Promise<string> {
 /** How to get a program that was not found, in a clause. */
 export function programAdvice(name: ProgramName): string {
   const { packages, installed, variable }: Source = PROGRAMS[name];
+  const debian = packages.length === 0 ? '' : ` (in Debian: ${packages.join(', ')})`;
   const named = variable === undefined ? '' : `, name it in ${variable}`;
-  const asRoot =
-    installed === true ? `, or run the tests as root with INSTALL=1, which installs ${packages.join()}` : '';
-  return `put ${name} on the PATH${named}${asRoot}`;
+  const asRoot = installed === true ? ', or run the tests as root with INSTALL=1' : '';
+  return `put ${name} on the PATH${debian}${named}${asRoot}`;
 }
 
 /** The result of the first attempt that succeeds. @throws Error with why each failed, in one line */
