@@ -62,6 +62,11 @@ export function embeddedFileOf(location: DatabaseLocation): EmbeddedFile | undef
   return new EmbeddedFile(location.file);
 }
 
+/** `host:port` of a database that `openDatabase` has opened; undefined for the embedded one. */
+export function addressOf(knex: Knex): string | undefined {
+  return (knex.userParams as { readonly address?: string } | undefined)?.address;
+}
+
 /** Closes all connections. The embedded database is then complete in its one file, with an empty write-ahead log. */
 export async function closeDatabase(knex: Knex, { engine }: DatabaseLocation): Promise<void> {
   // If that fails, for example on a full disk, nothing is lost: the log stays beside the file.
@@ -129,6 +134,7 @@ function openMysql(
     },
   });
   fresh.follow(knex);
+  knex.userParams = { address: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}` };
   return knex;
 }
 

@@ -63,7 +63,10 @@ export function isBusy(error: unknown): boolean {
   return facts(error).code?.startsWith('SQLITE_BUSY') === true;
 }
 
-/** The error of the database or its driver, without the statement and its values. */
+/**
+ * The error of the database or its driver, without the statement and its values. It has no stack: that would end in the
+ * driver, and there may be many in a second.
+ */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError';
   /** The code of the server, of Node's sockets or of SQLite: `ER_DUP_ENTRY`, `ECONNREFUSED` or `SQLITE_BUSY`. */
@@ -71,11 +74,17 @@ export class DatabaseError extends Error {
   /** The server's error number, such as 1062, or a lower one of the operating system. */
   readonly errno: number | undefined;
 
-  /** Without a code and a number, there was no answer in time. */
-  constructor({ code, errno }: Pick<DriverError, 'code' | 'errno'>) {
+  /**
+   * Without a code and a number, there was no answer in time.
+   *
+   * @param address `host:port`; undefined for the embedded database
+   */
+  constructor({ code, errno }: Pick<DriverError, 'code' | 'errno'>, address?: string) {
     const silent = code === undefined && errno === undefined;
     const answer = silent ? 'nothing in time' : (code ?? 'an error without a name');
-    super(`The database answered ${answer} (${errno ?? 'no number'}).`);
+    const database = address === undefined ? 'The database' : `The database at ${address}`;
+    super(`${database} answered ${answer} (${errno ?? 'no number'}).`);
+    delete this.stack;
     this.code = code;
     this.errno = errno;
   }
@@ -84,12 +93,14 @@ export class DatabaseError extends Error {
 /**
  * A driver's error in the form for the rest of the service and the log: `STORE_UNAVAILABLE` for a database that is
  * unavailable, and never the statement or its values, which are in the messages of Knex and the drivers.
+ *
+ * @param address `host:port` of the database; undefined for the embedded one
  */
-export function translate(error: unknown): unknown {
+export function translate(error: unknown, address?: string): unknown {
   const { errno, code, name } = facts(error);
   const timedOut = name === TIMEOUT;
   if (code === undefined && errno === undefined && !timedOut) return error;
-  const bare = new DatabaseError(timedOut ? {} : { code, errno });
+  const bare = new DatabaseError(timedOut ? {} : { code, errno }, address);
   const away =
     timedOut ||
     AWAY_NUMBERS.has(errno) ||

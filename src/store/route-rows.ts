@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { inAttempts } from './attempts.js';
+import { addressOf } from './database.js';
 import { isRefusal, translate } from './driver-errors.js';
 import type { EmbeddedFile } from './embedded-file.js';
 import { type Galera, selectInSync } from './galera.js';
@@ -62,8 +63,8 @@ export class RouteRows {
       return undefined;
     } catch (error) {
       if (error instanceof NotSent) return error;
-      if (isRefusal(error)) return translate(error) as Error;
-      throw translate(error);
+      if (isRefusal(error)) return this.#translated(error) as Error;
+      throw this.#translated(error);
     } finally {
       this.#options.file?.check();
     }
@@ -82,7 +83,7 @@ export class RouteRows {
       if (this.#options.server === 'replica') query.timeout(REPLICA_LIMIT_MS);
       return rowsOf(await this.#sent(query, { operation: 'SELECT', attempt, fallback }, calls));
     };
-    return answered(this.#options.server === 'replica' ? select(1) : inAttempts(select));
+    return this.#answered(this.#options.server === 'replica' ? select(1) : inAttempts(select));
   }
 
   /** The row with these values of unique columns. */
@@ -93,19 +94,19 @@ export class RouteRows {
         .first(...ROUTE_COLUMNS);
       return this.#sent(query, { operation: 'SELECT', attempt, fallback: false }, [call]);
     };
-    return answered(inAttempts(select));
+    return this.#answered(inAttempts(select));
   }
 
   /** Resolves when the table can be read. */
   async ping(): Promise<void> {
-    await answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(CHECK_LIMIT_MS));
+    await this.#answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(CHECK_LIMIT_MS));
     this.#options.file?.check();
   }
 
   /** Whether the table has all rows with these identifiers, which must be distinct. */
   async hasAll(ids: readonly Buffer[]): Promise<boolean> {
     const query = this.#knex('routes').whereIn('id', ids).count({ count: '*' }).timeout(CHECK_LIMIT_MS);
-    const [row] = await answered(query);
+    const [row] = await this.#answered(query);
     return Number(row?.count) === ids.length;
   }
 
@@ -135,9 +136,22 @@ export class RouteRows {
       end?.();
       return answer;
     } catch (error) {
-      end?.(translate(error));
+      end?.(this.#translated(error));
       throw error;
     }
+  }
+
+  /** The answer of a query, or its failure as a registry error. */
+  async #answered<T>(query: PromiseLike<T>): Promise<T> {
+    try {
+      return await query;
+    } catch (error) {
+      throw this.#translated(error);
+    }
+  }
+
+  #translated(error: unknown): unknown {
+    return translate(error, addressOf(this.#knex));
   }
 }
 
@@ -167,13 +181,4 @@ type RawAnswer = RouteRow[] | [RouteRow[], unknown];
 function rowsOf(answer: RawAnswer): RouteRow[] {
   const [first] = answer;
   return Array.isArray(first) ? first : (answer as RouteRow[]);
-}
-
-/** The answer of a query, or its failure as a registry error. */
-async function answered<T>(query: PromiseLike<T>): Promise<T> {
-  try {
-    return await query;
-  } catch (error) {
-    throw translate(error);
-  }
 }

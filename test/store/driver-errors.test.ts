@@ -33,7 +33,7 @@ describe('a database that is away', () => {
         reason: expect.objectContaining({
           reason: 'STORE_UNAVAILABLE',
           message: 'The route store is unavailable. Try again.',
-          cause: new DatabaseError({ code: 'ECONNREFUSED', errno: -111 }),
+          cause: new DatabaseError({ code: 'ECONNREFUSED', errno: -111 }, `127.0.0.1:${port}`),
         }) as unknown,
       })),
     );
@@ -69,6 +69,12 @@ describe('an error of a driver', () => {
     });
     expect(translate(error)).toEqual(new DatabaseError({ code: 'ER_DATA_TOO_LONG', errno: 1406 }));
     expect(translate(error)).toHaveProperty('message', 'The database answered ER_DATA_TOO_LONG (1406).');
+  });
+
+  it('names the address of its database, and has no stack', () => {
+    const { cause } = translate({ code: 'ECONNREFUSED', errno: -111 }, 'db:3306') as Error;
+    expect(cause).toHaveProperty('message', 'The database at db:3306 answered ECONNREFUSED (-111).');
+    expect(cause).not.toHaveProperty('stack');
   });
 
   it('that has only a number loses statement and values, too', () => {
