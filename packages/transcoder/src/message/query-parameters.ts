@@ -12,35 +12,29 @@ export interface QueryParameter extends FieldTarget {
   readonly value: JsonValue;
 }
 
-/** The values and problems of a query for a binding. */
-export interface QueryParameters {
-  readonly parameters: readonly QueryParameter[];
-  /** Every refused parameter, under the name that was sent. */
-  readonly violations: readonly FieldViolation[];
-}
-
-const NO_PARAMETERS: QueryParameters = { parameters: [], violations: [] };
-
 /**
  * Reads the query of a request by the rules in google/api/http.proto: a parameter is named by the path of a request
  * field that neither the path nor the body carries, in either of its names. Text is decoded as
  * `application/x-www-form-urlencoded`, except that broken escapes and text that is not UTF-8 are refused.
+ *
+ * @returns each parameter, or a violation under the name that was sent; read only as far as the caller goes on.
  */
-export function queryParameters(binding: Binding, query: string): QueryParameters {
-  if (query === '') return NO_PARAMETERS;
-  const parameters: QueryParameter[] = [];
-  const violations: FieldViolation[] = [];
+export function* queryParameters(
+  binding: Binding,
+  query: string,
+): Generator<QueryParameter | FieldViolation, void> {
   const taken = new Set<string>();
-  for (const part of query.split('&').filter((each) => each !== '')) {
+  for (const part of query.split('&')) {
+    if (part === '') continue;
     const equals = part.indexOf('=');
     const rawName = equals < 0 ? part : part.slice(0, equals);
     const name = decoded(rawName);
     const text = equals < 0 ? '' : decoded(part.slice(equals + 1));
     const parameter = readParameter(binding, name, text, taken);
-    if (typeof parameter !== 'string') parameters.push(parameter);
-    else violations.push({ field: shortened(name ?? rawName), description: parameter });
+    yield typeof parameter === 'string'
+      ? { field: shortened(name ?? rawName), description: parameter }
+      : parameter;
   }
-  return { parameters, violations };
 }
 
 /** A parameter, or a sentence with the reason why it is refused. */

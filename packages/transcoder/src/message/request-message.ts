@@ -36,23 +36,31 @@ export class RequestMessages {
    * @throws Failure `REQUEST_MALFORMED` with every violation.
    */
   read(binding: Binding, parts: RequestParts): Message {
+    const reading = this.#reading(binding, parts);
+    const { done, value } = reading.next();
+    if (done !== true) throw misfit(both([value], reading));
+    if (value === undefined) throw misfit([]);
+    return value;
+  }
+
+  /** The violations, found only as far as they are asked for; then the message, unless the whole is refused. */
+  *#reading(binding: Binding, parts: RequestParts): Generator<FieldViolation, Message | undefined> {
     const { input } = binding.method;
     const json = startingJson(binding, parts.body);
-    const violations: FieldViolation[] = [];
     for (const variable of binding.variables) {
       const found = bindVariable(this.#strict, json, variable, parts.segments);
-      if (found !== undefined) violations.push(found);
+      if (found !== undefined) yield found;
     }
-    const query = queryParameters(binding, parts.query);
-    for (const parameter of query.parameters) bindParameter(json, parameter);
-    violations.push(...query.violations);
+    for (const found of queryParameters(binding, parts.query)) {
+      if ('description' in found) yield found;
+      else bindParameter(json, found);
+    }
     try {
-      const message = this.#strict.read(input, json);
-      if (violations.length === 0) return message;
+      return this.#strict.read(input, json);
     } catch {
-      throw misfit(both(violations, unwrapping(binding, this.#jsonViolations.find(input, json))));
+      yield* unwrapping(binding, this.#jsonViolations.find(input, json));
+      return undefined;
     }
-    throw misfit(violations);
   }
 }
 

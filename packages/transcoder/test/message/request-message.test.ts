@@ -1,5 +1,5 @@
 import { create, toJson, type JsonValue } from '@bufbuild/protobuf';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { bindingsOf, type Binding } from '../../src/template/binding.js';
 import { RequestMessages } from '../../src/message/request-message.js';
@@ -373,6 +373,17 @@ describe('a request message', () => {
     expect(wrongFields(() => read({ template: '/{string_value}', body: '*', path: '/a', json }))).toEqual([
       'string_value',
     ]);
+  });
+
+  it('is refused without reading more of its query than is told', () => {
+    const decode = vi.spyOn(globalThis, 'decodeURIComponent');
+    onTestFinished(() => {
+      decode.mockRestore();
+    });
+    const refused = refusal(() => read({ template: '/a', path: '/a', query: 'a=%zz&'.repeat(1_000) }));
+    expect(decode.mock.calls.length).toBeLessThan(5);
+    expect(refused.violations()).toHaveLength(100);
+    expect(decode.mock.calls.length).toBeLessThan(300);
   });
 
   it('is refused with no more than 100 places', () => {
