@@ -32,6 +32,8 @@ export interface Place {
   readonly path: string;
   /** The field that the place belongs to; undefined if there is none. */
   readonly field: DescField | undefined;
+  /** The place that a step from here leads to. */
+  to(step: JsonStep): Place;
 }
 
 /** A JSON value that should be the form of a message. */
@@ -40,35 +42,72 @@ export interface Form {
   readonly json: JsonValue;
 }
 
-/** Finds the place in the JSON form of a message that the steps lead to. */
-export function placeOf(registry: Registry, { message, json }: Form, steps: readonly JsonStep[]): Place {
-  let path = '';
-  let value: JsonValue | undefined = json;
-  let container: DescMessage | undefined = message;
-  let field: DescField | undefined;
-  let inMap = false;
-  for (const step of steps) {
-    const outer = value;
-    value = within(outer, step);
-    if (typeof step === 'number' || inMap) {
-      path += `[${shortened(String(step))}]`;
-      inMap = false;
-      continue;
-    }
-    const content: DescMessage | undefined =
-      container && isAny(container) && isObject(outer) ? typeInAny(registry, outer) : undefined;
-    const holder: DescMessage | undefined = content ?? container;
-    if (holder !== undefined && hasCustomJsonRepresentation(holder)) {
-      field = isWrapperDesc(holder) ? holder.fields[0] : undefined;
-      container = content;
-    } else {
-      field = holder && fieldsByName(holder).get(step);
-      container = field?.message;
-    }
-    path += (path && '.') + (field?.name ?? shortened(step));
-    inMap = field?.fieldKind === 'map';
+/** The place of a whole message. */
+export function startOf(registry: Registry, { message, json }: Form): Place {
+  return new Position(
+    registry,
+    { value: json, container: message, field: undefined, inMap: false },
+    () => '',
+  );
+}
+
+/** What is at a position. */
+interface Found {
+  readonly value: JsonValue | undefined;
+  /** The message whose fields the next step names, if there is one. */
+  readonly container: DescMessage | undefined;
+  readonly field: DescField | undefined;
+  /** Whether the next step is the key of a map. */
+  readonly inMap: boolean;
+}
+
+class Position implements Place {
+  readonly #registry: Registry;
+  readonly #found: Found;
+  readonly #path: () => string;
+
+  /** @param path only called for places that are told. */
+  constructor(registry: Registry, found: Found, path: () => string) {
+    this.#registry = registry;
+    this.#found = found;
+    this.#path = path;
   }
-  return { path, field };
+
+  get path(): string {
+    return this.#path();
+  }
+
+  get field(): DescField | undefined {
+    return this.#found.field;
+  }
+
+  to(step: JsonStep): Place {
+    const { value, container, field, inMap } = this.#found;
+    const inner = within(value, step);
+    if (typeof step === 'number' || inMap) {
+      const found = { value: inner, container, field, inMap: false };
+      return new Position(this.#registry, found, () => `${this.path}[${shortened(String(step))}]`);
+    }
+    const found = this.#member(step, inner);
+    return new Position(this.#registry, found, () => {
+      const { path } = this;
+      return path + (path && '.') + (found.field?.name ?? shortened(step));
+    });
+  }
+
+  /** What is at a key of the message here. */
+  #member(key: string, value: JsonValue | undefined): Found {
+    const { value: outer, container } = this.#found;
+    const content =
+      container && isAny(container) && isObject(outer) ? typeInAny(this.#registry, outer) : undefined;
+    const holder = content ?? container;
+    if (holder !== undefined && hasCustomJsonRepresentation(holder)) {
+      const field = isWrapperDesc(holder) ? holder.fields[0] : undefined;
+      return { value, container: content, field, inMap: false };
+    }
+    const field = holder && fieldsByName(holder).get(key);
+    return { value, container: field?.message, field, inMap: field?.fieldKind === 'map' };
+  }
 }
 
 function within(json: JsonValue | undefined, step: JsonStep): JsonValue | undefined {

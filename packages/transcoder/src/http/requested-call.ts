@@ -1,7 +1,7 @@
 import { toBinary, type JsonValue, type Message, type Registry } from '@bufbuild/protobuf';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import { malformed } from '../failures/failure.js';
-import { placeOf } from '../fields/message-fields.js';
+import { startOf } from '../fields/message-fields.js';
 import type { HttpReply } from '../http-reply.js';
 import { parseJsonText } from '../json/json-text.js';
 import type { RequestMessages } from '../message/request-message.js';
@@ -144,9 +144,9 @@ function bodyJson(
   if (bytes.length === 0) throw malformed('The request has no body; this method takes one.');
   requireJsonType(contentType);
   const { input: message } = method;
-  return parseJsonText(bytes, (json, steps) =>
+  return parseJsonText(bytes, (json) =>
     body === '*'
-      ? placeOf(registry, { message, json }, steps)
-      : placeOf(registry, { message, json: { [body.jsonName]: json } }, [body.jsonName, ...steps]),
+      ? startOf(registry, { message, json })
+      : startOf(registry, { message, json: { [body.jsonName]: json } }).to(body.jsonName),
   );
 }

@@ -33,8 +33,10 @@ const NEXT: Readonly<Record<string, Partial<Record<State, State | 'open' | 'clos
  * more.
  *
  * @param text one that `JSON.parse` refuses
+ * @param maxDepth the objects and arrays in one another after which the search ends
+ * @returns undefined if it ended there
  */
-export function jsonProblem(text: string): string {
+export function jsonProblem(text: string, maxDepth: number): string | undefined {
   const open: State[] = [];
   let state: State = 'value';
   let index = endOf(SPACE, text, 0);
@@ -51,7 +53,8 @@ export function jsonProblem(text: string): string {
       state = token === STRING ? 'colon' : (open.at(-1) ?? 'outside');
     } else {
       index += 1;
-      if (next === 'open') open.push(character === '{' ? 'inObject' : 'inArray');
+      if (next === 'open' && open.push(character === '{' ? 'inObject' : 'inArray') > maxDepth)
+        return undefined;
       if (next === 'close') open.pop();
       state =
         next === 'open'

@@ -1,7 +1,18 @@
 import type { JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { fieldsByName, placeOf, shortened, type JsonStep } from '../../src/fields/message-fields.js';
+import {
+  fieldsByName,
+  type JsonStep,
+  type Place,
+  shortened,
+  startOf,
+} from '../../src/fields/message-fields.js';
 import { messageType, registry } from '../support/library-contract.js';
+
+function placeIn(json: JsonValue, steps: readonly JsonStep[]): Place {
+  const start = startOf(registry, { message: messageType('Everything'), json });
+  return steps.reduce<Place>((place, step) => place.to(step), start);
+}
 
 describe('the fields of a message', () => {
   it('are found by proto name and by JSON name', () => {
@@ -24,7 +35,7 @@ describe('a field path', () => {
     { steps: ['struct', 'anyKey', 3], path: 'struct.anyKey[3]' },
     { steps: ['noField', 'noOther'], path: 'noField.noOther' },
   ] satisfies { steps: JsonStep[]; path: string }[])('of $steps is $path', ({ steps, path }) => {
-    expect(placeOf(registry, { message: messageType('Everything'), json: {} }, steps).path).toBe(path);
+    expect(placeIn({}, steps).path).toBe(path);
   });
 });
 
@@ -56,7 +67,7 @@ describe('a place in an Any', () => {
   ] satisfies { json: JsonValue; steps: JsonStep[]; path: string; field: string | undefined }[])(
     '$steps is $path, of the field $field',
     ({ json, steps, path, field }) => {
-      const place = placeOf(registry, { message: messageType('Everything'), json }, steps);
+      const place = placeIn(json, steps);
       expect(place.path).toBe(path);
       expect(place.field && `${place.field.parent.typeName}.${place.field.name}`).toBe(field);
     },

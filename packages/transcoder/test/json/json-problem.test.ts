@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonProblem } from '../../src/json/json-problem.js';
+import { MAX_DEPTH } from '../../src/json/json-text.js';
 
 function parses(text: string): boolean {
   try {
@@ -30,7 +31,7 @@ describe('text that is not JSON', () => {
     ['{"a":"b', 'it ends at line 1, column 8, where a closing quotation mark is expected.'],
     ['[1.5e3,"\\u00e9\\n",true,x]', 'line 1, column 24 has "x", where a value is expected.'],
   ])('%j has its first wrong place named', (text, problem) => {
-    expect(jsonProblem(text)).toBe(problem);
+    expect(jsonProblem(text, MAX_DEPTH)).toBe(problem);
   });
 
   it('has a wrong place after a beginning that can be completed, wherever it is cut or changed', () => {
@@ -42,13 +43,19 @@ describe('text that is not JSON', () => {
       fc.property(fc.json(), change, (json, { at, by }) => {
         const text = json.slice(0, at) + by + json.slice(at + 1);
         fc.pre(!parses(text));
-        expect(jsonProblem(text)).toMatch(/^(?:it ends at )?line \d+, column \d+.* is expected\.$/);
+        expect(jsonProblem(text, Infinity)).toMatch(/^(?:it ends at )?line \d+, column \d+.* is expected\.$/);
       }),
     );
   });
 
+  it('is searched only as deep as it may be', () => {
+    expect(jsonProblem('[[x', 2)).toBe('line 1, column 3 has "x", where a value or "]" is expected.');
+    expect(jsonProblem('[[[x', 2)).toBeUndefined();
+    expect(jsonProblem('[[{x', 2)).toBeUndefined();
+  });
+
   it('is read in time that grows with its length only', () => {
     const text = `[${'"\\n",'.repeat(200_000)}`;
-    expect(jsonProblem(text)).toContain('it ends at line 1, column 1000002');
+    expect(jsonProblem(text, MAX_DEPTH)).toContain('it ends at line 1, column 1000002');
   });
 });

@@ -1,18 +1,22 @@
-import type { DescField, JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { MAX_DEPTH, parseJsonText } from '../../src/json/json-text.js';
-import { placeOf, type JsonStep } from '../../src/fields/message-fields.js';
+import { type JsonStep, type Place, startOf } from '../../src/fields/message-fields.js';
 import { messageType, registry } from '../support/library-contract.js';
 import { refusal, wrongFields } from '../support/refusal.js';
 
-const fieldAt = (json: JsonValue, steps: readonly JsonStep[]): DescField | undefined =>
-  placeOf(registry, { message: messageType('Everything'), json }, steps).field;
-
 const parse = (bytes: Uint8Array | string): unknown =>
-  parseJsonText(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, (json, steps) => ({
+  parseJsonText(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, (json) =>
+    withSteps(startOf(registry, { message: messageType('Everything'), json }), []),
+  );
+
+/** A place whose path shows the steps to it. */
+function withSteps(place: Place, steps: readonly JsonStep[]): Place {
+  return {
     path: steps.join('/'),
-    field: fieldAt(json, steps),
-  }));
+    field: place.field,
+    to: (step) => withSteps(place.to(step), [...steps, step]),
+  };
+}
 
 describe('JSON text', () => {
   it.each([
