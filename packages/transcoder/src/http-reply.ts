@@ -22,9 +22,14 @@ export interface ErrorReply extends HttpReply {
   readonly body: string;
 }
 
+/** The most content that is handed to Node at once, in bytes. */
+const PIECE_BYTES = 16_384;
+
 /** Writes a reply. Node omits the content for HEAD. */
 export function writeReply(response: ServerResponse, reply: HttpReply, requestId: string): void {
-  response.end(writeHead(response, reply, requestId));
+  writeInPieces(response, writeHead(response, reply, requestId), (last) => {
+    response.end(last);
+  });
 }
 
 /**
@@ -32,7 +37,8 @@ export function writeReply(response: ServerResponse, reply: HttpReply, requestId
  * until the client ends it: closing it while the client is sending would reset it, and the client would lose the
  * response (RFC 9112 9.6).
  *
- * @param lingerMs how long it stays open at most, in milliseconds; everything received meanwhile is dropped
+ * @param lingerMs how long it stays open at most after the response, in milliseconds; everything received meanwhile is
+ *   dropped
  */
 export function writeEarlyReply(
   response: ServerResponse,
@@ -41,15 +47,37 @@ export function writeEarlyReply(
   lingerMs: number,
 ): void {
   const closing = { ...reply, headers: { ...reply.headers, Connection: 'close' } };
-  const body = writeHead(response, closing, requestId);
-  if (body !== undefined) response.write(body);
-  response.flushHeaders();
-  const end = (): void => void response.end();
-  const timer = setTimeout(end, lingerMs);
-  response.once('close', () => {
-    clearTimeout(timer);
+  response.req.resume();
+  writeInPieces(response, writeHead(response, closing, requestId), (last) => {
+    if (last !== undefined) response.write(last);
+    response.flushHeaders();
+    const end = (): void => void response.end();
+    const timer = setTimeout(end, lingerMs);
+    response.once('close', () => {
+      clearTimeout(timer);
+    });
+    if (response.req.readableEnded) end();
+    else response.req.once('end', end);
   });
-  response.req.once('end', end).resume();
+}
+
+/**
+ * Writes all pieces of the content but the last, each once the connection has taken the one before: a client that does
+ * not read holds one piece, which TLS would otherwise copy as a whole.
+ */
+function writeInPieces(
+  response: ServerResponse,
+  body: Uint8Array | undefined,
+  finish: (last: Uint8Array | undefined) => void,
+): void {
+  if (body === undefined || body.length <= PIECE_BYTES) {
+    finish(body);
+    return;
+  }
+  response.write(body.subarray(0, PIECE_BYTES), (error) => {
+    // Otherwise the connection is gone.
+    if (!error) writeInPieces(response, body.subarray(PIECE_BYTES), finish);
+  });
 }
 
 /** @returns the content */

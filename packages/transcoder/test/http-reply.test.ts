@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { firstOf } from './support/library-contract.js';
+import { type HttpReply, writeEarlyReply, writeReply } from '../src/http-reply.js';
+
+/** More than the buffers of a connection take. */
+const BODY = randomBytes(16 * 1024 * 1024);
+const LARGE: HttpReply = { status: 200, headers: {}, body: BODY };
+/** What one connection may have in the memory of the process: a piece, and a head. */
+const MOST_WAITING = 16_384 + 1_024;
+
+/** A connection to a server that writes its responses like this, and the responses. */
+async function connected(
+  write: (response: ServerResponse) => void,
+): Promise<{ socket: Socket; responses: ServerResponse[] }> {
+  const responses: ServerResponse[] = [];
+  const server = createServer((_request, response) => {
+    responses.push(response);
+    write(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  onTestFinished(() => {
+    socket.destroy();
+    server.close();
+  });
+  return { socket, responses };
+}
+
+/** Everything that the server sends until it closes the connection. */
+async function readAll(socket: Socket): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await once(socket, 'close');
+  return Buffer.concat(chunks);
+}
+
+const isBody = (bytes: Buffer): boolean => bytes.equals(BODY);
+
+it('a client that does not read a large response holds one piece of it, and gets all of it when it reads', async () => {
+  const { socket, responses } = await connected((response) => {
+    writeReply(response, LARGE, 'id');
+  });
+  socket.pause();
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  let before = -1;
+  await expect
+    .poll(
+      () => {
+        const sent = responses[0]?.socket?.bytesWritten ?? 0;
+        const same = sent === before;
+        before = sent;
+        return same && sent > 0;
+      },
+      { interval: 100 },
+    )
+    .toBe(true);
+  expect(responses[0]?.writableLength).toBeLessThan(MOST_WAITING);
+  socket.resume();
+  const text = await readAll(socket);
+  expect(text.toString('latin1', 0, 400)).toContain(`Content-Length: ${BODY.length}\r\n`);
+  expect(isBody(text.subarray(-BODY.length))).toBe(true);
+});
+
+it('large responses to requests that come together leave whole and in order', async () => {
+  const { socket } = await connected((response) => {
+    const { url } = response.req;
+    writeReply(response, url === '/small' ? { status: 404, headers: {}, body: '{}' } : LARGE, String(url));
+  });
+  const paths = ['/a', '/small', '/b'];
+  socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));
+  socket.write('HEAD /head HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  const bytes = await readAll(socket);
+  const heads: string[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const end = bytes.indexOf('\r\n\r\n', at) + 4;
+    const head = bytes.toString('latin1', at, end);
+    const [, id = ''] = /X-Request-Id: (.*)\r\n/.exec(head) ?? [];
+    const length = id === '/head' ? 0 : Number(/Content-Length: (.*)\r\n/.exec(head)?.[1]);
+    heads.push(`${id} ${length} ${String(isBody(bytes.subarray(end, end + length)))}`);
+    at = end + length;
+  }
+  expect(heads).toEqual([
+    `/a ${BODY.length} true`,
+    '/small 2 false',
+    `/b ${BODY.length} true`,
+    '/head 0 false',
+  ]);
+});
+
+it.each([
+  { what: 'goes on sending it', later: 'x'.repeat(9) },
+  { what: 'does not', later: '' },
+])('a large response before the end of a request whose client $what is whole', async ({ later }) => {
+  const { socket } = await connected((response) => {
+    writeEarlyReply(response, LARGE, 'id', 50);
+  });
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n');
+  const reading = readAll(socket);
+  socket.write(later);
+  const bytes = await reading;
+  expect(isBody(bytes.subarray(-BODY.length))).toBe(true);
+});
+
+it('a client that leaves in the middle of a large response ends it', async () => {
+  const { socket, responses } = await connected((response) => {
+    writeReply(response, LARGE, 'id');
+  });
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'data');
+  const response = firstOf(responses);
+  const closed = once(response, 'close');
+  socket.resetAndDestroy();
+  await closed;
+  expect(response.writableFinished).toBe(false);
+});
