@@ -130,6 +130,22 @@ describe('a transcoder', () => {
       expect(refused.headers.etag).toBeUndefined();
     });
 
+    it('of a create is none where If-Match is sent, since nothing is there to match', async () => {
+      for (const wanted of ['*', '"x"']) {
+        const refused = await call('POST', '/v1/shelves', { theme: 'x' }, { 'if-match': wanted });
+        expect(refused).toMatchObject({ status: 412, headers: { 'cache-control': 'no-store' } });
+        expect(reasonOf(refused)).toBe('PRECONDITION_FAILED');
+        expect((await call('POST', '/v1/shelves', {}, { 'if-none-match': wanted })).status).toBe(201);
+      }
+      const stranger = await send({
+        method: 'POST',
+        path: '/v1/shelves',
+        headers: { 'if-match': '*', 'content-type': JSON_TYPE },
+        body: '{}',
+      });
+      expect(stranger.status).toBe(401);
+    });
+
     it('is refused with If-Match only where it would be one', async () => {
       const response = await call('POST', '/v1/fail', { code: Code.NOT_FOUND }, { 'if-match': '"x"' });
       expect(response.status).toBe(404);

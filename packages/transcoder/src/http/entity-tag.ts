@@ -27,6 +27,14 @@ export function preconditionFailed(): Failure {
   );
 }
 
+/** A create comes with `If-Match`. */
+export function nothingToMatch(): Failure {
+  return new Failure(
+    'PRECONDITION_FAILED',
+    'If-Match cannot hold for a create, since nothing exists before it; only If-None-Match is allowed.',
+  );
+}
+
 const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
 
 /** Whether a list of entity tags names the tag, by the given comparison (RFC 9110 8.8.3.2). */

@@ -61,12 +61,13 @@ export class RequestedCall {
   }
 
   answer(): HttpReply | Promise<HttpReply> {
-    const { deadlineMs, forwardedHeaders, maxBodyBytes } = this.#parts;
+    const { deadlineMs, forwardedHeaders, maxBodyBytes, successes } = this.#parts;
     const { request, started } = this.#exchange;
     const { headers } = request;
     let decode: DecodeBody | undefined;
     try {
       requireFitHeaders(headers, forwardedHeaders);
+      successes.requirePrecondition(this.#found.binding, headers);
       this.#head.deadline = started + requestTimeoutMs(headers, deadlineMs);
       decode = bodyDecoder(headers, maxBodyBytes);
     } catch (failure) {

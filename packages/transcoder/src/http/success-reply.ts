@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { fromBinary, type JsonObject, type Message } from '@bufbuild/protobuf';
 import type { Binding } from '../template/binding.js';
-import { entityTag, isCurrent } from './entity-tag.js';
+import { entityTag, isCurrent, nothingToMatch } from './entity-tag.js';
 import { memberOf } from '../fields/json-object.js';
 import type { JsonOutput } from '../json/json-output.js';
 import type { HttpReply } from '../http-reply.js';
@@ -39,6 +39,17 @@ export class SuccessReplies {
     if (rule?.creates !== true || isDryRun(rule, request)) return { status: 200, headers: {}, body };
     const path = rule.location && pathOfResource(rule.location, response);
     return { status: 201, headers: path === undefined ? {} : { Location: this.#basePath + path }, body };
+  }
+
+  /**
+   * Refuses a create with `If-Match`, whatever it names: nothing is there yet that it could match (RFC 9110 13.1.1).
+   * `If-None-Match` holds for the same reason (13.1.2).
+   *
+   * @throws Failure `PRECONDITION_FAILED`
+   */
+  requirePrecondition(binding: Binding, headers: IncomingHttpHeaders): void {
+    const creates = this.#rules.get(binding)?.creates === true;
+    if (creates && headers['if-match'] !== undefined) throw nothingToMatch();
   }
 
   #body({ method, responseBody }: Binding, response: Message): string {
