@@ -3,10 +3,11 @@ import type { Reply } from './call.js';
 import { type CallLog, loggable } from './call-log.js';
 import type { CallContext, Interceptor } from './pipeline.js';
 
-/** Logs each call in one line. */
+/** Logs each call in one line; a question to the guard only if it is refused. */
 export function logging({ log, now }: { readonly log: CallLog; readonly now: () => number }): Interceptor {
   function write(context: CallContext, started: number, reply: Reply): Reply {
-    const { requestId, call, method, caller, reason } = context;
+    const { requestId, call, method, asksGuard, caller, reason } = context;
+    if (asksGuard && reply.code === status.OK) return reply;
     const routine = method?.access === 'public';
     const refused = reply.code !== status.OK && !routine;
     const level = routine ? 'debug' : refused ? 'info' : log.answeredLevel;

@@ -15,7 +15,7 @@ import {
   scopeMissing,
   toCallFailure,
 } from './failures.js';
-import { AUTHORIZATION, GUARD_ONLY } from './metadata-keys.js';
+import { AUTHORIZATION } from './metadata-keys.js';
 import { type CallContext, type Interceptor, okReply } from './pipeline.js';
 
 const EMPTY = new Uint8Array();
@@ -162,9 +162,8 @@ function permit(result: AuthResult, scope: string | undefined): CallContext['cal
 }
 
 const endingAfterGuard: Interceptor = (context, next) => {
-  const { method, call, requestId } = context;
-  const ends = method !== undefined && call.metadata.get(GUARD_ONLY).length > 0;
-  return ends ? okReply(requestId, EMPTY) : next(context);
+  const { method, asksGuard, requestId } = context;
+  return asksGuard && method !== undefined ? okReply(requestId, EMPTY) : next(context);
 };
 
 function receivingMessage({ maxMessageBytes }: InterceptorOptions): Interceptor {

@@ -3,7 +3,7 @@ import type { Caller } from '../auth/auth-result.js';
 import type { Call, Reply } from './call.js';
 import { CallError, type Reason } from './failures.js';
 import type { Admit, HandlerContext, Method } from './method.js';
-import { REQUEST_ID } from './metadata-keys.js';
+import { GUARD_ONLY, REQUEST_ID } from './metadata-keys.js';
 import { requestIdOf } from './request-id.js';
 
 /** A call on its way through the pipeline, which is also the context of its handler. */
@@ -11,6 +11,8 @@ export interface CallContext extends HandlerContext {
   readonly call: Call;
   /** Absent when no method has the path of the call. */
   readonly method: Method | undefined;
+  /** Whether it only asks if the guard admits it; the call itself follows, so an admitted one is no call of its own. */
+  readonly asksGuard: boolean;
   /** The call's id in logs, errors and trailers. */
   readonly requestId: string;
   /** Set by the guard. */
@@ -51,6 +53,7 @@ export function createPipeline(methods: readonly Method[], interceptors: readonl
       call,
       method: methodOf.get(call.path),
       metadata: call.metadata,
+      asksGuard: call.metadata.get(GUARD_ONLY).length > 0,
       requestId: requestIdOf(call.metadata.get(REQUEST_ID)[0]),
       caller: undefined,
       message: NO_MESSAGE,

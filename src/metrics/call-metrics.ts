@@ -45,10 +45,9 @@ class CountedMethod {
     this.observe = observe;
   }
 
-  begin(): number {
+  begin(): void {
     this.started++;
     this.active++;
-    return performance.now();
   }
 
   end(begunAt: number, code: number): void {
@@ -88,10 +87,11 @@ export class CallMetrics {
     metrics.read(METRICS.callsHandled, () => all.flatMap(handled));
   }
 
-  /** Observes the calls of the pipeline. */
+  /** Observes the calls of the pipeline. A question to the guard is counted only if it is refused. */
   readonly interceptor: Interceptor = (context, next) => {
     const method = this.#methodOf(context.call.path);
-    const begunAt = method.begin();
+    const begunAt = performance.now();
+    if (!context.asksGuard) method.begin();
     const reply = next(context);
     if (reply instanceof Promise) return reply.then((later) => this.#end(context, method, begunAt, later));
     return this.#end(context, method, begunAt, reply);
@@ -100,7 +100,8 @@ export class CallMetrics {
   /** Observes a streaming call. @returns called once, with its code, and with the reason if it was refused */
   readonly beginStreaming = (path: string): ((code: number, reason?: string) => void) => {
     const method = this.#methodOf(path);
-    const begunAt = method.begin();
+    const begunAt = performance.now();
+    method.begin();
     return (code, reason) => {
       method.end(begunAt, code);
       if (reason !== undefined) this.#countRefusal(reason);
@@ -113,6 +114,10 @@ export class CallMetrics {
 
   #end(context: CallContext, method: CountedMethod, begunAt: number, reply: Reply): Reply {
     const { code }: { code: number } = reply;
+    if (context.asksGuard) {
+      if (code === OK) return reply;
+      method.begin();
+    }
     method.end(begunAt, code);
     if (code !== OK) this.#countRefusal(context.reason);
     return reply;

@@ -313,6 +313,17 @@ describe('the log', () => {
     );
   });
 
+  it('has a line for a call that only asks the guard if it is refused', async () => {
+    const lines: string[] = [];
+    const pipeline = pipelineOf({}, lines);
+    await pipeline(callOf({ keys: { 'x-guard-only': '1' } }));
+    expect(lines).toEqual([]);
+    await pipeline(callOf({ metadata: Metadata.fromHttp2Headers({ 'x-guard-only': '1' }) }));
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      expect.objectContaining({ code: 'UNAUTHENTICATED', reason: 'TOKEN_MISSING', msg: 'call refused' }),
+    ]);
+  });
+
   it('has a line for each call, without token and payload', async () => {
     const lines: string[] = [];
     const keys = { authorization: 'hush me', 'x-request-id': 'n' };

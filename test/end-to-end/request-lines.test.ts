@@ -57,17 +57,19 @@ describe.each(TOPOLOGIES)('a REST request %s', (topology) => {
     ]);
   });
 
-  it('has one line also where it cannot become a call', async () => {
+  it('has one line, of the gateway, where it cannot become a call', async () => {
     expect(await ask('odd', `/v1/routing/${ABSENT}?x=1`, TOKEN)).toBe(400);
     expect(await linesOf('odd')).toMatchObject([
-      ...ofServer({ code: 'OK', msg: 'call answered' }),
       { ...rest, status: 400, reason: 'REQUEST_MALFORMED', ...named },
     ]);
   });
 
-  it('names nobody where a stranger is refused', async () => {
-    expect(await ask('stranger', `/v1/routing/${ABSENT}`)).toBe(401);
-    const lines = await linesOf('stranger');
+  it.each([
+    ['', 'stranger', ''],
+    [' before its fault is told', 'strange', '?x=1'],
+  ])('names nobody where a stranger is refused%s', async (_, id, query) => {
+    expect(await ask(id, `/v1/routing/${ABSENT}${query}`)).toBe(401);
+    const lines = await linesOf(id);
     expect(lines.map(({ reason, sub }) => [reason, sub])).toEqual(
       lines.map(() => ['TOKEN_MISSING', undefined]),
     );

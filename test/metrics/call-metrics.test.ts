@@ -53,6 +53,22 @@ describe('a call over gRPC', () => {
     expect(sumOf(text, 'route_registry_refusals_total', refused)).toBe(1);
   });
 
+  it('that only asks the guard is counted if it is refused, since otherwise the call itself follows', async () => {
+    const { calls, read } = measured();
+    const asking = { ...contextOf(GET, 'TOKEN_MISSING'), asksGuard: true };
+    await calls.interceptor(asking, () => Promise.resolve(replyOf(status.OK)));
+    const admitted = await read();
+    expect(sumOf(admitted, 'grpc_server_started_total')).toBe(0);
+    expect(sumOf(admitted, 'grpc_server_active_calls')).toBe(0);
+    expect(sumOf(admitted, 'grpc_server_handled_total')).toBe(0);
+    void calls.interceptor(asking, () => replyOf(status.UNAUTHENTICATED));
+    const refused = await read();
+    expect(sumOf(refused, 'grpc_server_started_total')).toBe(1);
+    expect(sumOf(refused, 'grpc_server_active_calls')).toBe(0);
+    expect(sumOf(refused, 'grpc_server_handled_total', { grpc_code: 'Unauthenticated' })).toBe(1);
+    expect(sumOf(refused, 'route_registry_refusals_total')).toBe(1);
+  });
+
   it('of an unknown method has no label of its own', async () => {
     const { calls, read } = measured();
     const secret = contextOf('/secret/path', 'PATH_UNKNOWN');
