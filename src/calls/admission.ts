@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import type { Call } from './call.js';
 import { overloaded } from './failures.js';
 
 /** How often the delay of the event loop is measured, in milliseconds. */
@@ -6,7 +7,7 @@ const MEASURE_MS = 100;
 
 /** The limits on the work that a process accepts. */
 export interface AdmissionLimits {
-  /** Calls in progress. */
+  /** Calls in progress; those whose messages are still arriving have at most half of these places, and at least one. */
   readonly maxCalls: number;
   /** Calls waiting for the database; one caller has at most half of these places. */
   readonly maxWaitingCalls: number;
@@ -23,6 +24,7 @@ export class Admission {
   readonly #now: () => number;
   readonly #waitingOf = new Map<string, number>();
   #calls = 0;
+  #arriving = 0;
   #waiting = 0;
   #dueMs: number;
   /** The delays of the last two measurements. */
@@ -37,10 +39,15 @@ export class Admission {
     this.#measureLater();
   }
 
-  /** Counts a call until `leave`. @throws CallError `OVERLOADED` */
-  enter(): void {
+  /**
+   * Counts a call until `leave`, and until its message has arrived among those that are arriving.
+   *
+   * @throws CallError `OVERLOADED`
+   */
+  enter({ message }: Pick<Call, 'message'>): void {
     const { maxCalls } = this.#limits;
     if (this.#calls >= maxCalls) throw overloaded(`It has ${maxCalls} calls under way.`);
+    if (message instanceof Promise) this.#await(message);
     this.#calls++;
   }
 
@@ -72,6 +79,16 @@ export class Admission {
   /** Stops measuring. */
   close(): void {
     clearTimeout(this.#timer);
+  }
+
+  #await(message: Promise<unknown>): void {
+    const most = Math.max(1, Math.floor(this.#limits.maxCalls / 2));
+    if (this.#arriving >= most) throw overloaded(`It has ${most} requests that are still arriving.`);
+    this.#arriving++;
+    const arrived = (): void => {
+      this.#arriving--;
+    };
+    message.then(arrived, arrived);
   }
 
   #check(own: number): void {

@@ -128,7 +128,7 @@ function limitingCalls({ admission }: InterceptorOptions): Interceptor {
   return (context, next) => {
     // Health checks are never refused.
     if (context.method?.access === 'public') return next(context);
-    admission.enter();
+    admission.enter(context.call);
     let reply: Reply | Promise<Reply> | undefined;
     try {
       reply = next(context);

@@ -3,6 +3,9 @@ import { Admission, type AdmissionLimits } from '../../src/calls/admission.js';
 
 const LIMITS: AdmissionLimits = { maxCalls: 2, maxWaitingCalls: 4, maxEventLoopDelayMs: 500 };
 
+/** A call whose message has arrived. */
+const WHOLE = { message: new Uint8Array() };
+
 function admission(limits: Partial<AdmissionLimits> = {}, now?: () => number): Admission {
   const made = new Admission({ ...LIMITS, ...limits }, now);
   onTestFinished(() => {
@@ -31,13 +34,44 @@ const overloaded = (text: RegExp) =>
 describe('calls under way', () => {
   it('are refused beyond their number, until one of them ends', () => {
     const calls = admission();
-    calls.enter();
-    calls.enter();
+    calls.enter(WHOLE);
+    calls.enter(WHOLE);
     expect(() => {
-      calls.enter();
+      calls.enter(WHOLE);
     }).toThrow(overloaded(/2 calls under way/));
     calls.leave();
-    calls.enter();
+    calls.enter(WHOLE);
+  });
+});
+
+describe('calls whose messages are still arriving', () => {
+  it('hold half of the places, and leave the others to calls that arrive whole', () => {
+    const calls = admission({ maxCalls: 5 });
+    const arriving = { message: new Promise<Uint8Array>(() => undefined) };
+    calls.enter(arriving);
+    calls.enter(arriving);
+    expect(() => {
+      calls.enter(arriving);
+    }).toThrow(overloaded(/2 requests that are still arriving/));
+    for (let i = 0; i < 3; i++) calls.enter(WHOLE);
+    expect(() => {
+      calls.enter(WHOLE);
+    }).toThrow(overloaded(/5 calls under way/));
+  });
+
+  it.each([
+    ['arrives', () => Promise.resolve(WHOLE.message)],
+    ['fails', () => Promise.reject(new Error('failed'))],
+  ])('hold one place at least, and give it back when the message %s', async (_, arrive) => {
+    const message: Promise<Uint8Array> = arrive();
+    const calls = admission({ maxCalls: 1 });
+    calls.enter({ message });
+    calls.leave();
+    expect(() => {
+      calls.enter({ message });
+    }).toThrow(overloaded(/1 requests that are still arriving/));
+    await Promise.allSettled([message]);
+    calls.enter({ message });
   });
 });
 
@@ -113,7 +147,7 @@ describe('a process whose event loop is late', () => {
   it('refuses calls that would wait, and takes calls that need not', async () => {
     const places = measuring(501, 501);
     await expect(places.wait('me', work().run)).rejects.toThrow(overloaded(/more than 500 ms late/));
-    places.enter();
+    places.enter(WHOLE);
   });
 
   it.each([

@@ -66,7 +66,7 @@ export class Transcoding {
         new JsonOutput(registry, omitUnassigned),
         basePath,
       ),
-      uploads: new Uploads(now),
+      uploads: new Uploads(now, maxRequests),
     };
   }
 

@@ -1,16 +1,22 @@
-import { deadlineExceeded, shuttingDown } from '../failures/failure.js';
+import { deadlineExceeded, overloaded, shuttingDown } from '../failures/failure.js';
 import type { HttpReply } from '../http-reply.js';
 import type { GuardVerdict } from './guard-verdict.js';
 import type { Exchange } from './exchange.js';
 
-/** The request bodies that did not arrive together with their heads. */
+/**
+ * The request bodies that did not arrive together with their heads. They hold at most half of the places for requests,
+ * and at least one: the others are left for requests that arrive whole.
+ */
 export class Uploads {
   readonly #now: () => number;
+  readonly #most: number;
   readonly #arriving = new Set<(failure: Error) => void>();
   #ended = false;
 
-  constructor(now: () => number) {
+  /** @param maxRequests the places for requests. */
+  constructor(now: () => number, maxRequests: number) {
     this.#now = now;
+    this.#most = Math.max(1, Math.floor(maxRequests / 2));
   }
 
   /**
@@ -19,7 +25,7 @@ export class Uploads {
    *
    * @param deadline in milliseconds since the epoch.
    * @returns the body, or the reply to a client that the guard refuses.
-   * @throws Failure `DEADLINE_EXCEEDED` or `SHUTTING_DOWN`, or the body's own.
+   * @throws Failure `DEADLINE_EXCEEDED`, `OVERLOADED` or `SHUTTING_DOWN`, or the body's own.
    */
   async wait(
     body: Promise<Uint8Array>,
@@ -41,6 +47,10 @@ export class Uploads {
         turn = setImmediate(() => {
           if (this.#ended) {
             end(shuttingDown());
+            return;
+          }
+          if (this.#arriving.size >= this.#most) {
+            end(overloaded(`It has ${this.#most} requests that are still arriving.`));
             return;
           }
           this.#arriving.add(end);
