@@ -3,7 +3,7 @@ import type { ServerOptions } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { deflateRawSync, gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { MAX_UNANSWERED } from '../src/http/connection.js';
 import type { LogKind } from '../src/log.js';
@@ -43,6 +43,15 @@ function head(length: number, ...lines: string[]): string {
     '',
     '',
   ].join('\r\n');
+}
+
+function plain(text: string): Buffer {
+  return Buffer.from(text);
+}
+
+/** A body in one chunk. */
+function chunked(text: string): Buffer {
+  return Buffer.from(`${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`);
 }
 
 /** A connection with everything that it has received. */
@@ -94,18 +103,72 @@ function counted(): { upstream: Upstream; guard: Guard; calls: UnaryCall[]; guar
 }
 
 describe('a body', () => {
-  it.each([
-    { what: 'as it is', body: Buffer.from(BODY), lines: [] },
-    { what: 'in gzip', body: gzipSync(BODY), lines: ['Content-Encoding: gzip'] },
-  ])('that comes with its head, $what, makes one call', async ({ body, lines }) => {
+  const costs = [
+    { what: 'in gzip', costly: true, text: BODY, send: gzipSync, lines: ['Content-Encoding: gzip'] },
+    { what: 'in chunks', costly: true, text: BODY, send: chunked, lines: ['Transfer-Encoding: chunked'] },
+    { what: 'of 4,097 bytes', costly: true, text: BODY.padEnd(4_097), send: plain, lines: [] },
+    { what: 'of 4,096 bytes', costly: false, text: BODY.padEnd(4_096), send: plain, lines: [] },
+  ];
+  /** A create with a text as its body. */
+  function whole({ text, send, lines }: (typeof costs)[number], ...more: string[]): Buffer {
+    const body = send(text);
+    const full = head(body.length, 'Connection: close', ...lines, ...more);
+    const framed = lines.includes('Transfer-Encoding: chunked');
+    return Buffer.concat([Buffer.from(framed ? full.replace(/Content-Length.*\r\n/, '') : full), body]);
+  }
+
+  it.each(costs)('that comes with its head, $what, makes one call', async (cost) => {
     const { calls, guarded, ...server } = counted();
     const gateway = await start(server);
-    const request = Buffer.concat([
-      Buffer.from(head(body.length, AS_MEMBER, 'Connection: close', ...lines)),
+    expect(await rawExchange(gateway.origin, whole(cost, AS_MEMBER))).toMatch(/^HTTP\/1\.1 201 /);
+    expect([calls.length, guarded()]).toEqual([1, cost.costly ? 1 : 0]);
+  });
+
+  it.each(costs)('of a stranger, $what, is not read where that could be costly', async (cost) => {
+    const { calls, guarded, ...server } = counted();
+    const gateway = await start(server);
+    const parse = vi.spyOn(JSON, 'parse');
+    onTestFinished(() => {
+      parse.mockRestore();
+    });
+    expect(await rawExchange(gateway.origin, whole(cost))).toMatch(/^HTTP\/1\.1 401 /);
+    expect(parse.mock.calls.some(([text]) => text === cost.text)).toBe(!cost.costly);
+    expect(calls.length + guarded()).toBe(1);
+  });
+
+  it.each([
+    { what: 'costly', body: 'x'.repeat(5_000) },
+    { what: 'cheap', body: 'x' },
+  ])('that is wrong and $what is a fault of an admitted client, asked for once', async ({ body }) => {
+    const { calls, guarded, ...server } = counted();
+    const gateway = await start(server);
+    const request = head(body.length, AS_MEMBER, 'Connection: close') + body;
+    expect(reasonIn(await rawExchange(gateway.origin, request))).toBe('REQUEST_MALFORMED');
+    expect([calls.length, guarded()]).toEqual([0, 1]);
+  });
+
+  it('that is encoded waits for its turn, at most until its deadline', async () => {
+    const library = new LibraryServer();
+    let busy = true;
+    const upstream: Upstream = {
+      unary(call) {
+        // The time of all others in this turn.
+        const end = performance.now() + 30;
+        while (busy && performance.now() < end);
+        busy = false;
+        return library.unary(call);
+      },
+    };
+    const gateway = await start({ upstream, deadlineMs: NEVER_MS });
+    const body = gzipSync(BODY);
+    const lines = [AS_MEMBER, 'Content-Encoding: gzip'];
+    const one = Buffer.concat([Buffer.from(head(body.length, ...lines)), body]);
+    const hurried = Buffer.concat([
+      Buffer.from(head(body.length, ...lines, 'Request-Timeout: 0.02', 'Connection: close')),
       body,
     ]);
-    expect(await rawExchange(gateway.origin, request)).toMatch(/^HTTP\/1\.1 201 /);
-    expect([calls.length, guarded()]).toEqual([1, 0]);
+    const text = await rawExchange(gateway.origin, Buffer.concat([one, hurried]));
+    expect(text.match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 201', 'HTTP/1.1 504']);
   });
 
   it('that comes later makes a call once the guard has been asked, with the time that is left', async () => {
@@ -349,6 +412,25 @@ describe('requests under way', () => {
 
     await Promise.all(hanging);
     expect((await httpRequest(origin, { path: '/v1/shelves/1' })).status).toBe(401);
+  });
+
+  it.each([
+    { maxRequests: 4, most: 2 },
+    { maxRequests: 1, most: 1 },
+  ])('of $maxRequests at most $most are still arriving, and whole ones find their places', async (given) => {
+    const { maxRequests, most } = given;
+    const { guarded, guard, upstream } = counted();
+    const gateway = await start({ guard, upstream, maxRequests, deadlineMs: NEVER_MS });
+    const held = Array.from({ length: most }, () => open(gateway));
+    for (const { socket } of held) socket.write(head(BODY.length, AS_MEMBER));
+    await expect.poll(guarded).toBe(most);
+    const half = await rawExchange(gateway.origin, head(BODY.length, AS_MEMBER));
+    expect(half).toMatch(/^HTTP\/1\.1 429 [^]*Connection: close\r\n/);
+    const whole = head(BODY.length, AS_MEMBER, 'Connection: close') + BODY;
+    expect(await rawExchange(gateway.origin, whole)).toMatch(maxRequests > most ? / 201 / : / 429 /);
+    for (const { socket } of held) socket.write(BODY);
+    for (const { received } of held) await expect.poll(received).toMatch(/^HTTP\/1\.1 201 /);
+    expect(await rawExchange(gateway.origin, whole)).toMatch(/^HTTP\/1\.1 201 /);
   });
 
   it.each([

@@ -1,26 +1,35 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, inflate, type InputType, type ZlibOptions } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import getRawBody from 'raw-body';
 import { Failure, malformed } from '../failures/failure.js';
 
 /** Decodes a whole body. */
-export type DecodeBody = (bytes: Uint8Array) => Promise<Uint8Array>;
+export type DecodeBody = (bytes: Uint8Array) => Uint8Array;
 
-/** Decompresses bytes, to at most `maxOutputLength`. */
-type Inflate = (bytes: InputType, options: ZlibOptions) => Promise<Uint8Array>;
-
-/** The inverse of each content coding (RFC 9110 8.4.1). */
-const inflaters: ReadonlyMap<string, Inflate> = new Map<string, Inflate>([
-  ['gzip', promisify(gunzip)],
-  ['x-gzip', promisify(gunzip)],
-  ['deflate', promisify(inflate)],
-  ['br', promisify(brotliDecompress)],
+/**
+ * The inverse of each content coding (RFC 9110 8.4.1). A body is small: in threads, it would cost more to hand over than
+ * to inflate, and all that are under way would have their memory at once.
+ */
+const inflaters: ReadonlyMap<string, typeof gunzipSync> = new Map([
+  ['gzip', gunzipSync],
+  ['x-gzip', gunzipSync],
+  ['deflate', inflateSync],
+  ['br', brotliDecompressSync],
 ]);
+
+/** The largest body, in bytes, that is read before the guard has admitted the client. */
+const STRANGER_MAX_BYTES = 4_096;
 
 /** Whether a request has a body (RFC 9112 6.3), which may be empty. */
 export function hasBody(headers: IncomingHttpHeaders): boolean {
   return 'content-length' in headers || 'transfer-encoding' in headers;
+}
+
+/** Whether reading a body may cost far more than refusing it: strangers are refused before. */
+export function isCostly({ 'content-length': length, ...headers }: IncomingHttpHeaders): boolean {
+  return (
+    'content-encoding' in headers || 'transfer-encoding' in headers || Number(length) > STRANGER_MAX_BYTES
+  );
 }
 
 /**
@@ -63,9 +72,9 @@ export function bodyDecoder(headers: IncomingHttpHeaders, maxBytes: number): Dec
   if (coding === 'identity' || !hasBody(headers)) return undefined;
   const decode = inflaters.get(coding);
   if (decode === undefined) throw encodingUnsupported();
-  return async (bytes) => {
+  return (bytes) => {
     try {
-      return await decode(bytes, { maxOutputLength: maxBytes });
+      return decode(bytes, { maxOutputLength: maxBytes });
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       throw code === 'ERR_BUFFER_TOO_LARGE' ? bodyTooLarge(maxBytes) : wronglyEncoded(coding);

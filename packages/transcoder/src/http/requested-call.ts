@@ -10,7 +10,8 @@ import type { FoundBinding } from '../template/binding-table.js';
 import type { Guard, UnaryReply, Upstream } from '../upstream.js';
 import { GuardVerdict, isOk, knowsCaller } from './guard-verdict.js';
 import type { Exchange } from './exchange.js';
-import { bodyDecoder, type DecodeBody, receiveBody, requireJsonType } from './request-body.js';
+import type { PacedWork } from './paced-work.js';
+import { bodyDecoder, type DecodeBody, isCostly, receiveBody, requireJsonType } from './request-body.js';
 import {
   callMetadata,
   type ForwardedHeaders,
@@ -33,6 +34,8 @@ export interface CallParts {
   readonly requests: RequestMessages;
   readonly successes: SuccessReplies;
   readonly uploads: Uploads;
+  /** The decoding and reading of encoded bodies. */
+  readonly decoding: PacedWork;
 }
 
 /** A request for a method of the contract, before it becomes a call. */
@@ -78,17 +81,16 @@ export class RequestedCall {
   }
 
   async #callLater(body: Promise<Uint8Array>, decode: DecodeBody | undefined): Promise<HttpReply> {
-    const { uploads } = this.#parts;
-    const received = await uploads.wait(body, this.#head.deadline, this.#verdict, this.#exchange);
+    const { uploads, decoding } = this.#parts;
+    const { deadline } = this.#head;
+    const received = await uploads.wait(body, deadline, this.#verdict, this.#exchange);
     if (!(received instanceof Uint8Array)) return received;
-    if (decode === undefined) return this.#callWith(received);
-    let decoded: Uint8Array;
-    try {
-      decoded = await decode(received);
-    } catch (failure) {
-      return this.#verdict.refuse(failure);
+    if (isCostly(this.#exchange.request.headers)) {
+      const refusal = await this.#verdict.refusal();
+      if (refusal !== undefined) return refusal;
     }
-    return this.#callWith(decoded);
+    if (decode === undefined) return this.#callWith(received);
+    return decoding.run(deadline, () => this.#callWith(decode(received)));
   }
 
   #callWith(body: Uint8Array): HttpReply | Promise<HttpReply> {

@@ -11,6 +11,7 @@ import { successRules } from '../template/standard-method.js';
 import type { Guard, Upstream } from '../upstream.js';
 import { type Exchange, targetOf } from './exchange.js';
 import type { ForwardedHeaders } from './request-headers.js';
+import { PacedWork } from './paced-work.js';
 import { requestTarget } from './request-target.js';
 import { type CallParts, RequestedCall } from './requested-call.js';
 import { SuccessReplies } from './success-reply.js';
@@ -67,6 +68,7 @@ export class Transcoding {
         basePath,
       ),
       uploads: new Uploads(now, maxRequests),
+      decoding: new PacedWork(now),
     };
   }
 
