@@ -6,6 +6,8 @@ const OPTIONS: ChannelOptions = {
   // A proxy named by the environment is for external traffic.
   'grpc.enable_http_proxy': 0,
   'grpc.enable_channelz': 0,
+  // Far more than an answer has: a response is hardly larger than its request.
+  'grpc.max_receive_message_length': 256 * 1024,
   // Only the client knows whether a call may be repeated.
   'grpc.enable_retries': 0,
   // Spreads the load over all addresses of the target, whatever service config its DNS records hold.
@@ -118,6 +120,7 @@ const BROKEN_OFF: ReadonlySet<status> = new Set([
   status.CANCELLED,
   status.DEADLINE_EXCEEDED,
   status.INTERNAL,
+  status.RESOURCE_EXHAUSTED,
   status.UNAVAILABLE,
 ]);
 
@@ -125,7 +128,11 @@ const BROKEN_OFF: ReadonlySet<status> = new Set([
 function failed({ code, details, metadata }: ServiceError, headersCame: boolean): UnaryReply {
   const empty = Object.keys(metadata.getMap()).length === 0;
   const answered = headersCame ? !(empty && BROKEN_OFF.has(code)) : !empty;
-  return answered ? { code, details, trailers: metadata } : { code, details };
+  if (answered) return { code, details, trailers: metadata };
+  // An answer too large for this side is a fault of the server; trying again would not help.
+  return headersCame && code === status.RESOURCE_EXHAUSTED
+    ? { code: status.INTERNAL, details }
+    : { code, details };
 }
 
 function toMetadata(entries: UnaryCall['metadata']): Metadata {

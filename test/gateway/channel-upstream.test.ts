@@ -56,13 +56,19 @@ describe('an upstream over a channel', () => {
   it.each([
     ['none', 0],
     ['more than one frame', 100_000],
-    ['as much as is allowed', 4 * 1024 * 1024],
+    ['as much as is allowed', 256 * 1024],
   ])('carries messages of %s', async (_, length) => {
     const upstream = await upstreamTo(echo);
     const message = Buffer.alloc(length, 'm');
     const reply = await upstream.unary(unaryCall({ message }));
     expect(reply.code).toBe(status.OK);
     expect(message.equals(reply.message ?? Buffer.from('none'))).toBe(true);
+  });
+
+  it('takes no answer of more than 256 KiB, and tells nobody of its own bound', async () => {
+    const upstream = await upstreamTo(echo);
+    const reply = await upstream.unary(unaryCall({ message: Buffer.alloc(256 * 1024 + 1) }));
+    expect(reply).toEqual({ code: status.INTERNAL, details: expect.stringContaining('262144') as string });
   });
 
   it('carries status, details and their trailers unchanged', async () => {
