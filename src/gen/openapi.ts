@@ -403,6 +403,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
               }
             }
           },
+          "412": {
+            "$ref": "#/components/responses/Error412"
+          },
           "413": {
             "$ref": "#/components/responses/Error413"
           },
@@ -780,65 +783,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "$ref": "#/components/responses/Error408"
           },
           "412": {
-            "description": "Precondition Failed: `PRECONDITION_FAILED`.",
-            "headers": {
-              "X-Request-Id": {
-                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-                "required": true,
-                "schema": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[!-~]+$"
-                },
-                "examples": {
-                  "PRECONDITION_FAILED": {
-                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                  }
-                }
-              },
-              "Cache-Control": {
-                "description": "Whether the response may be cached, and for how long.",
-                "required": true,
-                "schema": {
-                  "type": "string",
-                  "const": "no-store"
-                },
-                "examples": {
-                  "PRECONDITION_FAILED": {
-                    "value": "no-store"
-                  }
-                }
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "PRECONDITION_FAILED": {
-                    "value": {
-                      "error": {
-                        "code": 412,
-                        "status": "FAILED_PRECONDITION",
-                        "message": "If-Match does not name the current entity tag of the resource; that or * is allowed.",
-                        "details": [
-                          {
-                            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                            "reason": "PRECONDITION_FAILED",
-                            "domain": "routing.v1"
-                          },
-                          {
-                            "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                            "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                          }
-                        ]
-                      }
-                    }
-                  }
-                }
-              }
-            }
+            "$ref": "#/components/responses/Error412"
           },
           "413": {
             "$ref": "#/components/responses/Error413"
@@ -2069,6 +2014,67 @@ export const openApi: Readonly<Record<string, unknown>> = {
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                         "reason": "TRANSFER_CODING_UNSUPPORTED",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
+      "Error412": {
+        "description": "Precondition Failed: `PRECONDITION_FAILED`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "examples": {
+              "PRECONDITION_FAILED": {
+                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+              }
+            }
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            },
+            "examples": {
+              "PRECONDITION_FAILED": {
+                "value": "no-store"
+              }
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "PRECONDITION_FAILED": {
+                "value": {
+                  "error": {
+                    "code": 412,
+                    "status": "FAILED_PRECONDITION",
+                    "message": "No current representation matches If-Match; a read may name its entity tag or *, a create has none yet.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "PRECONDITION_FAILED",
                         "domain": "routing.v1"
                       },
                       {

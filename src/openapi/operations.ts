@@ -20,7 +20,7 @@ export interface DescribedOperation {
 /** The name of the security scheme. */
 export const BEARER = 'bearer';
 
-/** The operations that can end with each failure of the gateway: every one, the cacheable ones, or none. */
+/** The operations that can end with each failure of the gateway: every one, those with conditions, or none. */
 const meetsOperations = {
   REQUEST_MALFORMED: 'every',
   REQUEST_TIMED_OUT: 'every',
@@ -29,19 +29,19 @@ const meetsOperations = {
   TARGET_TOO_LONG: 'every',
   HEADERS_TOO_LARGE: 'every',
   TRANSFER_CODING_UNSUPPORTED: 'every',
-  PRECONDITION_FAILED: 'cacheable',
+  PRECONDITION_FAILED: 'conditional',
   OVERLOADED: 'every',
   SHUTTING_DOWN: 'every',
   DEADLINE_EXCEEDED: 'every',
   INTERNAL: 'every',
   PATH_UNKNOWN: 'none',
   METHOD_NOT_ALLOWED: 'none',
-} as const satisfies Record<FailureReason, 'every' | 'cacheable' | 'none'>;
+} as const satisfies Record<FailureReason, 'every' | 'conditional' | 'none'>;
 
-function gatewayReasons({ caching }: SuccessRule): FailureReason[] {
+function gatewayReasons({ caching, creates }: SuccessRule): FailureReason[] {
   return (Object.keys(meetsOperations) as FailureReason[]).filter((reason) => {
     const which = meetsOperations[reason];
-    return which === 'every' || (which === 'cacheable' && caching !== undefined);
+    return which === 'every' || (which === 'conditional' && (creates || caching !== undefined));
   });
 }
 

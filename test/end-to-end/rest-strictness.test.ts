@@ -373,6 +373,16 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
     expect(response).toMatch(/^allow: POST, GET, HEAD, OPTIONS\r$/im);
   });
 
+  it('creates nothing where If-Match asks for something that is there', async () => {
+    const headers = { ...JSON_TYPE, 'if-match': '*' };
+    const refused = await call({ method: 'POST', path: '/v1/routing', headers, body: ROUTE });
+    expect([refused.status, reasonOf(refused)]).toEqual([412, 'PRECONDITION_FAILED']);
+    const held = { ...JSON_TYPE, 'if-none-match': '*' };
+    expect((await call({ method: 'POST', path: '/v1/routing', headers: held, body: ROUTE })).status).toBe(
+      201,
+    );
+  });
+
   it('answers a route only where If-Match names it', async () => {
     const { id } = JSON.parse(created.text) as { id: string };
     const path = `/v1/routing/${id}`;

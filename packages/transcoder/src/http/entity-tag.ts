@@ -19,19 +19,11 @@ export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
   return known !== undefined && names(known, tag, 'weak');
 }
 
-/** `If-Match` does not name the current representation. */
+/** `If-Match` does not name the current representation, which nothing has before it is created. */
 export function preconditionFailed(): Failure {
   return new Failure(
     'PRECONDITION_FAILED',
-    'If-Match does not name the current entity tag of the resource; that or * is allowed.',
-  );
-}
-
-/** A create comes with `If-Match`. */
-export function nothingToMatch(): Failure {
-  return new Failure(
-    'PRECONDITION_FAILED',
-    'If-Match cannot hold for a create, since nothing exists before it; only If-None-Match is allowed.',
+    'No current representation matches If-Match; a read may name its entity tag or *, a create has none yet.',
   );
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { fromBinary, type JsonObject, type Message } from '@bufbuild/protobuf';
 import type { Binding } from '../template/binding.js';
-import { entityTag, isCurrent, nothingToMatch } from './entity-tag.js';
+import { entityTag, isCurrent, preconditionFailed } from './entity-tag.js';
 import { memberOf } from '../fields/json-object.js';
 import type { JsonOutput } from '../json/json-output.js';
 import type { HttpReply } from '../http-reply.js';
@@ -49,7 +49,7 @@ export class SuccessReplies {
    */
   requirePrecondition(binding: Binding, headers: IncomingHttpHeaders): void {
     const creates = this.#rules.get(binding)?.creates === true;
-    if (creates && headers['if-match'] !== undefined) throw nothingToMatch();
+    if (creates && headers['if-match'] !== undefined) throw preconditionFailed();
   }
 
   #body({ method, responseBody }: Binding, response: Message): string {
