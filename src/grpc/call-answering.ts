@@ -4,7 +4,8 @@ import type {
   ServerInterceptor,
 } from '@grpc/grpc-js';
 import { CallsEndedAtClose } from './calls-ended-at-close.js';
-import { type AnsweredCalls, type SentStatus, ServerCall } from './server-call.js';
+import type { SentStatus } from './early-answer.js';
+import { type AnsweredCalls, ServerCall } from './server-call.js';
 import { UNKNOWN_METHOD } from './strict-server.js';
 
 /**

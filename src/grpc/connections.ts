@@ -5,7 +5,7 @@ import { Server as TlsServer } from 'node:tls';
 import { limitConnections } from '../listeners/limit-connections.js';
 import { OpenSockets } from '../listeners/open-sockets.js';
 import { Connection, type ConnectionLimits } from './connection.js';
-import { resettingEarlyAnswers } from './early-answer.js';
+import type { EarlyAnswers } from './early-answer.js';
 import { EndedSessions } from './ended-sessions.js';
 import { limitMessages } from './message-gate.js';
 import { isTooLong } from './request-head.js';
@@ -35,7 +35,7 @@ export interface ConnectionsOptions extends ConnectionLimits {
 /** The connections of the gRPC server. */
 export class Connections {
   readonly #options: ConnectionsOptions;
-  readonly #answered: ReturnType<typeof resettingEarlyAnswers>;
+  readonly #earlyAnswers: EarlyAnswers;
   readonly #listeners: Http2Server[] = [];
   readonly #open = new Set<Connection>();
   readonly #ended = new EndedSessions();
@@ -51,12 +51,9 @@ export class Connections {
   #now = clock();
   #looks = 0;
 
-  constructor(options: ConnectionsOptions) {
+  constructor(options: ConnectionsOptions, earlyAnswers: EarlyAnswers) {
     this.#options = options;
-    this.#answered = resettingEarlyAnswers(() =>
-      // No call follows on a connection that is ending.
-      this.#leaving ? 0 : options.unreadMs,
-    );
+    this.#earlyAnswers = earlyAnswers;
     this.#share = new StreamShare(options.maxStreams, options.sharedStreams);
     this.#timer = setInterval(() => {
       this.#look();
@@ -94,15 +91,16 @@ export class Connections {
       session.once('close', () => this.#ofSession.delete(session));
     });
     listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
+      const path = String(headers[':path']);
+      this.#earlyAnswers.arrive(stream, path);
       if (isTooLong(rawHeaders)) {
         stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
         return;
       }
-      stream.on('finish', this.#answered);
       const connection = this.#ofSession.get(stream.session);
       if (connection === undefined) return;
       const { streaming, deadlineMs, unreadMs } = this.#options;
-      const longestMs = streaming.get(String(headers[':path']));
+      const longestMs = streaming.get(path);
       const encoding = headers['grpc-encoding'];
       if (longestMs !== undefined || encoding !== undefined) limitMessages(stream, encoding);
       if (longestMs !== undefined) {

@@ -1,17 +1,88 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
+import type { ServerInterceptingCallInterface } from '@grpc/grpc-js';
+
+/** The status of a call, as grpc-js sends it. */
+export type SentStatus = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
 /**
- * Creates the listener for the end of a stream's response. If the call is answered before its request is complete, the
- * client normally ends the request when it sees the answer. A client that has not done so after some time is asked to
- * stop: RST_STREAM with NO_ERROR after the whole response (RFC 9113, section 8.1).
+ * Answers to calls whose requests are not complete.
  *
- * The reset is not immediate: from the moment nghttp2 is given a reset until it has sent it, it ignores END_STREAM and
- * counts the stream. It then ends the connection of a client that has as many streams open as it may and opens the
- * next.
+ * A refusal waits for the end of its request, of which the rest is dropped: a client that sees the answer first may give
+ * up what it has not sent, without a word to the server (grpc-go does), and open its next stream. nghttp2 still counts
+ * the old one, and ends the connection for one stream too many.
  *
- * @param patienceMs returns how long to wait for a client, in milliseconds
+ * A client that has not ended its request some time after the answer is asked to stop: RST_STREAM with NO_ERROR after
+ * the whole response (RFC 9113, section 8.1). That reset is not immediate: from the moment nghttp2 is given a reset
+ * until it has sent it, it ignores END_STREAM and counts the stream.
  */
-export function resettingEarlyAnswers(patienceMs: () => number): (this: ServerHttp2Stream) => void {
+export class EarlyAnswers {
+  readonly #unreadMs: number;
+  readonly #bidirectional: ReadonlySet<string>;
+  readonly #answered: (this: ServerHttp2Stream) => void;
+  /** Sends each refusal that waits. */
+  readonly #waiting = new Set<() => void>();
+  #arriving: ServerHttp2Stream | undefined;
+  #closed = false;
+
+  /**
+   * @param unreadMs how long a refusal waits for the end of its request, and a reset for it after the answer, in
+   *   milliseconds
+   * @param bidirectional paths of methods whose clients end their requests only after the answer, served or not
+   */
+  constructor(unreadMs: number, bidirectional: readonly string[]) {
+    this.#unreadMs = unreadMs;
+    this.#bidirectional = new Set(bidirectional);
+    // No call follows on a connection that is ending.
+    this.#answered = resettingWhenLate(() => (this.#closed ? 0 : unreadMs));
+  }
+
+  /** Takes each stream, before grpc-js creates its call. */
+  arrive(stream: ServerHttp2Stream, path: string): void {
+    stream.on('finish', this.#answered);
+    this.#arriving = this.#bidirectional.has(path) ? undefined : stream;
+  }
+
+  /**
+   * The `sendStatus` of the call that grpc-js is creating, which it does in its listener for the stream: a status
+   * without a message waits for the end of the request.
+   *
+   * @param limit the time of the call's limit, in milliseconds since the epoch
+   */
+  sendStatusOf(call: ServerInterceptingCallInterface, limit: number): (status: SentStatus) => void {
+    const stream = this.#arriving;
+    const sendStatus = call.sendStatus.bind(call);
+    return (status) => {
+      if (stream === undefined || stream.headersSent || stream.readableEnded || this.#closed) {
+        sendStatus(status);
+        return;
+      }
+      const leftMs = Math.min(limit, Number(call.getDeadline())) - Date.now();
+      this.#sendAfterRequest(stream, Math.min(this.#unreadMs, leftMs), () => {
+        sendStatus(status);
+      });
+    };
+  }
+
+  /** Waits for no request any more: the service is shutting down. */
+  close(): void {
+    this.#closed = true;
+    for (const send of this.#waiting) send();
+  }
+
+  #sendAfterRequest(stream: ServerHttp2Stream, longestMs: number, send: () => void): void {
+    const sendOnce = (): void => {
+      clearTimeout(timer);
+      if (this.#waiting.delete(sendOnce)) send();
+    };
+    const timer = setTimeout(sendOnce, longestMs).unref();
+    this.#waiting.add(sendOnce);
+    // grpc-js would keep what comes, and stop reading after each message.
+    stream.removeAllListeners('data').once('end', sendOnce).once('close', sendOnce).resume();
+  }
+}
+
+/** Creates the listener for the end of a stream's response. */
+function resettingWhenLate(patienceMs: () => number): (this: ServerHttp2Stream) => void {
   function resetWhenLate(this: ServerHttp2Stream): void {
     const timer = setTimeout(reset, patienceMs(), this).unref();
     this.once('close', () => {

@@ -27,8 +27,8 @@ export interface GrpcTimes {
   /** How long a client may take to start HTTP/2, and a closed connection to disappear. */
   readonly patienceMs: number;
   /**
-   * How long a stream may stay open after its call has reached its limit because the client takes no answer, or after
-   * it has been answered while the client continues the request.
+   * How long a stream may stay open after its call has reached its limit because the client takes no answer; and how
+   * long a refusal waits for the end of its request, and after that the stream for it.
    */
   readonly unreadMs: number;
   /** The time limit of a reflection call. */

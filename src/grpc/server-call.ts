@@ -4,6 +4,7 @@ import type { Cancellation, Reply } from '../calls/call.js';
 import { type CallError, deadlineExceeded, requestTooLarge, requestUnreadable } from '../calls/failures.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import type { CallsEndedAtClose, EndableCall } from './calls-ended-at-close.js';
+import type { EarlyAnswers, SentStatus } from './early-answer.js';
 import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
 
 /** The calls that the pipeline answers, and their limits. */
@@ -15,10 +16,8 @@ export interface AnsweredCalls {
   readonly deadlineMs: number;
   /** The largest request message, in bytes; grpc-js refuses larger ones. */
   readonly maxMessageBytes: number;
+  readonly earlyAnswers: EarlyAnswers;
 }
-
-/** The status of a call, as grpc-js sends it. */
-export type SentStatus = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
 const NO_BYTES = Buffer.alloc(0);
 
@@ -60,9 +59,9 @@ export class ServerCall implements Cancellation, EndableCall {
   ) {
     this.#path = path;
     this.#innermost = innermost;
-    this.#sendStatus = innermost.sendStatus.bind(innermost);
     this.#answered = answered;
     this.#limit = Date.now() + answered.deadlineMs;
+    this.#sendStatus = answered.earlyAnswers.sendStatusOf(innermost, this.#limit);
     this.#lateCalls = lateCalls;
   }
 

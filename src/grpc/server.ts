@@ -1,6 +1,7 @@
 import { type Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
 import { Connections } from './connections.js';
+import { EarlyAnswers } from './early-answer.js';
 import { type Health, WATCH_PATH } from './health.js';
 import { type GrpcLimits, type GrpcTimes, TIMES } from './limits.js';
 import type { Method } from '../calls/method.js';
@@ -54,14 +55,16 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const paths = new Set(methods.map(({ path }) => path));
   const longestMs = new Map(REFLECTION_PATHS.map((path) => [path, times.reflectionMs]));
   longestMs.set(WATCH_PATH, Infinity);
+  const earlyAnswers = new EarlyAnswers(times.unreadMs, STREAMING_PATHS.bidi_stream);
   const streamingCalls = new StreamingCalls({
     longestMs,
     requestMs: deadlineMs,
     most: limits.maxStreamingCalls,
     maxTrailerBytes: limits.maxTrailerBytes,
+    earlyAnswers,
     observe: options.observeStreaming,
   });
-  const answering = new CallAnswering({ pipeline, paths, deadlineMs, maxMessageBytes });
+  const answering = new CallAnswering({ pipeline, paths, deadlineMs, maxMessageBytes, earlyAnswers });
   const interceptors = [answering.interceptor, streamingCalls.interceptor];
   const server = new StrictServer(
     { ...transportOptions(limits, times), interceptors },
@@ -71,12 +74,10 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');
   health.addWatchTo(server);
   if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);
-  const connections = new Connections({
-    ...limits,
-    ...times,
-    sharedStreams: limits.maxWaitingCalls / 2,
-    streaming: longestMs,
-  });
+  const connections = new Connections(
+    { ...limits, ...times, sharedStreams: limits.maxWaitingCalls / 2, streaming: longestMs },
+    earlyAnswers,
+  );
   const credentials =
     tls === undefined ? ServerCredentials.createInsecure() : new RenewedCredentials(tls, times.patienceMs);
   const port = await server.listen(address, credentials, (listener) => {
@@ -86,6 +87,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     address: address.startsWith('unix:') ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
       health.close();
+      earlyAnswers.close();
       answering.endLate();
       streamingCalls.close();
       const cutting = setTimeout(() => {

@@ -17,6 +17,7 @@ import {
 import { REQUEST_ID } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/request-id.js';
 import { CallsEndedAtClose } from './calls-ended-at-close.js';
+import type { EarlyAnswers, SentStatus } from './early-answer.js';
 
 /** Limits of streaming calls. */
 export interface StreamingCallsOptions {
@@ -28,6 +29,7 @@ export interface StreamingCallsOptions {
   readonly most: number;
   /** The limit on all trailers of an answer, in bytes. */
   readonly maxTrailerBytes: number;
+  readonly earlyAnswers: EarlyAnswers;
   /** Default: none. */
   readonly observe?: ObserveStreamingCall | undefined;
 }
@@ -77,6 +79,11 @@ export class StreamingCalls {
     return !call.ended;
   }
 
+  /** How the statuses of a call that begins now are sent. */
+  sendStatusOf(call: ServerInterceptingCallInterface, limitMs: number): (status: SentStatus) => void {
+    return this.#options.earlyAnswers.sendStatusOf(call, Date.now() + limitMs);
+  }
+
   /** Tells the observer of a call. */
   observe(path: string): ReturnType<ObserveStreamingCall> | undefined {
     return this.#options.observe?.(path);
@@ -99,7 +106,6 @@ export class StreamingCalls {
 }
 
 type Listener = Parameters<ServerInterceptingCallInterface['start']>[0];
-type Status = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
 class StreamingCall extends ServerInterceptingCall {
   readonly #calls: StreamingCalls;
@@ -124,7 +130,7 @@ class StreamingCall extends ServerInterceptingCall {
     lasts: boolean,
   ) {
     super(call);
-    const sendStatus = call.sendStatus.bind(call);
+    const sendStatus = calls.sendStatusOf(call, limitMs);
     // Every end of a call comes through here, also that by grpc-js itself, which would lose its status if the handler
     // wrote on.
     call.sendStatus = (sent) => {
@@ -187,7 +193,7 @@ class StreamingCall extends ServerInterceptingCall {
   }
 
   /** The first status ends the call; a handler that has not noticed yet may send another. */
-  override sendStatus(sent: Status): void {
+  override sendStatus(sent: SentStatus): void {
     if (!this.#ended) super.sendStatus(sent);
   }
 

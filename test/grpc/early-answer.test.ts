@@ -1,6 +1,7 @@
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { once } from 'node:events';
-import { constants } from 'node:http2';
+import { type ClientHttp2Session, constants, type IncomingHttpHeaders } from 'node:http2';
+import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
@@ -18,6 +19,7 @@ import {
   RST_STREAM,
   SETTINGS,
 } from '../support/http2-frames.js';
+import { callForgetfully } from '../support/forgetful-client.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, type Door, ECHO, GUARDED, openDoor } from '../support/grpc-door.js';
 
@@ -26,6 +28,8 @@ const ENDLESS = Buffer.from([0, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3]);
 const UNKNOWN = '/test.Service/Unknown';
 /** Calls of a client that has as many streams open as it may. */
 const CALLS = 40;
+/** Calls that it makes one after the other. */
+const CALLS_IN_TURN = 10;
 /** From 22 on, Node counts a stream until it has let go of it, and refuses the next one of a client at its limit. */
 const NODE_REFUSES = Number(process.versions.node.split('.')[0]) >= 22;
 /** A server that waits for its clients only a moment. */
@@ -34,6 +38,13 @@ const HASTY = { times: { unreadMs: 50 } };
 /** A turn of a busy event loop, in milliseconds. */
 const TURN_MS = 3;
 const NO_BYTES = Buffer.alloc(0);
+
+/** Resolves when the server has read and answered what was sent before. */
+async function roundTrip(session: ClientHttp2Session): Promise<void> {
+  if (session.connecting) await once(session, 'connect');
+  // A ping overtakes what has not left yet.
+  for (let pings = 0; pings < 3; pings++) await promisify(session.ping.bind(session))();
+}
 
 /** Makes each turn of the event loop long enough for a client to see what was sent and to answer it, until the test ends. */
 function makeTurnsLong(): void {
@@ -69,7 +80,7 @@ async function answeredInTurn(
     acknowledge: frame(SETTINGS, ACK, 0, NO_BYTES),
     first: frame(HEADERS, END_HEADERS, 1, firstBlock(fields)),
     last,
-    calls: CALLS,
+    calls: CALLS_IN_TURN,
   };
   const client = new Worker(new URL('../support/eager-client.mjs', import.meta.url), { workerData });
   const [counts] = (await once(client, 'message')) as [{ answered: number; refused: number }];
@@ -77,6 +88,17 @@ async function answeredInTurn(
 }
 
 describe('a client that has as many streams open as it may', () => {
+  it.each([
+    ['of a stranger', GUARDED, framed(Buffer.alloc(60_000))],
+    ['too large', ECHO, Buffer.concat([ENDLESS, Buffer.alloc(60_000)])],
+    ['of an unknown method', UNKNOWN, framed(Buffer.alloc(60_000))],
+  ])('is answered although it forgets the rest of an answered request: %s', async (_, path, body) => {
+    const { address } = await openDoor({ limits: { maxStreams: 4 } });
+    const block = firstBlock(grpcHead(path));
+    const ends = await callForgetfully(address, { block, body, calls: CALLS, streams: 4 });
+    expect(ends).toEqual({ answered: CALLS, resets: [], goaways: [] });
+  });
+
   it.each([
     ['ends its half', GUARDED, frame(DATA, END_STREAM, 1, NO_BYTES)],
     ['ends its half with a message', GUARDED, frame(DATA, END_STREAM, 1, framed(NO_BYTES))],
@@ -86,16 +108,16 @@ describe('a client that has as many streams open as it may', () => {
   ])(
     '%s once it is answered, and makes the next call',
     async (_, path, last, contentType = 'application/grpc') => {
-      const door = await openDoor({ limits: { maxStreams: 1 } });
+      const door = await openDoor({ limits: { maxStreams: 1 }, times: { unreadMs: 300 } });
       makeTurnsLong();
       const { answered, refused } = await answeredInTurn(door, path, contentType, last);
-      expect(answered + refused).toBe(CALLS);
-      expect(refused).toBeLessThanOrEqual(NODE_REFUSES ? CALLS / 2 : 0);
+      expect(answered + refused).toBe(CALLS_IN_TURN);
+      expect(refused).toBeLessThanOrEqual(NODE_REFUSES ? CALLS_IN_TURN / 2 : 0);
     },
   );
 
   it('has the status of each call in grpc-js', async () => {
-    const door = await openDoor({ limits: { maxStreams: 4 } });
+    const door = await openDoor({ limits: { maxStreams: 4 }, times: { unreadMs: 100 } });
     const client = new Client(door.address, credentials.createInsecure());
     const same = (bytes: Buffer): Buffer => bytes;
     const codes = Array.from({ length: CALLS }, () => {
@@ -114,6 +136,71 @@ describe('a client that has as many streams open as it may', () => {
     expect(others).toEqual([]);
     client.close();
   });
+});
+
+describe('a refusal', () => {
+  /** A server that waits for its clients longer than a test lasts. */
+  const PATIENT = { times: { unreadMs: 60_000 } };
+  const HALF = framed(Buffer.alloc(10)).subarray(0, 10);
+
+  it.each([
+    ['of a stranger', GUARDED, HALF, status.UNAUTHENTICATED],
+    ['of a message that is too large', ECHO, ENDLESS, status.RESOURCE_EXHAUSTED],
+    ['of an unknown method', UNKNOWN, HALF, status.UNIMPLEMENTED],
+  ])('%s comes when its request has ended', async (_, path, piece, code) => {
+    const session = connectTo(await openDoor(PATIENT));
+    const stream = requestOn(session, path);
+    const order: string[] = [];
+    stream.once('response', () => order.push('answered'));
+    stream.write(piece);
+    await roundTrip(session);
+    order.push('ended');
+    expect(await outcomeOf(stream.end(Buffer.alloc(1_000)))).toMatchObject({ code });
+    expect(order).toEqual(['ended', 'answered']);
+  });
+
+  it("of a request that does not end comes at the call's deadline", async () => {
+    const session = connectTo(await openDoor(PATIENT));
+    const stream = requestOn(session, GUARDED, { 'grpc-timeout': '500m' });
+    stream.write(HALF);
+    const [answer] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    expect(Number(answer['grpc-status'])).toBe(status.UNAUTHENTICATED);
+  });
+
+  it("of a request that does not end comes at the limit of the call's time", async () => {
+    const session = connectTo(await openDoor({ ...PATIENT, limits: { deadlineMs: 500 } }));
+    const stream = requestOn(session, GUARDED);
+    stream.write(HALF);
+    const [answer] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    expect(Number(answer['grpc-status'])).toBe(status.UNAUTHENTICATED);
+  });
+
+  it('of a request that does not end comes when the server closes', async () => {
+    const door = await openDoor(PATIENT);
+    const session = connectTo(door);
+    const stream = requestOn(session, GUARDED);
+    stream.write(HALF);
+    await roundTrip(session);
+    const closed = door.close(10_000);
+    expect(await outcomeOf(stream)).toMatchObject({ code: status.UNAUTHENTICATED });
+    await closed;
+  });
+
+  it.each([
+    ['served', true, status.RESOURCE_EXHAUSTED],
+    ['not served', false, status.UNIMPLEMENTED],
+  ])(
+    'of reflection, whose clients do not end their requests, comes at once: %s',
+    async (_, reflection, code) => {
+      const session = connectTo(await openDoor({ ...PATIENT, reflection }));
+      for (const path of REFLECTION_PATHS) {
+        const stream = requestOn(session, path);
+        stream.write(ENDLESS);
+        const [answer] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+        expect(Number(answer['grpc-status'])).toBe(code);
+      }
+    },
+  );
 });
 
 describe('a request that was answered before it was complete', () => {

@@ -35,12 +35,14 @@ export interface DoorOptions {
   readonly limits?: Partial<GrpcLimits>;
   readonly times?: Partial<GrpcTimes>;
   readonly tls?: ServerTls;
+  /** Default: on. */
+  readonly reflection?: boolean;
   readonly observeStreaming?: ObserveStreamingCall;
 }
 
 /** Starts the server; it is closed when the test ends. */
 export async function openDoor(options: DoorOptions = {}): Promise<Door> {
-  const { limits = {}, times = {}, tls, observeStreaming } = options;
+  const { limits = {}, times = {}, tls, reflection = true, observeStreaming } = options;
   const log: Record<string, unknown>[] = [];
   const logger = pino(
     { level: 'debug' },
@@ -74,7 +76,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     methods,
     pipeline: createPipeline(methods, interceptors),
     health,
-    reflection: true,
+    reflection,
     limits: all,
     times,
     tls,
