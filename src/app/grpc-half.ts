@@ -82,7 +82,19 @@ export async function startGrpcHalf(
   const pipeline = pipelineFor('grpc', tracing?.calls, measured?.interceptor);
   const observeStreaming = measured?.beginStreaming;
   const server = await listening('GRPC_ADDRESS', address, () =>
-    startGrpcServer({ address, methods, pipeline, health, reflection, limits, tls, observeStreaming }),
+    startGrpcServer({
+      address,
+      methods,
+      pipeline,
+      health,
+      reflection,
+      limits,
+      tls,
+      observeStreaming,
+      onConnectionError: (reason) => {
+        if (callLog.mayWrite('strangers')) logger.warn({ reason }, 'a gRPC connection was ended with an error');
+      },
+    }),
   );
   closing.server('gRPC server', () => server.close(GRACE_MS));
   return { address: server.address, pipeline: pipelineFor('gateway', tracing?.calls) };

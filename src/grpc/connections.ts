@@ -30,6 +30,8 @@ export interface ConnectionsOptions extends ConnectionLimits {
   /** How long a stream may stay open after its limit, or after an answer. */
   readonly unreadMs: number;
   readonly lookMs: number;
+  /** Called with the reason when the server ends a connection for an error of its client. Default: not at all. */
+  readonly onError?: ((reason: string) => void) | undefined;
 }
 
 /** The connections of the gRPC server. */
@@ -89,6 +91,10 @@ export class Connections {
       // Its handshake ended after the other connections were told to end.
       if (this.#leaving) arriving.leave(false);
       session.once('close', () => this.#ofSession.delete(session));
+    });
+    listener.on('sessionError', (error: NodeJS.ErrnoException) => {
+      // Other errors are those of sockets, and ends by the client.
+      if (error.code === 'ERR_HTTP2_ERROR') this.#options.onError?.(error.message);
     });
     listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
       const path = String(headers[':path']);

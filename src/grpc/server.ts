@@ -34,6 +34,8 @@ export interface GrpcServerOptions {
   readonly times?: Partial<GrpcTimes>;
   /** Observes the streaming calls. Default: none. */
   readonly observeStreaming?: ObserveStreamingCall | undefined;
+  /** Called with the reason when a connection is ended for an error of its client. Default: not at all. */
+  readonly onConnectionError?: ((reason: string) => void) | undefined;
 }
 
 /** A listening gRPC server. */
@@ -75,7 +77,13 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   health.addWatchTo(server);
   if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);
   const connections = new Connections(
-    { ...limits, ...times, sharedStreams: limits.maxWaitingCalls / 2, streaming: longestMs },
+    {
+      ...limits,
+      ...times,
+      sharedStreams: limits.maxWaitingCalls / 2,
+      streaming: longestMs,
+      onError: options.onConnectionError,
+    },
     earlyAnswers,
   );
   const credentials =

@@ -5,7 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
-import { grpcHead, sendFields } from '../support/http2-frames.js';
+import { firstBlock } from '../../bench/load/hpack.js';
+import { FrameConnection } from '../support/frame-connection.js';
+import { ACK, GOAWAY, grpcHead, number, PREFACE, sendFields, SETTINGS } from '../support/http2-frames.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, type Door, ECHO, openDoor, SLOW } from '../support/grpc-door.js';
 
@@ -105,6 +107,32 @@ describe('connections', () => {
     const sending = setInterval(() => socket.write(EMPTY_SETTINGS), 50);
     await new Promise((resolve) => socket.once('close', resolve));
     clearInterval(sending);
+  });
+
+  it('that the server ends for an error of the client are told, with the reason, and no others', async () => {
+    const reasons: string[] = [];
+    const door = await openDoor({
+      limits: { maxStreams: 1 },
+      onConnectionError: (reason) => reasons.push(reason),
+    });
+    const block = firstBlock(grpcHead(SLOW));
+    /** Opens so many streams as soon as it may. */
+    const open = (streams: number): FrameConnection => {
+      const connection = new FrameConnection(socketTo(door), {}, ({ type, flags }) => {
+        if (type !== SETTINGS || (flags & ACK) !== 0) return;
+        for (let begun = 0; begun < streams; begun++) connection.begin(block);
+      });
+      return connection;
+    };
+    const leaving = open(0);
+    leaving.send(GOAWAY, 0, 0, Buffer.concat([number(0), number(constants.NGHTTP2_INTERNAL_ERROR)]));
+    const lost = socketTo(door);
+    lost.write(PREFACE);
+    await once(lost, 'data');
+    lost.resetAndDestroy();
+    await echoes(connectTo(door));
+    open(2);
+    await expect.poll(() => reasons).toEqual(['Protocol error']);
   });
 
   it('may have a greatest age', async () => {

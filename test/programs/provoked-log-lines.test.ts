@@ -172,6 +172,10 @@ const WAYS: Readonly<Record<string, Way>> = {
     test: 'is shown to each new connection, and no call fails meanwhile',
   },
   'TLS files renewed': { file: 'test/end-to-end/tls.test.ts', test: 'leaves open connections as they are' },
+  'a gRPC connection was ended with an error': {
+    file: 'test/end-to-end/connection-errors.test.ts',
+    test: 'a gRPC connection that is ended with an error is logged with the reason, as often as strangers may be',
+  },
   'the replica is left out until it can serve gets again': {
     file: 'test/end-to-end/replicas.test.ts',
     test: 'gets go there, and to the primary while it is away, which no client notices',

@@ -38,11 +38,12 @@ export interface DoorOptions {
   /** Default: on. */
   readonly reflection?: boolean;
   readonly observeStreaming?: ObserveStreamingCall;
+  readonly onConnectionError?: (reason: string) => void;
 }
 
 /** Starts the server; it is closed when the test ends. */
 export async function openDoor(options: DoorOptions = {}): Promise<Door> {
-  const { limits = {}, times = {}, tls, reflection = true, observeStreaming } = options;
+  const { limits = {}, times = {}, tls, reflection = true, observeStreaming, onConnectionError } = options;
   const log: Record<string, unknown>[] = [];
   const logger = pino(
     { level: 'debug' },
@@ -81,6 +82,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     times,
     tls,
     observeStreaming,
+    onConnectionError,
   });
   onTestFinished(() => server.close(0));
   return {

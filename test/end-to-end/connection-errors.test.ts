@@ -1,0 +1,20 @@
+import { once } from 'node:events';
+import { expect, it, onTestFinished } from 'vitest';
+import { socketTo } from '../support/http2-frames.js';
+import { startService } from '../support/service.js';
+
+it('a gRPC connection that is ended with an error is logged with the reason, as often as strangers may be', async () => {
+  const settings = { MAX_REFUSALS_LOGGED: '2' };
+  const service = await startService({ databaseUrl: 'sqlite::memory:', settings });
+  onTestFinished(() => service.close());
+  const garble = async (): Promise<void> => {
+    const socket = socketTo(service.grpcAddress).on('error', () => undefined);
+    socket.write('GET / HTTP/1.1\r\n\r\n');
+    await once(socket.resume(), 'close');
+  };
+  await Promise.all(Array.from({ length: 5 }, garble));
+  const line = { level: 40, reason: 'Received bad client magic byte string' };
+  const lines = (message: string): unknown[] => service.log.filter(({ msg }) => msg === message);
+  await expect.poll(() => lines('log lines left out')).toMatchObject([{ kind: 'strangers', leftOut: 3 }]);
+  expect(lines('a gRPC connection was ended with an error')).toMatchObject([line, line]);
+});
