@@ -90,6 +90,12 @@ export const METRICS = {
     help: 'Time from sending a statement to its end, in seconds.',
     buckets: SECONDS,
   },
+  statementFailures: {
+    name: 'route_registry_statement_failures_total',
+    type: 'counter',
+    labels: ['operation', 'server', 'code'],
+    help: 'Statements that failed, each attempt, by the code of the database, its driver or a socket.',
+  },
   statementRetries: {
     name: 'route_registry_statement_retries_total',
     type: 'counter',
@@ -137,6 +143,12 @@ export const METRICS = {
     type: 'gauge',
     labels: [],
     help: '1 while /readyz answers 200, else 0.',
+  },
+  checkOk: {
+    name: 'route_registry_check_ok',
+    type: 'gauge',
+    labels: ['check'],
+    help: '1 while a check of /readyz passes, else 0.',
   },
   draining: {
     name: 'route_registry_draining',

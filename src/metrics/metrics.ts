@@ -16,6 +16,15 @@ export interface CacheFigures {
   readonly bytes?: number;
 }
 
+/** The readiness of a process. */
+export interface Ready {
+  readonly draining: boolean;
+  readonly report: {
+    readonly status: string;
+    readonly checks: Readonly<Record<string, { readonly ok: boolean }>>;
+  };
+}
+
 /** The measurements of a process, for operators. Each part exists once it is requested. */
 export class Metrics {
   readonly #set = new MetricSet();
@@ -85,9 +94,15 @@ export class Metrics {
     );
   }
 
-  /** Adds the readiness of the process, and whether it is stopping. */
-  readiness(readiness: { readonly draining: boolean; readonly report: { readonly status: string } }): void {
+  /** Adds the readiness of the process with its checks, and whether it is stopping. */
+  readiness(readiness: Ready): void {
     this.#set.read(METRICS.ready, () => [{ value: Number(readiness.report.status === 'ready') }]);
+    this.#set.read(METRICS.checkOk, () =>
+      Object.entries(readiness.report.checks).map(([check, { ok }]) => ({
+        labels: { check },
+        value: Number(ok),
+      })),
+    );
     this.#set.read(METRICS.draining, () => [{ value: Number(readiness.draining) }]);
   }
 

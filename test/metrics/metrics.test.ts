@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Metrics } from '../../src/metrics/metrics.js';
+import { Readiness } from '../../src/ops/readiness.js';
+import { DatabaseError, storeUnavailable } from '../../src/store/driver-errors.js';
 import { readMetrics, sumOf } from '../support/metric-text.js';
 
 describe('statements', () => {
@@ -23,6 +25,45 @@ describe('statements', () => {
     expect(sumOf(text, 'route_registry_statement_retries_total', { operation: 'INSERT' })).toBe(1);
     expect(sumOf(text, 'route_registry_statement_retries_total', { operation: 'SELECT' })).toBe(0);
     expect(sumOf(text, 'route_registry_replica_fallbacks_total')).toBe(1);
+  });
+});
+
+describe('statements that fail', () => {
+  it('are counted by their kind and the code of the error', async () => {
+    const metrics = new Metrics();
+    const statements = metrics.statements();
+    const sent = { operation: 'SELECT', attempt: 1, fallback: false, batchSize: 1, captured: [] } as const;
+    const fail = (server: 'primary' | 'replica', error: unknown): void => {
+      statements.begin({ ...sent, server })(error);
+    };
+    fail('primary', storeUnavailable(new DatabaseError({ code: 'ECONNRESET', errno: -104 })));
+    fail('primary', new DatabaseError({ code: 'ECONNRESET', errno: -104 }));
+    fail('replica', new DatabaseError({ code: undefined, errno: 4025 }));
+    fail('replica', new DatabaseError({ code: undefined, errno: undefined }));
+    fail('primary', undefined);
+    const { values } = readMetrics(await metrics.text());
+    const counted = [...values].filter(([sample]) => sample.startsWith('route_registry_statement_failures'));
+    expect(Object.fromEntries(counted)).toEqual({
+      'route_registry_statement_failures_total{operation="SELECT",server="primary",code="ECONNRESET"}': 2,
+      'route_registry_statement_failures_total{operation="SELECT",server="replica",code="4025"}': 1,
+      'route_registry_statement_failures_total{operation="SELECT",server="replica",code="none"}': 1,
+    });
+  });
+});
+
+describe('readiness', () => {
+  it('is shown with each of its checks', async () => {
+    const metrics = new Metrics();
+    const readiness = new Readiness(['database', 'schema']);
+    metrics.readiness(readiness);
+    readiness.run();
+    readiness.pass('schema', 'version 2');
+    readiness.watch('database', { failures: 2 });
+    const text = readMetrics(await metrics.text());
+    const checks = ['process', 'database', 'schema'].map((check) =>
+      sumOf(text, 'route_registry_check_ok', { check }),
+    );
+    expect(checks).toEqual([1, 0, 1]);
   });
 });
 

@@ -132,6 +132,10 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
     ['server', { operation: 'INSERT', server: 'primary' }],
     ['replicated', { operation: 'SELECT', server: 'replica' }],
   ],
+  route_registry_statement_failures_total: [
+    ['server', { operation: 'INSERT', server: 'primary', code: 'ER_DUP_ENTRY' }],
+    ['recovered', { operation: 'SELECT', server: 'primary' }],
+  ],
   route_registry_statement_retries_total: [['recovered', { operation: 'SELECT' }]],
   route_registry_replica_fallbacks_total: [['replicated']],
   route_registry_cache_hits_total: [
@@ -153,6 +157,12 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
     ['replicated', { kind: 'callers' }],
   ],
   route_registry_ready: [['server'], ['recovered'], ['gateway']],
+  route_registry_check_ok: [
+    ['server', { check: 'process' }],
+    ['server', { check: 'database' }],
+    ['server', { check: 'schema' }],
+    ['gateway', { check: 'upstream' }],
+  ],
   route_registry_draining: [['draining']],
   route_registry_schema_version: [['server']],
   route_registry_build_info: [
