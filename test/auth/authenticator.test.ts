@@ -1,5 +1,5 @@
 import { constants, createSecretKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import jsonwebtoken from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
 import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.js';

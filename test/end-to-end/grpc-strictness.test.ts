@@ -1,5 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CreateRouteRequest, GetRouteRequest } from '../../src/gen/routing/v1/route_service.js';
 import { engines } from '../support/engines.js';

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { engines } from '../support/engines.js';
 import {

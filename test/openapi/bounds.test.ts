@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { describe, expect, it } from 'vitest';
 import { Registry, REQUEST_ID_MAX } from '../../src/registry/registry.js';
 import {

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { describe, expect, it } from 'vitest';
 import { checkPath } from '../../src/registry/path-pattern.js';
 

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import fc from 'fast-check';
+import fc from './support/fast-check.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { httpRequest, type HttpResponse } from './support/http-request.js';

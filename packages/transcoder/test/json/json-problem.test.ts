@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import fc from '../support/fast-check.js';
 import { describe, expect, it } from 'vitest';
 import { jsonProblem } from '../../src/json/json-problem.js';
 import { MAX_DEPTH } from '../../src/json/json-text.js';
