@@ -92,7 +92,8 @@ export async function startGrpcHalf(
       tls,
       observeStreaming,
       onConnectionError: (reason) => {
-        if (callLog.mayWrite('strangers')) logger.warn({ reason }, 'a gRPC connection was ended with an error');
+        if (callLog.mayWrite('strangers'))
+          logger.warn({ reason }, 'a gRPC connection was ended with an error');
       },
     }),
   );
