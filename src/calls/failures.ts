@@ -12,6 +12,7 @@ export type CallReason =
   | 'REQUEST_TOO_LARGE'
   | 'PATH_UNKNOWN'
   | 'SERVICE_UNKNOWN'
+  | 'UNSUPPORTED'
   | 'OVERLOADED'
   | 'SHUTTING_DOWN'
   | 'DEADLINE_EXCEEDED'
@@ -31,6 +32,7 @@ export const CODES = {
   REQUEST_TOO_LARGE: status.RESOURCE_EXHAUSTED,
   PATH_UNKNOWN: status.UNIMPLEMENTED,
   SERVICE_UNKNOWN: status.NOT_FOUND,
+  UNSUPPORTED: status.UNIMPLEMENTED,
   OVERLOADED: status.RESOURCE_EXHAUSTED,
   SHUTTING_DOWN: status.UNAVAILABLE,
   DEADLINE_EXCEEDED: status.DEADLINE_EXCEEDED,
@@ -119,6 +121,16 @@ export function requestTooLarge(maxBytes: number): CallError {
 /** The request cannot be read; it has no message, or more than one, or its framing is broken. */
 export function requestUnreadable(): CallError {
   return new CallError('REQUEST_MALFORMED', 'The request cannot be read.');
+}
+
+/** The method takes no compressed messages. */
+export function compressionUnsupported(): CallError {
+  return new CallError('UNSUPPORTED', 'This method takes no compressed messages.');
+}
+
+/** No more watches are served. Clients that hear UNIMPLEMENTED go on without one, and take the service as healthy. */
+export function watchUnsupported(): CallError {
+  return new CallError('UNSUPPORTED', 'Too many streaming calls are open. Go on without a watch.');
 }
 
 /** The service has reached a limit on its work. @param why a sentence */

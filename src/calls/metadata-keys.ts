@@ -10,6 +10,20 @@ export const REQUEST_ID = 'x-request-id';
 /** Marks a call that only asks whether the guard admits it; the answer is an empty message. */
 export const GUARD_ONLY = 'x-guard-only';
 
+/** The trace that a call is part of (W3C Trace Context, chapter 3). */
+export const TRACEPARENT = 'traceparent';
+export const TRACESTATE = 'tracestate';
+
+/** All that is read of a call's metadata: a door need not pass on any other key. */
+export const READ_KEYS = [
+  AUTHORIZATION,
+  IDEMPOTENCY_KEY,
+  REQUEST_ID,
+  GUARD_ONLY,
+  TRACEPARENT,
+  TRACESTATE,
+] as const;
+
 /** The trailer with the `google.rpc.Status` of a failure (AIP-193, google/rpc/status.proto). */
 export const STATUS_DETAILS = 'grpc-status-details-bin';
 

@@ -1,7 +1,13 @@
 import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import { EndOfTurn } from '../calls/end-of-turn.js';
 import type { Cancellation, Reply } from '../calls/call.js';
-import { type CallError, deadlineExceeded, requestTooLarge, requestUnreadable } from '../calls/failures.js';
+import {
+  type CallError,
+  compressionUnsupported,
+  deadlineExceeded,
+  requestTooLarge,
+  requestUnreadable,
+} from '../calls/failures.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import type { CallsEndedAtClose, EndableCall } from './calls-ended-at-close.js';
 import type { EarlyAnswers, SentStatus } from './early-answer.js';
@@ -12,6 +18,8 @@ export interface AnsweredCalls {
   readonly pipeline: Pipeline;
   /** The paths of the unary methods that the pipeline knows. */
   readonly paths: ReadonlySet<string>;
+  /** The paths of the methods that take no compressed messages. */
+  readonly uncompressed: ReadonlySet<string>;
   /** The time limit of one call, in milliseconds, from its first byte. */
   readonly deadlineMs: number;
   /** The largest request message, in bytes; grpc-js refuses larger ones. */
@@ -113,8 +121,11 @@ export class ServerCall implements Cancellation, EndableCall {
 
   /** Ends the call as grpc-js would, with the pipeline's reply for the same failure. */
   endBy(code: status): void {
+    const { maxMessageBytes, uncompressed } = this.#answered;
     if (code === status.DEADLINE_EXCEEDED) this.fail(deadlineExceeded());
-    else if (code === status.RESOURCE_EXHAUSTED) this.fail(requestTooLarge(this.#answered.maxMessageBytes));
+    else if (code === status.RESOURCE_EXHAUSTED) this.fail(requestTooLarge(maxMessageBytes));
+    else if (code === status.UNIMPLEMENTED && uncompressed.has(this.#path))
+      this.fail(compressionUnsupported());
     else this.fail(requestUnreadable());
   }
 

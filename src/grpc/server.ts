@@ -66,11 +66,22 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     earlyAnswers,
     observe: options.observeStreaming,
   });
-  const answering = new CallAnswering({ pipeline, paths, deadlineMs, maxMessageBytes, earlyAnswers });
+  // What strangers send to methods without a guard is not inflated.
+  const open = methods.filter(({ access }) => access === 'public').map(({ path }) => path);
+  const uncompressed = new Set([...open, ...longestMs.keys()]);
+  const answering = new CallAnswering({
+    pipeline,
+    paths,
+    uncompressed,
+    deadlineMs,
+    maxMessageBytes,
+    earlyAnswers,
+  });
   const interceptors = [answering.interceptor, streamingCalls.interceptor];
   const server = new StrictServer(
     { ...transportOptions(limits, times), interceptors },
     limits.maxCallPathBytes,
+    uncompressed,
   );
   for (const path of paths) server.register(path, unreachable, sent, received, 'unary');
   server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');

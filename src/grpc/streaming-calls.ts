@@ -9,10 +9,12 @@ import type { Reply } from '../calls/call.js';
 import { failureReply } from '../calls/failure-reply.js';
 import {
   type CallError,
+  compressionUnsupported,
   deadlineExceeded,
   overloaded,
   type Reason,
   toCallFailure,
+  watchUnsupported,
 } from '../calls/failures.js';
 import { REQUEST_ID } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/request-id.js';
@@ -71,7 +73,7 @@ export class StreamingCalls {
   /** Admits a call that has begun, or answers it. */
   admit(call: StreamingCall): boolean {
     if (this.#open.size >= this.#options.most) {
-      call.fail(overloaded('Too many streaming calls are open.'));
+      call.fail(call.lasts ? watchUnsupported() : overloaded('Too many streaming calls are open.'));
       return false;
     }
     this.#open.add(call);
@@ -112,7 +114,7 @@ class StreamingCall extends ServerInterceptingCall {
   readonly #path: string;
   readonly #limitMs: number;
   /** Whether the limit applies only to the request. */
-  readonly #lasts: boolean;
+  readonly lasts: boolean;
   #requestId = '';
   /** Tells the observer about the end, once. */
   #tellEnd: ReturnType<ObserveStreamingCall> | undefined;
@@ -134,6 +136,11 @@ class StreamingCall extends ServerInterceptingCall {
     // Every end of a call comes through here, also that by grpc-js itself, which would lose its status if the handler
     // wrote on.
     call.sendStatus = (sent) => {
+      // Only grpc-js itself sends a status without metadata; this one, for a compressed message.
+      if (sent.code === status.UNIMPLEMENTED && !sent.metadata) {
+        this.fail(compressionUnsupported());
+        return;
+      }
       this.#ended = true;
       this.#observeEnd(sent.code);
       sendStatus(sent);
@@ -141,7 +148,7 @@ class StreamingCall extends ServerInterceptingCall {
     this.#calls = calls;
     this.#path = path;
     this.#limitMs = limitMs;
-    this.#lasts = lasts;
+    this.lasts = lasts;
   }
 
   override start(listener: Listener): void {
@@ -162,7 +169,7 @@ class StreamingCall extends ServerInterceptingCall {
         listener.onReceiveMessage(message);
       },
       onReceiveHalfClose: () => {
-        if (this.#lasts) {
+        if (this.lasts) {
           this.#stopTimer();
           this.#calls.unlimit(this);
         }

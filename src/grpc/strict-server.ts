@@ -1,8 +1,9 @@
 import { EventEmitter, once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { lstat, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { Server, type ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
+import { dropUnread } from './request-head.js';
 
 /** The path to which calls of unregistered methods are redirected. */
 export const UNKNOWN_METHOD = '/unknown.Service/Method';
@@ -19,14 +20,19 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   u: 1e-3,
   n: 1e-6,
 };
+/** gRPC over HTTP/2: `application/grpc`, perhaps with a format; `application/grpc-web` is another protocol. */
+const CONTENT_TYPE = /^application\/grpc(?:[+;]|$)/;
+/** A `grpc-encoding` that grpc-js does not know: it refuses a compressed message instead of inflating it. */
+const NO_ENCODING = 'none';
 /** The longest timeout, in milliseconds: a longer one would overflow in grpc-js, into the past. */
 const LONGEST_MS = 99_999_999;
 
 /**
- * The server of grpc-js, which misreads four parts of a call's headers: a second `authorization`, which Node drops
- * silently; a `grpc-timeout` that is malformed or days long; the path of an unknown method, which grpc-js answers below
- * all interceptors; and the content type of a stream that is already closed. This class corrects them before grpc-js
- * reads them.
+ * The server of grpc-js, which misreads parts of a call's headers: a second `authorization`, which Node drops silently; a
+ * `grpc-timeout` that is malformed or days long; the path of an unknown method, which grpc-js answers below all
+ * interceptors; the content types of other protocols, such as gRPC-Web; and all headers of a stream that is already
+ * closed. It also inflates messages before any interceptor sees them. This class corrects the headers before grpc-js reads
+ * them.
  *
  * This is the only place that reads private state of grpc-js (decision 18): nothing public shows the raw headers of a
  * call.
@@ -34,11 +40,16 @@ const LONGEST_MS = 99_999_999;
 export class StrictServer extends Server {
   readonly #paths = new Set<string>();
   readonly #maxPathBytes: number;
+  readonly #uncompressed: ReadonlySet<string>;
 
-  /** @param maxPathBytes how much of an unknown method's path is kept */
-  constructor(options: ServerOptions, maxPathBytes: number) {
+  /**
+   * @param maxPathBytes how much of an unknown method's path is kept
+   * @param uncompressed the paths of the methods that take no compressed messages
+   */
+  constructor(options: ServerOptions, maxPathBytes: number, uncompressed: ReadonlySet<string>) {
     super(options);
     this.#maxPathBytes = maxPathBytes;
+    this.#uncompressed = uncompressed;
   }
 
   override register<Request, Response>(
@@ -69,10 +80,15 @@ export class StrictServer extends Server {
     });
     for (const listener of listenersIn(this['http2Servers'])) {
       listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
-        // grpc-js refuses a content type without checking whether the stream can still be answered, which throws.
-        if (stream.closed) headers['content-type'] = 'application/grpc';
+        if (stream.closed) {
+          standIn(headers);
+          return;
+        }
+        dropUnread(headers);
+        if (this.#uncompressed.has(String(headers[':path']))) refuseCompression(headers);
         correct(headers, rawHeaders, this.#paths, this.#maxPathBytes);
         correctTimeout(headers);
+        correctContentType(headers);
       });
       attach(listener);
     }
@@ -101,6 +117,16 @@ export type StreamEvent = [
   flags: number,
   rawHeaders: string[],
 ];
+
+/**
+ * Replaces the headers of a closed stream. grpc-js does not check whether a call that it refuses can still be answered,
+ * which throws.
+ */
+function standIn(headers: IncomingHttpHeaders): void {
+  dropUnread(headers, new Set());
+  headers[':path'] = UNKNOWN_METHOD;
+  headers['content-type'] = 'application/grpc';
+}
 
 function correct(
   headers: IncomingHttpHeaders,
@@ -132,13 +158,24 @@ function correctTimeout(headers: IncomingHttpHeaders): void {
   else if (Number(digits) * (UNIT_MS[unit] ?? 0) > LONGEST_MS) headers['grpc-timeout'] = `${LONGEST_MS}m`;
 }
 
+/** grpc-js takes every content type that begins like its own; without any it answers 415. */
+function correctContentType(headers: IncomingHttpHeaders): void {
+  if (!CONTENT_TYPE.test(headers['content-type'] ?? '')) delete headers['content-type'];
+}
+
+function refuseCompression(headers: IncomingHttpHeaders): void {
+  if (headers['grpc-encoding'] !== undefined) headers['grpc-encoding'] = NO_ENCODING;
+}
+
 /** A killed process leaves its socket behind; a socket on which nobody listens must be removed. */
 async function removeDeadSocket(path: string): Promise<void> {
   const socket = connect(path);
   try {
     await once(socket, 'connect');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') await rm(path);
+    const refused = (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+    // Other files refuse connections too.
+    if (refused && (await lstat(path)).isSocket()) await rm(path);
   } finally {
     socket.destroy();
   }

@@ -49,7 +49,7 @@ export const gatewayExamples = {
 } as const satisfies Record<FailureReason, () => Failure>;
 
 /** The failures of the server that a REST client can see and that neither the gateway nor its upstream produces. */
-export type ServerReason = Exclude<Reason, FailureReason | 'SERVICE_UNKNOWN' | 'CANCELLED'>;
+export type ServerReason = Exclude<Reason, FailureReason | 'SERVICE_UNKNOWN' | 'UNSUPPORTED' | 'CANCELLED'>;
 
 /** An example of each failure of the server, for a method that requires the given scope. */
 export const serverExamples = {

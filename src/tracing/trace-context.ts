@@ -7,10 +7,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
-
-/** The keys of W3C Trace Context, as headers and as metadata. */
-const TRACEPARENT = 'traceparent';
-const TRACESTATE = 'tracestate';
+import { TRACEPARENT, TRACESTATE } from '../calls/metadata-keys.js';
 
 /** The most characters read of either key (W3C Trace Context 3.3.1.5). The SDK would keep all of them. */
 const MAX_LENGTH = 512;

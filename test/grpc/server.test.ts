@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -31,7 +31,7 @@ const HEADERS = 0x1;
 const silent = pino({ level: 'silent' });
 
 const methods: Method[] = [
-  { path: ECHO, access: 'public', run: (message) => Promise.resolve(message) },
+  { path: ECHO, access: { scope: 's' }, run: (message) => Promise.resolve(message) },
   {
     path: SLOW,
     access: 'public',
@@ -52,9 +52,8 @@ let server: GrpcServer;
 async function start(address = '127.0.0.1:0', reflection = true, deadlineMs = 60_000): Promise<GrpcServer> {
   health = new Health([SERVICE]);
   const all = [...methods, ...health.methods()];
-  const authenticator = {
-    authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }) as const,
-  };
+  const caller = { subject: 'me', scopes: new Set(['s']) };
+  const authenticator = { authenticate: () => ({ ok: true, caller, rememberUntilMs: 0 }) as const };
   const interceptors = createInterceptors(interceptorOptions({ authenticator }, silent));
   return startGrpcServer({
     address,
@@ -116,6 +115,14 @@ describe('a failure that grpc-js itself finds has the code, text and details tha
       framed(Buffer.from('no gzip'), true),
       status.INVALID_ARGUMENT,
       'REQUEST_MALFORMED',
+    ],
+    [
+      'a message to a method without a guard is compressed',
+      '/grpc.health.v1.Health/Check',
+      { 'grpc-encoding': 'gzip' },
+      framed(gzipSync(new Uint8Array()), true),
+      status.UNIMPLEMENTED,
+      'UNSUPPORTED',
     ],
     ['there is no message', ECHO, {}, new Uint8Array(), status.INVALID_ARGUMENT, 'REQUEST_MALFORMED'],
     [
@@ -300,6 +307,15 @@ describe('reflection', () => {
 });
 
 describe('a server', () => {
+  it('does not take the place of a file that is no socket', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'unix-'));
+    const file = join(folder, 'file');
+    writeFileSync(file, 'precious');
+    await expect(start(`unix:${file}`)).rejects.toThrow();
+    expect(readFileSync(file, 'utf8')).toBe('precious');
+    rmSync(folder, { recursive: true });
+  });
+
   it('listens on a unix socket', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'rr-'));
     const local = await start(`unix:${folder}/s`);

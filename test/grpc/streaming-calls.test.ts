@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2';
+import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
@@ -39,9 +40,11 @@ async function isOpened(session: ClientHttp2Session, path: string): Promise<bool
 }
 
 describe.each([
-  [WATCH_PATH, status.OK],
-  ...REFLECTION_PATHS.map((path) => [path, status.UNAVAILABLE] as const),
-] as const)('%s', (path, codeAtEnd) => {
+  [WATCH_PATH, status.OK, status.UNIMPLEMENTED, 'UNSUPPORTED'],
+  ...REFLECTION_PATHS.map(
+    (path) => [path, status.UNAVAILABLE, status.RESOURCE_EXHAUSTED, 'OVERLOADED'] as const,
+  ),
+] as const)('%s', (path, codeAtEnd, codeBeyond, reasonBeyond) => {
   it('is refused beyond the limit of all connections, until another has ended', async () => {
     const door = await openDoor({ limits: { maxStreamingCalls: 2 } });
     const [first] = await Promise.all([
@@ -50,14 +53,29 @@ describe.each([
     ]);
     const session = connectTo(door);
     const outcome = await outcomeOf(requestOn(session, path, { 'x-request-id': 'n' }).end(EVERYTHING));
-    expect(outcome.code).toBe(status.RESOURCE_EXHAUSTED);
+    expect(outcome.code).toBe(codeBeyond);
     expect(errorInfoOf(richErrorOfReply(outcome))).toMatchObject({
-      reason: 'OVERLOADED',
+      reason: reasonBeyond,
       domain: 'routing.v1',
     });
     expect(outcome.trailers.get('x-request-id')).toEqual(['n']);
     first.close(constants.NGHTTP2_CANCEL);
     await expect.poll(() => isOpened(session, path)).toBe(true);
+  });
+
+  it('takes no compressed message', async () => {
+    const headers = { 'grpc-encoding': 'gzip', 'x-request-id': 'n' };
+    const stream = requestOn(connectTo(await openDoor()), path, headers);
+    const outcome = await outcomeOf(stream.end(framed(gzipSync(LIST_SERVICES.subarray(5)), true)));
+    expect(outcome.code).toBe(status.UNIMPLEMENTED);
+    expect(outcome.trailers.get('x-request-id')).toEqual(['n']);
+    expect(errorInfoOf(richErrorOfReply(outcome))).toMatchObject({ reason: 'UNSUPPORTED' });
+  });
+
+  it('takes a message that is not compressed, whatever the encoding of others', async () => {
+    const stream = requestOn(connectTo(await openDoor()), path, { 'grpc-encoding': 'gzip' });
+    stream.on('error', () => undefined).end(path === WATCH_PATH ? EVERYTHING : LIST_SERVICES);
+    await once(stream, 'data');
   });
 
   it('is ended when its request is not complete in the time of a call', async () => {
@@ -206,7 +224,7 @@ describe('an observer of streaming calls', () => {
     const { door, ended } = await observed({ limits: { maxStreamingCalls: 1 } });
     await begun(connectTo(door), WATCH_PATH);
     await outcomeOf(requestOn(connectTo(door), WATCH_PATH).end(EVERYTHING));
-    const refused = { path: WATCH_PATH, code: status.RESOURCE_EXHAUSTED, reason: 'OVERLOADED' };
+    const refused = { path: WATCH_PATH, code: status.UNIMPLEMENTED, reason: 'UNSUPPORTED' };
     expect(ended).toEqual([refused]);
   });
 });

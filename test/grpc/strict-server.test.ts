@@ -1,7 +1,8 @@
-import { constants, createServer } from 'node:http2';
+import { once } from 'node:events';
+import { constants, createServer, type IncomingHttpHeaders } from 'node:http2';
 import { describe, expect, it } from 'vitest';
-import { outcomeOf, requestOn } from '../support/http2-call.js';
-import { connectTo, openDoor } from '../support/grpc-door.js';
+import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { connectTo, ECHO, openDoor } from '../support/grpc-door.js';
 import { status } from '@grpc/grpc-js';
 import { listenersIn } from '../../src/grpc/strict-server.js';
 
@@ -32,6 +33,29 @@ describe('the path of an unknown method', () => {
     expect(code).toBe(status.UNIMPLEMENTED);
     expect(door.log).toEqual([expect.objectContaining({ path: kept })]);
   });
+});
+
+describe('the content type', () => {
+  it.each([
+    'application/grpc-web',
+    'application/grpc-web+proto',
+    'application/grpc-web-text',
+    'application/grpcx',
+  ])('%s is refused with 415', async (contentType) => {
+    const session = connectTo(await openDoor());
+    const stream = requestOn(session, ECHO, { 'content-type': contentType }).end(framed(new Uint8Array()));
+    const [{ ':status': httpStatus }] = (await once(stream.resume(), 'response')) as [IncomingHttpHeaders];
+    expect(httpStatus).toBe(415);
+  });
+
+  it.each(['application/grpc', 'application/grpc+proto', 'application/grpc;charset=utf-8'])(
+    '%s is gRPC',
+    async (contentType) => {
+      const session = connectTo(await openDoor());
+      const stream = requestOn(session, ECHO, { 'content-type': contentType });
+      expect((await outcomeOf(stream.end(framed(new Uint8Array())))).code).toBe(status.OK);
+    },
+  );
 });
 
 describe('a stream that is closed before grpc-js sees it', () => {
