@@ -20,8 +20,9 @@ export class Connection {
   readonly #calls = new Map<ServerHttp2Stream, number>();
   readonly #streamingCalls = new Map<ServerHttp2Stream, number>();
   readonly #forget: (this: ServerHttp2Stream) => void;
-  /** Whether the client has started HTTP/2. */
-  #greeted = false;
+  /** Whether the client has acknowledged the settings, which Node enforces only then. */
+  #agreed = false;
+  readonly #beganAt: number;
   /** When an inspection last saw a sign of life from the client. */
   #heardAt: number;
   #heard = false;
@@ -35,6 +36,7 @@ export class Connection {
     this.#socket = socket;
     this.#limits = limits;
     this.#ended = ended;
+    this.#beganAt = now;
     this.#heardAt = now;
     this.#toldShare = limits.maxStreams;
     const [calls, streamingCalls] = [this.#calls, this.#streamingCalls];
@@ -51,16 +53,19 @@ export class Connection {
   };
 
   readonly #greet = (): void => {
-    this.#greeted = true;
     // Captured before the first stream, when the client sends its settings.
     this.#native = nativePart();
+  };
+
+  readonly #agree = (): void => {
+    this.#agreed = true;
   };
 
   /** @param share how many streams its client may have open */
   begin(session: ServerHttp2Session, share: number): void {
     this.#session = session;
     if (share < this.#toldShare) this.#tell(session, share);
-    session.on('ping', this.#hear).once('remoteSettings', this.#greet);
+    session.on('ping', this.#hear).once('remoteSettings', this.#greet).once('localSettings', this.#agree);
   }
 
   /**
@@ -68,7 +73,10 @@ export class Connection {
    * its socket, Node keeps a session that ended with unanswered settings.
    */
   end(): void {
-    this.#session?.off('ping', this.#hear).off('remoteSettings', this.#greet);
+    this.#session
+      ?.off('ping', this.#hear)
+      .off('remoteSettings', this.#greet)
+      .off('localSettings', this.#agree);
     this.#session = undefined;
     if (this.#native !== undefined) this.#ended.keep(this.#native);
     this.#native = undefined;
@@ -86,7 +94,18 @@ export class Connection {
   #open(streams: Map<ServerHttp2Stream, number>, stream: ServerHttp2Stream, until: number): void {
     streams.set(stream, until);
     stream.on('close', this.#forget);
-    if (this.#leaves) this.#goAway();
+    // In a later turn: closed in its own `stream` event, a session may corrupt the memory of Node 20.
+    if (this.#leaves) setImmediate(this.#goAway);
+  }
+
+  /** Whether the client has acknowledged the settings. */
+  get agreed(): boolean {
+    return this.#agreed;
+  }
+
+  /** What the client has sent so far, in bytes. */
+  get received(): number {
+    return this.#socket.bytesRead;
   }
 
   /** Whether a unary call was open at any time since the last look. */
@@ -127,8 +146,8 @@ export class Connection {
     }
     const { grpcIdleMs, patienceMs } = this.#limits;
     const silentMs = now - this.#heardAt;
-    if (!this.#greeted) {
-      if (silentMs >= Math.min(patienceMs, grpcIdleMs)) this.cut();
+    if (!this.#agreed) {
+      if (now - this.#beganAt >= Math.min(patienceMs, grpcIdleMs)) this.cut();
     } else if (this.#calls.size === 0 && this.#streamingCalls.size === 0) {
       if (this.#isLeaving()) this.#cutWhenLate(now);
       else if (silentMs >= grpcIdleMs) this.#goAway();
@@ -163,9 +182,9 @@ export class Connection {
     return this.#session === undefined || this.#session.closed || this.#session.destroyed;
   }
 
-  #goAway(): void {
+  readonly #goAway = (): void => {
     this.#session?.close();
-  }
+  };
 
   /** A client may leave a properly closed connection half-open. */
   #cutWhenLate(now: number): void {

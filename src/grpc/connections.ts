@@ -8,7 +8,7 @@ import { Connection, type ConnectionLimits } from './connection.js';
 import type { EarlyAnswers } from './early-answer.js';
 import { EndedSessions } from './ended-sessions.js';
 import { limitMessages } from './message-gate.js';
-import { isTooLong } from './request-head.js';
+import { HEAD_MAX_BYTES, isTooLong } from './request-head.js';
 import type { StreamEvent } from './strict-server.js';
 import { StreamShare } from './stream-share.js';
 
@@ -17,6 +17,8 @@ const LOOKS_PER_INSPECTION = 10;
 /** How long the server waits, when it closes, for the next call of a busy connection, in milliseconds. */
 const NEXT_CALL_MS = 250;
 const NEXT_CALL_STEP_MS = 10;
+/** The part of all connections that may send long headers before they acknowledge the settings, which limit those. */
+const UNAGREED_PART = 1 / 8;
 
 /** Limits of all connections; times are in milliseconds. */
 export interface ConnectionsOptions extends ConnectionLimits {
@@ -49,6 +51,8 @@ export class Connections {
   readonly #share: StreamShare;
   /** Connections made since the last look, which have the share of new ones. */
   readonly #arrived = new Set<Connection>();
+  /** Connections that had not acknowledged the settings at the last look, oldest first. */
+  readonly #unagreed = new Set<Connection>();
   readonly #timer: NodeJS.Timeout;
   #now = clock();
   #looks = 0;
@@ -66,6 +70,7 @@ export class Connections {
   attach(listener: Http2Server): void {
     this.#listeners.push(listener);
     limitConnections(listener, this.#options.maxConnections);
+    listener.updateSettings({ maxHeaderListSize: HEAD_MAX_BYTES });
     this.#sockets.follow(listener);
     const secure = listener instanceof TlsServer;
     let arriving: Connection | undefined;
@@ -74,10 +79,12 @@ export class Connections {
       const connection = new Connection(socket, this.#options, this.#ended, this.#now);
       arriving = connection;
       this.#open.add(connection);
+      this.#unagreed.add(connection);
       socket.once('close', () => {
         this.#open.delete(connection);
         this.#busy.delete(connection);
         this.#arrived.delete(connection);
+        this.#unagreed.delete(connection);
         connection.end();
         this.#endHandshakes();
       });
@@ -149,8 +156,20 @@ export class Connections {
     const share = this.#share.among(this.#busy.size);
     for (const connection of this.#busy) connection.allow(share);
     for (const connection of this.#arrived) if (connection.allow(share)) this.#arrived.delete(connection);
+    this.#cutUnagreed();
     this.#looks = (this.#looks + 1) % LOOKS_PER_INSPECTION;
     if (this.#looks === 0) for (const connection of this.#open) connection.inspect(this.#now);
+  }
+
+  /** Headers that never end take 20 times as much memory as others from a client that has not acknowledged the settings. */
+  #cutUnagreed(): void {
+    const greedy: Connection[] = [];
+    for (const connection of this.#unagreed) {
+      if (connection.agreed) this.#unagreed.delete(connection);
+      else if (connection.received > HEAD_MAX_BYTES) greedy.push(connection);
+    }
+    const most = Math.ceil(this.#options.maxConnections * UNAGREED_PART);
+    for (const connection of greedy.slice(0, -most)) connection.cut();
   }
 }
 

@@ -24,7 +24,7 @@ export interface GrpcLimits {
 
 /** Times that are not configurable, in milliseconds. */
 export interface GrpcTimes {
-  /** How long a client may take to start HTTP/2, and a closed connection to disappear. */
+  /** How long a client may take to acknowledge the server's settings, and a closed connection to disappear. */
   readonly patienceMs: number;
   /**
    * How long a stream may stay open after its call has reached its limit because the client takes no answer; and how

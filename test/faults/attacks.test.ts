@@ -97,3 +97,13 @@ it('bodies that come byte by byte are answered within the deadline, and stranger
   const { answered } = await attacked({ DEADLINE_MS: '1000' }, 'REST bodies byte by byte', 5_000);
   expect(answered, 'of 400 requests').toBe(400);
 });
+
+it('heads that unpack to 350 KB, over ten connections, take less than 400 MB', async () => {
+  const service = await startProcess({ DATABASE_URL: 'sqlite::memory:' });
+  const name = 'heads that unpack to 350 KB, over ten connections';
+  const attack = { name, grpc: service.grpc, http: '', token: '', durationMs: 5_000 };
+  const child = startProgram('attack', attack);
+  const { mib } = await peakMib(service.pid, child.message('done'));
+  figure(name, { 'RSS MiB': mib });
+  expect(mib).toBeLessThan(400e6 / 1024 ** 2);
+});

@@ -7,12 +7,24 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
 import { firstBlock } from '../../bench/load/hpack.js';
 import { FrameConnection } from '../support/frame-connection.js';
-import { ACK, GOAWAY, grpcHead, number, PREFACE, sendFields, SETTINGS } from '../support/http2-frames.js';
+import {
+  ACK,
+  frame,
+  GOAWAY,
+  grpcHead,
+  HEADERS,
+  number,
+  PING,
+  PREFACE,
+  sendFields,
+  SETTINGS,
+} from '../support/http2-frames.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, type Door, ECHO, openDoor, SLOW } from '../support/grpc-door.js';
 
 const MESSAGE = framed(Buffer.from('m'));
-const EMPTY_SETTINGS = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+const EMPTY_SETTINGS = frame(SETTINGS, 0, 0, Buffer.alloc(0));
+const ACKNOWLEDGED = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
 /** A tenth of the usual times. */
 const FAST = { lookMs: 10, patienceMs: 300, unreadMs: 200 };
 
@@ -59,6 +71,45 @@ describe('connections', () => {
     await Promise.all([once(silent.resume(), 'close'), once(slow.resume(), 'close')]);
   });
 
+  it('that do not acknowledge the settings are ended, whatever else they do', async () => {
+    const door = await openDoor({ times: FAST });
+    const socket = sendFields(door.address, grpcHead(WATCH_PATH), undefined);
+    const pinging = setInterval(() => socket.write(frame(PING, 0, 0, Buffer.alloc(8))), 50);
+    await new Promise((resolve) =>
+      socket
+        .on('error', () => undefined)
+        .once('close', resolve)
+        .resume(),
+    );
+    clearInterval(pinging);
+  });
+
+  it('that send much before they acknowledge the settings are ended, but for an eighth of all', async () => {
+    const door = await openDoor({ limits: { maxConnections: 16 }, times: { ...FAST, patienceMs: 60_000 } });
+    const head = frame(HEADERS, 0, 1, Buffer.alloc(16_384));
+    const beginning = Buffer.concat([PREFACE, EMPTY_SETTINGS, head]);
+    const quiet = socketTo(door);
+    quiet.write(Buffer.concat([PREFACE, EMPTY_SETTINGS]));
+    const honest = socketTo(door);
+    honest.write(
+      Buffer.concat([PREFACE, EMPTY_SETTINGS, ACKNOWLEDGED, frame(PING, 0, 0, Buffer.alloc(8)), head]),
+    );
+    const greedy = Array.from({ length: 10 }, () => socketTo(door).resume());
+    for (const socket of greedy) socket.write(beginning);
+    const open = (): number => greedy.filter(({ closed }) => !closed).length;
+    await expect.poll(open).toBe(2);
+    expect([quiet.closed, honest.closed]).toEqual([false, false]);
+  });
+
+  it('are told how long headers may be, which is enough for a token of 8 KiB', async () => {
+    const session = connectTo(await openDoor());
+    await once(session, 'remoteSettings');
+    expect(session.remoteSettings.maxHeaderListSize).toBe(16_384);
+    const authorization = `Bearer ${'t'.repeat(8_192)}`;
+    const { code } = await outcomeOf(requestOn(session, ECHO, { authorization }).end(MESSAGE));
+    expect(code).toBe(status.OK);
+  });
+
   it('without calls are closed in order when they have been silent for long', async () => {
     const door = await openDoor({ limits: { grpcIdleMs: 200 }, times: FAST });
     const session = connectTo(door);
@@ -94,14 +145,15 @@ describe('connections', () => {
 
   it('are cut when their client answers no ping, although it calls', async () => {
     const door = await openDoor({ times: { ...FAST, keepaliveMs: 100, keepaliveTimeoutMs: 100 } });
-    await once(sendFields(door.address, grpcHead(WATCH_PATH), undefined).resume(), 'close');
+    const socket = sendFields(door.address, grpcHead(WATCH_PATH), undefined);
+    socket.write(ACKNOWLEDGED);
+    await once(socket.resume(), 'close');
   });
 
   it('are cut when their client leaves them half-open after the end', async () => {
     const door = await openDoor({ limits: { grpcIdleMs: 200 }, times: FAST });
     const socket = socketTo(door, true);
-    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-    socket.write(EMPTY_SETTINGS);
+    socket.write(Buffer.concat([PREFACE, EMPTY_SETTINGS, ACKNOWLEDGED]));
     await once(socket.resume(), 'end');
     // Only what it sends tells this end that the other has gone.
     const sending = setInterval(() => socket.write(EMPTY_SETTINGS), 50);

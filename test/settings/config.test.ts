@@ -59,7 +59,7 @@ describe('without any setting', () => {
         maxMessageBytes: 65_536,
         maxCallPathBytes: 1_024,
         maxTrailerBytes: 3_584,
-        maxConnections: 20_000,
+        maxConnections: 5_000,
         maxStreams: 128,
         maxStreamingCalls: 1_024,
         maxCalls: 4_096,

@@ -18,6 +18,7 @@ export interface ComposeService {
   readonly ports?: readonly string[];
   readonly volumes?: readonly string[];
   readonly security_opt?: readonly string[];
+  readonly mem_limit?: string;
   readonly stop_grace_period?: string;
 }
 

@@ -3,7 +3,14 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { requestOn } from '../../support/http2-call.js';
-import { END_STREAM, INITIAL_WINDOW_SIZE, number, RST_STREAM } from '../../support/http2-frames.js';
+import {
+  END_STREAM,
+  grpcHead,
+  INITIAL_WINDOW_SIZE,
+  number,
+  RST_STREAM,
+  sendRepeatedField,
+} from '../../support/http2-frames.js';
 import { open, RudeConnection, seen } from './rude-connection.js';
 
 /** One attack, without a token unless it says so. */
@@ -149,6 +156,15 @@ export const ATTACKS = {
     const heads = Array.from({ length: 400 }, () => open(attack.http).resume());
     for (const socket of heads) socket.write('GET / HTTP/1.1\r\nx: ');
     await bytewise(attack, heads);
+  },
+  async 'heads that unpack to 350 KB, over ten connections'(attack: Attack) {
+    const repeated = ['x-repeated', 'v'.repeat(3_500)] as const;
+    // They never acknowledge the settings, which would forbid such heads.
+    for (let i = 0; i < 10; i++) {
+      const heads = { calls: 2_000, times: 100 };
+      sendRepeatedField(attack.grpc, grpcHead(CREATE), repeated, heads).on('error', ignore).resume();
+    }
+    await sleep(attack.durationMs);
   },
   async 'rapid resets'(attack: Attack) {
     await repeat(attack, connections(4, attack.grpc), (on) => {

@@ -1,0 +1,123 @@
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { expect, inject, it, onTestFinished } from 'vitest';
+import { rssMib } from '../../../bench/process-usage.js';
+import { readConfig } from '../../../src/settings/config.js';
+import { createAuthority } from '../../support/certificates.js';
+import { ACK, CONTINUATION, frame, HEADERS, PREFACE, SETTINGS } from '../../support/http2-frames.js';
+import { figure } from '../rig/figures.js';
+import { peakMib } from '../rig/load-process.js';
+import { type ServiceProcess, startProcess } from '../rig/service-process.js';
+
+/** What compose, Kubernetes and systemd give the service, in MiB. */
+const MEMORY_MIB = 1_024;
+const MOST = readConfig({}).limits.maxConnections;
+/** So many connections of one kind are measured. */
+const MEASURED = 1_000;
+/** The largest frame that a server takes by default, and the most of them that nghttp2 takes for one block. */
+const FRAME_BYTES = 16_384;
+const BLOCK_FRAMES = 9;
+/** How many are opened at a time. */
+const AT_A_TIME = 100;
+/** How long memory may take to settle, in milliseconds. */
+const SETTLED_MS = 1_000;
+
+const GREETING = Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0))]);
+const ACKNOWLEDGED = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
+/** A header block that goes on, of the bytes that take the most memory: nghttp2 doubles what is Huffman-coded. */
+const ENDLESS = Buffer.concat(
+  Array.from({ length: BLOCK_FRAMES }, (_, index) =>
+    frame(index === 0 ? HEADERS : CONTINUATION, 0, 1, huffmanFields()),
+  ),
+);
+const UNFINISHED_HEAD = `GET / HTTP/1.1\r\nhost: x\r\nx: ${'v'.repeat(16_000)}`;
+
+/** Header fields (RFC 7541, section 6.2.3) with values of zeros, whose Huffman code has five bits. Each frame is whole. */
+function huffmanFields(): Buffer {
+  const name = Buffer.from([0x10, 1, 'x'.charCodeAt(0)]);
+  // Its length in seven bits and a second byte (RFC 7541, section 5.1).
+  const value = Buffer.concat([Buffer.from([0xff, 0xff, 0x07]), Buffer.alloc(127 + 0x3ff)]);
+  const fields = Buffer.concat(Array<Buffer>(14).fill(Buffer.concat([name, value])));
+  if (fields.length > FRAME_BYTES) throw new Error('The fields do not fit a frame.');
+  return fields;
+}
+
+/** Starts the service, with TLS for the kinds that need it. */
+async function start(secure: boolean): Promise<ServiceProcess> {
+  const settings = { DATABASE_URL: 'sqlite::memory:' };
+  if (!secure) return startProcess(settings);
+  const pair = createAuthority().issue();
+  const file = (name: string): string => join(inject('temporaryFolder'), `connections-${name}`);
+  await Promise.all([writeFile(file('cert'), pair.cert), writeFile(file('key'), pair.key)]);
+  return startProcess({ ...settings, TLS_CERT_FILE: file('cert'), TLS_KEY_FILE: file('key') });
+}
+
+async function opened(
+  { grpc, http }: ServiceProcess,
+  face: 'grpc' | 'http',
+  secure: boolean,
+): Promise<Socket> {
+  const { hostname: host, port } = new URL(face === 'grpc' ? `http://${grpc}` : http);
+  const to = { host, port: Number(port) };
+  const socket = secure
+    ? connectTls({ ...to, rejectUnauthorized: false, ALPNProtocols: [face === 'grpc' ? 'h2' : 'http/1.1'] })
+    : connectTcp(to);
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  socket.on('error', () => undefined).resume();
+  await once(socket, secure ? 'secureConnect' : 'connect');
+  return socket;
+}
+
+/** The most memory that the service has while so many connections come, and what it had before, in MiB. */
+async function memoryOf(
+  { pid }: ServiceProcess,
+  count: number,
+  open: () => Promise<unknown>,
+): Promise<{ before: number; most: number }> {
+  const before = rssMib(pid);
+  const opening = async (): Promise<void> => {
+    for (let made = 0; made < count; made += AT_A_TIME)
+      await Promise.all(Array.from({ length: AT_A_TIME }, open));
+    await sleep(SETTLED_MS);
+  };
+  const { mib } = await peakMib(pid, opening());
+  return { before, most: mib };
+}
+
+it.each([
+  ['gRPC, idle', 'grpc', false, [GREETING, ACKNOWLEDGED]],
+  ['gRPC, with a header block that never ends', 'grpc', false, [GREETING, ACKNOWLEDGED, ENDLESS]],
+  ['gRPC over TLS, idle', 'grpc', true, [GREETING, ACKNOWLEDGED]],
+  ['gRPC over TLS, with a header block that never ends', 'grpc', true, [GREETING, ACKNOWLEDGED, ENDLESS]],
+  ['REST, idle', 'http', false, []],
+  ['REST, with a head that never ends', 'http', false, [UNFINISHED_HEAD]],
+  ['REST over TLS, idle', 'http', true, []],
+  ['REST over TLS, with a head that never ends', 'http', true, [UNFINISHED_HEAD]],
+] as const)('as many connections as there may be fit the memory: %s', async (kind, face, secure, texts) => {
+  const service = await start(secure);
+  const { before, most } = await memoryOf(service, MEASURED, async () => {
+    const socket = await opened(service, face, secure);
+    for (const text of texts) socket.write(text);
+  });
+  const each = (most - before) / MEASURED;
+  const all = before + each * MOST;
+  figure(`a connection, ${kind}`, { KiB: each * 1_024, 'RSS MiB with as many as there may be': all });
+  expect(all).toBeLessThan(MEMORY_MIB);
+});
+
+it('as many connections as there may be fit the memory: gRPC, header blocks that never end, no settings acknowledged', async () => {
+  const service = await start(false);
+  const { most } = await memoryOf(service, MOST, async () => {
+    const socket = await opened(service, 'grpc', false);
+    socket.write(GREETING);
+    socket.write(ENDLESS);
+  });
+  figure(`${MOST} header blocks that never end, settings never acknowledged`, { 'RSS MiB': most });
+  expect(most).toBeLessThan(MEMORY_MIB);
+});
