@@ -18,9 +18,10 @@ export default class LeftOut implements Reporter {
     const engines = new Set<string>();
     const leftOut = new Map<Need, { count: number; why: string }>();
     for (const { project, children } of modules) {
-      const { mysqlServers, missing = {} } = contextOf(project);
+      const { galera, mysqlServers, missing = {} } = contextOf(project);
       if (mysqlServers === undefined) continue;
-      for (const { name } of [{ name: 'SQLite' }, ...mysqlServers]) engines.add(name);
+      const own = galera === undefined ? 'SQLite' : 'a Galera cluster of MariaDB';
+      for (const name of [own, ...mysqlServers.map((server) => server.name)]) engines.add(name);
       for (const test of children.allTests()) {
         const need = test.meta().missing;
         if (need === undefined) continue;
