@@ -11,7 +11,7 @@ export interface TranscoderOptions {
   readonly descriptorSet: Uint8Array;
   /** The gRPC server that answers. */
   readonly upstream: Upstream;
-  /** Decides who may learn what is wrong with a request that cannot become a call. Default: everybody. */
+  /** Decides who may learn what is wrong with a request that cannot become a call, and whose costly bodies are read. Default: everybody. */
   readonly guard?: Guard | undefined;
   /** Prefix of all paths: segments of unreserved characters, for example `/api`. Default: none. */
   readonly basePath?: string;
@@ -22,7 +22,10 @@ export interface TranscoderOptions {
   readonly deadlineMs?: number;
   /** The largest body of a request, in bytes, as sent and decoded. Default: 65,536. */
   readonly maxBodyBytes?: number;
-  /** The most requests for methods of the contract that may be in progress at a time. Default: 4,096. */
+  /**
+   * The most requests for methods of the contract that may be in progress at a time; at most half of them, and at least
+   * one, may still be arriving. Default: 4,096.
+   */
   readonly maxRequests?: number;
   /** The realm in challenges (RFC 6750 3). Default: the proto package of the contract. */
   readonly realm?: string;

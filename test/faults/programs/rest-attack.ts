@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { connect } from 'node:http2';
+import { connect as connectSecurely } from 'node:tls';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { requestOn } from '../../support/http2-call.js';
+import { socketTo } from '../../support/http2-frames.js';
+
+/** Requests in numbers that no client has a reason for. */
+export interface RestAttack {
+  readonly name: keyof typeof ATTACKS;
+  /** `host:port` of the gRPC face and of the REST face. */
+  readonly grpc: string;
+  readonly http: string;
+  readonly token: string;
+  readonly connections: number;
+  /** How long those attacks go on that wait for nothing, in milliseconds. */
+  readonly durationMs: number;
+}
+
+const CREATE = '/routing.v1.RouteService/CreateRoute';
+/** The most requests that a connection may have under way. */
+const PIPELINED = 100;
+/** Bodies of nearly 64 KiB, which are a few hundred bytes in gzip. */
+const NESTED = gzipSync('['.repeat(65_500));
+const LISTS = gzipSync(`{"middleware":[${'[],'.repeat(21_000)}[]]}`);
+
+function create(length: number, ...lines: string[]): string {
+  return [
+    'POST /v1/routing HTTP/1.1',
+    'Host: service',
+    'Content-Type: application/json',
+    `Content-Length: ${length}`,
+    ...lines,
+    '\r\n',
+  ].join('\r\n');
+}
+
+function quiet<Any extends Socket>(socket: Any): Any {
+  return socket.on('error', () => undefined);
+}
+
+/** Sends many creates at once on each connection, and counts the answers until all have come. */
+async function pipelined(
+  { http, connections }: RestAttack,
+  body: Buffer,
+  ...lines: string[]
+): Promise<number> {
+  const one = Buffer.concat([Buffer.from(create(body.length, 'Content-Encoding: gzip', ...lines)), body]);
+  const all = Buffer.concat(Array<Buffer>(PIPELINED).fill(one));
+  const answers = await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const socket = quiet(socketTo(http));
+      let answered = 0;
+      const whole = new Promise<void>((resolve) => {
+        socket.on('close', resolve).on('data', (chunk: Buffer) => {
+          answered += chunk.toString('latin1').split('HTTP/1.1 ').length - 1;
+          if (answered >= PIPELINED) resolve();
+        });
+      });
+      socket.write(all);
+      await whole;
+      socket.destroy();
+      return answered;
+    }),
+  );
+  return answers.reduce((sum, each) => sum + each, 0);
+}
+
+/** The attacks by name; each returns what it has counted. */
+const ATTACKS = {
+  'strangers nest deeply in gzip': (attack: RestAttack) => pipelined(attack, NESTED),
+  'a caller sends wrong lists in gzip': (attack: RestAttack) =>
+    pipelined(attack, LISTS, `Authorization: Bearer ${attack.token}`),
+  /** Counts the connections on which an answer has begun. */
+  async 'strangers read no page'({ http, connections, durationMs }: RestAttack) {
+    const [host = '', port] = http.split(':');
+    const sockets = Array.from({ length: connections }, async () => {
+      const socket = quiet(connectSecurely({ host, port: Number(port), rejectUnauthorized: false }));
+      await once(socket, 'secureConnect');
+      socket.write('GET /docs/swagger-ui.js HTTP/1.1\r\nHost: service\r\n\r\n');
+      await once(socket, 'readable');
+      return socket;
+    });
+    const begun = await Promise.all(sockets);
+    await sleep(durationMs);
+    return begun.filter((socket) => !socket.destroyed).length;
+  },
+  /** Opens streams and connections that each wait for the rest of a create. */
+  async 'a caller sends halves'({ grpc, http, token, connections, durationMs }: RestAttack) {
+    const authorization = `Bearer ${token}`;
+    const half = Buffer.from([0, 0, 0, 0, 9]);
+    for (let i = 0; i < connections; i++) {
+      const session = connect(`http://${grpc}`).on('error', () => undefined);
+      for (let j = 0; j < 100; j++) {
+        requestOn(session, CREATE, { authorization })
+          .on('error', () => undefined)
+          .write(half);
+        quiet(socketTo(http)).write(create(9, `Authorization: ${authorization}`));
+      }
+    }
+    await sleep(durationMs);
+    return connections * 100;
+  },
+};
+
+const attack = JSON.parse(process.argv[2] ?? '') as RestAttack;
+const count = await ATTACKS[attack.name](attack);
+process.stdout.write(`${JSON.stringify({ msg: 'done', count })}\n`, () => process.exit(0));

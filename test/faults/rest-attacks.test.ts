@@ -1,0 +1,87 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, inject, it } from 'vitest';
+import { rssMib } from '../../bench/process-usage.js';
+import { createAuthority } from '../support/certificates.js';
+import { tokenFor } from '../support/service.js';
+import type { RestAttack } from './programs/rest-attack.js';
+import { Callers, summary } from './rig/callers.js';
+import { figure } from './rig/figures.js';
+import { peakMib, startProgram } from './rig/load-process.js';
+import { type ServiceProcess, startProcess } from './rig/service-process.js';
+
+const ALONE_MS = 1_000;
+/** The longest that an honest call may take, in milliseconds; on a slow machine, ten times as long as alone. */
+const HONEST_MS = 1_000;
+
+async function start(settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
+  return startProcess({ DATABASE_URL: 'sqlite::memory:', ...settings });
+}
+
+/** Lets another process attack the service. @returns what it has counted, and the memory of the service in MiB */
+async function attack(
+  service: ServiceProcess,
+  what: Pick<RestAttack, 'name' | 'connections'> & Partial<RestAttack>,
+): Promise<{ count: number; before: number; peak: number }> {
+  const before = rssMib(service.pid);
+  const http = new URL(service.http).host;
+  const all = { grpc: service.grpc, http, token: tokenFor({ sub: 'attacker' }), durationMs: 1_500, ...what };
+  const done = startProgram('rest-attack', all).message('done') as Promise<{ count: number }>;
+  const { result, mib: peak } = await peakMib(service.pid, done);
+  return { count: result.count, before, peak };
+}
+
+const worstOf = (creates: readonly { readonly ms: number }[]): number =>
+  Math.max(...creates.map(({ ms }) => ms));
+
+it.each([
+  { name: 'strangers nest deeply in gzip', connections: 40, mostMib: 200 },
+  { name: 'a caller sends wrong lists in gzip', connections: 16, mostMib: 300 },
+] as const)('an honest caller waits no second while $name', async ({ name, connections, mostMib }) => {
+  const service = await start();
+  const honest = (): Callers => new Callers({ ...service, each: 1, pauseMs: 10 });
+  const alone = honest();
+  await sleep(ALONE_MS);
+  // What is slow then is the machine.
+  const aloneMs = worstOf(await alone.stop());
+  const callers = honest();
+  await sleep(200);
+  const { count, before, peak } = await attack(service, { name, connections });
+  const creates = await callers.stop();
+  const { good, bad } = summary(creates);
+  const worstMs = worstOf(creates);
+  const measured = { good, bad: JSON.stringify(bad), worstMs, aloneMs, answers: count, before, peak };
+  figure(name, measured);
+  const says = JSON.stringify(measured);
+  expect.soft(count, says).toBe(connections * 100);
+  expect.soft(bad, says).toEqual({});
+  expect.soft(worstMs, says).toBeLessThan(Math.max(HONEST_MS, 10 * aloneMs));
+  expect.soft(peak, says).toBeLessThan(mostMib);
+});
+
+it('pages that nobody reads hold a piece of them on each connection, also with TLS', async () => {
+  const folder = await mkdtemp(join(inject('temporaryFolder'), 'tls-'));
+  const { cert, key } = createAuthority().issue();
+  const files = { TLS_CERT_FILE: join(folder, 'tls.crt'), TLS_KEY_FILE: join(folder, 'tls.key') };
+  await writeFile(files.TLS_CERT_FILE, cert);
+  await writeFile(files.TLS_KEY_FILE, key);
+  const service = await start(files);
+  const { count, before, peak } = await attack(service, { name: 'strangers read no page', connections: 200 });
+  figure('pages over TLS that nobody reads', { connections: count, before, peak });
+  expect.soft(count).toBe(200);
+  expect.soft(peak - before).toBeLessThan(80);
+});
+
+it('half-sent requests of one caller leave the places of the others, on both faces', async () => {
+  const service = await start({ MAX_CALLS: '64' });
+  const attacked = attack(service, { name: 'a caller sends halves', connections: 4, durationMs: 2_500 });
+  await sleep(1_000);
+  const callers = new Callers({ ...service, each: 4 });
+  await attacked;
+  const creates = await callers.stop();
+  const { good, bad } = summary(creates);
+  figure('half-sent requests', { good, bad: JSON.stringify(bad), worstMs: worstOf(creates) });
+  expect.soft(good).toBeGreaterThan(0);
+  expect.soft(bad).toEqual({});
+});
