@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, connect, Socket } from 'node:net';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { firstOf } from './support/library-contract.js';
 import { type HttpReply, writeEarlyReply, writeReply } from '../src/http-reply.js';
 
@@ -104,6 +104,17 @@ it.each([
   socket.write(later);
   const bytes = await reading;
   expect(isBody(bytes.subarray(-BODY.length))).toBe(true);
+});
+
+it('nothing more of a large response is handed over once its connection is gone', () => {
+  const response = new ServerResponse(new IncomingMessage(new Socket()));
+  const write = vi.spyOn(response, 'write').mockImplementation((_, taken) => {
+    (taken as unknown as (error: Error) => void)(new Error('gone'));
+    return false;
+  });
+  const end = vi.spyOn(response, 'end');
+  writeReply(response, LARGE, 'id');
+  expect([write.mock.calls.length, end.mock.calls.length]).toEqual([1, 0]);
 });
 
 it('a client that leaves in the middle of a large response ends it', async () => {

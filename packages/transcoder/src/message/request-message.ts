@@ -36,17 +36,20 @@ export class RequestMessages {
    * @throws Failure `REQUEST_MALFORMED` with every violation.
    */
   read(binding: Binding, parts: RequestParts): Message {
-    const reading = this.#reading(binding, parts);
-    const { done, value } = reading.next();
-    if (done !== true) throw misfit(both([value], reading));
-    if (value === undefined) throw misfit([]);
-    return value;
-  }
-
-  /** The violations, found only as far as they are asked for; then the message, unless the whole is refused. */
-  *#reading(binding: Binding, parts: RequestParts): Generator<FieldViolation, Message | undefined> {
     const { input } = binding.method;
     const json = startingJson(binding, parts.body);
+    const outside = this.#bindOutside(binding, json, parts);
+    const { done, value } = outside.next();
+    if (done !== true) throw misfit([value], outside, this.#violationsInside(binding, json));
+    try {
+      return this.#strict.read(input, json);
+    } catch {
+      throw misfit(unwrapping(binding, this.#jsonViolations.find(input, json)));
+    }
+  }
+
+  /** Puts path and query into the JSON form, only as far as the violations are asked for. */
+  *#bindOutside(binding: Binding, json: JsonValue, parts: RequestParts): Generator<FieldViolation, void> {
     for (const variable of binding.variables) {
       const found = bindVariable(this.#strict, json, variable, parts.segments);
       if (found !== undefined) yield found;
@@ -55,23 +58,22 @@ export class RequestMessages {
       if ('description' in found) yield found;
       else bindParameter(json, found);
     }
-    try {
-      return this.#strict.read(input, json);
-    } catch {
+  }
+
+  *#violationsInside(binding: Binding, json: JsonValue): Generator<FieldViolation, void> {
+    const { input } = binding.method;
+    if (!this.#strict.accepts(input, json))
       yield* unwrapping(binding, this.#jsonViolations.find(input, json));
-      return undefined;
-    }
   }
 }
 
 /** The parts of the request do not form a request message of the method. */
-export function misfit(violations: Iterable<FieldViolation>): Failure {
-  return malformed('The request does not fit the method.', violations);
+export function misfit(...violations: readonly Iterable<FieldViolation>[]): Failure {
+  return malformed('The request does not fit the method.', joined(violations));
 }
 
-function* both(one: Iterable<FieldViolation>, other: Iterable<FieldViolation>): Generator<FieldViolation> {
-  yield* one;
-  yield* other;
+function* joined(all: readonly Iterable<FieldViolation>[]): Generator<FieldViolation> {
+  for (const each of all) yield* each;
 }
 
 /**

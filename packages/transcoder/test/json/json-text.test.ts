@@ -66,6 +66,7 @@ describe('JSON text', () => {
     { bytes: Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), why: 'a surrogate is not UTF-8' },
     { bytes: Buffer.from('{}', 'utf16le'), why: 'it is UTF-16' },
     { bytes: '['.repeat(MAX_DEPTH + 1) + ']'.repeat(MAX_DEPTH + 1), why: 'it nests too deep' },
+    { bytes: '['.repeat(MAX_DEPTH + 1), why: 'it nests too deep, whatever follows' },
     { bytes: '{"a":'.repeat(5000) + '1' + '}'.repeat(5000), why: 'it nests far too deep' },
   ])('is refused where $why', ({ bytes }) => {
     expect(refusal(() => parse(bytes)).reason).toBe('REQUEST_MALFORMED');
