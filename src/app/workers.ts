@@ -5,8 +5,8 @@ import type { Surroundings } from './parts.js';
 import { openWorkersOperations } from './workers-operations.js';
 
 /**
- * Runs the service in worker processes that share its ports; each of them runs `startApp`. This process hands them the
- * connections and runs the operators' listener.
+ * Runs the service in worker processes that share its ports; each of them runs `startApp`. This process replaces them
+ * and runs the operators' listener.
  *
  * @throws Error when something cannot be opened, like `startApp`
  */

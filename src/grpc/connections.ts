@@ -2,7 +2,6 @@ import { constants, type Http2Server, type Http2Session } from 'node:http2';
 import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Server as TlsServer } from 'node:tls';
-import { limitConnections } from '../listeners/limit-connections.js';
 import { OpenSockets } from '../listeners/open-sockets.js';
 import { Connection, type ConnectionLimits } from './connection.js';
 import type { EarlyAnswers } from './early-answer.js';
@@ -69,7 +68,7 @@ export class Connections {
   /** Takes the connections of a listening server from now on. */
   attach(listener: Http2Server): void {
     this.#listeners.push(listener);
-    limitConnections(listener, this.#options.maxConnections);
+    listener.maxConnections = this.#options.maxConnections;
     listener.updateSettings({ maxHeaderListSize: HEAD_MAX_BYTES });
     this.#sockets.follow(listener);
     const secure = listener instanceof TlsServer;

@@ -4,7 +4,6 @@ import { createServer as createSecureServer, type ServerOptions } from 'node:htt
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Gateway } from '../gateway/gateway.js';
-import { limitConnections } from '../listeners/limit-connections.js';
 import { OpenSockets } from '../listeners/open-sockets.js';
 import type { FollowedTls, TlsMaterial } from './followed-tls.js';
 
@@ -72,7 +71,7 @@ export class HttpServer {
       .on('checkContinue', this.#accepting(gateway.onCheckContinue))
       // Otherwise Node itself would answer an unknown expectation; RFC 9110 lets a server ignore it.
       .on('checkExpectation', onRequest);
-    limitConnections(this.#server, maxConnections);
+    this.#server.maxConnections = maxConnections;
     this.#sockets.follow(this.#server);
     // With a limit, Node would silently drop further headers. Their total size limits their number.
     this.#server.maxHeadersCount = 0;

@@ -1,11 +1,15 @@
 import cluster, { type Worker } from 'node:cluster';
 import { EventEmitter, once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   type PrimaryMessage,
   WORKER_NUMBER,
   type WorkerAddresses,
   type WorkerMessage,
 } from './worker-messages.js';
+
+/** How long after its exit a worker's last messages may take to arrive, in milliseconds. */
+const LAST_WORDS_MS = 100;
 
 /** The end of a worker. */
 export interface WorkerEnd {
@@ -27,7 +31,7 @@ export class WorkerProcess extends EventEmitter<{ report: [report: unknown] }> {
   readonly listening: Promise<WorkerAddresses>;
   /** Resolves when it was asked to stop by anyone but its primary process. */
   readonly leaving: Promise<void>;
-  /** Resolves when it has ended and all its messages have been received. */
+  /** Resolves when it has ended and its last messages have had time to arrive. */
   readonly ended: Promise<WorkerEnd>;
   readonly #worker: Worker;
   #stopping = false;
@@ -107,8 +111,9 @@ export class WorkerProcess extends EventEmitter<{ report: [report: unknown] }> {
     const disconnected = new Promise((resolve) => this.#worker.once('disconnect', resolve));
     return new Promise((resolve) => {
       this.#worker.once('exit', (exitCode: number | null, signal: string | null) => {
-        // Its last messages may arrive after its exit.
-        void disconnected.then(() => {
+        // Its last messages may arrive after its exit. But Node does not report the end of the connection to a process
+        // that died while a handle was being passed to it.
+        void Promise.race([disconnected, delay(LAST_WORDS_MS)]).then(() => {
           resolve({ exitCode, signal, problem, late: this.#late });
         });
       });

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -61,6 +62,9 @@ class Workers {
 
   constructor(options: WorkersOptions) {
     this.#options = options;
+    // Workers accept connections themselves: passed on by this process, they would be lost with a worker that dies or
+    // hangs meanwhile. Fixed by the first fork.
+    cluster.schedulingPolicy = cluster.SCHED_NONE;
     // However this process ends, it leaves no worker behind.
     process.once('exit', () => {
       for (const worker of this.#running) worker.kill();

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Program } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 
-/** Enough connections that each worker has several, in turn. */
+/** Requests made at once; which workers get them is up to chance. */
 const REQUESTS = 8;
 const NOT_FOUND = '/v1/routing/01a1f941-715b-7593-b057-19259d7b5bfc';
 /** Until something has happened, also where other tests run, in milliseconds. */
@@ -32,12 +32,20 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Sends requests, each over a connection of its own. */
-async function request(): Promise<void> {
+/** Sends requests, each over a connection of its own, until each worker has had one. Resolves with their number. */
+async function request(): Promise<number> {
   const headers = { authorization: `Bearer ${tokenFor()}`, connection: 'close' };
-  const requests = Array.from({ length: REQUESTS }, () => fetch(http + NOT_FOUND, { headers }));
-  const statuses = (await Promise.all(requests)).map(({ status }) => status);
-  expect(statuses).toEqual(requests.map(() => 404));
+  const before = service.lines().length;
+  const statuses: number[] = [];
+  const called = async (): Promise<Set<unknown>> => {
+    const requests = Array.from({ length: REQUESTS }, () => fetch(http + NOT_FOUND, { headers }));
+    statuses.push(...(await Promise.all(requests)).map(({ status }) => status));
+    const lines = service.lines().slice(before);
+    return new Set(lines.filter(({ requestId }) => requestId !== undefined).map(({ worker }) => worker));
+  };
+  await expect.poll(called, PATIENCE).toEqual(new Set([1, 2]));
+  expect(new Set(statuses)).toEqual(new Set([404]));
+  return statuses.length;
 }
 
 async function metrics(): Promise<string> {
@@ -75,11 +83,11 @@ function signal(number: number, name: NodeJS.Signals): void {
 
 it('the sums of each worker go on when its process is replaced or killed, and never fall', async () => {
   await start();
-  await request();
+  const first = await request();
   // It hands over what it has counted, which nobody has asked for before.
   signal(1, 'SIGTERM');
   await service.line('stopped');
-  await expect.poll(async () => sum(await counted()), PATIENCE).toBe(REQUESTS);
+  await expect.poll(async () => sum(await counted()), PATIENCE).toBe(first);
   const before = await counted();
   expect(before.every((count) => count > 0)).toBe(true);
 
@@ -91,8 +99,8 @@ it('the sums of each worker go on when its process is replaced or killed, and ne
   signal(2, 'SIGKILL');
   await service.line('a worker has ended unexpectedly');
   await expect.poll(() => pidsOf(2), PATIENCE).toHaveLength(2);
-  await request();
-  await expect.poll(async () => sum(await counted()), PATIENCE).toBe(2 * REQUESTS);
+  const second = await request();
+  await expect.poll(async () => sum(await counted()), PATIENCE).toBe(first + second);
   done.abort();
   await looks;
   for (const [i, counts] of seen.slice(1).entries())
@@ -122,8 +130,8 @@ it('readiness and liveness are those of all workers, until the last one has stop
   const ended = service.stop();
   await service.line('not serving');
   await expect(page('/readyz')).resolves.toMatchObject({ code: 503, status: 'draining' });
-  await request();
-  expect(sum(await counted())).toBe(REQUESTS);
+  const sent = await request();
+  expect(sum(await counted())).toBe(sent);
   await expect(ended).resolves.toMatchObject({ exitCode: 0 });
   expect(service.lines().at(-1)).toMatchObject({ msg: 'stopped' });
 });
