@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import { Admission } from '../calls/admission.js';
 import { ByteCache } from '../calls/byte-cache.js';
 import { createInterceptors, type Door } from '../calls/interceptors.js';
@@ -72,7 +73,8 @@ export async function startGrpcHalf(
   closing.resource('load measurement', () => {
     admission.close();
   });
-  const steps = { ...limits, authenticator, admission, now, log: callLog };
+  const clock = (): number => performance.now();
+  const steps = { ...limits, authenticator, admission, now: clock, log: callLog };
   metrics?.schemaVersion(schemaVersion);
   metrics?.pools(pools);
   metrics?.caches({ routes: () => cache, tokens: () => authenticator.remembered });

@@ -19,7 +19,7 @@ export function logging({ log, now }: { readonly log: CallLog; readonly now: () 
       path: loggable(call.path.replace(/\?.*$/s, '')),
       code: status[reply.code],
       reason,
-      ms: now() - started,
+      ms: Math.round(now() - started),
       sub: caller && loggable(caller.subject),
       ...context.fields,
     };

@@ -22,7 +22,7 @@ export interface Call {
    */
   readonly message: Uint8Array | Promise<Uint8Array>;
   readonly metadata: CallMetadata;
-  /** When the client stops waiting, in milliseconds since the epoch; `Infinity` without a deadline. */
+  /** When the client stops waiting, in milliseconds on the clock of `performance.now()`; `Infinity` for never. */
   readonly deadline: number;
   readonly cancellation: Cancellation;
 }

@@ -35,7 +35,7 @@ export interface InterceptorOptions {
   readonly maxMessageBytes: number;
   /** The limit on all trailers of an answer, in bytes. */
   readonly maxTrailerBytes: number;
-  /** Milliseconds since the epoch. */
+  /** The clock of `performance.now()`, in milliseconds: unlike the wall clock, it never jumps. */
   readonly now: () => number;
   readonly log: CallLog;
   /** Observe every call, as metrics and traces do. Default: none. */

@@ -1,6 +1,7 @@
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { type ChannelOptions, Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import type { UnaryCall, UnaryReply, Upstream } from '@route-registry/transcoder';
+import { now, onWallClock } from './clock.js';
 
 const OPTIONS: ChannelOptions = {
   // A proxy named by the environment is for external traffic.
@@ -68,7 +69,7 @@ export function channelUpstream(
   return {
     unary(call: UnaryCall): UnaryReply | Promise<UnaryReply> {
       if (call.cancellation.cancelled) return notCalled(status.CANCELLED, 'The client has gone.');
-      if (call.deadline <= Date.now()) return notCalled(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
+      if (call.deadline <= now()) return notCalled(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
       if (closed) return notCalled(status.UNAVAILABLE, 'The channel is closed.');
       return request(client, call);
     },
@@ -96,7 +97,7 @@ function request(
       same,
       Buffer.from(message),
       toMetadata(metadata),
-      { deadline },
+      { deadline: onWallClock(deadline) },
       (error, value) => {
         if (error === null) received = value;
         else resolve(failed(error, headersCame));

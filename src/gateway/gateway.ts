@@ -12,6 +12,7 @@ import express, { type Request, type Response } from 'express';
 import { EndOfTurn } from '../calls/end-of-turn.js';
 import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/request-id.js';
+import { now } from './clock.js';
 import { crossOrigin } from './cross-origin.js';
 import { guardOf } from './guard.js';
 import { HEALTH_PATH, healthReplies, NOT_SERVING } from './healthz.js';
@@ -90,6 +91,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     forwardedHeaders: FORWARDED_HEADERS,
     omitUnassigned: true,
     requestIdOf,
+    now,
     write: (write) => {
       writing.add(write);
     },

@@ -8,6 +8,7 @@ import {
 } from '../gen/healthcheck.js';
 import type { Exchange, HttpReply, RequestObservation, Upstream } from '@route-registry/transcoder';
 import { REQUEST_ID } from '../calls/metadata-keys.js';
+import { now } from './clock.js';
 
 /** The path of the gateway's health check. */
 export const HEALTH_PATH = '/healthz';
@@ -48,7 +49,7 @@ async function healthReply(
     path: CHECK,
     message: WHOLE_SERVER,
     metadata: new Map([...(metadata ?? []), [REQUEST_ID, requestId]]),
-    deadline: Date.now() + CHECK_MS,
+    deadline: now() + CHECK_MS,
     cancellation: { cancelled: false, onCancelled: () => undefined },
   });
   if (code !== OK || message === undefined) return NOT_SERVING;

@@ -46,9 +46,9 @@ export class EarlyAnswers {
    * The `sendStatus` of the call that grpc-js is creating, which it does in its listener for the stream: a status
    * without a message waits for the end of the request.
    *
-   * @param limit the time of the call's limit, in milliseconds since the epoch
+   * @param deadline the time of the call's limit, in milliseconds as of `performance.now()`
    */
-  sendStatusOf(call: ServerInterceptingCallInterface, limit: number): (status: SentStatus) => void {
+  sendStatusOf(call: ServerInterceptingCallInterface, deadline: number): (status: SentStatus) => void {
     const stream = this.#arriving;
     const sendStatus = call.sendStatus.bind(call);
     return (status) => {
@@ -56,8 +56,7 @@ export class EarlyAnswers {
         sendStatus(status);
         return;
       }
-      const leftMs = Math.min(limit, Number(call.getDeadline())) - Date.now();
-      this.#sendAfterRequest(stream, Math.min(this.#unreadMs, leftMs), () => {
+      this.#sendAfterRequest(stream, Math.min(this.#unreadMs, deadline - performance.now()), () => {
         sendStatus(status);
       });
     };

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import { EndOfTurn } from '../calls/end-of-turn.js';
 import type { Cancellation, Reply } from '../calls/call.js';
@@ -49,7 +50,7 @@ export class ServerCall implements Cancellation, EndableCall {
   readonly #innermost: ServerInterceptingCallInterface;
   readonly #sendStatus: (status: SentStatus) => void;
   readonly #answered: AnsweredCalls;
-  readonly #limit: number;
+  readonly #deadline: number;
   readonly #lateCalls: CallsEndedAtClose;
   #metadata = new Metadata();
   #message: Buffer | undefined;
@@ -68,8 +69,10 @@ export class ServerCall implements Cancellation, EndableCall {
     this.#path = path;
     this.#innermost = innermost;
     this.#answered = answered;
-    this.#limit = Date.now() + answered.deadlineMs;
-    this.#sendStatus = answered.earlyAnswers.sendStatusOf(innermost, this.#limit);
+    // grpc-js counts on the wall clock, which may jump from now on.
+    const leftMs = Math.min(Number(innermost.getDeadline()) - Date.now(), answered.deadlineMs);
+    this.#deadline = performance.now() + leftMs;
+    this.#sendStatus = answered.earlyAnswers.sendStatusOf(innermost, this.#deadline);
     this.#lateCalls = lateCalls;
   }
 
@@ -164,8 +167,13 @@ export class ServerCall implements Cancellation, EndableCall {
   }
 
   #run(path: string, message: Buffer | Promise<Buffer>): void {
-    const deadline = Math.min(Number(this.#innermost.getDeadline()), this.#limit);
-    const call = { path, message, metadata: this.#metadata, deadline, cancellation: this };
+    const call = {
+      path,
+      message,
+      metadata: this.#metadata,
+      deadline: this.#deadline,
+      cancellation: this,
+    };
     const reply = this.#answered.pipeline(call);
     if (!(reply instanceof Promise)) this.#answer(reply);
     else {

@@ -83,7 +83,8 @@ export class StreamingCalls {
 
   /** How the statuses of a call that begins now are sent. */
   sendStatusOf(call: ServerInterceptingCallInterface, limitMs: number): (status: SentStatus) => void {
-    return this.#options.earlyAnswers.sendStatusOf(call, Date.now() + limitMs);
+    const leftMs = Math.min(Number(call.getDeadline()) - Date.now(), limitMs);
+    return this.#options.earlyAnswers.sendStatusOf(call, performance.now() + leftMs);
   }
 
   /** Tells the observer of a call. */

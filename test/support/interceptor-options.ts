@@ -18,7 +18,7 @@ export function interceptorOptions(
   return {
     ...LIMITS,
     deadlineMs: 60_000,
-    now: Date.now,
+    now: () => performance.now(),
     admission,
     log: new CallLog(logger, LIMITS.maxRefusalsLogged, 'failures'),
     ...given,

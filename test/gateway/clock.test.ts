@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Metadata, status } from '@grpc/grpc-js';
+import type { UnaryCall } from '@route-registry/transcoder';
+import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import type { Call } from '../../src/calls/call.js';
+import { channelUpstream } from '../../src/gateway/channel-upstream.js';
+import { now } from '../../src/gateway/clock.js';
+import { createGateway } from '../../src/gateway/gateway.js';
+import { memoryUpstream } from '../../src/gateway/memory-upstream.js';
+import { descriptorSet } from '../../src/gen/descriptor-set.js';
+import { type GrpcReply, listen } from './grpc-server.js';
+import { PATH, unaryCall } from './unary-call.js';
+
+const DEADLINE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const BODY = '{"method":"GET","path":"/","handler":"h"}';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+});
+
+function jump(ms: number): void {
+  vi.setSystemTime(Date.now() + ms);
+}
+
+it.each([HOUR_MS, -HOUR_MS])(
+  'a call in the same process has its time, though the wall clock jumps by %i ms before its body is there',
+  async (ms) => {
+    const asked: Call[] = [];
+    const upstream = memoryUpstream((call) => {
+      asked.push(call);
+      return { code: status.OK, details: '', message: new Uint8Array(), trailers: new Metadata() };
+    });
+    const ignore = (): void => undefined;
+    const { onRequest, onCheckContinue } = createGateway({
+      descriptorSet,
+      upstream,
+      basePath: '',
+      deadlineMs: DEADLINE_MS,
+      maxBodyBytes: 65_536,
+      maxRequests: 1,
+      realm: 'registry',
+      corsOrigins: [],
+      pages: [],
+      log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+    });
+    const port = await portOf(createServer(onRequest).on('checkContinue', onCheckContinue));
+    const headers = { 'content-type': 'application/json', expect: '100-continue' };
+    const begun = performance.now();
+    const upload = request({ port, path: '/v1/routing', method: 'POST', headers });
+    upload.flushHeaders();
+    await once(upload, 'continue');
+    jump(ms);
+    upload.end(BODY);
+    await once(upload, 'response');
+    expect(asked).toHaveLength(2);
+    for (const { deadline } of asked) {
+      expect(deadline).toBeGreaterThanOrEqual(begun + DEADLINE_MS - 1);
+      expect(deadline).toBeLessThanOrEqual(performance.now() + DEADLINE_MS);
+    }
+  },
+);
+
+it.each([HOUR_MS, -HOUR_MS])(
+  'a call to another process has its time, though the wall clock has jumped by %i ms since the start',
+  async (ms) => {
+    jump(ms);
+    const unary = ({ deadline }: UnaryCall): GrpcReply => ({
+      code: status.NOT_FOUND,
+      details: String(deadline),
+      trailers: new Metadata(),
+    });
+    const server = await listen({ unary }, [PATH]);
+    const upstream = channelUpstream(server.address);
+    onTestFinished(() => {
+      upstream.close();
+      server.close();
+    });
+    const { details } = await upstream.unary(unaryCall({ deadline: now() + DEADLINE_MS }));
+    expect(Math.abs(Number(details) - Date.now() - DEADLINE_MS)).toBeLessThan(2_000);
+  },
+);
+
+async function portOf(server: Server): Promise<number> {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return (server.address() as AddressInfo).port;
+}
