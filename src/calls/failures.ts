@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import type { Refusal } from '../auth/auth-result.js';
-import { RegistryError, type RegistryReason, type Violation } from '../registry/errors.js';
+import { DEADLINE_PASSED, RegistryError, type RegistryReason, type Violation } from '../registry/errors.js';
 
 /** Why a call failed before it reached the registry, or on its way back. */
 export type CallReason =
@@ -105,7 +105,7 @@ export function scopeMissing(scope: string | undefined): CallError {
 
 /** The deadline of the call passed, on either clock. */
 export function deadlineExceeded(): CallError {
-  return new CallError('DEADLINE_EXCEEDED', 'The deadline passed before the call was answered.');
+  return new CallError('DEADLINE_EXCEEDED', DEADLINE_PASSED);
 }
 
 /** The client cancelled the call. */

@@ -1,6 +1,14 @@
 /** Why the registry refused a request or failed: the `reason` of a `google.rpc.ErrorInfo` (AIP-193). */
 export type RegistryReason =
-  'ROUTE_INVALID' | 'ROUTE_NOT_FOUND' | 'ROUTE_EXISTS' | 'REQUEST_ID_REUSED' | 'STORE_UNAVAILABLE';
+  | 'ROUTE_INVALID'
+  | 'ROUTE_NOT_FOUND'
+  | 'ROUTE_EXISTS'
+  | 'REQUEST_ID_REUSED'
+  | 'STORE_UNAVAILABLE'
+  | 'DEADLINE_EXCEEDED';
+
+/** The message of `DEADLINE_EXCEEDED`, whoever notices it. */
+export const DEADLINE_PASSED = 'The deadline passed before the call was answered.';
 
 /** One problem with a request. */
 export interface Violation {

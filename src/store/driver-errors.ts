@@ -1,8 +1,9 @@
-import { RegistryError } from '../registry/errors.js';
+import { DEADLINE_PASSED, RegistryError } from '../registry/errors.js';
 import {
   AWAY_NUMBERS,
   FIRST_SERVER_ERROR,
   OUT_OF_REACH_NUMBERS,
+  TIMED_OUT_NUMBERS,
   TRANSIENT_NUMBERS,
   WRONG_SERVER_NUMBERS,
 } from './error-numbers.js';
@@ -32,10 +33,11 @@ const DISTRUST_CODES: Codes = new Set(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_
 /** Result codes of SQLite for a file that is busy or cannot be used; extended codes begin with these. */
 const AWAY_SQLITE = /^SQLITE_(?:BUSY|LOCKED|IOERR|FULL|READONLY|CANTOPEN)/;
 
-/** Whether the database itself refused the statement, for example because a key exists: nothing was stored. */
+/** Whether the database refused what the statement holds, for example because a key exists: nothing was stored. */
 export function isRefusal(error: unknown): boolean {
   const { errno = 0, code = '' } = facts(error);
-  return (errno >= FIRST_SERVER_ERROR && !AWAY_NUMBERS.has(errno)) || code.startsWith('SQLITE_CONSTRAINT');
+  const unfit = AWAY_NUMBERS.has(errno) || TIMED_OUT_NUMBERS.has(errno);
+  return (errno >= FIRST_SERVER_ERROR && !unfit) || code.startsWith('SQLITE_CONSTRAINT');
 }
 
 /**
@@ -92,7 +94,8 @@ export class DatabaseError extends Error {
 
 /**
  * A driver's error in the form for the rest of the service and the log: `STORE_UNAVAILABLE` for a database that is
- * unavailable, and never the statement or its values, which are in the messages of Knex and the drivers.
+ * unavailable, `DEADLINE_EXCEEDED` for a statement that the server has stopped for its time, and never the statement or
+ * its values, which are in the messages of Knex and the drivers.
  *
  * @param address `host:port` of the database; undefined for the embedded one
  */
@@ -101,6 +104,8 @@ export function translate(error: unknown, address?: string): unknown {
   const timedOut = name === TIMEOUT;
   if (code === undefined && errno === undefined && !timedOut) return error;
   const bare = new DatabaseError(timedOut ? {} : { code, errno }, address);
+  if (TIMED_OUT_NUMBERS.has(errno))
+    return new RegistryError('DEADLINE_EXCEEDED', DEADLINE_PASSED, { cause: bare });
   const away =
     timedOut ||
     AWAY_NUMBERS.has(errno) ||

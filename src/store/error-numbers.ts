@@ -33,11 +33,15 @@ const ER_READ_ONLY_MODE = 1836;
 const ER_INNODB_READ_ONLY = 1874;
 /** MariaDB. */
 const ER_CONNECTION_KILLED = 1927;
+/** MariaDB: `max_statement_time`. The statement was rolled back. */
+const ER_STATEMENT_TIMEOUT = 1969;
 /** A proxy has no server to connect to. */
 const CR_CONN_HOST_ERROR = 2003;
 /** A proxy has lost its connection to the server, before the statement or during it. */
 const CR_SERVER_GONE_ERROR = 2006;
 const CR_SERVER_LOST = 2013;
+/** `max_execution_time`, which MySQL applies to reads only. */
+const ER_QUERY_TIMEOUT = 3024;
 /** For example, an expelled member of Group Replication (`group_replication_exit_state_action`). */
 const ER_SERVER_OFFLINE_MODE = 3032;
 /** A step of Group Replication before or after a commit. */
@@ -45,6 +49,8 @@ const ER_RUN_HOOK_ERROR = 3100;
 /** Group Replication rolled a commit back: it was in conflict, or the member is not online. */
 const ER_TRANSACTION_ROLLBACK_DURING_COMMIT = 3101;
 const ER_ACCOUNT_HAS_BEEN_LOCKED = 3118;
+/** The server has ended an idle connection, and does not read a statement that crosses this. */
+const ER_CLIENT_INTERACTION_TIMEOUT = 4031;
 const ER_ACCOUNT_HAS_BEEN_LOCKED_MARIADB = 4151;
 const PROXYSQL_CONNECT_TIMEOUT = 9001;
 const PROXYSQL_CONNECT_FAILURE = 9002;
@@ -67,7 +73,13 @@ const ELSEWHERE = [
 const FAILING = [ER_SERVER_SHUTDOWN, ER_UNKNOWN_ERROR, ER_ERROR_DURING_COMMIT, ER_RUN_HOOK_ERROR];
 
 /** The statement or its connection ended, and something may have been stored before. */
-const INTERRUPTED = [ER_QUERY_INTERRUPTED, ER_CONNECTION_KILLED, CR_SERVER_GONE_ERROR, CR_SERVER_LOST];
+const INTERRUPTED = [
+  ER_QUERY_INTERRUPTED,
+  ER_CONNECTION_KILLED,
+  CR_SERVER_GONE_ERROR,
+  CR_SERVER_LOST,
+  ER_CLIENT_INTERACTION_TIMEOUT,
+];
 
 /** A proxy found no server, perhaps after it had lost one in the middle of the statement. */
 const WITHOUT_SERVER = [
@@ -95,6 +107,9 @@ export const TRANSIENT_NUMBERS: Numbers = new Set([
 
 /** A later connection may succeed. */
 export const OUT_OF_REACH_NUMBERS: Numbers = new Set([...TRANSIENT_NUMBERS, ...CROWDED]);
+
+/** The statement took longer than the server lets it, and stored nothing. It would take as long again. */
+export const TIMED_OUT_NUMBERS: Numbers = new Set([ER_STATEMENT_TIMEOUT, ER_QUERY_TIMEOUT]);
 
 /** The database is unavailable; a more detailed error would not help a client. */
 export const AWAY_NUMBERS: Numbers = new Set([

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { deadlineExceeded, toCallFailure } from '../../src/calls/failures.js';
 import { RegistryError } from '../../src/registry/errors.js';
 import { openDatabase } from '../../src/store/database.js';
 import { DatabaseError, isRefusal, translate } from '../../src/store/driver-errors.js';
@@ -51,6 +52,7 @@ describe('an error of a driver', () => {
     ['a connection that was killed, for which mysql2 has no name', { errno: 1927 }],
     ['a member that was expelled from its group', { code: 'ER_SERVER_OFFLINE_MODE', errno: 3032 }],
     ['a login that is refused', { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045 }],
+    ['an idle connection that the server has ended', { code: 'ER_CLIENT_INTERACTION_TIMEOUT', errno: 4031 }],
     ['an account that is locked', { code: 'ER_ACCOUNT_HAS_BEEN_LOCKED', errno: 3118 }],
     ['a full disk', { code: 'ER_DISK_FULL', errno: 1021 }],
     ['a busy embedded database', { code: 'SQLITE_BUSY' }],
@@ -59,6 +61,16 @@ describe('an error of a driver', () => {
   ])('%s means that the store is unavailable, and not that it refused a row', (_, facts) => {
     const error = Object.assign(new Error('insert into …'), facts);
     expect(translate(error)).toBeInstanceOf(RegistryError);
+    expect(isRefusal(error)).toBe(false);
+  });
+
+  it.each([
+    ['MySQL', { code: 'ER_QUERY_TIMEOUT', errno: 3024 }],
+    ['MariaDB, for which mysql2 has another name', { code: 'ER_STATEMENT_TIMEOUT', errno: 1969 }],
+  ])('of a statement that took too long, from %s, means that the deadline passed', (_, facts) => {
+    const error = Object.assign(new Error('select …'), facts);
+    expect(translate(error)).toMatchObject({ reason: 'DEADLINE_EXCEEDED', cause: new DatabaseError(facts) });
+    expect(toCallFailure(translate(error)).message).toBe(deadlineExceeded().message);
     expect(isRefusal(error)).toBe(false);
   });
 

@@ -38,6 +38,7 @@ const UNCLEAR: readonly (readonly [errno: number | undefined, name: string])[] =
   [2006, 'a proxy whose server is gone'],
   [2013, 'a proxy that lost its server'],
   [3100, 'a hook of replication that failed'],
+  [4031, 'a connection that was idle for too long'],
   [9001, 'ProxySQL that found no server in time'],
   [9002, 'ProxySQL that found no server'],
   [9004, 'ProxySQL whose server is offline'],
@@ -185,6 +186,15 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
       expect(insertsIn(front)).toHaveLength(MAX_ATTEMPTS);
     });
+
+    it.each([1969, 3024])(
+      'that takes longer than the server lets it (%i) is not sent again',
+      async (errno) => {
+        const { store, front } = await openedWithFirst('INSERT', { done: false, answer: errno });
+        await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ reason: 'DEADLINE_EXCEEDED' });
+        expect(insertsIn(front)).toHaveLength(1);
+      },
+    );
 
     it('is not sent again when nobody waits for it any more', async () => {
       const caller = new AbortController();
