@@ -76,7 +76,7 @@ function readOwn(file: string): string {
 }
 
 function makeSecret(file: string): void {
-  mkdirSync(dirname(file), { recursive: true });
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${randomUUID()}`;
   writeFileSync(draft, randomBytes(32).toString('hex'), { mode: 0o600, flag: TO_MAKE });
   try {

@@ -4,8 +4,8 @@ import { dirname, resolve } from 'node:path';
 const { R_OK, W_OK, X_OK } = constants;
 
 /**
- * Creates the folder of the embedded database if it is missing, and checks that the files can be written. SQLite itself
- * would open them read-only, and fail with the first create.
+ * Creates the folder of the embedded database if it is missing, open to its owner alone, and checks that the files can be
+ * written. SQLite itself would open them read-only, and fail with the first create.
  *
  * @throws Error with a sentence that names the file by its full path, the cause and the remedy
  */
@@ -13,7 +13,7 @@ export function requireWritable(file: string): void {
   const path = resolve(file);
   const folder = dirname(path);
   try {
-    mkdirSync(folder, { recursive: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
     const present = [path, `${path}-wal`, `${path}-shm`].filter((each) => kindOf(each) === 'file');
     for (const each of present) accessSync(each, R_OK | W_OK);
     if (present.length < 3) accessSync(folder, W_OK | X_OK);

@@ -55,6 +55,7 @@ describe('the local secret', () => {
     expect(secret).toMatch(/^[0-9a-f]{64}$/);
     expect(localSecret(file)).toBe(secret);
     expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder, 'data')).mode & 0o777).toBe(0o700);
     expect(readdirSync(join(folder, 'data'))).toEqual(['jwt-secret']);
   });
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { tmpdir } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -47,6 +47,11 @@ describe('an embedded database', () => {
     expect(toldOf(file)).toBe('');
     write(file, 0o666);
     expect(toldOf(file)).toBe('');
+  });
+
+  it('is put into a folder that is made for its owner alone', () => {
+    requireWritable(file);
+    expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
   });
 
   it.each([
