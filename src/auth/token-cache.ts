@@ -6,6 +6,9 @@ import type { Authenticator } from './authenticator.js';
 /** The most tokens to cache: about 5 MB. */
 const MAX_TOKENS = 10_000;
 
+/** The scheme as it may be spelled, so that a caller cannot fill the cache with one token. */
+const SCHEME = /^bearer +/i;
+
 type Accepted = AuthResult & { readonly ok: true };
 
 /** An authenticator with a cache of accepted tokens. */
@@ -37,7 +40,7 @@ export function rememberTokens(
     authenticate(authorization) {
       const [value] = authorization;
       if (value === undefined || authorization.length > 1) return authenticator.authenticate(authorization);
-      const key = hash('sha256', value, 'base64');
+      const key = hash('sha256', value.replace(SCHEME, 'Bearer '), 'base64');
       const known = accepted.get(key);
       if (known !== undefined && known.rememberUntilMs > now()) {
         hits++;

@@ -4,7 +4,7 @@ import { rememberTokens } from '../../src/auth/token-cache.js';
 
 const EXPIRES_AT_MS = 1_000;
 
-/** An authenticator that accepts values that begin with "good", and records what it was asked. */
+/** An authenticator that accepts values whose token begins with "good", and records what it was asked. */
 function recording(late = false): {
   asked: string[];
   authenticate(values: readonly string[]): AuthResult | Promise<AuthResult>;
@@ -14,8 +14,12 @@ function recording(late = false): {
     asked,
     authenticate(values) {
       asked.push(values.join('|'));
-      const result: AuthResult = values[0]?.startsWith('good')
-        ? { ok: true, caller: { subject: values[0], scopes: new Set() }, rememberUntilMs: EXPIRES_AT_MS }
+      const result: AuthResult = /^(?:bearer +)?good/i.test(values[0] ?? '')
+        ? {
+            ok: true,
+            caller: { subject: String(values[0]), scopes: new Set() },
+            rememberUntilMs: EXPIRES_AT_MS,
+          }
         : { ok: false, reason: 'TOKEN_INVALID', message: 'bad' };
       return late ? Promise.resolve(result) : result;
     },
@@ -43,6 +47,29 @@ describe('an accepted token', () => {
     await tokens.authenticate(['good']);
     expect(inner.asked).toEqual(['good', 'good', 'good']);
   });
+
+  it.each(['bearer good', 'BEARER good', 'Bearer  good', 'bEaReR     good'])(
+    'is the same one in the spelling %j',
+    (spelled) => {
+      const inner = recording();
+      const tokens = rememberTokens(inner, () => 0);
+      void tokens.authenticate(['Bearer good']);
+      void tokens.authenticate([spelled]);
+      expect(inner.asked).toEqual(['Bearer good']);
+      expect(tokens.remembered.entries).toBe(1);
+    },
+  );
+
+  it.each(['good', 'Bearergood', ' Bearer good', 'Bearer Bearer good'])(
+    'does not stand for the value %j, which is none or another one',
+    (value) => {
+      const inner = recording();
+      const tokens = rememberTokens(inner, () => 0);
+      void tokens.authenticate(['Bearer good']);
+      void tokens.authenticate([value]);
+      expect(inner.asked).toEqual(['Bearer good', value]);
+    },
+  );
 
   it('does not stand for another one', () => {
     const tokens = rememberTokens(recording(), () => 0);
