@@ -6,10 +6,11 @@ import type { ReadinessReport } from './readiness.js';
 /** The most open connections: one each for a scraper and some probes, and room for people. */
 const MAX_CONNECTIONS = 64;
 const HEAD_MAX_BYTES = 8_192;
-/** How long a request may take to arrive, and how long a connection may be stuck, in milliseconds. */
-const REQUEST_MS = 5_000;
-/** How long a connection may wait for its next request, in milliseconds: longer than the interval of scrapers. */
-const IDLE_MS = 65_000;
+/**
+ * How long a request may take to arrive, and how long a connection may be stuck or idle, in milliseconds: idle ones
+ * would keep out probes.
+ */
+const PATIENCE_MS = 5_000;
 const CHECK_MS = 500;
 
 /** The content of the operators' pages. */
@@ -48,9 +49,9 @@ export async function startOpsServer(host: string, port: number, pages: OpsPages
   const server = createServer(
     {
       maxHeaderSize: HEAD_MAX_BYTES,
-      headersTimeout: REQUEST_MS,
-      requestTimeout: REQUEST_MS,
-      keepAliveTimeout: IDLE_MS,
+      headersTimeout: PATIENCE_MS,
+      requestTimeout: PATIENCE_MS,
+      keepAliveTimeout: PATIENCE_MS,
       connectionsCheckingInterval: CHECK_MS,
     },
     (request, response) => {
@@ -60,7 +61,7 @@ export async function startOpsServer(host: string, port: number, pages: OpsPages
     },
   );
   server.maxConnections = MAX_CONNECTIONS;
-  server.timeout = REQUEST_MS;
+  server.timeout = PATIENCE_MS;
   await once(server.listen(port, host), 'listening');
   return {
     port: (server.address() as AddressInfo).port,

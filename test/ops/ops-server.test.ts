@@ -121,6 +121,12 @@ describe('a bad client of the listener for operators', () => {
     await once(socket.resume(), 'close');
   });
 
+  it('has its connection ended when it asks for nothing more', { timeout: 15_000 }, async () => {
+    const socket = await begin(await start(), 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(socket, 'data');
+    await once(socket.resume(), 'close');
+  });
+
   it('has its connection ended after a request with a body', async () => {
     const bytes = 'GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n';
     expect(await rawExchange(await start(), bytes)).toMatch(/^HTTP\/1\.1 200 .*\r\nConnection: close\r\n/s);
