@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { setLogger } from '@grpc/grpc-js';
 import { destination, type Logger } from 'pino';
 import { type App, startApp } from './app.js';
+import { startProblem } from './app/start-problem.js';
 import { startInWorkers } from './app/workers.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
 import { localModeHint, placeOfThisProcess } from './process/local-mode-hint.js';
@@ -42,6 +43,7 @@ async function main(): Promise<void> {
     logger.fatal({ err, origin }, 'uncaught error: exiting');
     end(1);
   });
+  if (worker === undefined) warnOfExposure(config, logger);
   const stop = new AbortController();
   const beginToStop = (signal?: NodeJS.Signals): void => {
     logger.info({ signal }, 'stopping');
@@ -78,6 +80,12 @@ async function main(): Promise<void> {
   );
 }
 
+function warnOfExposure({ grpc }: Config, logger: Logger): void {
+  const databases = grpc === undefined ? [] : [grpc.database, ...grpc.replicas];
+  if (!databases.some((database) => database.engine === 'mysql' && database.exposed)) return;
+  logger.warn('no TLS to the database: whoever sits between can read everything, and ask for the password');
+}
+
 function stopped(logger: Logger): void {
   logger.info('stopped');
   end(0);
@@ -95,7 +103,7 @@ function report(app: App, { grpc, tls, workers, limits }: Config, logger: Logger
 
 /** Reports a failed start without a stack, which does not help with a wrong setting. A worker tells its primary. */
 async function fail(error: unknown): Promise<void> {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = startProblem(error);
   if (worker !== undefined) await tellPrimary({ kind: 'failed', problem: message });
   else if (error instanceof ConfigError) process.stderr.write(`${message}\n`);
   else process.stderr.write(`The service cannot start: ${message}\n`);

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { startProblem } from './app/start-problem.js';
 import { readMigration } from './settings/config.js';
 import { opening } from './process/opening.js';
 import { closeDatabase, openDatabase } from './store/database.js';
@@ -21,7 +22,11 @@ async function main(): Promise<void> {
     say(USAGE);
     return;
   }
-  if (Object.keys(values).length > 1) throw new Error(USAGE);
+  if (Object.keys(values).length > 1) {
+    process.stderr.write(`${USAGE}\n`);
+    process.exitCode = 1;
+    return;
+  }
   const { database, databaseWaitMs } = readMigration(process.env);
   const knex = openDatabase(database);
   try {
@@ -45,6 +50,6 @@ function say(line: string): void {
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`${startProblem(error)}\n`);
   process.exitCode = 1;
 });

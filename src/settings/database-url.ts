@@ -9,11 +9,16 @@ export interface MysqlDatabase {
   readonly password: string;
   readonly database: string;
   readonly tls: MysqlTls | undefined;
+  /** Whether nobody has decided about TLS, though the host is not this machine. */
+  readonly exposed: boolean;
 }
 
 /** The location of the routes: a MySQL database, or a file (or `:memory:`) of the embedded one. */
 export type Database = MysqlDatabase | { readonly engine: 'sqlite'; readonly file: string };
 
+/** The beginning of a URL; a single letter is a drive of Windows. */
+const SCHEME = /^[a-z][a-z\d+.-]+:/i;
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|::1)$/i;
 const MYSQL_PORT = 3306;
 const MYSQL_FORM = 'mysql://user:password@host:port/database';
 
@@ -24,9 +29,13 @@ const MYSQL_FORM = 'mysql://user:password@host:port/database';
  * @throws Error with the end of a sentence about the setting, without its values
  */
 export function parseDatabaseUrl(text: string): Database {
-  return /^sqlite:./.test(text)
-    ? { engine: 'sqlite', file: text.slice('sqlite:'.length) }
-    : parseMysqlUrl(text, `${MYSQL_FORM} or sqlite:path`);
+  const file = /^sqlite:(?<path>.+)$/s.exec(text)?.groups?.['path'];
+  if (file === undefined) return parseMysqlUrl(text, `${MYSQL_FORM} or sqlite:path`);
+  if (SCHEME.test(file))
+    throw new Error(
+      'names another scheme after sqlite:, which takes the path of a file. Take one of them out; if a file is really called so, write ./ before its name.',
+    );
+  return { engine: 'sqlite', file };
 }
 
 /** Parses a MySQL URL only. @param form the allowed forms, for the error @throws Error like `parseDatabaseUrl` */
@@ -36,14 +45,16 @@ export function parseMysqlUrl(text: string, form = MYSQL_FORM): MysqlDatabase {
   if (url?.protocol !== 'mysql:' || url.hostname === '' || url.hash !== '') throw new Error(wrongForm);
   const database = decoded(url.pathname.slice(1), wrongForm);
   if (database === '' || database.includes('/')) throw new Error(wrongForm);
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   return {
     engine: 'mysql',
-    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    host,
     port: url.port === '' ? MYSQL_PORT : Number(url.port),
     user: decoded(url.username, wrongForm),
     password: decoded(url.password, wrongForm),
     database,
     tls: mysqlTlsOf(url.searchParams),
+    exposed: !url.searchParams.has('ssl-mode') && !LOOPBACK.test(host),
   };
 }
 

@@ -192,6 +192,14 @@ const WAYS: Readonly<Record<string, Way>> = {
     file: 'test/process/followed-tls.test.ts',
     test: 'may hold a certificate that has expired, with a warning at the start and at a renewal',
   },
+  'no TLS to the database: whoever sits between can read everything, and ask for the password': async (
+    message,
+  ) => {
+    // Leads to this machine, too, but is no address of the loopback.
+    const url = `mysql://me:password@0.0.0.0:${await freePort()}/routes`;
+    const program = await spawnService({ DATABASE_URL: url });
+    return [await program.line(message)];
+  },
   'request failed': async (message) => {
     const upstream = `127.0.0.1:${await freePort()}`;
     const program = await spawnService({ ROLE: 'gateway', GRPC_UPSTREAM: upstream });

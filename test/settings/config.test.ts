@@ -208,16 +208,46 @@ describe('a setting', () => {
   it.each<[string, object]>([
     ['sqlite:/var/lib/rr.db', { engine: 'sqlite', file: '/var/lib/rr.db' }],
     ['sqlite::memory:', { engine: 'sqlite', file: ':memory:' }],
+    ['sqlite:./http:x', { engine: 'sqlite', file: './http:x' }],
+    ['sqlite:C:/rr.db', { engine: 'sqlite', file: 'C:/rr.db' }],
     [
       'mysql://us%40er:p%2Fw%3A@[::1]/rou%20tes',
-      { engine: 'mysql', host: '::1', port: 3306, user: 'us@er', password: 'p/w:', database: 'rou tes' },
+      {
+        engine: 'mysql',
+        host: '::1',
+        port: 3306,
+        user: 'us@er',
+        password: 'p/w:',
+        database: 'rou tes',
+        exposed: false,
+      },
     ],
     [
       MYSQL.DATABASE_URL,
-      { engine: 'mysql', host: 'db', port: 3307, user: 'u', password: 'p', database: 'routes' },
+      {
+        engine: 'mysql',
+        host: 'db',
+        port: 3307,
+        user: 'u',
+        password: 'p',
+        database: 'routes',
+        exposed: true,
+      },
     ],
   ])('DATABASE_URL may be %s', (url, database) => {
     expect(readDatabase({ DATABASE_URL: url })).toEqual(database);
+  });
+
+  it.each([
+    ['mysql://u:p@db/d', true],
+    ['mysql://u:p@10.0.0.1/d', true],
+    ['mysql://u:p@localhost.example.com/d', true],
+    ['mysql://u:p@db/d?ssl-mode=DISABLED', false],
+    ['mysql://u:p@localhost/d', false],
+    ['mysql://u:p@127.0.0.2/d', false],
+    ['mysql://u:p@[::1]/d', false],
+  ])('the database %s is exposed to whoever sits between: %s', (url, exposed) => {
+    expect(readDatabase({ DATABASE_URL: url })).toMatchObject({ exposed });
   });
 });
 
@@ -397,6 +427,15 @@ describe('wrong settings', () => {
       'DATABASE_URL must be mysql://user:password@host:port/database or sqlite:path.',
     ]);
   });
+
+  it.each(['mysql://u:p@h/d', 'http://h/d', 'file:routes.db', 'sqlite:routes.db', 'libsql://u:p@h'])(
+    'DATABASE_URL=sqlite:%s is refused without being repeated',
+    (path) => {
+      expect(problemsOf({ ...JWT, DATABASE_URL: `sqlite:${path}` })).toEqual([
+        'DATABASE_URL names another scheme after sqlite:, which takes the path of a file. Take one of them out; if a file is really called so, write ./ before its name.',
+      ]);
+    },
+  );
 
   it.each([
     ['no secret', '\n \n', 'It holds 0 secrets; it must hold 1 to 16, one a line.'],

@@ -20,13 +20,17 @@ export function eachPacket(mayPass: (packet: Buffer) => boolean): Transform {
   });
 }
 
-/** The packet by which a server refuses a statement. */
-export function errorPacket(errno: number): Buffer {
-  const body = Buffer.from('???#HY000an error of the test');
+/**
+ * The packet by which a server refuses a statement, or a connection.
+ *
+ * @param sequence its number in the exchange: 1 after a statement, 0 in place of a greeting
+ */
+export function errorPacket(errno: number, text = 'an error of the test', sequence = 1): Buffer {
+  const body = Buffer.from(`???#HY000${text}`);
   body.writeUInt8(0xff, 0);
   body.writeUInt16LE(errno, 1);
   const header = Buffer.alloc(HEADER_BYTES);
   header.writeUIntLE(body.length, 0, 3);
-  header.writeUInt8(1, SEQUENCE_AT);
+  header.writeUInt8(sequence, SEQUENCE_AT);
   return Buffer.concat([header, body]);
 }

@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../support/free-port.js';
+import { errorPacket } from '../support/mysql-packets.js';
+import { type Ended, Programs } from '../support/process.js';
+import { SERVICE_SETTINGS } from '../support/service.js';
+
+const ER_HOST_IS_BLOCKED = 1129;
+
+/** Runs a program to its end. */
+function endOf(name: 'main' | 'migrate', settings: Record<string, string>): Promise<Ended> {
+  const programs = new Programs();
+  onTestFinished(() => programs.end());
+  return programs.start(name, [], { ...SERVICE_SETTINGS, ...settings }).ended;
+}
+
+it.each(['main', 'migrate'] as const)('%s shows no control character of a server', async (name) => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined).end(errorPacket(ER_HOST_IS_BLOCKED, 'go\n\x1b[2Jaway\u202e', 0));
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const { exitCode, stderr } = await endOf(name, { DATABASE_URL: `mysql://me:p@127.0.0.1:${port}/routes` });
+  expect(exitCode).toBe(1);
+  expect(stderr).toMatch(/cannot be reached: go\\u\{a\}\\u\{1b\}\[2Jaway\\u\{202e\}\n$/);
+});
+
+describe('a start on a database without TLS', () => {
+  async function warnings(settings: Record<string, string>, query: string): Promise<string[]> {
+    // Leads to this machine, too, but is no address of the loopback.
+    const url = `mysql://me:p@0.0.0.0:${await freePort()}/routes${query}`;
+    const { stdout } = await endOf('main', { ...settings, DATABASE_URL: url });
+    return stdout.split('\n').filter((line) => line.includes('"level":"warn"'));
+  }
+
+  it.each(['1', '2'])('warns once with WORKERS=%s', async (count) => {
+    expect(await warnings({ WORKERS: count }, '')).toEqual([
+      expect.stringContaining('no TLS to the database'),
+    ]);
+  });
+
+  it('does not warn where that was chosen', async () => {
+    expect(await warnings({}, '?ssl-mode=DISABLED')).toEqual([]);
+  });
+});
