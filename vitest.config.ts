@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
-import type { Need } from './test/support/global-setup.js';
+import type { Need } from './test/support/need.js';
 
 type Options = NonNullable<TestProjectInlineConfiguration['test']>;
 

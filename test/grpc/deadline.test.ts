@@ -2,6 +2,7 @@ import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/gr
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { Call } from '../../src/calls/call.js';
 import { CallsEndedAtClose } from '../../src/grpc/calls-ended-at-close.js';
+import { EarlyAnswers } from '../../src/grpc/early-answer.js';
 import { ServerCall } from '../../src/grpc/server-call.js';
 
 const PATH = '/test.Service/Echo';
@@ -29,7 +30,14 @@ it.each([
       return { code: status.OK, details: '', trailers: new Metadata() };
     };
     const begun = performance.now();
-    const answered = { pipeline, paths: new Set([PATH]), deadlineMs, maxMessageBytes: 1 };
+    const answered = {
+      pipeline,
+      paths: new Set([PATH]),
+      uncompressed: new Set<string>(),
+      deadlineMs,
+      maxMessageBytes: 1,
+      earlyAnswers: new EarlyAnswers(1, []),
+    };
     const call = new ServerCall(PATH, innermost, answered, new CallsEndedAtClose());
     vi.setSystemTime(Date.now() + HOUR_MS);
     call.onReceiveMetadata(new Metadata());

@@ -224,7 +224,8 @@ it('four workers begin in an empty folder with one schema, one secret and one hi
 
 describe('a worker that', () => {
   it('is killed costs its own connections alone, and is replaced', async () => {
-    const service = run();
+    // Each refusal has a line, however many of them a worker gets.
+    const service = run({ ...SERVICE_SETTINGS, MAX_REFUSALS_LOGGED: '1000' });
     const { http } = await listening(service);
     const sockets: Socket[] = [];
     const answers: string[] = [];

@@ -1,4 +1,4 @@
-import type { Need } from './global-setup.js';
+import type { Need } from './need.js';
 
 /** A logical database that belongs to one test alone. */
 export interface Database {

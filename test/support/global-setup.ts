@@ -4,10 +4,8 @@ import { dropLeftovers, identifyMysqlServer, type MysqlServer } from './mysql-da
 import { SERVER_ADVICE, startMysqlServer } from './mysql-server.js';
 import { isPackaged, programAdvice, type ProgramName, supplyProgram } from './programs.js';
 import { reasonOf } from './reason.js';
+import type { Need } from './need.js';
 import { makeTemporaryFolder } from './temporary-folder.js';
-
-/** What tests need that npm does not bring: a program, a MySQL-protocol server, or the programs of a Galera cluster. */
-export type Need = ProgramName | 'server' | 'galera';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,6 +1,6 @@
 import type { ProvidedContext } from 'vitest';
 import type { Reporter, TestModule, TestProject } from 'vitest/node';
-import type { Need } from './global-setup.js';
+import type { Need } from './need.js';
 
 /**
  * Ends a run with a line that says which engines it was on, how many tests were left out because something is missing

@@ -1,5 +1,5 @@
 import { describe, inject, it, type TestOptions } from 'vitest';
-import type { Need } from './global-setup.js';
+import type { Need } from './need.js';
 import type { ProgramName } from './programs.js';
 
 declare module 'vitest' {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { built } from './built.js';
 
 /** Ends the program when the process that started it is gone, for whatever reason. */
@@ -28,7 +28,7 @@ export class Program {
   #stderr = '';
 
   /**
-   * @param name `main`, `migrate`, `token` or `health-probe`; it inherits no settings of this process
+   * @param name `main`, `migrate`, `token`, `health-probe` or a path without `.js`; it inherits no settings of this process
    * @param group whether it leads a group of processes of its own, as a terminal makes them; default: it does not
    */
   constructor(
@@ -39,7 +39,8 @@ export class Program {
     group = false,
   ) {
     const env = { PATH: process.env['PATH'], ...settings };
-    this.#child = spawn(process.execPath, ['--import', LEASH, join(built(), `${name}.js`), ...args], {
+    const path = isAbsolute(name) ? name : join(built(), name);
+    this.#child = spawn(process.execPath, ['--import', LEASH, `${path}.js`, ...args], {
       cwd,
       env,
       stdio: 'pipe',

@@ -15,7 +15,7 @@ const SOURCES = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'proto'
  */
 export function blocksOf(path: string, language: 'sh' | 'json'): ReadonlyMap<string, readonly string[]> {
   const fenced = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``, 'g');
-  const sections = readFileSync(join(ROOT, path), 'utf8').split(/^#+ (?=[A-Z])/m);
+  const sections = readFileSync(join(ROOT, path), 'utf8').split(/^(?:#{2,} |# (?=[A-Z]+$))/m);
   return new Map(
     sections
       .map(
