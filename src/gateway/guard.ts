@@ -1,14 +1,42 @@
-import type { Guard, Upstream } from '@route-registry/transcoder';
-import { GUARD_ONLY } from '../calls/metadata-keys.js';
+import { status } from '@grpc/grpc-js';
+import type { Guard, UnaryReply, Upstream } from '@route-registry/transcoder';
+import { AUTHORIZATION, GUARD_ONLY } from '../calls/metadata-keys.js';
 
+const OK: number = status.OK;
 const NO_MESSAGE = new Uint8Array();
 
-/** The guard of the gRPC server, which ends a marked call once the caller is admitted, and runs no method. */
+/** A question that a guard over a channel has not answered yet. */
+interface Question {
+  /** In milliseconds since the epoch. */
+  readonly deadline: number;
+  readonly reply: Promise<UnaryReply>;
+}
+
+/**
+ * The guard of the gRPC server, which ends a marked call once the caller is admitted, and runs no method. Over a channel
+ * that costs nearly as much as the call itself, so requests with the same credential for the same method share a
+ * question that is under way, and ask themselves only if it is not answered by an admission.
+ */
 export function guardOf(upstream: Upstream): Guard {
-  return (call) =>
+  const underWay = new Map<string, Question>();
+  const ask = (call: Parameters<Guard>[0]): ReturnType<Guard> =>
     upstream.unary({
       ...call,
       message: NO_MESSAGE,
       metadata: new Map(call.metadata).set(GUARD_ONLY, '1'),
     });
+  return (call) => {
+    const { path, metadata, deadline } = call;
+    const key = `${path} ${metadata.get(AUTHORIZATION) ?? ''}`;
+    const earlier = underWay.get(key);
+    if (earlier === undefined) {
+      const reply = ask(call);
+      if (!(reply instanceof Promise)) return reply;
+      underWay.set(key, { deadline, reply });
+      return reply.finally(() => underWay.delete(key));
+    }
+    // A reply that comes after its own deadline would be of no use.
+    if (earlier.deadline > deadline) return ask(call);
+    return earlier.reply.then((reply) => (reply.code === OK ? reply : ask(call)));
+  };
 }

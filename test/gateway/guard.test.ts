@@ -1,0 +1,82 @@
+import { status } from '@grpc/grpc-js';
+import type { UnaryCall, UnaryReply } from '@route-registry/transcoder';
+import { expect, it } from 'vitest';
+import { guardOf } from '../../src/gateway/guard.js';
+import { Deferred } from './deferred.js';
+import { PATH, unaryCall } from './unary-call.js';
+
+const ADMITTED: UnaryReply = { code: status.OK, details: '' };
+const REFUSED: UnaryReply = { code: status.UNAUTHENTICATED, details: 'No.' };
+/** In milliseconds since the epoch. */
+const DEADLINE = Date.now() + 10_000;
+
+/** A guard whose questions are answered when they are told to be. */
+function asked() {
+  const questions: { readonly call: UnaryCall; readonly reply: Deferred<UnaryReply> }[] = [];
+  const guard = guardOf({
+    unary: (call) => {
+      const reply = new Deferred<UnaryReply>();
+      questions.push({ call, reply });
+      return reply.promise;
+    },
+  });
+  const ask = async (token: string, requestId: string, more: Partial<UnaryCall> = {}) =>
+    guard(
+      unaryCall({
+        metadata: new Map([
+          ['authorization', token],
+          ['x-request-id', requestId],
+        ]),
+        deadline: DEADLINE,
+        ...more,
+      }),
+    );
+  const answer = (index: number, reply: UnaryReply): void => questions[index]?.reply.resolve(reply);
+  const ids = (): unknown[] => questions.map(({ call }) => call.metadata.get('x-request-id'));
+  return { ask, answer, ids, questions };
+}
+
+it('a question to the guard is the call without its message, marked', async () => {
+  const { ask, answer, questions } = asked();
+  const reply = ask('me', 'a', { message: Buffer.from('secret') });
+  answer(0, ADMITTED);
+  expect(await reply).toBe(ADMITTED);
+  expect(questions[0]?.call).toMatchObject({ path: PATH, message: new Uint8Array(), deadline: DEADLINE });
+  expect(questions[0]?.call.metadata.get('x-guard-only')).toBe('1');
+});
+
+it('requests with one credential for one method share an admission that is under way', async () => {
+  const { ask, answer, ids } = asked();
+  const replies = [ask('me', 'a'), ask('me', 'b'), ask('me', 'c', { deadline: DEADLINE + 1 })];
+  expect(ids()).toEqual(['a']);
+  answer(0, ADMITTED);
+  expect(await Promise.all(replies)).toEqual([ADMITTED, ADMITTED, ADMITTED]);
+  void ask('me', 'later');
+  expect(ids()).toEqual(['a', 'later']);
+});
+
+it.each([
+  ['another credential', 'you', {}],
+  ['another method', 'me', { path: '/other' }],
+  ['an earlier deadline', 'me', { deadline: DEADLINE - 1 }],
+])('a request with %s asks for itself', (_, token, more) => {
+  const { ask, ids } = asked();
+  void ask('me', 'a');
+  void ask(token, 'b', more);
+  expect(ids()).toEqual(['a', 'b']);
+});
+
+it('a refusal is not shared: each request has its own', async () => {
+  const { ask, answer, ids } = asked();
+  const replies = [ask('me', 'a'), ask('me', 'b')];
+  answer(0, { code: status.CANCELLED, details: '' });
+  await replies[0];
+  expect(ids()).toEqual(['a', 'b']);
+  answer(1, REFUSED);
+  expect(await replies[1]).toBe(REFUSED);
+});
+
+it('a guard in the same process answers at once', () => {
+  const guard = guardOf({ unary: () => REFUSED });
+  expect(guard(unaryCall())).toBe(REFUSED);
+});
