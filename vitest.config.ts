@@ -48,6 +48,8 @@ const LONG = process.env['FAULTS'] === 'long';
 const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
   process: project('process', ['server', 'curl', 'grpcurl', 'python'], {
     include: ['test/programs/*.test.ts'],
+    // Each starts programs that compute, too.
+    maxWorkers: availableParallelism(),
   }),
   engines: project('engines', ['server'], {
     include: [
@@ -75,6 +77,8 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
     globalSetup: ['test/faults/rig/global-setup.ts'],
     testTimeout: LONG ? 900_000 : 90_000,
     hookTimeout: 120_000,
+    // Other work on the machine may disturb one measurement, hardly two.
+    retry: 1,
     // One by one: they measure.
     fileParallelism: false,
   }),
