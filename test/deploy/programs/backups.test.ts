@@ -42,6 +42,8 @@ function emptyFolder(): Promise<string> {
 
 /** The beginnings of the blocks that no test runs: they need Docker, a cluster, or a machine of their own. */
 const ELSEWHERE = [
+  'docker build -t route-registry',
+  'TOKEN=$(docker exec routes',
   'docker compose --profile gateway up',
   'kubectl create namespace',
   'npm ci && npm run build && npm prune',
