@@ -52,23 +52,23 @@ export class EarlyAnswers {
     const stream = this.#arriving;
     const sendStatus = call.sendStatus.bind(call);
     return (status) => {
-      if (stream === undefined || stream.headersSent || stream.readableEnded || this.#closed) {
+      if (stream === undefined || stream.headersSent) {
         sendStatus(status);
         return;
       }
-      this.#sendAfterRequest(stream, Math.min(this.#unreadMs, deadline - performance.now()), () => {
+      const send = (): void => {
         sendStatus(status);
-      });
+      };
+      this.sendAfterRequest(stream, send, Math.min(this.#unreadMs, deadline - performance.now()));
     };
   }
 
-  /** Waits for no request any more: the service is shutting down. */
-  close(): void {
-    this.#closed = true;
-    for (const send of this.#waiting) send();
-  }
-
-  #sendAfterRequest(stream: ServerHttp2Stream, longestMs: number, send: () => void): void {
+  /** Sends an answer once the request has ended, or after `longestMs`. */
+  sendAfterRequest(stream: ServerHttp2Stream, send: () => void, longestMs = this.#unreadMs): void {
+    if (stream.readableEnded || this.#closed) {
+      send();
+      return;
+    }
     const sendOnce = (): void => {
       clearTimeout(timer);
       if (this.#waiting.delete(sendOnce)) send();
@@ -77,6 +77,12 @@ export class EarlyAnswers {
     this.#waiting.add(sendOnce);
     // grpc-js would keep what comes, and stop reading after each message.
     stream.removeAllListeners('data').once('end', sendOnce).once('close', sendOnce).resume();
+  }
+
+  /** Waits for no request any more: the service is shutting down. */
+  close(): void {
+    this.#closed = true;
+    for (const send of this.#waiting) send();
   }
 }
 

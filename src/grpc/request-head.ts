@@ -30,9 +30,7 @@ export function isTooLong(rawHeaders: readonly string[]): boolean {
 /**
  * Deletes the headers that nobody reads. grpc-js would copy each into a call's metadata, and only that copy makes the
  * values of a repeated header, which refer to one text, as long as they claim to be.
- *
- * @param read the names of the others
  */
-export function dropUnread(headers: IncomingHttpHeaders, read: ReadonlySet<string> = READ): void {
-  for (const name in headers) if (!read.has(name)) Reflect.deleteProperty(headers, name);
+export function dropUnread(headers: IncomingHttpHeaders): void {
+  for (const name in headers) if (!READ.has(name)) Reflect.deleteProperty(headers, name);
 }

@@ -82,6 +82,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     { ...transportOptions(limits, times), interceptors },
     limits.maxCallPathBytes,
     uncompressed,
+    earlyAnswers,
   );
   for (const path of paths) server.register(path, unreachable, sent, received, 'unary');
   server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');

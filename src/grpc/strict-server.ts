@@ -1,8 +1,9 @@
 import { EventEmitter, once } from 'node:events';
 import { lstat, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
-import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { Server, type ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
+import type { EarlyAnswers } from './early-answer.js';
 import { dropUnread } from './request-head.js';
 
 /** The path to which calls of unregistered methods are redirected. */
@@ -30,9 +31,9 @@ const LONGEST_MS = 99_999_999;
 /**
  * The server of grpc-js, which misreads parts of a call's headers: a second `authorization`, which Node drops silently; a
  * `grpc-timeout` that is malformed or days long; the path of an unknown method, which grpc-js answers below all
- * interceptors; the content types of other protocols, such as gRPC-Web; and all headers of a stream that is already
- * closed. It also inflates messages before any interceptor sees them. This class corrects the headers before grpc-js reads
- * them.
+ * interceptors. It takes the content types of other protocols for its own, such as gRPC-Web's, answers a stream that is
+ * already closed, which throws, and inflates messages before any interceptor sees them. This class corrects the headers
+ * before grpc-js reads them, and keeps the streams from it that are no calls.
  *
  * This is the only place that reads private state of grpc-js (decision 18): nothing public shows the raw headers of a
  * call.
@@ -41,15 +42,22 @@ export class StrictServer extends Server {
   readonly #paths = new Set<string>();
   readonly #maxPathBytes: number;
   readonly #uncompressed: ReadonlySet<string>;
+  readonly #earlyAnswers: EarlyAnswers;
 
   /**
    * @param maxPathBytes how much of an unknown method's path is kept
    * @param uncompressed the paths of the methods that take no compressed messages
    */
-  constructor(options: ServerOptions, maxPathBytes: number, uncompressed: ReadonlySet<string>) {
+  constructor(
+    options: ServerOptions,
+    maxPathBytes: number,
+    uncompressed: ReadonlySet<string>,
+    earlyAnswers: EarlyAnswers,
+  ) {
     super(options);
     this.#maxPathBytes = maxPathBytes;
     this.#uncompressed = uncompressed;
+    this.#earlyAnswers = earlyAnswers;
   }
 
   override register<Request, Response>(
@@ -79,20 +87,28 @@ export class StrictServer extends Server {
       });
     });
     for (const listener of listenersIn(this['http2Servers'])) {
-      listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
-        if (stream.closed) {
-          standIn(headers);
-          return;
-        }
-        dropUnread(headers);
-        if (this.#uncompressed.has(String(headers[':path']))) refuseCompression(headers);
-        correct(headers, rawHeaders, this.#paths, this.#maxPathBytes);
-        correctTimeout(headers);
-        correctContentType(headers);
+      const listeners = listener.listeners('stream');
+      listener.removeAllListeners('stream').on('stream', (...event: StreamEvent) => {
+        if (this.#isCall(event)) for (const call of listeners) call.apply(listener, event);
       });
       attach(listener);
     }
     return port;
+  }
+
+  /** Corrects the headers of a call, or answers a stream that is none. */
+  #isCall([stream, headers, , rawHeaders]: StreamEvent): boolean {
+    if (stream.closed || !CONTENT_TYPE.test(headers['content-type'] ?? '')) {
+      // A reset of the client, or ours.
+      stream.on('error', () => undefined);
+      if (!stream.closed) this.#earlyAnswers.sendAfterRequest(stream, answerOtherProtocol.bind(null, stream));
+      return false;
+    }
+    dropUnread(headers);
+    if (this.#uncompressed.has(String(headers[':path']))) refuseCompression(headers);
+    correct(headers, rawHeaders, this.#paths, this.#maxPathBytes);
+    correctTimeout(headers);
+    return true;
   }
 }
 
@@ -117,16 +133,6 @@ export type StreamEvent = [
   flags: number,
   rawHeaders: string[],
 ];
-
-/**
- * Replaces the headers of a closed stream. grpc-js does not check whether a call that it refuses can still be answered,
- * which throws.
- */
-function standIn(headers: IncomingHttpHeaders): void {
-  dropUnread(headers, new Set());
-  headers[':path'] = UNKNOWN_METHOD;
-  headers['content-type'] = 'application/grpc';
-}
 
 function correct(
   headers: IncomingHttpHeaders,
@@ -158,9 +164,10 @@ function correctTimeout(headers: IncomingHttpHeaders): void {
   else if (Number(digits) * (UNIT_MS[unit] ?? 0) > LONGEST_MS) headers['grpc-timeout'] = `${LONGEST_MS}m`;
 }
 
-/** grpc-js takes every content type that begins like its own; without any it answers 415. */
-function correctContentType(headers: IncomingHttpHeaders): void {
-  if (!CONTENT_TYPE.test(headers['content-type'] ?? '')) delete headers['content-type'];
+/** gRPC over HTTP/2: another content type is 415. */
+function answerOtherProtocol(stream: ServerHttp2Stream): void {
+  if (!stream.closed)
+    stream.respond({ ':status': constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE }, { endStream: true });
 }
 
 function refuseCompression(headers: IncomingHttpHeaders): void {

@@ -38,6 +38,14 @@ const HASTY = { times: { unreadMs: 50 } };
 /** A turn of a busy event loop, in milliseconds. */
 const TURN_MS = 3;
 const NO_BYTES = Buffer.alloc(0);
+const GRPC = 'application/grpc';
+
+/** The first block of headers of a call. */
+function headOf(path: string, contentType: string): Buffer {
+  return firstBlock(
+    grpcHead(path).map(([name, value]): Field => [name, name === 'content-type' ? contentType : value]),
+  );
+}
 
 /** Resolves when the server has read and answered what was sent before. */
 async function roundTrip(session: ClientHttp2Session): Promise<void> {
@@ -70,15 +78,11 @@ async function answeredInTurn(
   contentType: string,
   last: Buffer,
 ): Promise<{ answered: number; refused: number }> {
-  const fields = grpcHead(path).map(([name, value]): Field => [
-    name,
-    name === 'content-type' ? contentType : value,
-  ]);
   const workerData = {
     port: Number(new URL(`http://${address}`).port),
     begin: Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, NO_BYTES)]),
     acknowledge: frame(SETTINGS, ACK, 0, NO_BYTES),
-    first: frame(HEADERS, END_HEADERS, 1, firstBlock(fields)),
+    first: frame(HEADERS, END_HEADERS, 1, headOf(path, contentType)),
     last,
     calls: CALLS_IN_TURN,
   };
@@ -92,12 +96,16 @@ describe('a client that has as many streams open as it may', () => {
     ['of a stranger', GUARDED, framed(Buffer.alloc(60_000))],
     ['too large', ECHO, Buffer.concat([ENDLESS, Buffer.alloc(60_000)])],
     ['of an unknown method', UNKNOWN, framed(Buffer.alloc(60_000))],
-  ])('is answered although it forgets the rest of an answered request: %s', async (_, path, body) => {
-    const { address } = await openDoor({ limits: { maxStreams: 4 } });
-    const block = firstBlock(grpcHead(path));
-    const ends = await callForgetfully(address, { block, body, calls: CALLS, streams: 4 });
-    expect(ends).toEqual({ answered: CALLS, resets: [], goaways: [] });
-  });
+    ['of another content type', ECHO, framed(Buffer.alloc(60_000)), 'text/plain'],
+  ])(
+    'is answered although it forgets the rest of an answered request: %s',
+    async (_, path, body, type = GRPC) => {
+      const { address } = await openDoor({ limits: { maxStreams: 4 } });
+      const block = headOf(path, type);
+      const ends = await callForgetfully(address, { block, body, calls: CALLS, streams: 4 });
+      expect(ends).toEqual({ answered: CALLS, resets: [], goaways: [] });
+    },
+  );
 
   it.each([
     ['ends its half', GUARDED, frame(DATA, END_STREAM, 1, NO_BYTES)],
@@ -105,16 +113,13 @@ describe('a client that has as many streams open as it may', () => {
     ['resets it', GUARDED, frame(RST_STREAM, 0, 1, number(constants.NGHTTP2_NO_ERROR))],
     ['ends its half of another content type', ECHO, frame(DATA, END_STREAM, 1, NO_BYTES), 'text/plain'],
     ['ends its half of an unknown method', UNKNOWN, frame(DATA, END_STREAM, 1, NO_BYTES)],
-  ])(
-    '%s once it is answered, and makes the next call',
-    async (_, path, last, contentType = 'application/grpc') => {
-      const door = await openDoor({ limits: { maxStreams: 1 }, times: { unreadMs: 300 } });
-      makeTurnsLong();
-      const { answered, refused } = await answeredInTurn(door, path, contentType, last);
-      expect(answered + refused).toBe(CALLS_IN_TURN);
-      expect(refused).toBeLessThanOrEqual(NODE_REFUSES ? CALLS_IN_TURN / 2 : 0);
-    },
-  );
+  ])('%s once it is answered, and makes the next call', async (_, path, last, contentType = GRPC) => {
+    const door = await openDoor({ limits: { maxStreams: 1 }, times: { unreadMs: 300 } });
+    makeTurnsLong();
+    const { answered, refused } = await answeredInTurn(door, path, contentType, last);
+    expect(answered + refused).toBe(CALLS_IN_TURN);
+    expect(refused).toBeLessThanOrEqual(NODE_REFUSES ? CALLS_IN_TURN / 2 : 0);
+  });
 
   it('has the status of each call in grpc-js', async () => {
     const door = await openDoor({ limits: { maxStreams: 4 }, times: { unreadMs: 100 } });
@@ -156,6 +161,19 @@ describe('a refusal', () => {
     await roundTrip(session);
     order.push('ended');
     expect(await outcomeOf(stream.end(Buffer.alloc(1_000)))).toMatchObject({ code });
+    expect(order).toEqual(['ended', 'answered']);
+  });
+
+  it('of another content type comes when its request has ended', async () => {
+    const session = connectTo(await openDoor(PATIENT));
+    const stream = requestOn(session, ECHO, { 'content-type': 'text/plain' });
+    const order: string[] = [];
+    stream.once('response', () => order.push('answered'));
+    stream.write(HALF);
+    await roundTrip(session);
+    order.push('ended');
+    const [answer] = (await once(stream.end().resume(), 'response')) as [IncomingHttpHeaders];
+    expect(answer[':status']).toBe(415);
     expect(order).toEqual(['ended', 'answered']);
   });
 
