@@ -1,9 +1,14 @@
 import { status } from '@grpc/grpc-js';
 import type { Guard, UnaryReply, Upstream } from '@route-registry/transcoder';
+import { LRUCache } from 'lru-cache';
 import { AUTHORIZATION, GUARD_ONLY } from '../calls/metadata-keys.js';
 
 const OK: number = status.OK;
 const NO_MESSAGE = new Uint8Array();
+/** How long an admission over a channel is shared, in milliseconds. */
+const ADMITTED_MS = 1_000;
+/** The admissions that are kept: with the largest tokens, 8 MiB. */
+const ADMISSIONS = 1_000;
 
 /** A question that a guard over a channel has not answered yet. */
 interface Question {
@@ -15,10 +20,13 @@ interface Question {
 /**
  * The guard of the gRPC server, which ends a marked call once the caller is admitted, and runs no method. Over a channel
  * that costs nearly as much as the call itself, so requests with the same credential for the same method share a
- * question that is under way, and ask themselves only if it is not answered by an admission.
+ * question that is under way, and an admission for a second: the call itself is guarded again in any case.
+ *
+ * @param admittedMs how long an admission is shared, in milliseconds
  */
-export function guardOf(upstream: Upstream): Guard {
+export function guardOf(upstream: Upstream, admittedMs = ADMITTED_MS): Guard {
   const underWay = new Map<string, Question>();
+  const admissions = new LRUCache<string, UnaryReply>({ max: ADMISSIONS, ttl: admittedMs });
   const ask = (call: Parameters<Guard>[0]): ReturnType<Guard> =>
     upstream.unary({
       ...call,
@@ -28,10 +36,16 @@ export function guardOf(upstream: Upstream): Guard {
   return (call) => {
     const { path, metadata, deadline } = call;
     const key = `${path} ${metadata.get(AUTHORIZATION) ?? ''}`;
+    const admission = admissions.get(key);
+    if (admission !== undefined) return admission;
     const earlier = underWay.get(key);
     if (earlier === undefined) {
-      const reply = ask(call);
-      if (!(reply instanceof Promise)) return reply;
+      const answer = ask(call);
+      if (!(answer instanceof Promise)) return answer;
+      const reply = answer.then((given) => {
+        if (given.code === OK) admissions.set(key, given);
+        return given;
+      });
       underWay.set(key, { deadline, reply });
       return reply.finally(() => underWay.delete(key));
     }

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import type { UnaryCall, UnaryReply } from '@route-registry/transcoder';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { guardOf } from '../../src/gateway/guard.js';
 import { Deferred } from './deferred.js';
 import { PATH, unaryCall } from './unary-call.js';
@@ -11,15 +11,18 @@ const REFUSED: UnaryReply = { code: status.UNAUTHENTICATED, details: 'No.' };
 const DEADLINE = Date.now() + 10_000;
 
 /** A guard whose questions are answered when they are told to be. */
-function asked() {
+function asked(admittedMs?: number) {
   const questions: { readonly call: UnaryCall; readonly reply: Deferred<UnaryReply> }[] = [];
-  const guard = guardOf({
-    unary: (call) => {
-      const reply = new Deferred<UnaryReply>();
-      questions.push({ call, reply });
-      return reply.promise;
+  const guard = guardOf(
+    {
+      unary: (call) => {
+        const reply = new Deferred<UnaryReply>();
+        questions.push({ call, reply });
+        return reply.promise;
+      },
     },
-  });
+    admittedMs,
+  );
   const ask = async (token: string, requestId: string, more: Partial<UnaryCall> = {}) =>
     guard(
       unaryCall({
@@ -51,8 +54,21 @@ it('requests with one credential for one method share an admission that is under
   expect(ids()).toEqual(['a']);
   answer(0, ADMITTED);
   expect(await Promise.all(replies)).toEqual([ADMITTED, ADMITTED, ADMITTED]);
-  void ask('me', 'later');
-  expect(ids()).toEqual(['a', 'later']);
+});
+
+it('an admission is shared for its time, with the same credential for the same method', async () => {
+  const { ask, answer, ids } = asked(200);
+  const first = ask('me', 'a');
+  answer(0, ADMITTED);
+  await first;
+  expect(await ask('me', 'b')).toBe(ADMITTED);
+  void ask('you', 'c');
+  void ask('me', 'd', { path: '/other' });
+  expect(ids()).toEqual(['a', 'c', 'd']);
+  await vi.waitFor(() => {
+    void ask('me', 'later');
+    expect(ids()).toContain('later');
+  });
 });
 
 it.each([
@@ -74,6 +90,8 @@ it('a refusal is not shared: each request has its own', async () => {
   expect(ids()).toEqual(['a', 'b']);
   answer(1, REFUSED);
   expect(await replies[1]).toBe(REFUSED);
+  void ask('me', 'c');
+  expect(ids()).toEqual(['a', 'b', 'c']);
 });
 
 it('a guard in the same process answers at once', () => {
