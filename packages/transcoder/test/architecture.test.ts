@@ -15,5 +15,5 @@ testLayers({
     ['fields'],
     ['http-reply.ts', 'upstream.ts', 'log.ts', 'request-observer.ts', 'gen'],
   ],
-  packages: ['@bufbuild/protobuf', 'raw-body'],
+  packages: ['@bufbuild/protobuf'],
 });

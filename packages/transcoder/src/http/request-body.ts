@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
-import getRawBody from 'raw-body';
 import { Failure, malformed } from '../failures/failure.js';
+import { bodyTooLarge, receivedBytes } from './received-bytes.js';
 
 /** Decodes a whole body. */
 export type DecodeBody = (bytes: Uint8Array) => Uint8Array;
@@ -32,6 +32,8 @@ export function isCostly({ 'content-length': length, ...headers }: IncomingHttpH
   );
 }
 
+const NO_BYTES = new Uint8Array();
+
 /**
  * Reads the whole body of a request, as it was sent.
  *
@@ -40,24 +42,7 @@ export function isCostly({ 'content-length': length, ...headers }: IncomingHttpH
  * @throws Failure `REQUEST_TOO_LARGE`, at once if the length is given, or `REQUEST_MALFORMED`.
  */
 export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Array | Promise<Uint8Array> {
-  const { headers } = request;
-  if (!hasBody(headers)) return NO_BYTES;
-  return bytesOf(request, maxBytes, headers['content-length']);
-}
-
-const NO_BYTES = new Uint8Array();
-
-async function bytesOf(
-  request: IncomingMessage,
-  limit: number,
-  length: string | null = null,
-): Promise<Uint8Array> {
-  try {
-    return await getRawBody(request, { limit, length });
-  } catch (error) {
-    const { type } = error as { readonly type?: string };
-    throw type === 'entity.too.large' ? bodyTooLarge(limit) : malformed('The body did not arrive whole.');
-  }
+  return hasBody(request.headers) ? receivedBytes(request, maxBytes) : NO_BYTES;
 }
 
 /**
@@ -89,11 +74,6 @@ function wronglyEncoded(coding: string): Failure {
   return malformed('The body does not match its headers.', [
     { field: 'content-encoding', description: `Names ${coding}, but the body is not valid ${coding}.` },
   ]);
-}
-
-/** @param maxBytes the limit, as sent and decoded */
-export function bodyTooLarge(maxBytes: number): Failure {
-  return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }
 
 /** The content coding of the body is not accepted. */

@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http';
+import { Failure, malformed } from '../failures/failure.js';
+
+const NO_BYTES = Buffer.alloc(0);
+
+/**
+ * Reads the bytes of a request's body. After a failure, the request is paused.
+ *
+ * @param maxBytes the most bytes.
+ * @throws Failure `REQUEST_TOO_LARGE`, at once if the length is given, or `REQUEST_MALFORMED` for a body that does not
+ *   arrive whole.
+ */
+export function receivedBytes(request: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const bytes = new GrowingBytes();
+
+    function take(chunk: Buffer): void {
+      if (bytes.size + chunk.length > maxBytes) end(bodyTooLarge(maxBytes));
+      else bytes.append(chunk);
+    }
+
+    function complete(): void {
+      end();
+    }
+
+    function breakOff(): void {
+      end(malformed('The body did not arrive whole.'));
+    }
+
+    function end(failure?: Failure): void {
+      request.off('data', take).off('end', complete).off('error', breakOff).off('close', breakOff);
+      if (failure === undefined) {
+        resolve(bytes.all());
+      } else {
+        request.pause();
+        reject(failure);
+      }
+    }
+
+    if (Number(request.headers['content-length']) > maxBytes) end(bodyTooLarge(maxBytes));
+    else if (!request.readable) breakOff();
+    else request.on('data', take).on('end', complete).on('error', breakOff).on('close', breakOff);
+  });
+}
+
+/**
+ * Bytes that come in pieces, copied together as they come: Node has a hundred bytes of its own for each piece, and keeps
+ * everything that it read at the same time, so a body of single bytes would take a hundred times as much.
+ */
+class GrowingBytes {
+  #bytes: Buffer = NO_BYTES;
+  size = 0;
+
+  append(piece: Buffer): void {
+    const size = this.size + piece.length;
+    if (this.size === 0) {
+      // Nearly always the only piece.
+      this.#bytes = piece;
+    } else {
+      if (size > this.#bytes.length) this.#grow(Math.max(size, 2 * this.size));
+      piece.copy(this.#bytes, this.size);
+    }
+    this.size = size;
+  }
+
+  all(): Buffer {
+    return this.#bytes.subarray(0, this.size);
+  }
+
+  #grow(capacity: number): void {
+    const larger = Buffer.allocUnsafe(capacity);
+    this.#bytes.copy(larger, 0, 0, this.size);
+    this.#bytes = larger;
+  }
+}
+
+/** @param maxBytes the limit, as sent and decoded */
+export function bodyTooLarge(maxBytes: number): Failure {
+  return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
+}
