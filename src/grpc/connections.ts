@@ -6,7 +6,7 @@ import { OpenSockets } from '../listeners/open-sockets.js';
 import { Connection, type ConnectionLimits } from './connection.js';
 import type { EarlyAnswers } from './early-answer.js';
 import { EndedSessions } from './ended-sessions.js';
-import { limitMessages } from './message-gate.js';
+import { limitMessages, limitPieces } from './message-gate.js';
 import { HEAD_MAX_BYTES, isTooLong } from './request-head.js';
 import type { StreamEvent } from './strict-server.js';
 import { StreamShare } from './stream-share.js';
@@ -118,6 +118,7 @@ export class Connections {
       if (longestMs !== undefined) {
         connection.openStreamingCall(stream, this.#now + longestMs + unreadMs);
       } else {
+        limitPieces(stream);
         connection.openCall(stream, this.#now + deadlineMs + unreadMs);
         this.#busy.add(connection);
       }

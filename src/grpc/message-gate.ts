@@ -7,6 +7,8 @@ const MOST = 16;
 /** The same for compressed messages, of which a few bytes expand to the largest message. */
 const MOST_COMPRESSED = 2;
 const NEXT_MESSAGE = Buffer.alloc(1);
+/** The pieces in which a message may come: grpc-js keeps each in a buffer of its own, of a hundred bytes and more. */
+const MOST_PIECES = 1_024;
 
 /**
  * Resets a stream that sends more messages at once than any client has reason to. For streaming calls and for
@@ -39,5 +41,14 @@ export function limitMessages(stream: ServerHttp2Stream, encoding: string | stri
   stream.on('end', () => {
     // grpc-js's decoder keeps a message's bytes until the next message begins: here, for the whole call.
     if (prefixed === 0) stream.emit('data', NEXT_MESSAGE);
+  });
+}
+
+/** Resets a stream whose one message comes in more pieces than any client has reason to send. */
+export function limitPieces(stream: ServerHttp2Stream): void {
+  let pieces = 0;
+  stream.on('data', () => {
+    pieces += 1;
+    if (pieces > MOST_PIECES) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   });
 }

@@ -73,6 +73,16 @@ it('pages that nobody reads hold a piece of them on each connection, also with T
   expect.soft(peak - before).toBeLessThan(80);
 });
 
+it.each([
+  { name: 'a caller sends single bytes over REST', connections: 400, mostMib: 250 },
+  { name: 'a caller sends single bytes over gRPC', connections: 64, mostMib: 350 },
+] as const)('memory stays bounded while $name', async ({ name, connections, mostMib }) => {
+  const service = await start();
+  const { before, peak } = await attack(service, { name, connections, durationMs: 6_000 });
+  figure(name, { connections, before, peak });
+  expect(peak).toBeLessThan(mostMib);
+});
+
 it('half-sent requests of one caller leave the places of the others, on both faces', async () => {
   const service = await start({ MAX_CALLS: '64' });
   const attacked = attack(service, { name: 'a caller sends halves', connections: 4, durationMs: 2_500 });

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { requestOn } from '../../support/http2-call.js';
 import { socketTo } from '../../support/http2-frames.js';
+import { RudeConnection } from './rude-connection.js';
 
 /** Requests in numbers that no client has a reason for. */
 export interface RestAttack {
@@ -24,14 +25,14 @@ const CREATE = '/routing.v1.RouteService/CreateRoute';
 const PIPELINED = 100;
 /** Bodies of nearly 64 KiB, which are a few hundred bytes in gzip. */
 const NESTED = gzipSync('['.repeat(65_500));
+const BYTE = Buffer.from('x');
 const LISTS = gzipSync(`{"middleware":[${'[],'.repeat(21_000)}[]]}`);
 
-function create(length: number, ...lines: string[]): string {
+function create(...lines: string[]): string {
   return [
     'POST /v1/routing HTTP/1.1',
     'Host: service',
     'Content-Type: application/json',
-    `Content-Length: ${length}`,
     ...lines,
     '\r\n',
   ].join('\r\n');
@@ -47,7 +48,10 @@ async function pipelined(
   body: Buffer,
   ...lines: string[]
 ): Promise<number> {
-  const one = Buffer.concat([Buffer.from(create(body.length, 'Content-Encoding: gzip', ...lines)), body]);
+  const one = Buffer.concat([
+    Buffer.from(create(`Content-Length: ${body.length}`, 'Content-Encoding: gzip', ...lines)),
+    body,
+  ]);
   const all = Buffer.concat(Array<Buffer>(PIPELINED).fill(one));
   const answers = await Promise.all(
     Array.from({ length: connections }, async () => {
@@ -97,11 +101,33 @@ const ATTACKS = {
         requestOn(session, CREATE, { authorization })
           .on('error', () => undefined)
           .write(half);
-        quiet(socketTo(http)).write(create(9, `Authorization: ${authorization}`));
+        quiet(socketTo(http)).write(create('Content-Length: 9', `Authorization: ${authorization}`));
       }
     }
     await sleep(durationMs);
     return connections * 100;
+  },
+  /** Sends creates that never end, in chunks of one byte. */
+  async 'a caller sends single bytes over REST'({ http, token, connections, durationMs }: RestAttack) {
+    const head = create('Transfer-Encoding: chunked', `Authorization: Bearer ${token}`);
+    const sent = Buffer.from(head + '1\r\nx\r\n'.repeat(60_000));
+    for (let i = 0; i < connections; i++) quiet(socketTo(http)).write(sent);
+    await sleep(durationMs);
+    return connections;
+  },
+  /** The same in frames of one byte, sixteen creates on each connection. */
+  async 'a caller sends single bytes over gRPC'({ grpc, token, connections, durationMs }: RestAttack) {
+    const half = Buffer.from([0, 0, 0, 0xff, 0]);
+    for (let i = 0; i < connections; i++) {
+      const rude = new RudeConnection(grpc);
+      const calls = Array.from({ length: 16 }, () =>
+        rude.call(CREATE, [['authorization', `Bearer ${token}`]]),
+      );
+      for (const call of calls) rude.data(call, half);
+      for (let sent = 0; sent < 4_000; sent++) for (const call of calls) rude.data(call, BYTE);
+    }
+    await sleep(durationMs);
+    return connections;
   },
 };
 
