@@ -62,14 +62,14 @@ function faces({ routes }: Scale): Scenario[] {
   return [
     scenario(ECHO, 'echo', 'grpc echo hot'),
     scenario(GRPC_HOT, 'service', 'grpc get hot', [nearEcho]),
-    ...additions(GRPC_HOT, 'grpc'),
+    ...choices(GRPC_HOT, 'grpc'),
     scenario('gRPC GetRoute, uniform', 'service', 'grpc get uniform', [nearEcho]),
     scenario('gRPC GetRoute, not cached', 'cold', 'grpc get once', [rate(ECHO, 0.65)]),
     scenario('SELECT loop', 'rows', 'mysql get uniform'),
     scenario(APP, 'app', 'http get hot'),
     scenario('Express Router on node:http', 'router', 'http get hot'),
     scenario(REST_HOT, 'service', 'http get hot', overApp),
-    ...additions(REST_HOT, 'http'),
+    ...choices(REST_HOT, 'http'),
     scenario('REST GetRoute, uniform', 'service', 'http get uniform', [...overApp, ...memory]),
     scenario(HOP, 'hop', 'http get hot'),
     scenario('REST GetRoute, gateway apart', 'gateway', 'http get hot', [rate(HOP, 0.85)]),
@@ -79,13 +79,13 @@ function faces({ routes }: Scale): Scenario[] {
   ];
 }
 
-/** A get without and with each of the things that operators add. */
-function additions(name: string, wire: Wire): Scenario[] {
-  const plain = `${name}, plain`;
+/** A get without and with each of the things that operators choose. */
+function choices(name: string, wire: Wire): Scenario[] {
+  const unmetered = `${name}, without metrics`;
   return [
-    scenario(plain, 'plain', `${wire} get hot`),
-    scenario(`${name}, with metrics`, 'metered', `${wire} get hot`, [cpuOf(plain, METRICS_COST)]),
-    scenario(`${name}, with a line each`, 'logged', `${wire} get hot`),
+    scenario(`${name}, alone`, 'alone', `${wire} get hot`, [cpuOf(unmetered, METRICS_COST)]),
+    scenario(unmetered, 'unmetered', `${wire} get hot`),
+    scenario(`${name}, without a line each`, 'unlogged', `${wire} get hot`),
     scenario(`${name}, with traces`, 'traced', `${wire} get hot`),
   ];
 }

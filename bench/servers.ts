@@ -16,13 +16,13 @@ function startCommand(checkout: string): string[] {
   return command.split(' ');
 }
 
-/** Without the lines of successful requests, whose cost depends on who reads them, and without metrics. */
-const QUIET = { ACCESS_LOG: 'failures', OPS_ADDRESS: 'off' };
+/** As `npm start` starts it, with metrics and a line for each request, which the benchmark reads; but on any free port. */
+const AS_STARTED = { OPS_ADDRESS: '127.0.0.1:0' };
 
-/** The service with metrics. */
-export const METERED: Readonly<Record<string, string>> = { OPS_ADDRESS: '127.0.0.1:0' };
-/** The service with a line for each request, which the benchmark reads. */
-export const LOGGED: Readonly<Record<string, string>> = { ACCESS_LOG: 'all' };
+/** The service without metrics. */
+export const UNMETERED: Readonly<Record<string, string>> = { OPS_ADDRESS: 'off' };
+/** The service without the lines of successful requests. */
+export const UNLOGGED: Readonly<Record<string, string>> = { ACCESS_LOG: 'failures' };
 
 /** The service without its caches of routes. */
 export const NO_CACHE: Readonly<Record<string, string>> = { ROUTE_CACHE_MIB: '0' };
@@ -71,7 +71,7 @@ export class Servers {
   ): Promise<{ child: Child; grpc?: string; http?: string }> {
     const command = [...nodeOptions, ...this.#service];
     const child = this.#own(
-      new Child(command, { ...SERVICE_SETTINGS, ...QUIET, ...settings }, this.#checkout),
+      new Child(command, { ...SERVICE_SETTINGS, ...AS_STARTED, ...settings }, this.#checkout),
     );
     return { child, ...addresses(await child.message('listening')) };
   }

@@ -1,14 +1,14 @@
 import type { DatabaseServer } from './database.js';
 import type { Scale } from './scale.js';
-import { LOGGED, METERED, NO_CACHE, type Server, type Servers } from './servers.js';
+import { NO_CACHE, type Server, type Servers, UNLOGGED, UNMETERED } from './servers.js';
 
 /**
  * The targets of calls:
  * - `echo`, `app`, `router`, `hop`: the bare limits
  * - `rows`: the table of routes, asked by the load generator itself
- * - `service`: gateway and gRPC server in one process
- * - `plain`: the same, which answers only what the next three answer, so that V8 has optimized it as much as them
- * - `metered`, `logged`: the same with metrics, and with a line for each request
+ * - `service`: gateway and gRPC server in one process, as `npm start` starts them
+ * - `alone`: the same, which answers only what the next three answer, so that V8 has optimized it as much as them
+ * - `unmetered`, `unlogged`: the same without metrics, and without a line for each request
  * - `traced`: the same, which sends a span of every call to a collector that keeps none
  * - `gateway`: a separate gateway and its gRPC server, joined by TCP
  * - `cold`: the service on the largest database, of which nothing is cached
@@ -22,9 +22,9 @@ export type TargetName =
   | 'router'
   | 'hop'
   | 'rows'
-  | 'plain'
-  | 'metered'
-  | 'logged'
+  | 'alone'
+  | 'unmetered'
+  | 'unlogged'
   | 'traced'
   | 'gateway'
   | 'workers'
@@ -68,9 +68,9 @@ export async function openTestbed(
 
   const main = await database.createDatabase(routes);
   add('service', await servers.service({ DATABASE_URL: main }), routes, main);
-  add('plain', await servers.service({ DATABASE_URL: main }), routes, main);
-  add('metered', await servers.service({ DATABASE_URL: main, ...METERED }), routes, main);
-  add('logged', await servers.service({ DATABASE_URL: main, ...LOGGED }), routes, main);
+  add('alone', await servers.service({ DATABASE_URL: main }), routes, main);
+  add('unmetered', await servers.service({ DATABASE_URL: main, ...UNMETERED }), routes, main);
+  add('unlogged', await servers.service({ DATABASE_URL: main, ...UNLOGGED }), routes, main);
   const { http: sink } = await servers.limit('otlp-sink');
   const traces = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${sink ?? ''}` };
   add('traced', await servers.service({ DATABASE_URL: main, ...traces }), routes, main);
