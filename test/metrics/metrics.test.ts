@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Metrics } from '../../src/metrics/metrics.js';
 import { Readiness } from '../../src/ops/readiness.js';
@@ -109,3 +111,21 @@ it('two services in one process count apart, and share what is known about the p
   expect(sumOf(ofOther, 'route_registry_schema_version')).toBe(2);
   expect(sumOf(ofOther, 'process_start_time_seconds')).toBe(sumOf(ofOne, 'process_start_time_seconds'));
 });
+
+it.each(['grpc', 'rest'])(
+  'over %s, the refusals of every reason of docs/errors.md are counted from zero',
+  async (face) => {
+    const document = readFileSync(resolve(import.meta.dirname, '../../docs/errors.md'), 'utf8');
+    const rows = [...document.matchAll(/^\| `(\w+)` \| (\w+) \| (\w+) \|/gm)];
+    const reasons = rows.filter((row) => row[face === 'grpc' ? 2 : 3] !== 'none').map(([, reason]) => reason);
+    const metrics = new Metrics();
+    metrics.calls({ unary: [], server_stream: [], bidi_stream: [] });
+    metrics.requests();
+    const { values } = readMetrics(await metrics.text());
+    const uncounted = reasons.filter(
+      (reason) => values.get(`route_registry_refusals_total{face="${face}",reason="${reason}"}`) !== 0,
+    );
+    expect(reasons.length).toBeGreaterThan(15);
+    expect(uncounted).toEqual([]);
+  },
+);
