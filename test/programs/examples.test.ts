@@ -36,7 +36,7 @@ async function printed(service: Service, program: string, ...args: string[]): Pr
     GRPC: service.grpcAddress,
     HTTP: service.httpUrl,
   };
-  const command = [program.startsWith(ROOT) ? program : basename(program), ...args].join(' ');
+  const command = [program.startsWith(EXAMPLES) ? program : basename(program), ...args].join(' ');
   expect(README).toContain(`| \`${command.replaceAll(`${ROOT}/`, '')}\` |`);
   const { stdout } = await run(program, args, { cwd: ROOT, env });
   return stdout

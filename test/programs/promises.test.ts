@@ -364,20 +364,24 @@ async function run(database: Database, replica: Database): Promise<Seen> {
     // The database does not answer: callers wait, more of them for a connection each time, and some leave.
     proxy.stall();
     const leaving = face.leave();
-    const waiting: Promise<unknown>[] = [];
+    const creates: Promise<unknown>[] = [];
     let stalled = usual.server;
     await until(async () => {
-      waiting.push(face.create());
+      creates.push(face.create());
       stalled = await scrape(server);
       return Object.keys(READINGS).every((metric) => missingIn(stalled, 'stalled', metric).length === 0);
     });
     await leaving();
 
-    // The connections end under the statements, which are sent again; the database is away, and comes back.
+    // The connections end under the statements, which are sent again over others.
     await proxy.close();
-    waiting.push(...Array.from({ length: 30 }, () => face.get(ABSENT)));
+    await proxy.reopen();
+    await Promise.all(creates);
+
+    // The database is away, and comes back.
+    await proxy.close();
+    await Promise.all(Array.from({ length: 30 }, () => face.get(ABSENT)));
     expect(await face.rest('GET', `/v1/routing/${ABSENT}`)).toBe(503);
-    await Promise.all(waiting);
     await proxy.reopen();
     await until(async () => (await fetch(`${server.ops}/readyz`)).status === 200);
     const recovered = await scrape(server);
