@@ -13,19 +13,21 @@ const REPEAT_MS = 1_000;
  * Listens for the signals that stop a process.
  *
  * @param stop stops it in order; called for the first signal
- * @param force ends it at once with the given exit code, which is not 0; called for every signal later than a second
- *   after the first
+ * @param force ends it at once with the given exit code, which is not 0; called for every later signal that does not
+ *   repeat the first one
+ * @param repeatMs how long signals repeat the first one, in milliseconds
  */
 export function onStopSignals(
   stop: (signal: NodeJS.Signals) => void,
   force: (signal: NodeJS.Signals, exitCode: number) => void,
+  repeatMs = REPEAT_MS,
 ): void {
   let stoppingSince: number | undefined;
   const listener = (signal: NodeJS.Signals): void => {
     if (stoppingSince === undefined) {
       stoppingSince = performance.now();
       stop(signal);
-    } else if (performance.now() - stoppingSince >= REPEAT_MS) {
+    } else if (performance.now() - stoppingSince >= repeatMs) {
       force(signal, 128 + constants.signals[signal]);
     }
   };

@@ -25,6 +25,24 @@ describe('a token that is asked for', () => {
     expect(() => readTokenRequest([...args, '--sub', 'me'], {})).toThrow(`--scope is missing.\n${USAGE}`);
   });
 
+  it.each(['1', '0', 'zz', '0h', '1w', '-1h', '1 h'])('does not last %s', (ttl) => {
+    expect(() => readTokenRequest([...GOOD, `--ttl=${ttl}`], {})).toThrow(
+      `--ttl must be a whole number from 1 to 999999 followed by s, m, h or d, such as 1h.\n${USAGE}`,
+    );
+  });
+
+  it('has a subject of one line', () => {
+    const scope = ['--scope', 'routes:read'];
+    expect(() => readTokenRequest(scope, {})).toThrow(`--sub is missing.\n${USAGE}`);
+    expect(() => readTokenRequest([...scope, '--sub', 'a\nb'], {})).toThrow(
+      `--sub must have 1 to 255 characters, and no control characters.\n${USAGE}`,
+    );
+  });
+
+  it.each(['--help', '-h'])('is none with %s, whatever else came', (option) => {
+    expect(readTokenRequest(['--sub', 'me', option], {})).toBeUndefined();
+  });
+
   // As npm 10 and 11 hand on `npm run token --scope "routes:read routes:write" --sub me --ttl 1h`, and with `=`.
   it.each([
     [

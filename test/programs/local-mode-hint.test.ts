@@ -7,33 +7,11 @@ import { localModeHint, type Place, placeOfThisProcess } from '../../src/process
 import type { TlsFiles } from '../../src/process/followed-tls.js';
 import { built } from '../support/built.js';
 import { createAuthority } from '../support/certificates.js';
+import { FREE_PORTS } from '../support/program-fixture.js';
 import { Program } from '../support/process.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const ADDRESSES = { grpcAddress: '127.0.0.1:50051', httpUrl: 'http://127.0.0.1:8080', tls: undefined };
 const CONTAINER: Place = { kind: 'container', name: 'c0ffee' };
-
-describe('the hint', () => {
-  it.each<[string, Place, string]>([
-    ['under npm', { kind: 'folder', npm: true }, 'TOKEN=$(npm run --silent token -- --scope'],
-    ['without npm', { kind: 'folder', npm: false }, 'TOKEN=$(node dist/token.js --scope'],
-    ['in a container', CONTAINER, 'TOKEN=$(docker exec c0ffee node dist/token.js --scope'],
-  ])('makes a token with the program beside the service, %s', (_, place, command) => {
-    expect(localModeHint(ADDRESSES, place)).toContain(`\n${command}`);
-  });
-
-  it.each(['0.0.0.0', '[::]'])('has an address to connect to for a service that listens on %s', (host) => {
-    const addresses = { grpcAddress: `${host}:50051`, httpUrl: `http://${host}:8080/api`, tls: undefined };
-    const hint = localModeHint(addresses, CONTAINER);
-    expect(hint).toContain(' http://localhost:8080/api/v1/routing ');
-    expect(hint).toContain(' http://localhost:50051/routing.v1.RouteService/GetRoute\n');
-    expect(hint).not.toContain(host);
-  });
-
-  it('of a process under npm has the commands for a folder', () => {
-    expect(placeOfThisProcess({ npm_lifecycle_event: 'start' })).toEqual({ kind: 'folder', npm: true });
-  });
-});
 
 /** A folder with the built programs, and a `docker` that runs commands in this folder, as in a container. */
 async function folderOfPrograms(): Promise<string> {
@@ -61,10 +39,9 @@ async function withCertificates(folder: string): Promise<void> {
 const WITH_TLS = { certFile: "it's own.crt", keyFile: 'own.key', caFile: undefined };
 
 describe('the commands of the hint', () => {
+  // Each form of a place and of an address is in one of them.
   it.each<[string, Place, TlsFiles | undefined]>([
     ['in a folder', { kind: 'folder', npm: false }, undefined],
-    ['for a container', CONTAINER, undefined],
-    ['in a folder, with TLS', { kind: 'folder', npm: false }, WITH_TLS],
     ['for a container, with TLS', CONTAINER, WITH_TLS],
     [
       'in a folder, for clients with certificates',
@@ -76,8 +53,7 @@ describe('the commands of the hint', () => {
     await withCertificates(folder);
     const { certFile = '', keyFile = '', caFile = '' } = tls ?? {};
     const settings = {
-      GRPC_ADDRESS: '127.0.0.1:0',
-      HTTP_ADDRESS: '127.0.0.1:0',
+      ...FREE_PORTS,
       OPS_ADDRESS: 'off',
       TLS_CERT_FILE: certFile,
       TLS_KEY_FILE: keyFile,

@@ -1,92 +1,29 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
-import { type LogOptions, openLogger } from '../../src/process/logger.js';
+import { expect, it } from 'vitest';
 import { built } from '../support/built.js';
-import { Programs } from '../support/process.js';
+import { FREE_PORTS, programsOfTest } from '../support/program-fixture.js';
 
-const ESCAPE = '\u001b';
+const SETTINGS = { ...FREE_PORTS, DATABASE_URL: 'sqlite::memory:' };
 
-async function written(options: Partial<LogOptions>, fields: object, message = 'words'): Promise<string> {
-  const lines: string[] = [];
-  const output = { write: (line: string): void => void lines.push(line) };
-  const logger = await openLogger(output, { level: 'info', format: 'auto', terminal: false, ...options });
-  logger.warn(fields, message);
-  return lines.join('');
-}
-
-describe('a log line', () => {
-  it.each([
-    ['in a pipe', { format: 'auto', terminal: false }],
-    ['where it is asked for, also at a terminal', { format: 'json', terminal: true }],
-  ] as const)('is JSON with the level as a word and an ISO time %s', async (_, options) => {
-    expect(JSON.parse(await written(options, { key: 'value' }))).toMatchObject({
-      level: 'warn',
-      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string,
-      key: 'value',
-      msg: 'words',
-    });
-  });
-
-  it.each([
-    ['at a terminal', { format: 'auto', terminal: true }],
-    ['where it is asked for, also in a pipe', { format: 'pretty', terminal: false }],
-  ] as const)('is one line with time, level, words and fields %s', async (_, options) => {
-    const line = (await written(options, { key: 'value' })).replaceAll(/\u001b\[\d+m/g, '');
-    expect(line).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] WARN: words \{"key":"value"\}\n$/);
-  });
-
-  it('has no colors in a pipe', async () => {
-    expect(await written({ format: 'pretty' }, { key: 'value' })).not.toContain(ESCAPE);
-  });
-
-  it.each([
-    ['a message', {}, `a${ESCAPE}[2Jb`],
-    ['a field', { text: `a${ESCAPE}[2Jb` }, 'words'],
-    ['the stack of an error', { err: new Error(`a${ESCAPE}[2Jb`) }, 'words'],
-  ])('shows a terminal no control sequence of %s', async (_, fields, message) => {
-    const line = await written({ format: 'pretty' }, fields, message);
-    expect(line).not.toContain(ESCAPE);
-    expect(line).toContain('[2Jb');
-  });
-
-  it('shows the stack of an error in lines of its own', async () => {
-    const line = await written({ format: 'pretty' }, { err: new Error('broken') });
-    expect(line).toMatch(/Error: broken\n\s+at /);
-  });
+it('the service writes for people up to its last line, where it is asked to', async () => {
+  const service = programsOfTest().start('main', [], { ...SETTINGS, LOG_FORMAT: 'pretty' });
+  await expect.poll(() => service.stdout).toContain('INFO: listening');
+  const { stdout } = await service.stop();
+  expect(stdout).toMatch(/INFO: stopped *\n$/);
 });
 
-describe('the service', () => {
-  const programs = new Programs();
-
-  afterAll(() => programs.end());
-
-  const settings = {
-    DATABASE_URL: 'sqlite::memory:',
-    GRPC_ADDRESS: '127.0.0.1:0',
-    HTTP_ADDRESS: '127.0.0.1:0',
-    OPS_ADDRESS: '127.0.0.1:0',
-  };
-
-  it('writes for people up to its last line', async () => {
-    const service = programs.start('main', [], { ...settings, LOG_FORMAT: 'pretty' });
-    await expect.poll(() => service.stdout, { timeout: 10_000 }).toContain('INFO: listening');
-    const { stdout } = await service.stop();
-    expect(stdout).toMatch(/INFO: stopped *\n$/);
-  });
-
-  it('writes for people at a terminal', async () => {
-    const main = join(built(), 'main.js');
-    const command = `exec "${process.execPath}" "${main}"`;
-    const env = { ...settings, PATH: process.env['PATH'], TERM: 'xterm' };
-    const terminal = spawn('script', ['-qec', command, '/dev/null'], { cwd: programs.folder, env });
-    let text = '';
-    terminal.stdout.on('data', (data: Buffer) => (text += data.toString()));
-    await expect.poll(() => text, { timeout: 10_000 }).toMatch(/INFO.*listening/);
-    // Ctrl-C, as a person types it.
-    terminal.stdin.write('\u0003');
-    await once(terminal, 'close');
-    expect(text).toMatch(/INFO.*stopped[^\n]*\n/);
-  });
+it('the service writes for people at a terminal', async () => {
+  const main = join(built(), 'main.js');
+  const command = `exec "${process.execPath}" "${main}"`;
+  const env = { ...SETTINGS, PATH: process.env['PATH'], TERM: 'xterm' };
+  const terminal = spawn('script', ['-qec', command, '/dev/null'], { cwd: programsOfTest().folder, env });
+  let text = '';
+  terminal.stdout.on('data', (data: Buffer) => (text += data.toString()));
+  await expect.poll(() => text).toMatch(/INFO.*listening/);
+  // Ctrl-C, as a person types it.
+  terminal.stdin.write('\u0003');
+  await once(terminal, 'close');
+  expect(text).toMatch(/INFO.*stopped[^\n]*\n/);
 });

@@ -12,13 +12,12 @@ import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { migrateUp } from '../../src/store/migrations.js';
 import { KeySetServer } from '../auth/key-set-server.js';
-import { databaseOnMysql, spawnService, startProcess } from '../faults/rig/service-process.js';
+import { databaseOnMysql, spawnService } from '../faults/rig/service-process.js';
 import { freePort } from '../support/free-port.js';
 import { CONTRACTED } from '../support/later-schemas.js';
 import { createMysqlDatabase, dropMysqlDatabase } from '../support/mysql-databases.js';
 import { needs } from '../support/needs.js';
-import { moduleUrl } from '../support/process.js';
-import { SERVICE_SETTINGS, startService, tokenFor } from '../support/service.js';
+import { type Service, SERVICE_SETTINGS, startService, tokenFor } from '../support/service.js';
 import { proxyDatabase } from '../support/tcp-proxy.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -26,10 +25,6 @@ const DOCUMENT = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
 /** Of a service without a database of its own. */
 const IN_MEMORY = { DATABASE_URL: 'sqlite::memory:' };
 const MINUTE_MS = 60_000;
-/** Throws what nothing handles at a signal. */
-const FAULTY = moduleUrl(`
-  process.on('SIGUSR2', () => { throw new Error('unforeseen'); });
-`);
 
 /** A line of the log. */
 type Line = Readonly<Record<string, unknown>>;
@@ -37,14 +32,24 @@ type Line = Readonly<Record<string, unknown>>;
 /** The names of levels, which a logger of this process writes as numbers. */
 const LEVELS: Readonly<Record<number, string>> = { 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' };
 
-/** The service as a process, on a database behind a proxy. */
-async function onProxiedDatabase(settings: Readonly<Record<string, string>> = {}) {
-  const { proxy, url } = await proxyDatabase(await databaseOnMysql());
-  return { proxy, ...(await startProcess({ ...settings, DATABASE_URL: url })) };
+/** The service in this process, until the test ends. */
+async function start(
+  settings: Readonly<Record<string, string>>,
+  databaseUrl = IN_MEMORY.DATABASE_URL,
+): Promise<Service> {
+  const service = await startService({ databaseUrl, settings });
+  onTestFinished(() => service.close());
+  return service;
 }
 
-function get(http: unknown, token = tokenFor()): Promise<Response> {
-  const url = `${String(http)}/v1/routing/01a1f941-715b-7593-b057-19259d7b5bfc`;
+/** The same on a database behind a proxy. */
+async function onProxiedDatabase() {
+  const { proxy, url } = await proxyDatabase(await databaseOnMysql());
+  return { proxy, ...(await start({}, url)) };
+}
+
+function get(http: string, token = tokenFor()): Promise<Response> {
+  const url = `${http}/v1/routing/01a1f941-715b-7593-b057-19259d7b5bfc`;
   return fetch(url, { headers: { authorization: `Bearer ${token}` } });
 }
 
@@ -98,45 +103,31 @@ type Way = ((message: string) => Promise<readonly Line[]>) | { readonly file: st
 /** Every message in the tables of docs/operations.md, and those of level `info` that it tells to wait for. */
 const WAYS: Readonly<Record<string, Way>> = {
   '… does not answer: not serving': async () => {
-    const { proxy, program, grpc } = await onProxiedDatabase({ ROLE: 'grpc' });
-    const gateway = await spawnService({ ROLE: 'gateway', GRPC_UPSTREAM: grpc });
-    await gateway.line('the gRPC server answers: serving');
+    const { proxy, log, grpcAddress } = await onProxiedDatabase();
+    const gateway = await start({ GRPC_UPSTREAM: grpcAddress });
+    await lineIn(gateway.log, 'the gRPC server answers: serving');
     await proxy.close();
     return [
-      await program.line('the store does not answer: not serving'),
-      await gateway.line('the gRPC server does not answer: not serving'),
+      await lineIn(log, 'the store does not answer: not serving'),
+      await lineIn(gateway.log, 'the gRPC server does not answer: not serving'),
     ];
   },
   '… answers: serving': async () => {
-    const { proxy, program } = await onProxiedDatabase();
-    await proxy.close();
-    await program.line('the store does not answer: not serving');
-    const before = program.lines().length;
-    await proxy.reopen();
-    await expect
-      .poll(
-        () =>
-          program
-            .lines()
-            .slice(before)
-            .map(({ msg }) => msg),
-        { timeout: 15_000 },
-      )
-      .toContain('the store answers: serving');
-    return program.lines().slice(before);
+    const { log } = await start({});
+    return [await lineIn(log, 'the store answers: serving')];
   },
   'The route store is unavailable. Try again.': async (message) => {
-    const { proxy, program, http } = await onProxiedDatabase();
+    const { proxy, log, httpUrl } = await onProxiedDatabase();
     await proxy.close();
-    await get(http);
-    return [await program.line(message)];
+    await get(httpUrl);
+    return [await lineIn(log, message)];
   },
   'The keys that verify tokens are unavailable. Try again.': async (message) => {
     const keys = { JWT_SECRET: '', JWT_JWKS_URL: `http://127.0.0.1:${await freePort()}/keys` };
-    const { program, http } = await startProcess({ ...IN_MEMORY, ...keys });
+    const { log, httpUrl } = await start(keys);
     const { privateKey: key } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    await get(http, tokenFor({}, { key, algorithm: 'ES256', keyid: 'k' }));
-    return [await program.line(message)];
+    await get(httpUrl, tokenFor({}, { key, algorithm: 'ES256', keyid: 'k' }));
+    return [await lineIn(log, message)];
   },
   'the key set cannot be fetched again: its keys stay in use, until it is an hour old': async (message) => {
     const { publicKey, privateKey: key } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -202,41 +193,34 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   'request failed': async (message) => {
     const upstream = `127.0.0.1:${await freePort()}`;
-    const program = await spawnService({ ROLE: 'gateway', GRPC_UPSTREAM: upstream });
-    const { http } = await program.line('listening');
-    await get(http);
-    return [await program.line(message)];
+    const { log, httpUrl } = await start({ GRPC_UPSTREAM: upstream });
+    await get(httpUrl);
+    return [await lineIn(log, message)];
   },
   'An internal error occurred.': async (message) => {
     const url = await databaseOnMysql();
-    const { program, http } = await startProcess({ DATABASE_URL: url });
+    const { log, httpUrl } = await start({}, url);
     const knex = openDatabase(readDatabase({ DATABASE_URL: url }));
     await knex.schema.renameTable('routes', 'elsewhere');
     await knex.destroy();
-    await get(http);
-    return [await program.line(message)];
+    await get(httpUrl);
+    return [await lineIn(log, message)];
   },
   'method skipped': {
     file: 'packages/transcoder/test/transcoder-options.test.ts',
     test: 'is left out with a line in the log where it may be skipped',
   },
-  'not everything could be closed in time': async (message) => {
-    const { proxy, program, http } = await onProxiedDatabase({ DEADLINE_MS: '60000' });
-    proxy.stall();
-    const unanswered = get(http).catch(() => undefined);
-    const ended = program.stop();
-    const line = await program.line(message);
-    await expect(ended).resolves.toMatchObject({ exitCode: 0 });
-    await unanswered;
-    return [line];
+  'not everything could be closed in time': {
+    file: 'test/programs/workers.test.ts',
+    test: 'does not stop is killed when everything should be closed',
   },
   'not everything could be closed': {
-    file: 'test/programs/main.test.ts',
-    test: 'a failure to close is logged, and reported by exit code 1 after everything else is closed',
+    file: 'test/programs/workers.test.ts',
+    test: 'fails to close everything is told by exit code 1, after the others have closed',
   },
   'ending before everything is closed': {
     file: 'test/programs/stopping.test.ts',
-    test: 'a later %s ends it at once with exit code %i, and its log is complete',
+    test: 'more of them change nothing within a second, and then end it at once, with its log complete',
   },
   'a worker has ended unexpectedly': {
     file: 'test/programs/workers.test.ts',
@@ -246,10 +230,9 @@ const WAYS: Readonly<Record<string, Way>> = {
     file: 'test/programs/workers.test.ts',
     test: 'does not stop is killed when everything should be closed',
   },
-  'uncaught error: exiting': async (message) => {
-    const { program } = await startProcess({ ...IN_MEMORY, NODE_OPTIONS: `--import ${FAULTY}` });
-    await expect(program.stop('SIGUSR2')).resolves.toMatchObject({ exitCode: 1 });
-    return [await program.line(message)];
+  'uncaught error: exiting': {
+    file: 'test/programs/stopping.test.ts',
+    test: 'an error that nothing handles is logged once with its stack, ends it with exit code 1 and loses no create',
   },
 };
 

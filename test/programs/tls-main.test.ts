@@ -1,21 +1,15 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createAuthority } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
-import { type Program, Programs } from '../support/process.js';
+import type { Program } from '../support/process.js';
+import { FREE_PORTS, programsOfTest } from '../support/program-fixture.js';
 import { secureGet } from '../support/tls-client.js';
 
 const authority = createAuthority();
 const stranger = createAuthority();
 
 function run(name: string, settings: Readonly<Record<string, string>>): Program {
-  const programs = new Programs();
-  onTestFinished(() => programs.end());
-  return programs.start(name, [], {
-    GRPC_ADDRESS: '127.0.0.1:0',
-    HTTP_ADDRESS: '127.0.0.1:0',
-    OPS_ADDRESS: '127.0.0.1:0',
-    ...settings,
-  });
+  return programsOfTest().start(name, [], { ...FREE_PORTS, ...settings });
 }
 
 /** The settings of a service with a certificate. */
@@ -26,8 +20,9 @@ function secured(clientAuthority?: string): Record<string, string> {
 }
 
 describe('the service with TLS, as its own process', () => {
-  it('says in its log and its commands that it speaks TLS', async () => {
-    const program = run('main', secured());
+  it('says in its log and its commands that it speaks TLS, and has a health probe', async () => {
+    const settings = secured();
+    const program = run('main', settings);
     const { http } = await program.line('listening');
     expect(http).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
     await expect(secureGet(`${String(http)}/healthz`, { ca: authority.cert })).resolves.toMatchObject({
@@ -36,6 +31,8 @@ describe('the service with TLS, as its own process', () => {
     await expect.poll(() => program.stderr).toMatch(/buf curl .* https:\/\/127\.0\.0\.1:\d+\/routing\.v1/);
     expect(program.stderr).toMatch(/curl -sS --cacert \S+ https:\/\/127\.0\.0\.1:\d+\/v1\/routing/);
     expect(program.stderr).not.toMatch(/http:|prior-knowledge/);
+    const probe = run('health-probe', { ...settings, HTTP_ADDRESS: new URL(String(http)).host });
+    await expect(probe.ended).resolves.toMatchObject({ exitCode: 0 });
   });
 
   it('says which setting is half a pair, and ends', async () => {
@@ -47,16 +44,14 @@ describe('the service with TLS, as its own process', () => {
     );
   });
 
-  it.each<[string, number, Record<string, string>, string | undefined]>([
-    ['REST', 0, {}, undefined],
-    ['gRPC', 0, { ROLE: 'grpc' }, undefined],
-    ['gRPC with authorities that signed its own certificate', 0, { ROLE: 'grpc' }, authority.cert],
-    ['gRPC with authorities that did not', 1, { ROLE: 'grpc' }, stranger.cert],
-  ])('over %s, has a health probe with the exit code %i', async (_, exitCode, role, clientAuthority) => {
-    const settings = { ...secured(clientAuthority), ...role };
-    const program = run('main', settings);
-    const { grpc, http = 'https://127.0.0.1:0' } = await program.line('listening');
-    const addresses = { GRPC_ADDRESS: String(grpc), HTTP_ADDRESS: new URL(String(http)).host };
-    expect((await run('health-probe', { ...settings, ...addresses }).ended).exitCode).toBe(exitCode);
+  it.each<[string, number, string | undefined]>([
+    ['gRPC', 0, undefined],
+    ['gRPC with authorities that signed its own certificate', 0, authority.cert],
+    ['gRPC with authorities that did not', 1, stranger.cert],
+  ])('over %s, has a health probe with the exit code %i', async (_, exitCode, clientAuthority) => {
+    const settings = { ...secured(clientAuthority), ROLE: 'grpc' };
+    const { grpc } = await run('main', settings).line('listening');
+    const probe = run('health-probe', { ...settings, GRPC_ADDRESS: String(grpc) });
+    await expect(probe.ended).resolves.toMatchObject({ exitCode });
   });
 });
