@@ -5,19 +5,18 @@ import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { DEFINITION } from '../../packages/client/test/support/test-client.js';
 import { built } from '../support/built.js';
-import { type Engine, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
-import { describeOn, needs, programPath } from '../support/needs.js';
+import { needs, programPath } from '../support/needs.js';
 import { Program } from '../support/process.js';
-import { type Service, SERVICE_SETTINGS, startServiceOn, tokenFor } from '../support/service.js';
+import { type Service, SERVICE_SETTINGS, startService, tokenFor } from '../support/service.js';
 
 const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../..');
 const EXAMPLES = join(ROOT, 'examples');
 const README = readFileSync(join(EXAMPLES, 'README.md'), 'utf8');
 
-async function start(engine: Engine): Promise<Service> {
-  const service = await startServiceOn(engine);
+async function start(): Promise<Service> {
+  const service = await startService({ databaseUrl: 'sqlite::memory:' });
   onTestFinished(() => service.close());
   return service;
 }
@@ -39,6 +38,10 @@ async function printed(service: Service, program: string, ...args: string[]): Pr
   const command = [program.startsWith(EXAMPLES) ? program : basename(program), ...args].join(' ');
   expect(README).toContain(`| \`${command.replaceAll(`${ROOT}/`, '')}\` |`);
   const { stdout } = await run(program, args, { cwd: ROOT, env });
+  return valuesIn(stdout);
+}
+
+function valuesIn(stdout: string): unknown[] {
   return stdout
     .split(/(?<=^\}|\}$)\n/m)
     .filter((text) => text.trim() !== '')
@@ -56,26 +59,34 @@ function expectOneRouteTwice(routes: readonly unknown[]): void {
   expect(routes).toEqual([expect.objectContaining(DEFINITION), routes[0]]);
 }
 
-describeOn(engines)('on $name, the example', (engine) => {
+describe('the example', () => {
   it('with curl creates a route and reads it back', needs('curl'), async () => {
-    expectOneRouteTwice(await printed(await start(engine), `${EXAMPLES}/shell/curl.sh`));
+    expectOneRouteTwice(await printed(await start(), `${EXAMPLES}/shell/curl.sh`));
   });
 
-  it('with buf creates a route and reads it back', async () => {
-    expectOneRouteTwice(await printed(await start(engine), `${EXAMPLES}/shell/buf-curl.sh`));
+  it('with buf creates a route and reads it back, with the token of the README', async () => {
+    const { grpcAddress } = await start();
+    const [, command = ''] = /```sh\n([^]*?)```/.exec(README) ?? [];
+    expect(README).toContain('| `examples/shell/buf-curl.sh` |');
+    const { PATH, HOME } = process.env;
+    const { stdout } = await run('sh', ['-euc', `${command}\nexamples/shell/buf-curl.sh`], {
+      cwd: ROOT,
+      env: { PATH, HOME, ...SERVICE_SETTINGS, GRPC: grpcAddress },
+    });
+    expectOneRouteTwice(valuesIn(stdout));
   });
 
   it('with grpcurl creates a route and reads it back', needs('grpcurl'), async () => {
-    expectOneRouteTwice(await printed(await start(engine), `${EXAMPLES}/shell/grpcurl.sh`));
+    expectOneRouteTwice(await printed(await start(), `${EXAMPLES}/shell/grpcurl.sh`));
   });
 
   it('in Python creates a route and reads it back', needs('python'), async () => {
     const args = [`${EXAMPLES}/python/create_and_get.py`, 'proto/route-registry.binpb'];
-    expectOneRouteTwice(await printed(await start(engine), programPath('python'), ...args));
+    expectOneRouteTwice(await printed(await start(), programPath('python'), ...args));
   });
 
   it('of a web application serves its routes, and registers them once however often it starts', async () => {
-    const { grpcAddress } = await start(engine);
+    const { grpcAddress } = await start();
     const startApplication = async (): Promise<{ origin: string; routes: string }> => {
       const port = await freePort();
       const settings = { TOKEN: tokenFor(), GRPC: grpcAddress, PORT: String(port) };
@@ -98,28 +109,12 @@ describeOn(engines)('on $name, the example', (engine) => {
     ]);
     expect((await startApplication()).routes).toBe(routes);
   });
-});
 
-describe.each(engines.slice(0, 1))('the example of a web application', (engine) => {
-  it('says why its routes cannot be registered', async () => {
-    const { grpcAddress } = await start(engine);
+  it('of a web application says why its routes cannot be registered', async () => {
+    const { grpcAddress } = await start();
     const settings = { TOKEN: tokenFor({ scope: 'routes:read' }), GRPC: grpcAddress };
     const { exitCode, stderr } = await webApplication(settings).ended;
     expect(stderr).toContain('The routes cannot be registered: PERMISSION_DENIED: ');
     expect(exitCode).toBe(1);
-  });
-});
-
-describe.each(engines.slice(0, 1))('the token of the README', (engine) => {
-  it('lets an example create a route', async () => {
-    const { grpcAddress } = await start(engine);
-    const [, command = ''] = /```sh\n([^]*?)```/.exec(README) ?? [];
-    const { PATH, HOME } = process.env;
-    const env = { PATH, HOME, ...SERVICE_SETTINGS, GRPC: grpcAddress };
-    const { stdout } = await run('sh', ['-euc', `${command}\nexamples/shell/buf-curl.sh`], {
-      cwd: ROOT,
-      env,
-    });
-    expect(stdout).toContain(DEFINITION.handler);
   });
 });

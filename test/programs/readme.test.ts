@@ -35,10 +35,13 @@ describe('a reader of the README', () => {
   });
 
   it(
-    'runs the service, and creates and gets routes over REST and gRPC',
+    'runs the service, creates and gets routes over REST and gRPC, with TLS, and sends spans to a collector',
     async () => {
-      const reader = await Reader.start();
-      await reader.startService(block('Run it', 0));
+      const collector = await OtlpCollector.open();
+      onTestFinished(() => collector.close());
+      const replaced = { 'http://localhost:4318': collector.url, 'SAMPLER_ARG=0.01': 'SAMPLER_ARG=1' };
+      const reader = await Reader.start(replaced);
+      const stop = await reader.startService(block('Run it', 0));
 
       const [, created, got] = await reader.pasteBlock(block('Run it', 1));
       expect(created).toMatch(/^HTTP\/1\.1 201 /);
@@ -53,35 +56,19 @@ describe('a reader of the README', () => {
 
       const refusal = String(blocksOf('README.md', 'json').get('Errors')?.[0]);
       expect(await reader.paste(block('Errors', 0))).toContain(refusal.split('[…]')[0]);
-    },
-    READING_MS,
-  );
-
-  it(
-    'runs the service with TLS, and gets a route over REST and gRPC',
-    async () => {
-      const reader = await Reader.start();
-      const stop = await reader.startService(block('Run it', 0));
-      await reader.pasteBlock(block('Run it', 1));
       await stop();
-      await reader.startService(block('TLS', 0, 'docs/tls.md'));
+
+      const stopWithTls = await reader.startService(block('TLS', 0, 'docs/tls.md'));
       const [rest = '', grpc = ''] = await reader.pasteBlock(block('TLS', 1, 'docs/tls.md'));
       expect(JSON.parse(rest)).toEqual(JSON.parse(grpc));
-    },
-    READING_MS,
-  );
+      await stopWithTls();
 
-  it(
-    'sends spans to a collector',
-    async () => {
-      const collector = await OtlpCollector.open();
-      onTestFinished(() => collector.close());
-      const replaced = { 'http://localhost:4318': collector.url, 'SAMPLER_ARG=0.01': 'SAMPLER_ARG=1' };
-      const reader = await Reader.start(replaced);
-      const stop = await reader.startService(block('Send spans to a collector', 0, 'docs/metrics.md'));
-      await reader.pasteBlock(block('Run it', 1));
-      await stop();
-      expect(collector.spans.map(({ name }) => name)).toContain('POST /v1/routing');
+      const traced = block('Send spans to a collector', 0, 'docs/metrics.md');
+      const stopTraced = await reader.startService(traced);
+      expect(collector.spans).toEqual([]);
+      await reader.paste(block('Run it', 1).split('\n\n')[2] ?? '');
+      await stopTraced();
+      expect(collector.spans.map(({ name }) => name)).toContain('GET /v1/routing/{route_id}');
     },
     READING_MS,
   );

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../support/free-port.js';
 import { OtlpCollector } from '../support/otlp-collector.js';
-import { moduleUrl, type Program, Programs } from '../support/process.js';
-import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
+import { moduleUrl, type Program, type Programs } from '../support/process.js';
+import { createOver, httpUrlOf, programsOfTest } from '../support/program-fixture.js';
+import { SERVICE_SETTINGS } from '../support/service.js';
 import { chainOf, clientSpan } from '../tracing/traced-service.js';
 
 /** Runs in the thread of Node's module loader, and prints the URL of each module that is imported. */
@@ -27,10 +28,8 @@ const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
 let programs: Programs;
 
 beforeEach(() => {
-  programs = new Programs();
+  programs = programsOfTest();
 });
-
-afterEach(() => programs.end());
 
 function run(settings: Readonly<Record<string, string>>): Program {
   const database = { DATABASE_URL: 'sqlite::memory:' };
@@ -44,12 +43,7 @@ async function openCollector(): Promise<OtlpCollector> {
 }
 
 async function createIn(program: Program, { traceparent } = clientSpan()): Promise<void> {
-  const { http } = await program.line('listening');
-  const { status } = await fetch(`${String(http)}/v1/routing`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json', traceparent },
-    body: '{"method":"GET","path":"/","handler":"h"}',
-  });
+  const { status } = await createOver(await httpUrlOf(program), undefined, { traceparent });
   expect(status).toBe(201);
 }
 
@@ -110,11 +104,7 @@ describe('when the service stops', () => {
     const program = run({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` });
     await createIn(program);
     expect(await program.stop()).toMatchObject({ exitCode: 0 });
-    expect(program.lines().slice(-3)).toMatchObject([
-      { msg: 'closed the span queue' },
-      { msg: 'closed the listener for operators' },
-      { msg: 'stopped' },
-    ]);
+    expect(program.lines().map(({ msg }) => msg)).toContain('closed the span queue');
   });
 });
 
