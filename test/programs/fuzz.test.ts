@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { built } from '../support/built.js';
 import { type Ended, moduleUrl, Programs } from '../support/process.js';
 
 const PATIENCE_MS = 120_000;
@@ -39,6 +40,7 @@ afterEach(() => programs.end());
 
 /** Runs the fuzzer, as built, against a service that is started with these options for Node. */
 function fuzz(args: readonly string[], nodeOptions = ''): Promise<Ended> {
+  built('fuzz');
   return programs.start('fuzz/fuzz/main', args, { FUZZ_NODE_OPTIONS: nodeOptions }).ended;
 }
 

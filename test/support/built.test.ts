@@ -36,6 +36,21 @@ describe('a test that runs what is built', () => {
     },
   );
 
+  it.each([
+    ['examples', 'examples/typescript/client.ts', 'npm run build:examples'],
+    ['fuzz', 'fuzz/rest/rest-case.ts', 'npm run build:fuzz'],
+    ['faults', 'test/faults/programs/load.ts', 'npm run build:faults'],
+  ] as const)('is told the command of %s when %s has changed since', (what, file, command) => {
+    write('packages/client/src/index.ts', 1);
+    write('packages/client/dist/.tsbuildinfo', 2);
+    for (const mark of ['tsconfig.build.tsbuildinfo', 'fuzz/.tsbuildinfo', 'faults/.tsbuildinfo'])
+      write(`dist/${mark}`, 2);
+    write(file, 1);
+    expect(built(what, root)).toBe(join(root, 'dist'));
+    write(file, 3);
+    expect(() => built(what, root)).toThrow(`${file} has changed since. Build it with: ${command}`);
+  });
+
   it('is told the command when nothing is built', () => {
     root = mkdtempSync(join(inject('temporaryFolder'), 'built-'));
     write('packages/transcoder/src/index.ts', 1);

@@ -1,18 +1,19 @@
-import { resolve } from 'node:path';
+import { join } from 'node:path';
 import { inject } from 'vitest';
 import { Child } from '../../../bench/child.js';
 import { rssMib } from '../../../bench/process-usage.js';
+import { built } from '../../support/built.js';
 import { tokenFor } from '../../support/service.js';
 import type { Load, LoadResult } from '../programs/load-result.js';
 import type { ServiceProcess } from './service-process.js';
 
-const PROGRAMS = resolve(import.meta.dirname, '../../../dist/faults/test/faults/programs');
+const PROGRAMS = 'faults/test/faults/programs';
 const SAMPLE_MS = 50;
 
 /** Starts one of the programs that attack the service. It ends, at the latest, with this process. */
 export function startProgram(name: string, argument: unknown): Child {
   return new Child(
-    [resolve(PROGRAMS, `${name}.js`), JSON.stringify(argument)],
+    [join(built('faults'), PROGRAMS, `${name}.js`), JSON.stringify(argument)],
     {},
     inject('temporaryFolder'),
   );
