@@ -6,12 +6,9 @@ import type { ReadinessReport } from './readiness.js';
 /** The most open connections: one each for a scraper and some probes, and room for people. */
 const MAX_CONNECTIONS = 64;
 const HEAD_MAX_BYTES = 8_192;
-/**
- * How long a request may take to arrive, and how long a connection may be stuck or idle, in milliseconds: idle ones
- * would keep out probes.
- */
 const PATIENCE_MS = 5_000;
-const CHECK_MS = 500;
+/** How many checks of connections there are in that time. */
+const CHECKS = 10;
 
 /** The content of the operators' pages. */
 export interface OpsPages {
@@ -42,17 +39,24 @@ interface Page {
 /**
  * Starts the operators' listener, which must not be public: `GET /metrics`, `/livez` (the process alone) and `/readyz`.
  *
+ * @param patienceMs how long a request may take to arrive, and how long a connection may be stuck or idle, in
+ *   milliseconds: idle ones would keep out probes
  * @throws Error when it cannot listen on the address
  */
-export async function startOpsServer(host: string, port: number, pages: OpsPages): Promise<OpsServer> {
+export async function startOpsServer(
+  host: string,
+  port: number,
+  pages: OpsPages,
+  patienceMs = PATIENCE_MS,
+): Promise<OpsServer> {
   const page = pagesOf(pages);
   const server = createServer(
     {
       maxHeaderSize: HEAD_MAX_BYTES,
-      headersTimeout: PATIENCE_MS,
-      requestTimeout: PATIENCE_MS,
-      keepAliveTimeout: PATIENCE_MS,
-      connectionsCheckingInterval: CHECK_MS,
+      headersTimeout: patienceMs,
+      requestTimeout: patienceMs,
+      keepAliveTimeout: patienceMs,
+      connectionsCheckingInterval: patienceMs / CHECKS,
     },
     (request, response) => {
       void Promise.resolve(answerTo(request, page)).then((answer) => {
@@ -61,7 +65,7 @@ export async function startOpsServer(host: string, port: number, pages: OpsPages
     },
   );
   server.maxConnections = MAX_CONNECTIONS;
-  server.timeout = PATIENCE_MS;
+  server.timeout = patienceMs;
   await once(server.listen(port, host), 'listening');
   return {
     port: (server.address() as AddressInfo).port,

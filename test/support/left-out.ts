@@ -1,17 +1,18 @@
 import type { ProvidedContext } from 'vitest';
 import type { Reporter, TestModule, TestProject } from 'vitest/node';
 import type { Need } from './need.js';
+import { timesOfThisProcess } from './times.js';
 
 /**
- * Ends a run with a line that says which engines it was on, how many tests were left out because something is missing
+ * Ends a run with its wall and CPU time, and with a line that says which engines it was on, how many tests were left out because something is missing
  * here, and how to have it.
  */
 export default class LeftOut implements Reporter {
   #line = '';
 
   constructor() {
-    // After whatever others print in the end.
-    process.once('exit', () => process.stderr.write(this.#line));
+    // After whatever others print in the end, and when the workers have ended, whose CPU time counts only then.
+    process.once('exit', () => process.stderr.write(timesOfThisProcess() + this.#line));
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
