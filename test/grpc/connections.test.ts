@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect, constants } from 'node:http2';
 import { connect as connectSocket, type Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
@@ -41,6 +41,12 @@ function socketTo({ address }: Door, allowHalfOpen = false): Socket {
 async function echoes(session: ClientHttp2Session): Promise<void> {
   const { code } = await outcomeOf(requestOn(session, ECHO).end(MESSAGE));
   expect(code).toBe(status.OK);
+}
+
+/** Resolves when two connections, one after the other, have each been ended as idle. */
+async function outlived(door: Door): Promise<string> {
+  for (let ended = 0; ended < 2; ended++) await once(connectTo(door), 'goaway');
+  return 'another was ended';
 }
 
 function streamsOf(session: ClientHttp2Session): number | undefined {
@@ -124,8 +130,8 @@ describe('connections', () => {
     const session = connectTo(door);
     const ended = once(session, 'goaway').then(() => 'ended');
     await echoes(session);
-    const pinging = setInterval(() => session.ping(() => undefined), 50);
-    await expect(Promise.race([ended, delay(1_000, 'open')])).resolves.toBe('open');
+    const pinging = setInterval(() => session.ping(() => undefined), 20);
+    await expect(Promise.race([ended, outlived(door)])).resolves.toBe('another was ended');
     clearInterval(pinging);
     await expect(ended).resolves.toBe('ended');
   });
@@ -140,7 +146,7 @@ describe('connections', () => {
       .on('error', () => undefined)
       .end(framed(new Uint8Array()));
     const ended = once(session, 'goaway').then(() => 'ended');
-    await expect(Promise.race([ended, delay(1_000, 'open')])).resolves.toBe('open');
+    await expect(Promise.race([ended, outlived(door)])).resolves.toBe('another was ended');
   });
 
   it('are cut when their client answers no ping, although it calls', async () => {
@@ -203,9 +209,10 @@ describe('a stream', () => {
     await once(session, 'remoteSettings');
     const calls = [1, 2, 3].map(() => outcomeOf(requestOn(session, SLOW).end(MESSAGE)));
     await door.arrived(2);
-    await expect(Promise.race([door.arrived(3).then(() => 'opened'), delay(100, 'waits')])).resolves.toBe(
-      'waits',
-    );
+    // The server has read all that was sent before.
+    await promisify(session.ping.bind(session))();
+    const third = door.arrived(3).then(() => 'opened');
+    await expect(Promise.race([third, Promise.resolve('waits')])).resolves.toBe('waits');
     door.answer();
     await door.arrived(1);
     door.answer();
@@ -253,7 +260,8 @@ describe('streams are shared among busy connections', () => {
         .on('error', () => undefined)
         .end(framed(new Uint8Array()));
       await once(watch, 'data');
-      await delay(50);
+      // It begins with a share of those that came since the last look.
+      await expect.poll(() => streamsOf(session)).toBe(4);
       sessions.push(session);
     }
     expect(sessions.map(streamsOf)).toEqual(Array(8).fill(4));

@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect as connectPlain } from 'node:net';
 import { join } from 'node:path';
-import { performance } from 'node:perf_hooks';
-import { setImmediate, setTimeout as delay } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { built } from '../support/built.js';
@@ -15,6 +14,8 @@ import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { clientHello, negotiateAnew, shakeHands, stall } from '../support/tls-client.js';
 
 const MIB = 1_048_576;
+/** Longer than a test may take, in milliseconds. */
+const NEVER_MS = 60_000;
 const authority = createAuthority();
 const pair = authority.issue();
 const HELLO = await clientHello(['h2']);
@@ -33,12 +34,10 @@ function portOf(address: string): number {
 }
 
 describe('the gRPC server with TLS', () => {
-  it.each(STALLED)('ends 500 connections that stall %s when their time is over', async (_, bytes) => {
-    const door = await openSecured({ times: { patienceMs: 500 } });
-    const began = performance.now();
-    const { closed } = await stall(500, portOf(door.address), bytes);
+  it.each(STALLED)('ends a connection that stalls %s when its time is over', async (_, bytes) => {
+    const door = await openSecured({ times: { patienceMs: 100 } });
+    const { closed } = await stall(1, portOf(door.address), bytes);
     await closed;
-    expect(performance.now() - began).toBeLessThan(10_000);
   });
 
   it('ends a connection whose client says nothing after the handshake', async () => {
@@ -68,7 +67,7 @@ describe('the gRPC server with TLS', () => {
   });
 
   it('ends idle connections', async () => {
-    const door = await openSecured({ limits: { grpcIdleMs: 1_000 } });
+    const door = await openSecured({ limits: { grpcIdleMs: 200 }, times: { lookMs: 10 } });
     const session = connectHttp2(`https://${door.address}`, { ca: authority.cert });
     await once(session, 'close');
   });
@@ -76,9 +75,7 @@ describe('the gRPC server with TLS', () => {
   it('closes at once where nothing but handshakes is under way', async () => {
     const door = await openSecured();
     await stall(50, portOf(door.address), HELLO);
-    const began = performance.now();
-    await door.close(20_000);
-    expect(performance.now() - began).toBeLessThan(5_000);
+    await door.close(NEVER_MS);
   });
 
   it('announces its end also to a client whose handshake ends after that of the others', async () => {
@@ -89,7 +86,7 @@ describe('the gRPC server with TLS', () => {
     const socket = connectPlain(portOf(door.address), '127.0.0.1');
     await once(socket, 'connect');
     const goaway = once(busy, 'goaway');
-    const closed = door.close(20_000);
+    const closed = door.close(NEVER_MS);
     await goaway;
     const createConnection = (): TLSSocket =>
       connectTls({ socket, ca: authority.cert, host: '127.0.0.1', ALPNProtocols: ['h2'] });
@@ -101,22 +98,20 @@ describe('the gRPC server with TLS', () => {
   });
 
   it('closes whenever a connection ends that was to be negotiated anew', async () => {
-    const began = performance.now();
     for (let turns = 0; turns < 40; turns++) {
       const door = await openSecured();
       const options = { ca: authority.cert, ALPNProtocols: ['h2'], maxVersion: 'TLSv1.2' } as const;
       const socket = await shakeHands(door.address, options);
       void negotiateAnew(socket);
       for (let turn = 0; turn < turns; turn++) await setImmediate();
-      const closed = door.close(20_000);
+      const closed = door.close(NEVER_MS);
       socket.destroy();
       await closed;
     }
-    expect(performance.now() - began).toBeLessThan(15_000);
   });
 
   it('takes no other connection for the one whose handshake ends', async () => {
-    const door = await openSecured({ times: { patienceMs: 1_000 } });
+    const door = await openSecured({ times: { patienceMs: 500 } });
     const socket = connectPlain(portOf(door.address), '127.0.0.1');
     await once(socket, 'connect');
     const { closed } = await stall(1, portOf(door.address), HELLO);
@@ -124,7 +119,9 @@ describe('the gRPC server with TLS', () => {
       connectTls({ socket, ca: authority.cert, host: '127.0.0.1', ALPNProtocols: ['h2'] });
     const session = connectHttp2(`https://${door.address}`, { createConnection });
     await closed;
-    await delay(2_000);
+    // One whose time begins later, and is over.
+    const silent = await shakeHands(door.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
+    await once(silent.resume(), 'close');
     expect(await outcomeOf(requestOn(session, ECHO).end(framed(Buffer.from('a'))))).toMatchObject({
       code: 0,
     });

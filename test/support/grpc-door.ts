@@ -19,6 +19,9 @@ export const GUARDED = '/test.Service/Guarded';
 /** Answers when it is told to. */
 export const SLOW = '/test.Service/Slow';
 
+/** How long the server waits for the end of a request that it has refused: no test needs that for long. */
+const UNREAD_MS = 50;
+
 /** A gRPC server with three methods of its own. */
 export interface Door extends GrpcServer {
   readonly health: Health;
@@ -33,6 +36,7 @@ export interface Door extends GrpcServer {
 /** The options that a test may change. */
 export interface DoorOptions {
   readonly limits?: Partial<GrpcLimits>;
+  /** Default: the usual ones, but for `unreadMs`. */
   readonly times?: Partial<GrpcTimes>;
   readonly tls?: ServerTls;
   /** Default: on. */
@@ -79,7 +83,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     health,
     reflection,
     limits: all,
-    times,
+    times: { unreadMs: UNREAD_MS, ...times },
     tls,
     observeStreaming,
     onConnectionError,
