@@ -44,6 +44,8 @@ export interface AuthenticatorOptions {
   readonly now?: () => number;
   /** Called with the reason when a key set cannot be fetched again; its keys stay in use. */
   readonly onProblem?: (error: Error) => void;
+  /** The time limit for fetching a key set, in milliseconds. Default: 3,000. */
+  readonly fetchMs?: number;
 }
 
 /**
@@ -99,10 +101,15 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
 type FindKeys = (header: JsonObject) => CurrentKeys | Refusal | Promise<CurrentKeys | Refusal>;
 
-function openKeys({ key, now = Date.now, onProblem = () => undefined }: AuthenticatorOptions): FindKeys {
+function openKeys({
+  key,
+  now = Date.now,
+  onProblem = () => undefined,
+  fetchMs,
+}: AuthenticatorOptions): FindKeys {
   if (key.kind === 'secrets') return offer(key.secrets.map(trustSecret));
   if (key.kind === 'publicKey') return offer([trustPublicKey(key.pem)]);
-  const set = new RemoteKeySet({ url: key.url, now, onProblem });
+  const set = new RemoteKeySet({ url: key.url, now, onProblem, fetchMs });
   return (header) => set.find(header);
 }
 

@@ -1,18 +1,16 @@
-/** The time limit for a response with its body, in milliseconds. */
-const TIMEOUT_MS = 3_000;
 /** The longest body, in bytes, decompressed. */
 const BODY_MAX_BYTES = 1_048_576;
 
 /**
- * Fetches a JSON document: status 200, at most 1 MiB, within three seconds, without following a redirect.
+ * Fetches a JSON document: status 200, at most 1 MiB, within the time limit, without following a redirect.
  *
  * @throws Error when the response is anything else, or does not arrive
  */
-export async function fetchJson(url: URL): Promise<unknown> {
+export async function fetchJson(url: URL, timeoutMs: number): Promise<unknown> {
   const response = await fetch(url, {
     headers: { accept: 'application/json' },
     redirect: 'manual',
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    signal: AbortSignal.timeout(timeoutMs),
   });
   if (response.status !== 200) {
     await response.body?.cancel();

@@ -14,6 +14,8 @@ const LOST_AGE_MS = 3_600_000;
 const RETRY_MS = 60_000;
 /** The same without any keys: nobody can be authenticated, so the fetch is retried sooner. */
 const RETRY_WITHOUT_KEYS_MS = 1_000;
+/** The time limit of a fetch, in milliseconds. */
+const FETCH_MS = 3_000;
 
 /** The options of a remote key set. */
 export interface RemoteKeySetOptions {
@@ -23,6 +25,8 @@ export interface RemoteKeySetOptions {
   readonly now: () => number;
   /** Called with the reason when the set cannot be fetched again; its keys stay in use. */
   readonly onProblem: (error: Error) => void;
+  /** The time limit of a fetch, in milliseconds. Default: 3,000. */
+  readonly fetchMs?: number | undefined;
 }
 
 /**
@@ -86,7 +90,7 @@ export class RemoteKeySet {
     const sentAtMs = this.#options.now();
     this.#postponeNextFetch();
     try {
-      this.#keys = readKeySet(await fetchJson(this.#url));
+      this.#keys = readKeySet(await fetchJson(this.#url, this.#options.fetchMs ?? FETCH_MS));
       this.#fetchedAtMs = sentAtMs;
       this.#failure = undefined;
     } catch (error) {

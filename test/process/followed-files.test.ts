@@ -9,6 +9,7 @@ let folder: string;
 let followed: FollowedFiles<string> | undefined;
 let values: string[];
 let problems: string[];
+let reads = 0;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
@@ -23,9 +24,16 @@ afterEach(() => {
 
 /** Joins the contents; "half" stands for one that is not whole. */
 function joined(contents: readonly Buffer[]): string {
+  reads++;
   const text = contents.join('+');
   if (text.includes('half')) throw new Error('The pair is not whole.');
   return text;
+}
+
+/** Resolves when the files were read again, after now. */
+async function readAgain(): Promise<void> {
+  const before = reads;
+  await expect.poll(() => reads).toBeGreaterThan(before);
 }
 
 async function follow(...files: string[]): Promise<FollowedFiles<string>> {
@@ -71,7 +79,7 @@ describe('followed files', () => {
     const { value } = await follow('a');
     write('a', 'half');
     await expect.poll(() => problems).toEqual(['The pair is not whole.']);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await readAgain();
     expect(followed?.value).toBe(value);
     expect(problems).toHaveLength(1);
     write('a', '2');
