@@ -77,8 +77,6 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
     globalSetup: ['test/faults/rig/global-setup.ts'],
     testTimeout: LONG ? 900_000 : 90_000,
     hookTimeout: 120_000,
-    // Other work on the machine may disturb one measurement, hardly two.
-    retry: 1,
     // One by one: they measure.
     fileParallelism: false,
   }),

@@ -1,6 +1,5 @@
-import { credentials } from '@grpc/grpc-js';
+import { credentials, status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
-import { median } from '../../bench/load/percentile.js';
 import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
 import { needs } from '../support/needs.js';
 import { create, metadataOf, tokenFor } from '../support/service.js';
@@ -9,10 +8,12 @@ import { peakMib, runLoad } from './rig/load-process.js';
 import { scale } from './rig/scale.js';
 import { startOnMysql } from './rig/service-process.js';
 
+/** The most memory that an overloaded service takes, in MiB. */
+const MEMORY_MIB = 400;
 const ROUTE = { id: '', method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: undefined };
 
 it.each([8, 64])(
-  'twice the gets that it can carry, over %d connections, cost at most a quarter',
+  'of twice the gets that it can carry, over %d connections, it answers all that its streams let through',
   needs('server'),
   async (connections) => {
     const service = await startOnMysql();
@@ -25,21 +26,19 @@ it.each([8, 64])(
     const ids = created.map(({ route }) => route?.id ?? '');
     const load = { connections, ids, operation: 'get', durationMs: scale.loadMs } as const;
     await runLoad(service, { ...load, callers: 512 });
-    const shares: number[] = [];
-    for (let round = 0; round < scale.rounds; round++) {
-      const { goodRate: peak } = await runLoad(service, { ...load, callers: 512 });
-      const { result, mib } = await peakMib(service.pid, runLoad(service, { ...load, rate: 2 * peak }));
-      shares.push(result.goodRate / peak);
-      figure(`gets at 2 × peak over ${connections} connections`, {
-        'peak/s': peak,
-        'good/s': result.goodRate,
-        'p99 of good ms': result.goodP99Ms,
-        'RSS MiB': mib,
-        ends: JSON.stringify(result.ends),
-      });
-    }
-    expect(median(shares), `good gets as a share of the peak: ${String(shares)}`).toBeGreaterThanOrEqual(
-      0.75,
-    );
+    const { goodRate: peak } = await runLoad(service, { ...load, callers: 512 });
+    const { result, mib } = await peakMib(service.pid, runLoad(service, { ...load, rate: 2 * peak }));
+    const measured = {
+      'peak/s': peak,
+      'good/s': result.goodRate,
+      'p99 of good ms': result.goodP99Ms,
+      'RSS MiB': mib,
+      ends: JSON.stringify(result.ends),
+    };
+    figure(`gets at 2 × peak over ${connections} connections`, measured);
+    const says = JSON.stringify(measured);
+    expect.soft(result.ends, says).toEqual({ [status.OK]: result.sent });
+    expect.soft(measured['p99 of good ms'], says).toBeLessThan(1_000);
+    expect.soft(mib, says).toBeLessThan(MEMORY_MIB);
   },
 );

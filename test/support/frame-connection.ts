@@ -12,7 +12,7 @@ import {
   settings,
 } from './http2-frames.js';
 
-/** A client's end of an HTTP/2 connection that sends just the frames it is told to; settings and pings it acknowledges. */
+/** A client's end of an HTTP/2 connection that sends just the frames it is told to; pings it answers. */
 export class FrameConnection {
   readonly #socket: Socket;
   #nextStream = 1;
@@ -21,14 +21,21 @@ export class FrameConnection {
   /**
    * @param values its settings, by their identifiers
    * @param onFrame gets each frame that comes
+   * @param acknowledges whether it acknowledges the settings of the server, which hold only from then on
    */
-  constructor(socket: Socket, values: Readonly<Record<number, number>>, onFrame: (frame: Frame) => void) {
+  constructor(
+    socket: Socket,
+    values: Readonly<Record<number, number>>,
+    onFrame: (frame: Frame) => void,
+    acknowledges = true,
+  ) {
     this.#socket = socket;
     const reader = new FrameReader();
     socket.on('data', (chunk: Buffer) => {
       for (const each of reader.read(chunk)) {
         const { type, flags, payload } = each;
-        if (type === SETTINGS && (flags & ACK) === 0) this.send(SETTINGS, ACK, 0, Buffer.alloc(0));
+        if (type === SETTINGS && (flags & ACK) === 0 && acknowledges)
+          this.send(SETTINGS, ACK, 0, Buffer.alloc(0));
         if (type === PING && (flags & ACK) === 0) this.send(PING, ACK, 0, payload);
         onFrame(each);
       }

@@ -27,29 +27,36 @@ const MAX_MESSAGE_BYTES = 1_024;
 const GRPC_STATUS = Buffer.from('9acac8b21234da8f', 'hex');
 
 /**
- * As much of HTTP/2 as unary calls take under overload: it heeds the server's stream limit, also when that changes, and
+ * As much of HTTP/2 as unary calls take under overload: unless it is heedless, it heeds the server's stream limit, also when that changes, and
  * the connection's window. Full clients cost more than the server that they measure.
  */
 export class GrpcConnection {
   readonly #socket: Socket;
   readonly #connection: FrameConnection;
   readonly #repeated: Buffer;
+  readonly #heedless: boolean;
   readonly #open = new Map<number, (status: number) => void>();
   #block: Buffer;
-  /** None before the server's settings have come. */
-  #maxStreams = 0;
+  /** None before the server's settings have come, unless nobody heeds them. */
+  #maxStreams: number;
   #window = DEFAULT_WINDOW;
 
-  /** @param onRoom called when calls may be sent that had to wait */
-  constructor(target: string, fields: readonly Field[], onRoom: () => void) {
+  /**
+   * @param onRoom called when calls may be sent that had to wait
+   * @param heedless whether it never acknowledges the server's settings, and opens as many streams as it likes
+   */
+  constructor(target: string, fields: readonly Field[], onRoom: () => void, heedless = false) {
+    this.#maxStreams = heedless ? Number.POSITIVE_INFINITY : 0;
+    this.#heedless = heedless;
     this.#block = firstBlock(fields);
     this.#repeated = repeatedBlock(fields);
     this.#socket = socketTo(target);
     // Without a table each block stands for itself, so that a status is found without decoding all of them.
     const values = { [HEADER_TABLE_SIZE]: 0, [INITIAL_WINDOW_SIZE]: MAX_WINDOW };
-    this.#connection = new FrameConnection(this.#socket, values, (each) => {
+    const receive = (each: Frame): void => {
       this.#receive(each);
-    });
+    };
+    this.#connection = new FrameConnection(this.#socket, values, receive, !heedless);
     this.#connection.send(WINDOW_UPDATE, 0, 0, number(MAX_WINDOW - DEFAULT_WINDOW));
     this.#socket
       .on('data', onRoom)
@@ -79,6 +86,7 @@ export class GrpcConnection {
 
   #receive({ type, flags, stream, payload }: Frame): void {
     if (type === SETTINGS && (flags & ACK) === 0) {
+      if (this.#heedless) return;
       const limit = settingsIn(payload).get(MAX_CONCURRENT_STREAMS);
       if (limit !== undefined) this.#maxStreams = limit;
       // A server that names no limit has none.

@@ -12,6 +12,8 @@ export interface Load {
   /** The ids that gets ask for. */
   readonly ids: readonly string[];
   readonly connections: number;
+  /** Whether the connections heed no settings of the server, such as its limit on streams. */
+  readonly heedless: boolean;
   readonly durationMs: number;
   /** Calls a second of an open loop; absent for a closed one. */
   readonly rate?: number;

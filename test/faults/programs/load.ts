@@ -58,7 +58,7 @@ async function main(): Promise<void> {
   };
   const connections = Array.from(
     { length: load.connections },
-    () => new GrpcConnection(load.target, fieldsOf(load), pump),
+    () => new GrpcConnection(load.target, fieldsOf(load), pump, load.heedless),
   );
 
   while (performance.now() < end) {

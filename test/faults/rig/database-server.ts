@@ -18,6 +18,8 @@ const POLL_MS = 50;
 const ACCOUNT = 'service';
 /** The fewest connections that MySQL and MariaDB can be told to take. */
 const FEW = 10;
+/** What they take by default. */
+const MANY = 151;
 
 /** A MySQL-protocol server of one test file, which may be killed, frozen and spoiled. */
 export class DatabaseServer {
@@ -110,16 +112,21 @@ export class DatabaseServer {
 
   /** Takes every connection that the server has, also those of others; resolves with how to give them back. */
   async takeConnections(databaseUrl: string): Promise<() => Promise<void>> {
-    await this.query(`set global max_connections = ${FEW}`);
+    // One connection for all questions: a server that is full keeps a single one for its administrator.
+    const admin = await createConnection({ uri: this.#launch.url });
+    await admin.query(`set global max_connections = ${FEW}`);
     const taken = await connectionsTo(databaseUrl);
     const mine = [...taken.map(({ threadId }) => threadId), 'connection_id()'].join(', ');
-    const others = await this.query(
+    const [others] = await admin.query<RowDataPacket[]>(
       `select id as id from information_schema.processlist where user = '${ACCOUNT}' and id not in (${mine})`,
     );
-    for (const { id } of others) await this.query(`kill ${String(id)}`);
+    for (const { id } of others) await admin.query(`kill ${String(id)}`);
     taken.push(...(await connectionsTo(databaseUrl)));
     return async () => {
       await Promise.all(taken.map((connection) => connection.end()));
+      // The service may take as many as were given back, and tests ask questions, too.
+      await admin.query(`set global max_connections = ${MANY}`);
+      await admin.end();
     };
   }
 
@@ -128,7 +135,6 @@ export class DatabaseServer {
     if (listenerOf(this.port) === undefined) return this.start();
     this.thaw();
     await this.query('set global read_only = 0');
-    await this.query('set global max_connections = 151');
   }
 
   async close(): Promise<void> {

@@ -24,7 +24,14 @@ export async function runLoad(
   { grpc }: ServiceProcess,
   load: Partial<Load> & Pick<Load, 'connections' | 'durationMs'>,
 ): Promise<LoadResult> {
-  const defaults = { target: grpc, operation: 'create', token: tokenFor(), ids: [], callers: 1_000_000 };
+  const defaults = {
+    target: grpc,
+    operation: 'create',
+    token: tokenFor(),
+    ids: [],
+    heedless: false,
+    callers: 1_000_000,
+  };
   const child = startProgram('load', { ...defaults, ...load });
   return (await child.message('measured')) as LoadResult;
 }
