@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { freePort } from '../support/free-port.js';
 import { needs } from '../support/needs.js';
 import { acknowledgedAgain } from './rig/answers-again.js';
 import { Callers, isGood, summary } from './rig/callers.js';
@@ -14,14 +13,8 @@ const OUTAGE = ['503', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
 
 async function startServers(count: number) {
   const url = await databaseOnMysql();
-  const ports = await Promise.all(Array.from({ length: count }, freePort));
-  const settings = ports.map((port) => ({
-    ROLE: 'grpc',
-    DATABASE_URL: url,
-    DEADLINE_MS,
-    GRPC_ADDRESS: `127.0.0.1:${port}`,
-  }));
-  const servers = await Promise.all(settings.map((each) => startProcess(each)));
+  const settings = { ROLE: 'grpc', DATABASE_URL: url, DEADLINE_MS };
+  const servers = await Promise.all(Array.from({ length: count }, () => startProcess(settings)));
   const target = `ipv4:${servers.map(({ grpc }) => grpc).join(',')}`;
   const gateway = await startProcess({ ROLE: 'gateway', GRPC_UPSTREAM: target, DEADLINE_MS });
   return { url, settings, servers, gateway };
@@ -36,7 +29,7 @@ it(
     await sleep(500);
     await servers[0]?.program.stop('SIGKILL');
     await sleep(500);
-    await startProcess(settings[0] ?? {});
+    await startProcess({ ...settings, GRPC_ADDRESS: servers[0]?.grpc ?? '' });
     const back = await acknowledgedAgain(callers);
     const creates = await callers.stop();
     const ledger = await ledgerOf(url, creates);

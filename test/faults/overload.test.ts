@@ -21,20 +21,34 @@ const DEFAULTS = { MAX_EVENT_LOOP_DELAY_MS: '' };
 /** How long after its end an overload may be felt, in milliseconds. */
 const USUAL_AGAIN_MS = 2_000;
 
-const OVERLOADS: readonly [string, Readonly<Record<string, string>>, Partial<Load>][] = [
-  [`${CONNECTIONS} connections`, {}, { connections: CONNECTIONS }],
-  ['64 connections that heed no settings', {}, { connections: 64, heedless: true }],
-  [
-    '64 connections that heed no settings, with a heap of 512 MiB',
-    { NODE_OPTIONS: '--max-old-space-size=512' },
-    { connections: 64, heedless: true },
-  ],
+interface Overload {
+  readonly kind: string;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly load: Partial<Load>;
+  /** How calls are refused: with a status, or before they are calls, by a reset of their streams. */
+  readonly refusal: number;
+}
+
+const HEEDLESS = { load: { connections: 64, heedless: true }, refusal: STREAM_RESET };
+const OVERLOADS: readonly Overload[] = [
+  {
+    kind: `${CONNECTIONS} connections`,
+    settings: {},
+    load: { connections: CONNECTIONS },
+    refusal: status.RESOURCE_EXHAUSTED,
+  },
+  { kind: '64 connections that heed no settings', settings: {}, ...HEEDLESS },
+  {
+    kind: '64 connections that heed no settings, with a heap of 512 MiB',
+    settings: { NODE_OPTIONS: '--max-old-space-size=512' },
+    ...HEEDLESS,
+  },
 ];
 
-it.each(OVERLOADS)(
+it.each(OVERLOADS.map((overload) => [overload.kind, overload] as const))(
   'creates over %s: those beyond what it carries are refused, none that it acknowledged is lost, and memory holds',
   needs('server'),
-  async (kind, settings, overload) => {
+  async (kind, { settings, load: overload, refusal }) => {
     const url = await databaseOnMysql();
     const service = await startProcess({ DATABASE_URL: url, ...DEFAULTS, ...settings });
     const load = { connections: 0, callers: CALLS, durationMs: scale.loadMs, ...overload };
@@ -44,7 +58,7 @@ it.each(OVERLOADS)(
     const statuses = [...Buffer.from(result.statuses, 'base64')];
     const storedWith = (...codes: number[]): number =>
       statuses.filter((code, i) => codes.includes(code) && stored.has(result.first + i)).length;
-    const [good = 0, refused = 0] = [status.OK, status.RESOURCE_EXHAUSTED].map((code) => result.ends[code]);
+    const [good = 0, refused = 0] = [status.OK, refusal].map((code) => result.ends[code]);
     const measured = {
       good,
       refused,

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { freePort } from '../support/free-port.js';
 import { needs } from '../support/needs.js';
 import { acknowledgedAgain } from './rig/answers-again.js';
 import { Callers, summary } from './rig/callers.js';
 import { figure } from './rig/figures.js';
 import { ledgerOf } from './rig/ledger.js';
 import { scale } from './rig/scale.js';
-import { databaseOnMysql, startProcess } from './rig/service-process.js';
+import { addressesOf, databaseOnMysql, startProcess } from './rig/service-process.js';
 
 it.each([
   { signal: 'SIGKILL', exit: null },
@@ -17,12 +16,8 @@ it.each([
   needs('server'),
   async ({ signal, exit }) => {
     const url = await databaseOnMysql();
-    const settings = {
-      DATABASE_URL: url,
-      GRPC_ADDRESS: `127.0.0.1:${await freePort()}`,
-      HTTP_ADDRESS: `127.0.0.1:${await freePort()}`,
-    };
-    let service = await startProcess(settings);
+    let service = await startProcess({ DATABASE_URL: url });
+    const settings = { DATABASE_URL: url, ...addressesOf(service) };
     const callers = new Callers({ ...service, each: 8, pauseMs: 1 });
     const insisting = new Callers({ ...service, each: 8, pauseMs: 1, insist: true });
     const exits: (number | null)[] = [];

@@ -1,7 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
-/** A loopback port on which nobody listens. */
+/**
+ * A loopback port on which nobody listens. It is for addresses that must not be reached, and for what cannot say which
+ * port it was given: HAProxy, MariaDB, MySQL and Prometheus, the commands of the README, and workers that are all
+ * replaced. Whatever else the tests start listens on port 0 and says its port.
+ */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

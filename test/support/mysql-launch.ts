@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from './free-port.js';
 import { identifyMysqlServer } from './mysql-databases.js';
 import { watch, type Watch } from './mysql-watchdog.js';
 
@@ -20,16 +19,6 @@ export interface RunningMysqlServer {
 export interface Launch extends Watch {
   /** The server's address and user: `mysql://user:password@127.0.0.1:port`. */
   readonly url: string;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
-  return address.port;
 }
 
 async function answering(url: string, signal: AbortSignal): Promise<void> {

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { freePort } from '../../support/free-port.js';
 import { needs } from '../../support/needs.js';
 import { Callers, summary } from '../rig/callers.js';
 import { figure } from '../rig/figures.js';
 import { startHaproxy } from '../rig/haproxy.js';
 import { ledgerOf } from '../rig/ledger.js';
 import { scale } from '../rig/scale.js';
-import { databaseOnMysql, startProcess } from '../rig/service-process.js';
+import { addressesOf, databaseOnMysql, startProcess } from '../rig/service-process.js';
 
 /** Until the balancer has seen that an instance is back, in milliseconds. */
 const SEEN_MS = 2_500;
@@ -17,25 +16,21 @@ it(
   needs('server', 'haproxy'),
   async () => {
     const url = await databaseOnMysql();
-    const ports = [];
-    for (let i = 0; i < 2; i++) ports.push({ grpcPort: await freePort(), httpPort: await freePort() });
-    const settings = ports.map(({ grpcPort, httpPort }) => ({
-      DATABASE_URL: url,
-      // More than fall × inter + 1 s.
-      DRAIN_DELAY_MS: '2500',
-      GRPC_ADDRESS: `127.0.0.1:${grpcPort}`,
-      HTTP_ADDRESS: `127.0.0.1:${httpPort}`,
-    }));
-    const instances = await Promise.all(settings.map((each) => startProcess(each)));
-    const balancer = await startHaproxy(ports);
+    // More than fall × inter + 1 s.
+    const settings = { DATABASE_URL: url, DRAIN_DELAY_MS: '2500' };
+    const instances = [await startProcess(settings), await startProcess(settings)];
+    const portOf = (address: string): number => Number(address.split(':').at(-1));
+    const balancer = await startHaproxy(
+      instances.map(({ grpc, http }) => ({ grpcPort: portOf(grpc), httpPort: portOf(http) })),
+    );
     await sleep(SEEN_MS);
     const callers = new Callers({ ...balancer, each: 8, pauseMs: 2 });
     const exits: (number | null)[] = [];
     for (let kill = 0; kill < scale.kills; kill++) {
-      for (const [i, each] of settings.entries()) {
+      for (const [i, instance] of instances.entries()) {
         await sleep(500);
-        exits.push((await instances[i]?.program.stop())?.exitCode ?? null);
-        instances[i] = await startProcess(each);
+        exits.push((await instance.program.stop()).exitCode);
+        instances[i] = await startProcess({ ...settings, ...addressesOf(instance) });
         await sleep(SEEN_MS);
       }
     }

@@ -22,6 +22,11 @@ export async function startProcess(settings: Readonly<Record<string, string>>): 
   return { program, pid: program.pid, grpc, http };
 }
 
+/** The settings with which another process takes the place of one that has ended. */
+export function addressesOf({ grpc, http }: ServiceProcess): Readonly<Record<string, string>> {
+  return { GRPC_ADDRESS: grpc, HTTP_ADDRESS: new URL(http).host };
+}
+
 /** Starts the built service and waits for nothing. It ends with the test. */
 export async function spawnService(settings: Readonly<Record<string, string>>): Promise<Program> {
   const folder = await mkdtemp(join(inject('temporaryFolder'), 'service-'));
