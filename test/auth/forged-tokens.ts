@@ -5,7 +5,7 @@ import {
   type JsonWebKey,
   type KeyObject,
 } from 'node:crypto';
-import { compact, type Header, type Part, signJwt } from '../auth/sign-jwt.js';
+import { compact, type Header, type Part, signJwt } from './sign-jwt.js';
 
 /** A key that the service trusts, and what an attacker may know of it. */
 export interface TrustedSigner {

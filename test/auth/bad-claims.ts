@@ -1,4 +1,4 @@
-import type { Part } from '../auth/sign-jwt.js';
+import type { Part } from './sign-jwt.js';
 
 type Claims = Readonly<Record<string, unknown>>;
 
