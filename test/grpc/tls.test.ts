@@ -1,19 +1,14 @@
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect as connectPlain } from 'node:net';
-import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { built } from '../support/built.js';
 import { createAuthority } from '../support/certificates.js';
 import { type Door, type DoorOptions, ECHO, openDoor, SLOW } from '../support/grpc-door.js';
-import { LIMITS } from '../support/grpc-limits.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { clientHello, negotiateAnew, shakeHands, stall } from '../support/tls-client.js';
 
-const MIB = 1_048_576;
 /** Longer than a test may take, in milliseconds. */
 const NEVER_MS = 60_000;
 const authority = createAuthority();
@@ -126,30 +121,4 @@ describe('the gRPC server with TLS', () => {
       code: 0,
     });
   });
-
-  it('keeps nothing of handshakes that stalled', async () => {
-    built();
-    const program = join(import.meta.dirname, '../support/measured-door.mjs');
-    const secured = { pair, times: { patienceMs: 300 } };
-    const args = [JSON.stringify(LIMITS), JSON.stringify(secured)];
-    const door = fork(program, args, { execArgv: ['--expose-gc'] });
-    onTestFinished(async () => {
-      door.disconnect();
-      await once(door, 'exit');
-    });
-    const [address] = (await once(door, 'message')) as [string];
-    const round = async (): Promise<number> => {
-      await (
-        await stall(500, portOf(address), HELLO)
-      ).closed;
-      door.send('measure');
-      const [{ held }] = (await once(door, 'message')) as [{ held: number }];
-      return held;
-    };
-    await round();
-    const before = await round();
-    for (let made = 0; made < 3; made++) await round();
-    expect((await round()) - before).toBeLessThan(2 * MIB);
-    // Six rounds of 500 handshakes, beside other test files.
-  }, 90_000);
 });

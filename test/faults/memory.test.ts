@@ -3,16 +3,17 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, connect, constants } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
 import { HealthCheckRequest } from '../../src/gen/healthcheck.js';
 import { built } from '../support/built.js';
+import { createAuthority } from '../support/certificates.js';
 import { LIMITS } from '../support/grpc-limits.js';
 import { frameTypes, grpcHead, sendRepeatedField } from '../support/http2-frames.js';
 import { framed, outcomeOf, type RawOutcome, requestOn } from '../support/http2-call.js';
+import { clientHello, stall } from '../support/tls-client.js';
 
 const GUARDED = '/test.Service/Guarded';
 /** The frame that resets a stream (RFC 9113, section 6.4). */
@@ -26,12 +27,17 @@ let door: ChildProcess;
 let address: string;
 let sessions: ClientHttp2Session[];
 
-beforeEach(async () => {
-  sessions = [];
+/** @param secured the certificate and the times of a server with TLS */
+async function openDoor(secured: object = {}): Promise<void> {
   built();
   const program = join(import.meta.dirname, '../support/measured-door.mjs');
-  door = fork(program, [JSON.stringify(MANY_STREAMS)], { execArgv: ['--expose-gc'] });
+  const args = [JSON.stringify(MANY_STREAMS), JSON.stringify(secured)];
+  door = fork(program, args, { execArgv: ['--expose-gc'] });
   [address] = (await once(door, 'message')) as [string];
+}
+
+beforeEach(() => {
+  sessions = [];
 });
 
 afterEach(async () => {
@@ -69,6 +75,8 @@ function unfinished(bytes: number): Buffer {
 }
 
 describe('what strangers send is not kept', () => {
+  beforeEach(() => openDoor());
+
   it.each([
     ['600 half-sent messages of 3 MB', 600, {}, unfinished(3_000_000)],
     [
@@ -101,7 +109,8 @@ describe('what strangers send is not kept', () => {
     const speak = async (): Promise<void> => {
       const socket = connectTcp(Number(port), hostname).on('error', () => undefined);
       socket.write('POST / HTTP/1.1\r\nhost: x');
-      await setTimeout(5);
+      // The server has begun to speak.
+      await once(socket, 'data');
       socket.resetAndDestroy();
       await once(socket, 'close');
     };
@@ -163,4 +172,18 @@ describe('what strangers send is not kept', () => {
     const { peak } = await measure();
     expect(peak - before.peak).toBeLessThan(50 * MIB);
   });
+});
+
+it('nothing is kept of 500 handshakes that stall', async () => {
+  await openDoor({ pair: createAuthority().issue(), times: { patienceMs: 300 } });
+  const hello = await clientHello(['h2']);
+  const round = async (): Promise<number> => {
+    const { closed } = await stall(500, Number(address.split(':')[1]), hello);
+    await closed;
+    return (await measure()).held;
+  };
+  await round();
+  const before = await round();
+  for (let made = 0; made < 3; made++) await round();
+  expect((await round()) - before).toBeLessThan(2 * MIB);
 });
