@@ -257,9 +257,12 @@ describe('the connection of an upstream', () => {
     const upstream = opening(channelUpstream(server.address));
     const codes = await Promise.all([1, 2, 3].map(async () => upstream.unary(unaryCall())));
     expect(codes.map(({ code }) => code)).toEqual(Array(3).fill(status.UNAVAILABLE));
-    expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
-    expect(server.connections()).toBe(1);
-    await expect.poll(() => server.connections()).toBe(2);
+    const calls = 50;
+    for (let made = 0; made < calls; made++)
+      expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
+    const soFar = server.connections();
+    expect(soFar).toBeLessThan(calls / 2);
+    await expect.poll(() => server.connections()).toBeGreaterThan(soFar);
   });
 
   it('is UNAVAILABLE where something other than gRPC answers', async () => {
@@ -279,7 +282,7 @@ describe('the connection of an upstream', () => {
     expect((await short).code).toBe(status.DEADLINE_EXCEEDED);
     caller.go();
     expect((await gone).code).toBe(status.CANCELLED);
-    expect(server.connections()).toBe(1);
+    await expect.poll(() => server.connections()).toBe(1);
   });
 
   it('is restored when the server comes back', async () => {
