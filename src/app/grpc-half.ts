@@ -36,7 +36,7 @@ export async function startGrpcHalf(
   parts: Parts,
 ): Promise<GrpcHalf> {
   const { config, closing, logger, callLog, tls, tracing, stop, rereadMs } = parts;
-  const { now = Date.now, newId = newRouteId } = parts;
+  const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;
   const { readiness, metrics } = parts.operations;
   const { limits, databaseWaitMs, routeCacheBytes } = config;
   const authenticator = await openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
@@ -45,7 +45,7 @@ export async function startGrpcHalf(
   const observers = present(work, metrics?.statements(), tracing?.statements(database));
   const { store, schemaVersion, pools } = await openRouteStore(
     { database, replicas, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
-    { closing, logger, stop, observers },
+    { closing, logger, stop, observers, checkMs, checkLimitMs },
   );
   readiness.pass('schema', `version ${schemaVersion}`);
   const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
@@ -59,6 +59,8 @@ export async function startGrpcHalf(
       health.setServing(well);
     },
     log: logger,
+    intervalMs: checkMs,
+    limitMs: checkLimitMs,
   });
   await monitor.start();
   readiness.watch('database', monitor);

@@ -35,6 +35,8 @@ export async function startRestHalf(
     tls,
     operations: { readiness, metrics },
     tracing,
+    checkMs,
+    checkLimitMs,
   } = parts;
   const scheme = tls === undefined ? 'http' : 'https';
   const upstream = await openUpstream(target, upstreamTls, pipeline, parts);
@@ -55,8 +57,13 @@ export async function startRestHalf(
   });
   // In one process, the gRPC server's health is also the gateway's.
   if (pipeline === undefined || target !== undefined) {
-    const log = logger;
-    const monitor = new Monitor({ name: 'the gRPC server', check: () => requireServing(upstream), log });
+    const monitor = new Monitor({
+      name: 'the gRPC server',
+      check: () => requireServing(upstream),
+      log: logger,
+      intervalMs: checkMs,
+      limitMs: checkLimitMs,
+    });
     readiness.watch('upstream', monitor);
     // Only for operators: each `GET /healthz` asks the server itself.
     if (config.ops !== undefined) void monitor.start();

@@ -29,6 +29,10 @@ export interface StoreSurroundings {
   readonly stop?: AbortSignal | undefined;
   /** Default: none. */
   readonly observers?: readonly StatementObserver[];
+  /** The pause after each check of the replicas, in milliseconds. Default: 2,000. */
+  readonly checkMs?: number | undefined;
+  /** The time limit of a check, in milliseconds. Default: 2,000. */
+  readonly checkLimitMs?: number | undefined;
 }
 
 /** The store, with its figures for operators. */
@@ -47,7 +51,7 @@ export interface OpenedRouteStore {
  */
 export async function openRouteStore(
   { database, replicas, silenceMs, waitMs }: RouteStoreConfig,
-  { closing, logger, stop, observers = [] }: StoreSurroundings,
+  { closing, logger, stop, observers = [], checkMs, checkLimitMs }: StoreSurroundings,
 ): Promise<OpenedRouteStore> {
   const file = embeddedFileOf(database);
   const galera = new GaleraDetection();
@@ -64,13 +68,14 @@ export async function openRouteStore(
     galera,
     observers,
     replicas: pools,
+    checkLimitMs,
     onReplicaChange: ({ replica, serving, cause }: ReplicaChange) => {
       if (serving) logger.info({ replica }, 'the replica serves gets');
       else logger.warn({ replica, err: cause }, 'the replica is left out until it can serve gets again');
     },
   });
   if (pools.length > 0) {
-    const stopFollowing = store.replicas.follow();
+    const stopFollowing = store.replicas.follow(checkMs);
     closing.resource('replicas', async () => {
       stopFollowing();
       await Promise.all(pools.map((pool) => pool.destroy()));

@@ -29,9 +29,9 @@ export interface MonitorOptions {
   readonly onChecked?: (well: boolean) => void;
   readonly log: MonitorLog;
   /** Default: 2,000. */
-  readonly intervalMs?: number;
+  readonly intervalMs?: number | undefined;
   /** Default: 2,000. */
-  readonly limitMs?: number;
+  readonly limitMs?: number | undefined;
 }
 
 /**

@@ -18,8 +18,12 @@ const LONGEST_PAUSE_MS = 1_000;
  * Sends a statement again while that may help. The statement must do no harm when it has already been executed.
  *
  * @param send gets the number of the attempt, from 1; throws to end the attempts when nobody waits any longer
+ * @param pauseOf how long to pause after an attempt, in milliseconds
  */
-export async function inAttempts<Answer>(send: (attempt: number) => Promise<Answer>): Promise<Answer> {
+export async function inAttempts<Answer>(
+  send: (attempt: number) => Promise<Answer>,
+  pauseOf: (attempt: number) => number = pauseAfter,
+): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await send(attempt);
@@ -28,7 +32,7 @@ export async function inAttempts<Answer>(send: (attempt: number) => Promise<Answ
       const again = isTransient(error) || (attempt > 1 && isOutOfReach(error));
       if (!again || attempt === MAX_ATTEMPTS) throw error;
     }
-    await delay(pauseAfter(attempt));
+    await delay(pauseOf(attempt));
   }
 }
 

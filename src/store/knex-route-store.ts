@@ -33,6 +33,10 @@ export interface KnexRouteStoreOptions {
   readonly replicas?: readonly Knex[];
   /** Called when a replica starts or stops serving. */
   readonly onReplicaChange?: (change: ReplicaChange) => void;
+  /** The time limit of a check, in milliseconds. Default: 2,000. */
+  readonly checkLimitMs?: number | undefined;
+  /** The time limit of a get from a replica, in milliseconds. Default: 1,000. */
+  readonly replicaLimitMs?: number | undefined;
 }
 
 /**
@@ -53,15 +57,23 @@ export class KnexRouteStore implements RouteStore {
 
   constructor(
     knex: Knex,
-    { file, galera, observers = [], replicas = [], onReplicaChange = ignore }: KnexRouteStoreOptions = {},
+    {
+      file,
+      galera,
+      observers = [],
+      replicas = [],
+      onReplicaChange = ignore,
+      checkLimitMs,
+      replicaLimitMs,
+    }: KnexRouteStoreOptions = {},
   ) {
     const all = new StatementObservers(observers);
     this.#observers = all;
     this.#galera = galera;
-    this.#rows = new RouteRows(knex, { server: 'primary', observers: all, file, galera });
+    this.#rows = new RouteRows(knex, { server: 'primary', observers: all, file, galera, checkLimitMs });
     this.replicas = new Replicas(
       replicas.map((each, i) => {
-        const rows = new RouteRows(each, { server: 'replica', observers: all });
+        const rows = new RouteRows(each, { server: 'replica', observers: all, checkLimitMs, replicaLimitMs });
         return new Replica(rows, i + 1, onReplicaChange);
       }),
     );

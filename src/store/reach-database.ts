@@ -15,6 +15,8 @@ export interface DatabaseWait {
   readonly stop?: AbortSignal | undefined;
   /** Called when the wait begins and when the database answers. */
   readonly log: (line: string) => void;
+  /** Pauses between attempts, in milliseconds; rejects when `stop` is aborted. Default: by the clock. */
+  readonly pause?: (ms: number, stop: AbortSignal | undefined) => Promise<unknown>;
 }
 
 /**
@@ -23,7 +25,10 @@ export interface DatabaseWait {
  *
  * @throws Error of the driver when it does not answer in time; `AbortError` when stopped
  */
-export async function reachDatabase(knex: Knex, { waitMs, stop, log }: DatabaseWait): Promise<void> {
+export async function reachDatabase(
+  knex: Knex,
+  { waitMs, stop, log, pause = pauseFor }: DatabaseWait,
+): Promise<void> {
   const giveUpAt = performance.now() + waitMs;
   let pauseMs = FIRST_PAUSE_MS;
   for (let attempt = 1; ; attempt++) {
@@ -35,8 +40,12 @@ export async function reachDatabase(knex: Knex, { waitMs, stop, log }: DatabaseW
       const leftMs = giveUpAt - performance.now();
       if (leftMs <= 0 || !isOutOfReach(error)) throw error;
       if (attempt === 1) log(`waiting up to ${waitMs / 1_000} s for the database`);
-      await delay(Math.min(pauseMs, leftMs), undefined, { signal: stop });
+      await pause(Math.min(pauseMs, leftMs), stop);
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     }
   }
+}
+
+function pauseFor(ms: number, stop: AbortSignal | undefined): Promise<void> {
+  return delay(ms, undefined, { signal: stop });
 }

@@ -33,6 +33,10 @@ export interface RouteRowsOptions {
   readonly file?: EmbeddedFile | undefined;
   /** Default: not Galera. */
   readonly galera?: Galera | undefined;
+  /** The time limit of a check. */
+  readonly checkLimitMs?: number | undefined;
+  /** The time limit of a get from a replica. */
+  readonly replicaLimitMs?: number | undefined;
 }
 
 /**
@@ -42,10 +46,14 @@ export interface RouteRowsOptions {
 export class RouteRows {
   readonly #knex: Knex;
   readonly #options: RouteRowsOptions;
+  readonly #checkLimitMs: number;
+  readonly #replicaLimitMs: number;
 
   constructor(knex: Knex, options: RouteRowsOptions) {
     this.#knex = knex;
     this.#options = options;
+    this.#checkLimitMs = options.checkLimitMs ?? CHECK_LIMIT_MS;
+    this.#replicaLimitMs = options.replicaLimitMs ?? REPLICA_LIMIT_MS;
   }
 
   /**
@@ -80,7 +88,7 @@ export class RouteRows {
     const text = fallback && this.#options.galera?.on === true ? SELECT_IN_SYNC : SELECT;
     const select = async (attempt: number): Promise<RouteRow[]> => {
       const query = this.#knex.raw<RawAnswer>(`${text}(${ids.map(literal).join(', ')})`);
-      if (this.#options.server === 'replica') query.timeout(REPLICA_LIMIT_MS);
+      if (this.#options.server === 'replica') query.timeout(this.#replicaLimitMs);
       return rowsOf(await this.#sent(query, { operation: 'SELECT', attempt, fallback }, calls));
     };
     return this.#answered(this.#options.server === 'replica' ? select(1) : inAttempts(select));
@@ -99,13 +107,15 @@ export class RouteRows {
 
   /** Resolves when the table can be read. */
   async ping(): Promise<void> {
-    await this.#answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(CHECK_LIMIT_MS));
+    await this.#answered(
+      this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(this.#checkLimitMs),
+    );
     this.#options.file?.check();
   }
 
   /** Whether the table has all rows with these identifiers, which must be distinct. */
   async hasAll(ids: readonly Buffer[]): Promise<boolean> {
-    const query = this.#knex('routes').whereIn('id', ids).count({ count: '*' }).timeout(CHECK_LIMIT_MS);
+    const query = this.#knex('routes').whereIn('id', ids).count({ count: '*' }).timeout(this.#checkLimitMs);
     const [row] = await this.#answered(query);
     return Number(row?.count) === ids.length;
   }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
 import { inAttempts, MAX_ATTEMPTS, pauseAfter } from '../../src/store/attempts.js';
+import { isRefusal, isWrongServer } from '../../src/store/driver-errors.js';
 
 const LOST = { code: 'PROTOCOL_CONNECTION_LOST' };
 const REFUSED = { code: 'ECONNREFUSED', errno: -111 };
@@ -7,16 +9,48 @@ const CROWDED = { code: 'ER_CON_COUNT_ERROR', errno: 1040 };
 const LATE = { name: 'KnexTimeoutError' };
 const DUPLICATE = { code: 'ER_DUP_ENTRY', errno: 1062 };
 
+/** The errors of a server that cannot serve: no older connection to it can be used. */
+const WRONG_SERVER = [
+  ['a node of Galera without its cluster', 1047],
+  ['a server that shuts down', 1053],
+  ['an unknown error, as of Vitess without a tablet', 1105],
+  ['an error during the commit', 1180],
+  ['read_only', 1290],
+  ['transaction_read_only', 1792],
+  ['a server in read-only mode', 1836],
+  ['innodb_read_only', 1874],
+  ['a hook of replication that failed', 3100],
+  ['Group Replication that rolled a commit back', 3101],
+] as const;
+
+/** The errors of a statement that the same server may carry out the next time. */
+const PASSING = [
+  ['a lock that was not given in time', 1205],
+  ['a deadlock', 1213],
+  ['a query that was interrupted', 1317],
+  ['a connection that was killed', 1927],
+  ['a proxy that finds no server', 2003],
+  ['a proxy whose server is gone', 2006],
+  ['a proxy that lost its server', 2013],
+  ['a connection that was idle for too long', 4031],
+  ['ProxySQL that found no server in time', 9001],
+  ['ProxySQL that found no server', 9002],
+  ['ProxySQL whose server is offline', 9004],
+] as const;
+
 /** Sends a statement that fails with each of these errors in turn, and then succeeds; resolves with how often it was sent. */
 async function attempted(...failures: readonly object[]): Promise<number> {
   let sent = 0;
-  await inAttempts((attempt) => {
-    expect(attempt).toBe(++sent);
-    const failure = failures[sent - 1];
-    return failure === undefined
-      ? Promise.resolve()
-      : Promise.reject(Object.assign(new Error(`failure ${sent}`), failure));
-  });
+  await inAttempts(
+    (attempt) => {
+      expect(attempt).toBe(++sent);
+      const failure = failures[sent - 1];
+      return failure === undefined
+        ? Promise.resolve()
+        : Promise.reject(Object.assign(new Error(`failure ${sent}`), failure));
+    },
+    () => 0,
+  );
   return sent;
 }
 
@@ -29,11 +63,30 @@ describe('a statement', () => {
     await expect(attempted(LOST, REFUSED, CROWDED, LATE)).resolves.toBe(5);
   });
 
-  it('is sent again after a pause', async () => {
-    const begun = performance.now();
-    await attempted(LOST, LOST, LOST, LOST);
-    // The shortest pauses are 5, 10, 20 and 40 ms; a timer may be a millisecond early.
-    expect(performance.now() - begun).toBeGreaterThanOrEqual(71);
+  it.each([...WRONG_SERVER, ...PASSING])('is sent again over %s (%i)', async (_, errno) => {
+    await expect(attempted({ errno })).resolves.toBe(2);
+    expect(isRefusal({ errno })).toBe(false);
+  });
+
+  it.each(['ECONNRESET', 'EPIPE', 'PROTOCOL_CONNECTION_LOST'])('is sent again over %s', async (code) => {
+    await expect(attempted({ code })).resolves.toBe(2);
+  });
+
+  it('is sent again after a pause that depends on the attempt', async () => {
+    const events: unknown[] = [];
+    let shorter = Promise.resolve();
+    await inAttempts(
+      async (attempt) => {
+        events.push(attempt);
+        await shorter;
+        if (attempt < 3) throw Object.assign(new Error('lost'), LOST);
+      },
+      (attempt) => {
+        shorter = delay(20 * attempt).then(() => void events.push('waited'));
+        return 40 * attempt;
+      },
+    );
+    expect(events).toEqual([1, 'waited', 2, 'waited', 3]);
   });
 
   it.each([
@@ -41,6 +94,8 @@ describe('a statement', () => {
     ['a database that is full of connections', CROWDED],
     ['a pool that is', LATE],
     ['a row that is refused', DUPLICATE],
+    ['a read that takes longer than MySQL lets it', { code: 'ER_QUERY_TIMEOUT', errno: 3024 }],
+    ['a statement that takes longer than MariaDB lets it', { errno: 1969 }],
     ['a mistake of ours', {}],
   ])('is not sent again over %s from the beginning', async (_, failure) => {
     await expect(attempted(failure)).rejects.toThrow('failure 1');
@@ -53,6 +108,19 @@ describe('a statement', () => {
   it('is sent ten times at most', async () => {
     await expect(attempted(...Array<object>(MAX_ATTEMPTS).fill(LOST))).rejects.toThrow('failure 10');
   });
+});
+
+describe('a connection to the server that failed a statement', () => {
+  it.each(WRONG_SERVER)('is not used again after %s (%i)', (_, errno) => {
+    expect(isWrongServer({ errno })).toBe(true);
+  });
+
+  it.each([...PASSING, ['a row that is refused', 1062] as const])(
+    'may be used again after %s (%i)',
+    (_, errno) => {
+      expect(isWrongServer({ errno })).toBe(false);
+    },
+  );
 });
 
 describe('the pause after an attempt', () => {
