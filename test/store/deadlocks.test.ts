@@ -1,26 +1,20 @@
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { expect, it, onTestFinished } from 'vitest';
-import { readDatabase } from '../../src/settings/config.js';
-import { openDatabase } from '../../src/store/database.js';
-import { KnexRouteStore } from '../../src/store/knex-route-store.js';
-import { migrateUp } from '../../src/store/migrations.js';
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
+import { openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 
 const ROW = 'insert into routes values (?, "GET", "/", "[]", "h", 0, "other", ?, ?)';
 
 describeOn(engines.slice(1))('on $name', (engine) => {
   it('an insert that loses a deadlock is stored when the other has ended', async () => {
-    const database = await engine.createDatabase();
-    const knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
-    const other = await createConnection({ uri: database.url });
+    const { url, store, close } = await openStore(engine);
+    const other = await createConnection({ uri: url });
     onTestFinished(async () => {
       await other.end();
-      await knex.destroy();
-      await database.drop();
+      await close();
     });
-    await migrateUp(knex);
     const entry = entryOf({}, { caller: 'other', requestId: 'key' });
 
     // More rows than the store's one: the lighter transaction loses.
@@ -28,7 +22,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
     for (let row = 0; row < 20; row++) await other.query(ROW, [Buffer.alloc(16, row), null, null]);
     await other.query(ROW, [Buffer.alloc(16, 'a'), null, Buffer.from(entry.shape)]);
     // It has the key and waits for the shape, …
-    const stored = new KnexRouteStore(knex).insert(entry, 'allow');
+    const stored = store.insert(entry, 'allow');
     const waiting = async (): Promise<unknown[]> => {
       const [threads] = await other.query<RowDataPacket[]>('show full processlist');
       return threads.filter((thread) => String(thread['Info']).includes(entry.route.path));

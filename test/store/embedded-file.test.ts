@@ -89,6 +89,7 @@ describe('an embedded database whose file is in use', () => {
 
   it('is not opened again under the same name once it was replaced', async () => {
     const other = openDatabase({ engine: 'sqlite', file });
+    await knex.raw('PRAGMA busy_timeout = 0');
     await other.raw('BEGIN IMMEDIATE');
     await expect(insert()).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
     await other.raw('COMMIT');

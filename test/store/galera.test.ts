@@ -1,27 +1,28 @@
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { GaleraDetection, selectInSync } from '../../src/store/galera.js';
-import { KnexRouteStore } from '../../src/store/knex-route-store.js';
-import { migrateUp } from '../../src/store/migrations.js';
-import type { ObservedStatement } from '../../src/store/statement-observer.js';
-import { type Database, engines } from '../support/engines.js';
+import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
+import {
+  type KnexRouteStore,
+  type ObservedStatement,
+  type OpenedStore,
+  openStore,
+} from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 
 // The tests on a cluster itself are in ../cluster/galera.test.ts.
 describeOn(engines.slice(1))('on $name', (engine) => {
-  let database: Database;
+  let database: OpenedStore;
   let knex: Knex;
   let statements: ObservedStatement[];
   let queries: string[];
   let during: () => void;
 
   beforeAll(async () => {
-    database = await engine.createDatabase();
-    knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
-    await migrateUp(knex);
+    database = await openStore(engine);
+    ({ knex } = database);
     knex.on('query', ({ sql }: { sql: string }) => queries.push(sql));
   });
 
@@ -31,10 +32,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
     during = () => undefined;
   });
 
-  afterAll(async () => {
-    await knex.destroy();
-    await database.drop();
-  });
+  afterAll(() => database.close());
 
   function storeWith(galera: { on: boolean }, replicas: readonly Knex[] = []): KnexRouteStore {
     const observer = {
@@ -44,12 +42,12 @@ describeOn(engines.slice(1))('on $name', (engine) => {
         return () => undefined;
       },
     };
-    return new KnexRouteStore(knex, { galera, replicas, observers: [observer] });
+    return database.storeWith({ galera, replicas, observers: [observer] });
   }
 
   it('no node of Galera is seen, so a get is asked once', async () => {
     const galera = new GaleraDetection();
-    const own = openDatabase(readDatabase({ DATABASE_URL: database.url }), 0, undefined, galera);
+    const own = openDatabase(database.location, 0, undefined, galera);
     onTestFinished(() => own.destroy());
     await own.raw('select 1');
     expect(galera.on).toBe(false);

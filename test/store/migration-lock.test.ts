@@ -1,43 +1,42 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { once } from 'node:events';
 import type { Knex } from 'knex';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { readDatabase } from '../../src/settings/config.js';
-import { openDatabase } from '../../src/store/database.js';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { locked } from '../../src/store/migration-lock.js';
-import { type Database, engines } from '../support/engines.js';
+import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
+import { type OpenedDatabase, openEmpty } from '../support/open-store.js';
 
 /** A wait that is over before the test is. */
 const SHORT_MS = 1_000;
+/** Lets an attempt to lock fail at once: in one process, the first one could not go on while the second one waits. */
+const IMPATIENT = new Map([[engines[0], 'PRAGMA busy_timeout = 0']]);
 
 describeOn(engines)('the lock of migrations on $name', (engine) => {
-  let database: Database;
+  let database: OpenedDatabase;
   let one: Knex;
   let other: Knex;
 
   beforeEach(async () => {
-    database = await engine.createDatabase();
-    one = openDatabase(readDatabase({ DATABASE_URL: database.url }));
-    other = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+    database = await openEmpty(engine);
+    one = database.knex;
+    other = database.connect();
   });
 
-  afterEach(async () => {
-    await one.destroy();
-    await other.destroy();
-    await database.drop();
-  });
+  afterEach(() => database.close());
 
   it('makes a second one wait for the first', async () => {
+    await other.raw(IMPATIENT.get(engine) ?? 'select 1');
     const order: string[] = [];
-    const first = locked(one, async () => {
-      order.push('first begins');
-      await delay(300);
+    let second: Promise<unknown> | undefined;
+    await locked(one, async (connection) => {
+      const asked = once(other, 'query');
+      second = locked(other, () => Promise.resolve(order.push('second begins')));
+      await asked;
+      await connection.raw('select 1');
       order.push('first ends');
     });
-    await expect.poll(() => order).toEqual(['first begins']);
-    const second = locked(other, () => Promise.resolve(order.push('second begins')));
-    await Promise.all([first, second]);
-    expect(order).toEqual(['first begins', 'first ends', 'second begins']);
+    await second;
+    expect(order).toEqual(['first ends', 'second begins']);
   });
 
   it('is waited for no longer than a limit', async () => {
@@ -59,9 +58,9 @@ describeOn(engines)('the lock of migrations on $name', (engine) => {
 
 describeOn(engines.slice(1))('the lock of migrations on $name', (engine) => {
   it('ends with its connection, and so does the work', async () => {
-    const database = await engine.createDatabase();
-    const one = openDatabase(readDatabase({ DATABASE_URL: database.url }));
-    const other = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+    const { knex: one, connect, close } = await openEmpty(engine);
+    onTestFinished(close);
+    const other = connect();
     const work = locked(one, async (connection) => {
       const session = await connection.first<{ id: number }>(connection.raw('connection_id() as id'));
       await other.raw('kill connection ?', [session.id]);
@@ -69,8 +68,5 @@ describeOn(engines.slice(1))('the lock of migrations on $name', (engine) => {
     });
     await expect(work).rejects.toThrow();
     await expect(locked(other, () => other.schema.hasTable('late'), 0)).resolves.toBe(false);
-    await one.destroy();
-    await other.destroy();
-    await database.drop();
   });
 });

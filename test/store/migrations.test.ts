@@ -1,31 +1,29 @@
 import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readDatabase } from '../../src/settings/config.js';
-import { openDatabase } from '../../src/store/database.js';
-import { KnexRouteStore } from '../../src/store/knex-route-store.js';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { shapesAsText } from '../../src/store/migrations/0002-shapes-as-text.js';
-import { migrateDown, migrateUp, migrationStatus } from '../../src/store/migrations.js';
+import { migrateDown, migrateUp, migrationStatus, SCHEMA } from '../../src/store/migrations.js';
 import { ensureSchema } from '../../src/store/schema.js';
-import { type Database, engines } from '../support/engines.js';
+import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
+import { type OpenedDatabase, openEmpty, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 
-const NAMES = ['0001-routes', '0002-shapes-as-text'];
+const NAMES = SCHEMA.migrations.map(({ name }) => name);
+const NEWEST = NAMES.slice(-1);
+/** The number of an earlier run. */
+const BATCH = 3;
 
 describeOn(engines)('the migrations on $name', (engine) => {
-  let database: Database;
+  let database: OpenedDatabase;
   let knex: Knex;
 
   beforeEach(async () => {
-    database = await engine.createDatabase();
-    knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+    database = await openEmpty(engine);
+    ({ knex } = database);
   });
 
-  afterEach(async () => {
-    await knex.destroy();
-    await database.drop();
-  });
+  afterEach(() => database.close());
 
   it('run up, down one by one, and up again', async () => {
     await expect(migrateUp(knex)).resolves.toEqual(NAMES);
@@ -44,17 +42,18 @@ describeOn(engines)('the migrations on $name', (engine) => {
       table.integer('is_locked');
     });
     await knex('knex_migrations_lock').insert({ is_locked: 1 });
-    await knex('knex_migrations').update({ batch: 3, migration_time: new Date(1_000) });
+    await knex('knex_migrations').update({ batch: BATCH, migration_time: new Date(1_000) });
+    const earlier = NAMES.slice(0, -1);
     await expect(migrationStatus(knex)).resolves.toEqual([
-      { name: '0001-routes', state: 'applied' },
-      { name: '0002-shapes-as-text', state: 'pending' },
+      ...earlier.map((name) => ({ name, state: 'applied' })),
+      ...NEWEST.map((name) => ({ name, state: 'pending' })),
     ]);
-    await expect(migrateUp(knex)).resolves.toEqual(NAMES.slice(-1));
+    await expect(migrateUp(knex)).resolves.toEqual(NEWEST);
     await expect(knex('knex_migrations').orderBy('id').select('name', 'batch')).resolves.toEqual([
-      { name: '0001-routes', batch: 3 },
-      { name: '0002-shapes-as-text', batch: 4 },
+      ...earlier.map((name) => ({ name, batch: BATCH })),
+      ...NEWEST.map((name) => ({ name, batch: BATCH + 1 })),
     ]);
-    await expect(migrateDown(knex)).resolves.toEqual(NAMES.slice(-1));
+    await expect(migrateDown(knex)).resolves.toEqual(NEWEST);
   });
 
   it('do not touch a database that a newer version has migrated', async () => {
@@ -88,8 +87,8 @@ describeOn(engines)('the migrations on $name', (engine) => {
   });
 
   it('turn the shapes of stored routes into text and back', async () => {
-    await migrateUp(knex);
-    const store = new KnexRouteStore(knex);
+    const { knex, store, close } = await openStore(engine);
+    onTestFinished(close);
     // More than one statement changes, and a second route with the shape of the first one, which holds none.
     const entries = [
       ...Array.from({ length: 1_100 }, (_, i) => entryOf({ path: `/r${i}/:id` })),
@@ -118,31 +117,26 @@ describeOn(engines)('the migrations on $name', (engine) => {
 
 describe('an embedded database', () => {
   it('is brought up to date at start', async () => {
-    const knex = openDatabase({ engine: 'sqlite', file: ':memory:' });
-    await ensureSchema(knex, { engine: 'sqlite', file: ':memory:' });
+    const { knex, location, close } = await openEmpty(engines[0]);
+    onTestFinished(close);
+    await expect(ensureSchema(knex, location)).resolves.toBe(NAMES.length);
     await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
-    await knex.destroy();
   });
 });
 
 describeOn(engines.slice(1))('a database on $name', (engine) => {
-  let database: Database;
+  let database: OpenedDatabase;
   let knex: Knex;
-  let location: ReturnType<typeof readDatabase>;
 
   beforeEach(async () => {
-    database = await engine.createDatabase();
-    location = readDatabase({ DATABASE_URL: database.url });
-    knex = openDatabase(location);
+    database = await openEmpty(engine);
+    ({ knex } = database);
   });
 
-  afterEach(async () => {
-    await knex.destroy();
-    await database.drop();
-  });
+  afterEach(() => database.close());
 
   it('whose schema is behind is refused with the command that helps', async () => {
-    await expect(ensureSchema(knex, location)).rejects.toThrow(
+    await expect(ensureSchema(knex, database.location)).rejects.toThrow(
       'The database schema is out of date. Update it with: npm run migrate',
     );
     await expect(knex.schema.hasTable('routes')).resolves.toBe(false);
@@ -150,7 +144,7 @@ describeOn(engines.slice(1))('a database on $name', (engine) => {
 
   it('whose schema is up to date is accepted', async () => {
     await migrateUp(knex);
-    await expect(ensureSchema(knex, location)).resolves.toBe(2);
+    await expect(ensureSchema(knex, database.location)).resolves.toBe(NAMES.length);
   });
 
   it('keeps text as utf8mb4 whatever its default is', async () => {

@@ -1,42 +1,43 @@
 import type { TlsOptions } from 'node:tls';
 import type { Knex } from 'knex';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { readDatabase } from '../../src/settings/config.js';
 import { openDatabase } from '../../src/store/database.js';
 import { translate } from '../../src/store/driver-errors.js';
 import { reachDatabase } from '../../src/store/reach-database.js';
-import { createAuthority, type Pair } from '../support/certificates.js';
-import { engines } from '../support/engines.js';
+import type { Pair } from '../support/certificates.js';
+import { type Database, engines } from '../support/engines.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { type MysqlTlsFront, startMysqlTlsFront } from '../support/mysql-tls-front.js';
 import { describeOn } from '../support/needs.js';
+import { authority, elsewhere, expired, first, ofStranger, second } from '../support/tls-set.js';
 
-const authority = createAuthority();
-const stranger = createAuthority();
-const own = authority.issue();
-const elsewhere = authority.issue({ names: ['elsewhere.test'], addresses: ['127.0.0.2'] });
 const namesOnly = authority.issue({ addresses: [] });
 const addressesOnly = authority.issue({ names: [] });
 
 describeOn(engines.slice(1))('TLS to $name', (engine) => {
+  let database: Database;
+
+  beforeAll(async () => {
+    database = await engine.createDatabase();
+  });
+
+  afterAll(() => database.drop());
+
   /** The database behind a front with TLS. */
   async function opened(
     parameters: Readonly<Record<string, string>>,
     tls: TlsOptions | undefined,
     host = 'localhost',
   ): Promise<{ knex: Knex; front: MysqlTlsFront }> {
-    const database = await engine.createDatabase();
     const url = new URL(database.url);
     const front = await startMysqlTlsFront(Number(url.port), tls);
-    const files = new MountedFiles({ ca: authority.cert, ...authority.issue() });
+    const files = new MountedFiles({ ca: authority.cert, ...second });
     Object.assign(url, { hostname: host, port: String(front.port) });
     for (const [name, value] of Object.entries(parameters))
       url.searchParams.set(name, name === 'ssl-mode' ? value : files.path(value));
     const knex = openDatabase(readDatabase({ DATABASE_URL: url.href }));
-    onTestFinished(async () => {
-      await knex.destroy();
-      await database.drop();
-    });
+    onTestFinished(() => knex.destroy());
     return { knex, front };
   }
 
@@ -44,7 +45,7 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
   const AUTHORITY = { 'ssl-mode': 'VERIFY_CA', 'ssl-ca': 'ca' };
 
   it.each<[string, typeof IDENTITY, Pair, string]>([
-    ['VERIFY_IDENTITY, by name', IDENTITY, own, 'localhost'],
+    ['VERIFY_IDENTITY, by name', IDENTITY, first, 'localhost'],
     ['VERIFY_IDENTITY, by address', IDENTITY, addressesOnly, '127.0.0.1'],
     ['VERIFY_CA, whatever the host', AUTHORITY, elsewhere, 'localhost'],
     ['VERIFY_CA, whatever the address', AUTHORITY, elsewhere, '127.0.0.1'],
@@ -55,12 +56,12 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
   });
 
   it.each<[string, typeof IDENTITY, Pair, string]>([
-    ['of another authority', IDENTITY, stranger.issue(), 'localhost'],
-    ['of another authority, with VERIFY_CA', AUTHORITY, stranger.issue(), 'localhost'],
+    ['of another authority', IDENTITY, ofStranger, 'localhost'],
+    ['of another authority, with VERIFY_CA', AUTHORITY, ofStranger, 'localhost'],
     ['for another host', IDENTITY, elsewhere, 'localhost'],
     ['for another address', IDENTITY, elsewhere, '127.0.0.1'],
     ['for the name localhost, where the host is an address', IDENTITY, namesOnly, '127.0.0.1'],
-    ['that has expired', IDENTITY, authority.issue({ validMs: -1_000 }), 'localhost'],
+    ['that has expired', IDENTITY, expired, 'localhost'],
   ])('sends no login to a server with a certificate %s', async (_, parameters, pair, host) => {
     const { knex, front } = await opened(parameters, { ...pair }, host);
     const lines: string[] = [];
@@ -76,7 +77,7 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
   });
 
   it('shows a certificate to a server that asks for one', async () => {
-    const asking = { ...own, ca: authority.cert, requestCert: true };
+    const asking = { ...first, ca: authority.cert, requestCert: true };
     const without = await opened(IDENTITY, asking);
     await expect(without.knex.raw('select 1')).rejects.toThrow();
     expect(without.front.logins()).toBe(0);

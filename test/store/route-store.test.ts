@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Route } from '../../src/registry/route.js';
-import type { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { uuidAt } from '../support/ids.js';
 import { describeOn } from '../support/needs.js';
+import type { KnexRouteStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 import { type OpenedStores, storeSetups } from '../support/store-setups.js';
 
@@ -24,7 +23,7 @@ describeOn(storeSetups)('the store on $name', (setup) => {
     await expect(store.ping()).resolves.toBeUndefined();
   });
 
-  it.each<[string, Partial<Route>]>([
+  it.each<[string, Parameters<typeof entryOf>[0]]>([
     ['the plainest route', {}],
     ['four-byte characters', { handler: '😀𝒳', middleware: ['👩‍👩‍👧', '𐍈'] }],
     [

@@ -1,20 +1,19 @@
-import type { Knex } from 'knex';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { readDatabase } from '../../src/settings/config.js';
-import { openDatabase } from '../../src/store/database.js';
-import { KnexRouteStore } from '../../src/store/knex-route-store.js';
-import { migrateUp } from '../../src/store/migrations.js';
-import type { ObservedStatement, StatementObserver } from '../../src/store/statement-observer.js';
-import { type Database, engines } from '../support/engines.js';
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { engines } from '../support/engines.js';
 import { startMysqlFaultFront } from '../support/mysql-fault-front.js';
 import { describeOn } from '../support/needs.js';
+import {
+  type KnexRouteStore,
+  type ObservedStatement,
+  type OpenedStore,
+  openStore,
+} from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
-import { throughPort } from '../support/tcp-proxy.js';
 
 type Seen = ObservedStatement & { error?: unknown; ended?: number };
 
 /** Records the statements, and names the calls in the order in which they came. */
-class Recorder implements StatementObserver {
+class Recorder {
   readonly seen: Seen[] = [];
   #calls = 0;
 
@@ -34,16 +33,13 @@ class Recorder implements StatementObserver {
 const FIRST = { server: 'primary', attempt: 1, fallback: false, error: undefined, ended: 1 };
 
 describeOn(engines)('an observer of the store on $name', (engine) => {
-  let database: Database;
-  let knex: Knex;
+  let database: OpenedStore;
   let recorder: Recorder;
   let bare: ObservedStatement[];
   let store: KnexRouteStore;
 
   beforeAll(async () => {
-    database = await engine.createDatabase();
-    knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
-    await migrateUp(knex);
+    database = await openStore(engine);
   });
 
   beforeEach(() => {
@@ -55,13 +51,10 @@ describeOn(engines)('an observer of the store on $name', (engine) => {
         return () => undefined;
       },
     };
-    store = new KnexRouteStore(knex, { observers: [withoutCapture, recorder] });
+    store = database.storeWith({ observers: [withoutCapture, recorder] });
   });
 
-  afterAll(async () => {
-    await knex.destroy();
-    await database.drop();
-  });
+  afterAll(() => database.close());
 
   it('sees the statement of each call, and what it captured of it', async () => {
     const entry = entryOf({}, { requestId: 'observed' });
@@ -105,17 +98,14 @@ describeOn(engines)('an observer of the store on $name', (engine) => {
 
 describeOn(engines.slice(1))('an observer of the store on $name', (engine) => {
   it('sees each attempt', async () => {
-    const database = await engine.createDatabase();
+    const { port, connect, storeWith, close } = await openStore(engine);
+    onTestFinished(close);
     let faults = 2;
-    const front = await startMysqlFaultFront(Number(new URL(database.url).port), ({ kind }) =>
+    const front = await startMysqlFaultFront(port, ({ kind }) =>
       kind === 'INSERT' && faults-- > 0 ? { done: false, answer: 1213 } : undefined,
     );
-    const knex = openDatabase(readDatabase({ DATABASE_URL: throughPort(database.url, front.port) }));
-    await migrateUp(knex);
     const recorder = new Recorder();
-    await new KnexRouteStore(knex, { observers: [recorder] }).insert(entryOf(), 'allow');
-    await knex.destroy();
-    await database.drop();
+    await storeWith({ observers: [recorder] }, connect(front.port)).insert(entryOf(), 'allow');
     expect(
       recorder.seen.map(({ attempt, error, captured }) => [attempt, error !== undefined, captured]),
     ).toEqual([

@@ -1,17 +1,15 @@
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readDatabase } from '../../src/settings/config.js';
-import { openDatabase } from '../../src/store/database.js';
-import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateDown, migrateUp, migrationStatus, SCHEMA } from '../../src/store/migrations.js';
 import { ensureSchema } from '../../src/store/schema.js';
-import { type Database, engines } from '../support/engines.js';
+import { engines } from '../support/engines.js';
 import { CONTRACT, CONTRACTED, EXPAND, NEEDING, NEXT } from '../support/later-schemas.js';
 import { describeOn } from '../support/needs.js';
+import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 
 const OUT_OF_DATE = 'The database schema is out of date. Update it with: npm run migrate';
-const NEWER = 'A newer version has migrated the database (9002-contract-9001-handler). Use that version.';
+const NEWER = `A newer version has migrated the database (${CONTRACT.name}). Use that version.`;
 
 /** Creates a route and gets it again. */
 async function use(store: KnexRouteStore): Promise<void> {
@@ -21,26 +19,20 @@ async function use(store: KnexRouteStore): Promise<void> {
 }
 
 describeOn(engines)('on $name', (engine) => {
-  let database: Database;
-  let location: ReturnType<typeof readDatabase>;
+  let database: OpenedStore;
   let knex: Knex;
 
   beforeEach(async () => {
-    database = await engine.createDatabase();
-    location = readDatabase({ DATABASE_URL: database.url });
-    knex = openDatabase(location);
-    await migrateUp(knex);
+    database = await openStore(engine);
+    ({ knex } = database);
   });
 
-  afterEach(async () => {
-    await knex.destroy();
-    await database.drop();
-  });
+  afterEach(() => database.close());
 
   it('this version starts and works on the schema of the next one', async () => {
     await migrateUp(knex, NEXT);
-    await ensureSchema(knex, location);
-    await use(new KnexRouteStore(knex));
+    await ensureSchema(knex, database.location);
+    await use(database.store);
   });
 
   it('its migrations have nothing to do there, as after a way back', async () => {
@@ -50,19 +42,18 @@ describeOn(engines)('on $name', (engine) => {
 
   it('it rolls nothing back there', async () => {
     await migrateUp(knex, NEXT);
-    await expect(migrateDown(knex)).rejects.toThrow('(9001-expand-note). Use that version.');
+    await expect(migrateDown(knex)).rejects.toThrow(`(${EXPAND.name}). Use that version.`);
   });
 
   it('its calls go on while the next one migrates, there and back', async () => {
-    const store = new KnexRouteStore(knex);
-    const other = openDatabase(location);
+    const { store } = database;
+    const other = database.connect();
     const migrated = new AbortController();
     const migrating = (async () => {
       for (let round = 0; round < 5; round++) {
         await migrateUp(other, NEXT);
         await migrateDown(other, NEXT);
       }
-      await other.destroy();
     })().finally(() => {
       migrated.abort();
     });
@@ -73,14 +64,14 @@ describeOn(engines)('on $name', (engine) => {
   });
 
   it('the next version works on the schema of this one, and starts there', async () => {
-    await use(new KnexRouteStore(knex));
-    await ensureSchema(knex, location, NEXT);
-    await use(new KnexRouteStore(knex));
+    await use(database.store);
+    await ensureSchema(knex, database.location, NEXT);
+    await use(database.storeWith({}));
   });
 
   it('a version that needs no contracted part runs on without it', async () => {
     await migrateUp(knex, CONTRACTED);
-    await expect(ensureSchema(knex, location, NEEDING)).resolves.toBe(CONTRACTED.migrations.length);
+    await expect(ensureSchema(knex, database.location, NEEDING)).resolves.toBe(CONTRACTED.migrations.length);
     await expect(migrateUp(knex, NEEDING)).resolves.toEqual([]);
   });
 
@@ -89,14 +80,14 @@ describeOn(engines)('on $name', (engine) => {
     ['the next one', NEXT],
   ])('a version that needs what was contracted is refused: %s', async (_name, schema) => {
     await migrateUp(knex, CONTRACTED);
-    await expect(ensureSchema(knex, location, schema)).rejects.toThrow(NEWER);
+    await expect(ensureSchema(knex, database.location, schema)).rejects.toThrow(NEWER);
     await expect(migrateUp(knex, schema)).rejects.toThrow(NEWER);
   });
 
   it('a version does not migrate below migrations that it does not know', async () => {
     await migrateUp(knex, NEXT);
     await knex('knex_migrations').where({ name: SCHEMA.needed }).del();
-    await expect(migrateUp(knex)).rejects.toThrow('(9001-expand-note). Use that version.');
+    await expect(migrateUp(knex)).rejects.toThrow(`(${EXPAND.name}). Use that version.`);
   });
 
   it('the status names migrations of newer versions last', async () => {
@@ -116,12 +107,12 @@ describeOn(engines)('on $name', (engine) => {
     ])('a version starts while a migration that it does not need %s', async (_state, batch) => {
       const rows = batch === undefined ? [] : [{ name: EXPAND.name, batch, migration_time: new Date() }];
       for (const row of rows) await knex('knex_migrations').insert(row);
-      await ensureSchema(knex, location, NEXT);
+      await ensureSchema(knex, database.location, NEXT);
       await expect(knex.schema.hasColumn('routes', 'note')).resolves.toBe(false);
     });
 
     it('a version whose queries need a pending migration is refused', async () => {
-      await expect(ensureSchema(knex, location, NEEDING)).rejects.toThrow(OUT_OF_DATE);
+      await expect(ensureSchema(knex, database.location, NEEDING)).rejects.toThrow(OUT_OF_DATE);
     });
   });
 });

@@ -1,60 +1,44 @@
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import type { NewRoute } from '../../src/registry/route-store.js';
-import { readDatabase } from '../../src/settings/config.js';
-import { openDatabase } from '../../src/store/database.js';
-import { KnexRouteStore } from '../../src/store/knex-route-store.js';
-import { migrateUp } from '../../src/store/migrations.js';
+import { poolFigures } from '../../src/store/pool-figures.js';
 import { NotSent } from '../../src/store/waiting.js';
-import { type Database, engines } from '../support/engines.js';
+import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
+import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 
-/** More than any pool holds. */
-const MANY = 30;
-
 describeOn(engines)('a call that has ended, on $name', (engine) => {
-  let database: Database;
+  let database: OpenedStore;
   let knex: Knex;
   let store: KnexRouteStore;
   /** The statements that were sent. */
   let sent: string[];
 
   beforeAll(async () => {
-    database = await engine.createDatabase();
-    knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
-    await migrateUp(knex);
-    store = new KnexRouteStore(knex);
+    database = await openStore(engine);
+    ({ knex, store } = database);
     knex.on('query', ({ sql }: { sql: string }) => sent.push(sql));
   });
 
-  afterAll(async () => {
-    await knex.destroy();
-    await database.drop();
-  });
+  afterAll(() => database.close());
 
   /** Takes every connection, so that statements wait for one; resolves with how to give them back. */
   async function takeConnections(): Promise<() => Promise<unknown>> {
-    const taken: Knex.Transaction[] = [];
-    const waiting: Promise<Knex.Transaction>[] = [];
-    for (let i = 0; i < MANY; i++) waiting.push(knex.transaction());
-    for (const each of waiting) void each.then((transaction) => taken.push(transaction));
-    await expect.poll(() => taken.length).toBeGreaterThan(0);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    let given = false;
-    const giveBack = async (): Promise<unknown> => {
-      if (given) return;
-      given = true;
-      // Those that come late are given back as they come.
-      return Promise.all(waiting.map(async (each) => (await each).rollback()));
-    };
+    const { max } = (knex.client as { config: { pool: { max: number } } }).config.pool;
+    const taken = await Promise.all(Array.from({ length: max }, () => knex.transaction()));
+    const giveBack = (): Promise<unknown> => Promise.all(taken.map((transaction) => transaction.rollback()));
     onTestFinished(async () => {
       await giveBack();
     });
     return giveBack;
   }
 
-  const stored = async (entries: readonly NewRoute[]): Promise<boolean[]> =>
+  /** Resolves when a statement waits for a connection. */
+  async function wait(): Promise<void> {
+    await expect.poll(() => poolFigures(knex).waiting).toBe(1);
+  }
+
+  const stored = async (entries: readonly ReturnType<typeof entryOf>[]): Promise<boolean[]> =>
     Promise.all(entries.map(async ({ route }) => (await store.find(route.id)) !== undefined));
 
   it.each<[string, () => Promise<unknown>]>([
@@ -74,7 +58,7 @@ describeOn(engines)('a call that has ended, on $name', (engine) => {
     const gone = entryOf();
     const inserted = store.insert(gone, 'allow', caller.signal);
     inserted.catch(() => undefined);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await wait();
     caller.abort();
     await giveBack();
     await expect(inserted).rejects.toThrow(NotSent);
@@ -87,7 +71,7 @@ describeOn(engines)('a call that has ended, on $name', (engine) => {
     const entries = [entryOf(), entryOf(), entryOf()];
     const signals = [undefined, caller.signal, undefined];
     const settled = Promise.allSettled(entries.map((entry, i) => store.insert(entry, 'allow', signals[i])));
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await wait();
     caller.abort();
     await giveBack();
     expect((await settled).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);

@@ -1,13 +1,21 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { tmpdir } from 'node:os';
+import ts from 'typescript';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { requireWritable } from '../../src/store/writable-file.js';
-import { built } from '../support/built.js';
 
 /** Root may write everything, so it tries as nobody. */
 const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
+
+/** The module as a URL, since nobody may read this folder. */
+const MODULE = `data:text/javascript,${encodeURIComponent(compiled('src/store/writable-file.ts'))}`;
+
+function compiled(path: string): string {
+  const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ESNext };
+  return ts.transpileModule(readFileSync(resolve(path), 'utf8'), { compilerOptions }).outputText;
+}
 
 let folder: string;
 let file: string;
@@ -26,8 +34,7 @@ afterEach(() => {
 
 /** The complaint about the file that a user without privileges gets; empty for none. */
 function toldOf(path: string, cwd = '/'): string {
-  const program = `data:text/javascript,${encodeURIComponent(readFileSync(join(built(), 'store/writable-file.js'), 'utf8'))}`;
-  const code = `${BECOME_NOBODY} import(${JSON.stringify(program)}).then((it) => it.requireWritable(${JSON.stringify(path)})).catch((e) => console.log(e.message))`;
+  const code = `${BECOME_NOBODY} import(${JSON.stringify(MODULE)}).then((it) => it.requireWritable(${JSON.stringify(path)})).catch((e) => console.log(e.message))`;
   const { error, stdout, stderr } = spawnSync(process.execPath, ['-e', code], { cwd, encoding: 'utf8' });
   expect(error).toBeUndefined();
   expect(stderr).toBe('');

@@ -1,13 +1,10 @@
-import type { Knex } from 'knex';
-import { readDatabase } from '../../src/settings/config.js';
-import { openDatabase } from '../../src/store/database.js';
-import { migrateUp } from '../../src/store/migrations.js';
 import type { Engine } from './engines.js';
+import { type OpenedStore, openStore } from './open-store.js';
 
 /** A migrated database with a migrated replica on the same server, which gets nothing but what a test replicates. */
 export interface ReplicatedDatabase {
-  readonly primary: { readonly url: string; readonly knex: Knex };
-  readonly replica: { readonly url: string; readonly knex: Knex };
+  readonly primary: OpenedStore;
+  readonly replica: OpenedStore;
   /** Gives the replica all rows that the primary has by now. */
   replicate(): Promise<void>;
   /** Closes the connections of both and removes them. */
@@ -16,15 +13,9 @@ export interface ReplicatedDatabase {
 
 /** Creates both. @param engine one of a MySQL-protocol server */
 export async function createReplicatedDatabase(engine: Engine): Promise<ReplicatedDatabase> {
-  const databases = [await engine.createDatabase(), await engine.createDatabase()] as const;
-  const [primary, replica] = databases.map(({ url }) => ({
-    url,
-    knex: openDatabase(readDatabase({ DATABASE_URL: url })),
-  })) as [ReplicatedDatabase['primary'], ReplicatedDatabase['replica']];
-  await migrateUp(primary.knex);
-  await migrateUp(replica.knex);
-  const [from, to] = databases.map(({ url }) => new URL(url).pathname.slice(1));
-  const rows = `insert ignore into \`${to}\`.routes select * from \`${from}\`.routes`;
+  const [primary, replica] = [await openStore(engine), await openStore(engine)];
+  const [from, to] = [primary, replica].map(({ url }) => new URL(url).pathname.slice(1));
+  const rows = `insert ignore into \`${to ?? ''}\`.routes select * from \`${from ?? ''}\`.routes`;
   return {
     primary,
     replica,
@@ -35,9 +26,8 @@ export async function createReplicatedDatabase(engine: Engine): Promise<Replicat
       });
     },
     async drop() {
-      await primary.knex.destroy();
-      await replica.knex.destroy();
-      for (const database of databases) await database.drop();
+      await primary.close();
+      await replica.close();
     },
   };
 }

@@ -1,9 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { readDatabase } from '../../src/settings/config.js';
-import { openDatabase } from '../../src/store/database.js';
-import { KnexRouteStore } from '../../src/store/knex-route-store.js';
-import { migrateUp } from '../../src/store/migrations.js';
 import { type Engine, engines } from './engines.js';
+import { type KnexRouteStore, openStore } from './open-store.js';
 import { createReplicatedDatabase } from './replicated-database.js';
 
 /** How often a replica that follows gets the primary's rows, in milliseconds. */
@@ -29,18 +26,8 @@ function alone(engine: Engine): StoreSetup {
     name: engine.name,
     needs: engine.needs,
     async open() {
-      const database = await engine.createDatabase();
-      const location = readDatabase({ DATABASE_URL: database.url });
-      const [knex, otherKnex] = [openDatabase(location), openDatabase(location)];
-      await migrateUp(knex);
-      return {
-        stores: [new KnexRouteStore(knex), new KnexRouteStore(otherKnex)],
-        async close() {
-          await knex.destroy();
-          await otherKnex.destroy();
-          await database.drop();
-        },
-      };
+      const { store, storeWith, connect, close } = await openStore(engine);
+      return { stores: [store, storeWith({}, connect())], close };
     },
   };
 }
@@ -52,9 +39,8 @@ function withReplica(engine: Engine, follows: boolean): StoreSetup {
     needs: engine.needs,
     async open() {
       const database = await createReplicatedDatabase(engine);
-      const openStore = (): KnexRouteStore =>
-        new KnexRouteStore(database.primary.knex, { replicas: [database.replica.knex] });
-      const stores = [openStore(), openStore()] as const;
+      const reading = (): KnexRouteStore => database.primary.storeWith({ replicas: [database.replica.knex] });
+      const stores = [reading(), reading()] as const;
       const endings = stores.map(({ replicas }) => replicas.follow(REPLICATION_MS));
       const closing = new AbortController();
       const replication = (async () => {

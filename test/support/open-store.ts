@@ -1,0 +1,66 @@
+import type { Knex } from 'knex';
+import { readDatabase } from '../../src/settings/config.js';
+import { openDatabase } from '../../src/store/database.js';
+import { KnexRouteStore, type KnexRouteStoreOptions } from '../../src/store/knex-route-store.js';
+import { migrateUp } from '../../src/store/migrations.js';
+import type { ReplicaChange } from '../../src/store/replica.js';
+import type { ObservedStatement } from '../../src/store/statement-observer.js';
+import type { Engine } from './engine.js';
+import { throughPort } from './tcp-proxy.js';
+
+export type { KnexRouteStore, ObservedStatement, ReplicaChange };
+
+/** A database of a test alone, with connections to it. */
+export interface OpenedDatabase {
+  readonly url: string;
+  /** As the store takes it. */
+  readonly location: ReturnType<typeof readDatabase>;
+  readonly knex: Knex;
+  /** The port of its server. */
+  readonly port: number;
+  /** Connects to it once more. @param port where it is reached; default: at its own */
+  readonly connect: (port?: number) => Knex;
+  /** Closes all connections and removes the database. */
+  readonly close: () => Promise<void>;
+}
+
+/** A migrated database with a store on it. */
+export interface OpenedStore extends OpenedDatabase {
+  readonly store: KnexRouteStore;
+  /** Another store on it. @param knex its connections; default: those of the first one */
+  readonly storeWith: (options: KnexRouteStoreOptions, knex?: Knex) => KnexRouteStore;
+}
+
+/** Opens a new, empty database. */
+export async function openEmpty(engine: Engine): Promise<OpenedDatabase> {
+  const database = await engine.createDatabase();
+  const { url } = database;
+  const opened: Knex[] = [];
+  const connect = (port?: number): Knex => {
+    const there = port === undefined ? url : throughPort(url, port);
+    const knex = openDatabase(readDatabase({ DATABASE_URL: there }));
+    opened.push(knex);
+    return knex;
+  };
+  return {
+    url,
+    location: readDatabase({ DATABASE_URL: url }),
+    knex: connect(),
+    port: Number(new URL(url).port),
+    connect,
+    async close() {
+      for (const knex of opened) await knex.destroy();
+      await database.drop();
+    },
+  };
+}
+
+/** Opens a store on a new database. */
+export async function openStore(engine: Engine): Promise<OpenedStore> {
+  const database = await openEmpty(engine);
+  const { knex } = database;
+  await migrateUp(knex);
+  const storeWith = (options: KnexRouteStoreOptions, through = knex): KnexRouteStore =>
+    new KnexRouteStore(through, options);
+  return { ...database, store: storeWith({}), storeWith };
+}
