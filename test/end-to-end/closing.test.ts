@@ -1,26 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { credentials } from '@grpc/grpc-js';
-import { expect, it, onTestFinished, vi } from 'vitest';
-import {
-  HealthClient,
-  type HealthCheckResponse,
-  HealthCheckResponse_ServingStatus,
-} from '../../src/gen/healthcheck.js';
-import { startService } from '../support/service.js';
+import { expect, it, vi } from 'vitest';
+import { watchHealth } from '../support/health-client.js';
+import { runningService } from '../support/running-service.js';
+
+/** The pause between checks of the store, in milliseconds. */
+const CHECK_MS = 20;
+/** Longer than between several checks, and between measurements of the load. */
+const LONG_MS = 300;
 
 it('while the service drains, it does not serve again, however well the store answers', async () => {
-  // Longer than the interval between pings of the store.
-  const settings = { DRAIN_DELAY_MS: '2500' };
-  const service = await startService({ databaseUrl: 'sqlite::memory:', settings });
-  const health = new HealthClient(service.grpcAddress, credentials.createInsecure());
-  onTestFinished(() => {
-    health.close();
-  });
-  const statuses: string[] = [];
-  health
-    .watch({ service: '' })
-    .on('data', ({ status }: HealthCheckResponse) => statuses.push(HealthCheckResponse_ServingStatus[status]))
-    .on('error', () => undefined);
+  const settings = { DRAIN_DELAY_MS: String(LONG_MS) };
+  const service = await runningService({ settings, surroundings: { checkMs: CHECK_MS } });
+  const statuses = watchHealth(service.grpcAddress);
   await expect.poll(() => statuses).toEqual(['SERVING']);
   const before = service.log.length;
   await service.close();
@@ -29,10 +20,9 @@ it('while the service drains, it does not serve again, however well the store an
 });
 
 it('once the service is closed, it sets no timer any more', async () => {
-  const service = await startService({ databaseUrl: 'sqlite::memory:' });
+  const service = await runningService({ surroundings: { checkMs: CHECK_MS } });
   await service.close();
   const setTimer = vi.spyOn(globalThis, 'setTimeout');
-  // Longer than the intervals between pings of the store, and between measurements of the load.
-  await delay(2_500);
+  await delay(LONG_MS);
   expect(setTimer).not.toHaveBeenCalled();
 });

@@ -1,12 +1,10 @@
 import { once } from 'node:events';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { socketTo } from '../support/http2-frames.js';
-import { startService } from '../support/service.js';
+import { runningService } from '../support/running-service.js';
 
 it('a gRPC connection that is ended with an error is logged with the reason, as often as strangers may be', async () => {
-  const settings = { MAX_REFUSALS_LOGGED: '2' };
-  const service = await startService({ databaseUrl: 'sqlite::memory:', settings });
-  onTestFinished(() => service.close());
+  const service = await runningService({ settings: { MAX_REFUSALS_LOGGED: '2' } });
   const garble = async (): Promise<void> => {
     const socket = socketTo(service.grpcAddress).on('error', () => undefined);
     socket.write('GET / HTTP/1.1\r\n\r\n');

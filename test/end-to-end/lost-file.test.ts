@@ -1,24 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, inject, it, onTestFinished } from 'vitest';
-import { startService, tokenFor } from '../support/service.js';
+import { rmSync } from 'node:fs';
+import { expect, it, onTestFinished } from 'vitest';
+import { engines } from '../support/engines.js';
+import { healthOf, post } from '../support/requests.js';
+import { runningService } from '../support/running-service.js';
 
 it('creates are refused and the health is not serving once the file of the embedded database is deleted', async () => {
-  const file = join(mkdtempSync(join(inject('temporaryFolder'), 'lost-')), 'routes.db');
-  const service = await startService({ databaseUrl: `sqlite:${file}` });
-  onTestFinished(() => service.close());
-  const create = async (): Promise<number> => {
-    const response = await fetch(`${service.httpUrl}/v1/routing`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ method: 'GET', path: '/', handler: 'h' }),
-    });
-    return response.status;
-  };
-  const health = async (): Promise<number> => (await fetch(`${service.httpUrl}/healthz`)).status;
-  await expect(create()).resolves.toBe(201);
-  await expect(health()).resolves.toBe(200);
-  rmSync(file);
-  await expect(create()).resolves.toBe(503);
-  await expect.poll(health, { timeout: 8_000 }).toBe(503);
+  const database = await engines[0].createDatabase();
+  onTestFinished(() => database.drop());
+  const service = await runningService({ databaseUrl: database.url, surroundings: { checkMs: 20 } });
+  await expect(post(service)).resolves.toMatchObject({ status: 201 });
+  await expect(healthOf(service)).resolves.toBe(200);
+  rmSync(database.url.replace('sqlite:', ''));
+  await expect(post(service)).resolves.toMatchObject({ status: 503 });
+  await expect.poll(() => healthOf(service)).toBe(503);
 });

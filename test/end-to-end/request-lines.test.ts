@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { post } from '../support/requests.js';
 import { get, metadataOf, type Service, startService, tokenFor, TOPOLOGIES } from '../support/service.js';
 
 const GET = '/routing.v1.RouteService/GetRoute';
@@ -90,9 +91,7 @@ describe('a request over gRPC', () => {
     ['has its line at debug where only failures have one', 'failures', INFO - 10],
   ])('%s', async (_, ACCESS_LOG, level) => {
     const service = await startService({ databaseUrl: 'sqlite::memory:', settings: { ACCESS_LOG } });
-    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
-    const body = JSON.stringify({ method: 'GET', path: '/', handler: 'h' });
-    const created = await fetch(`${service.httpUrl}/v1/routing`, { method: 'POST', headers, body });
+    const created = await post(service);
     const { id } = (await created.json()) as { id: string };
     await get(service.client, id, metadataOf(TOKEN, { 'x-request-id': 'mine' }));
     await service.close();

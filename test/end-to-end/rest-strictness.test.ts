@@ -1,7 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import fc from '../support/fast-check.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { engines } from '../support/engines.js';
 import {
   errorOf,
   fieldsOf,
@@ -11,88 +10,44 @@ import {
 } from '../../packages/transcoder/test/support/http-request.js';
 import { rawExchange } from '../../packages/transcoder/test/support/library-transcoder.js';
 import { checkResponse } from '../support/openapi.js';
-import { type Service, startServiceOn, tokenFor, TOPOLOGIES } from '../support/service.js';
+import { runningService } from '../support/running-service.js';
+import { type Service, startService, tokenFor } from '../support/service.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const ROUTE = '{"method":"GET","path":"/users/:id","handler":"h"}';
 const UNKNOWN_ID = '019b7c1e-0e6e-7000-8000-000000000001';
 
-interface Refusal {
-  readonly title: string;
+interface Request {
   readonly method?: string;
   readonly path?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string | Buffer;
-  readonly http: number;
-  readonly reason: string;
-  readonly field?: string;
 }
 
-const malformed = { http: 400, reason: 'REQUEST_MALFORMED' };
-const unsupported = { http: 415, reason: 'CONTENT_TYPE_UNSUPPORTED' };
-const tooLarge = { http: 413, reason: 'REQUEST_TOO_LARGE' };
+interface Refusal extends Request {
+  readonly title: string;
+  readonly http: number;
+  readonly reason: string;
+  readonly fields: readonly string[];
+}
 
-/** Creates, unless they say otherwise, that only who may create is told about. */
+const malformed = { http: 400, reason: 'REQUEST_MALFORMED', fields: [] };
+const unsupported = { http: 415, reason: 'CONTENT_TYPE_UNSUPPORTED', fields: [] };
+const tooLarge = { http: 413, reason: 'REQUEST_TOO_LARGE', fields: [] };
+
+/** One for each kind of fault that only who may create is told about; the transcoder's tests have all of them. */
 const REFUSALS: readonly Refusal[] = [
   { title: 'no body', body: '', ...malformed },
   { title: 'text after the JSON', body: `${ROUTE}x`, ...malformed },
-  { title: 'two values', body: `${ROUTE}${ROUTE}`, ...malformed },
-  {
-    title: 'an unknown field',
-    body: '{"method":"GET","path":"/","handler":"h","colour":"red"}',
-    ...malformed,
-    field: 'route.colour',
-  },
+  { title: 'an unknown field', body: '{"colour":"red"}', ...malformed, fields: ['route.colour'] },
   {
     title: 'a repeated key',
     body: '{"method":"GET","method":"GET","path":"/","handler":"h"}',
     ...malformed,
-    field: 'route.method',
+    fields: ['route.method'],
   },
-  {
-    title: 'both names of one field',
-    body: '{"createdAt":null,"created_at":"2026-01-01T00:00:00Z"}',
-    ...malformed,
-    field: 'route.created_at',
-  },
-  { title: 'a number for a string', body: '{"method":1}', ...malformed, field: 'route.method' },
-  { title: 'an object for a string', body: '{"handler":{}}', ...malformed, field: 'route.handler' },
-  { title: 'a string for a list', body: '{"middleware":"log"}', ...malformed, field: 'route.middleware' },
-  {
-    title: 'null within a list',
-    body: '{"middleware":["log",null]}',
-    ...malformed,
-    field: 'route.middleware[1]',
-  },
-  {
-    title: 'a list within a list',
-    body: '{"middleware":[["log"]]}',
-    ...malformed,
-    field: 'route.middleware[0]',
-  },
-  {
-    title: 'a time that is none',
-    body: '{"createdAt":"yesterday"}',
-    ...malformed,
-    field: 'route.created_at',
-  },
-  {
-    title: 'a day that the calendar does not have',
-    body: '{"createdAt":"2001-02-29T00:00:00Z"}',
-    ...malformed,
-    field: 'route.created_at',
-  },
-  { title: 'an array', body: '[]', ...malformed, field: 'route' },
-  {
-    title: 'the key __proto__',
-    body: '{"__proto__":{"method":"GET"}}',
-    ...malformed,
-    field: 'route.__proto__',
-  },
-  { title: 'half a surrogate pair', body: '{"handler":"\\ud800"}', ...malformed, field: 'route.handler' },
+  { title: 'a number for a string', body: '{"method":1}', ...malformed, fields: ['route.method'] },
   { title: 'bytes that are not UTF-8', body: Buffer.from([0x22, 0xff, 0x22]), ...malformed },
-  { title: 'a byte order mark', body: `\ufeff${ROUTE}`, ...malformed },
-  { title: 'arrays 49 deep', body: '['.repeat(49) + ']'.repeat(49), ...malformed },
   { title: '65,537 bytes', body: `${ROUTE}${' '.repeat(65_537 - ROUTE.length)}`, ...tooLarge },
   {
     title: 'a megabyte of zeros, packed',
@@ -100,26 +55,7 @@ const REFUSALS: readonly Refusal[] = [
     headers: { 'content-encoding': 'gzip' },
     ...tooLarge,
   },
-  {
-    title: 'a body that is not packed as it says',
-    body: ROUTE,
-    headers: { 'content-encoding': 'gzip' },
-    ...malformed,
-    field: 'content-encoding',
-  },
-  {
-    title: 'two encodings',
-    body: gzipSync(gzipSync(ROUTE)),
-    headers: { 'content-encoding': 'gzip, gzip' },
-    ...unsupported,
-  },
   { title: 'an unknown encoding', body: ROUTE, headers: { 'content-encoding': 'zip' }, ...unsupported },
-  {
-    title: 'a form',
-    body: 'method=GET',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    ...unsupported,
-  },
   { title: 'plain text', body: ROUTE, headers: { 'content-type': 'text/plain' }, ...unsupported },
   {
     title: 'another charset',
@@ -128,123 +64,32 @@ const REFUSALS: readonly Refusal[] = [
     ...unsupported,
   },
   {
-    title: 'an unknown parameter',
-    path: '/v1/routing?colour=red',
-    body: ROUTE,
-    ...malformed,
-    field: 'colour',
-  },
-  {
     title: 'a token in the query',
     path: '/v1/routing?access_token=x',
     body: ROUTE,
     ...malformed,
-    field: 'access_token',
-  },
-  {
-    title: 'a field of the body as a parameter',
-    path: '/v1/routing?route.method=GET',
-    body: ROUTE,
-    ...malformed,
-    field: 'route.method',
-  },
-  {
-    title: 'a parameter twice',
-    path: '/v1/routing?requestId=a&requestId=a',
-    body: ROUTE,
-    ...malformed,
-    field: 'requestId',
-  },
-  {
-    title: 'a flag that is neither true nor false',
-    path: '/v1/routing?validateOnly=1',
-    body: ROUTE,
-    ...malformed,
-    field: 'validateOnly',
-  },
-  {
-    title: 'a broken escape in a parameter',
-    path: '/v1/routing?requestId=%zz',
-    body: ROUTE,
-    ...malformed,
-    field: 'requestId',
-  },
-  {
-    title: 'a timeout of zero',
-    body: ROUTE,
-    headers: { 'request-timeout': '0' },
-    ...malformed,
-    field: 'request-timeout',
+    fields: ['access_token'],
   },
   {
     title: 'a timeout that is no number',
     body: ROUTE,
     headers: { 'request-timeout': 'soon' },
     ...malformed,
-    field: 'request-timeout',
-  },
-  { title: 'a body for a get', method: 'GET', path: `/v1/routing/${UNKNOWN_ID}`, body: '{}', ...malformed },
-  {
-    title: 'a parameter of a get',
-    method: 'GET',
-    path: `/v1/routing/${UNKNOWN_ID}?x=1`,
-    ...malformed,
-    field: 'x',
+    fields: ['request-timeout'],
   },
   {
     title: 'a broken escape in the path',
     method: 'GET',
     path: '/v1/routing/%zz',
     ...malformed,
-    field: 'route_id',
-  },
-  {
-    title: 'an escape that is not UTF-8 in the path',
-    method: 'GET',
-    path: '/v1/routing/%ff',
-    ...malformed,
-    field: 'route_id',
+    fields: ['route_id'],
   },
 ];
 
-const PATHS: readonly (readonly [
-  title: string,
-  method: string,
-  path: string,
-  http: number,
-  reason: string,
-  allow: string | undefined,
-])[] = [
-  ['a path that is not there', 'GET', '/v1', 404, 'PATH_UNKNOWN', undefined],
-  ['the collection with a final slash', 'POST', '/v1/routing/', 404, 'PATH_UNKNOWN', undefined],
-  ['a route with a final slash', 'GET', `/v1/routing/${UNKNOWN_ID}/`, 404, 'PATH_UNKNOWN', undefined],
-  ['the collection with a final colon', 'POST', '/v1/routing:', 404, 'PATH_UNKNOWN', undefined],
-  ['another case', 'POST', '/V1/routing', 404, 'PATH_UNKNOWN', undefined],
-  ['two slashes', 'POST', '//v1/routing', 404, 'PATH_UNKNOWN', undefined],
-  ['a dot segment', 'POST', '/v1/./routing', 404, 'PATH_UNKNOWN', undefined],
-  ['an escaped letter', 'POST', '/v1/r%6futing', 404, 'PATH_UNKNOWN', undefined],
-  ['a path below a route', 'GET', '/v1/routing/a/b', 404, 'PATH_UNKNOWN', undefined],
-  ['a list of routes', 'GET', '/v1/routing', 405, 'METHOD_NOT_ALLOWED', 'POST, OPTIONS'],
-  ['a delete', 'DELETE', `/v1/routing/${UNKNOWN_ID}`, 405, 'METHOD_NOT_ALLOWED', 'GET, HEAD, OPTIONS'],
-  ['a put', 'PUT', `/v1/routing/${UNKNOWN_ID}`, 405, 'METHOD_NOT_ALLOWED', 'GET, HEAD, OPTIONS'],
-  [
-    'a verb that HTTP does not know of',
-    'PROPFIND',
-    '/v1/routing',
-    405,
-    'METHOD_NOT_ALLOWED',
-    'POST, OPTIONS',
-  ],
-  ['a verb in lower case', 'PURGE', '/v1/routing', 405, 'METHOD_NOT_ALLOWED', 'POST, OPTIONS'],
-];
-
-/** Requests that only the settings of the server's own HTTP server let come to an answer of ours. */
+/** Some that only the settings of the server's own HTTP server let come to an answer of ours. */
 const RAW: readonly (readonly [title: string, head: string, http: number, reason: string])[] = [
   ['a request without Host', 'GET /healthz HTTP/1.1', 400, 'REQUEST_MALFORMED'],
-  ['a request with two hosts', 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b', 400, 'REQUEST_MALFORMED'],
   ['a host with a space', 'GET /v1/routing HTTP/1.1\r\nHost: a b', 400, 'REQUEST_MALFORMED'],
-  ['a fragment', 'GET /healthz#a HTTP/1.1\r\nHost: a', 400, 'REQUEST_MALFORMED'],
-  ['HTTP/2.0', 'GET /healthz HTTP/2.0\r\nHost: a', 400, 'REQUEST_MALFORMED'],
   ['a long target', `GET /healthz?${'x'.repeat(8_192)} HTTP/1.1\r\nHost: a`, 414, 'TARGET_TOO_LONG'],
   ['a longer one', `GET /healthz?${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a`, 431, 'HEADERS_TOO_LARGE'],
   [
@@ -252,12 +97,6 @@ const RAW: readonly (readonly [title: string, head: string, http: number, reason
     'GET /healthz HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked',
     501,
     'TRANSFER_CODING_UNSUPPORTED',
-  ],
-  [
-    'a transfer coding without end',
-    'POST /v1/routing HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip',
-    400,
-    'REQUEST_MALFORMED',
   ],
   ['a tunnel', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1', 405, 'METHOD_NOT_ALLOWED'],
   [
@@ -268,12 +107,32 @@ const RAW: readonly (readonly [title: string, head: string, http: number, reason
   ],
 ];
 
-describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
+/** Sends a request whose answer must be as the documents describe it. @param token '' for none */
+async function send(
+  { httpUrl }: Service,
+  { method = 'POST', path = '/v1/routing', headers = {}, body }: Request,
+  token = tokenFor(),
+): Promise<HttpResponse> {
+  const response = await httpRequest(httpUrl, {
+    method,
+    path,
+    headers: {
+      ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+      ...(method === 'POST' ? JSON_TYPE : {}),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body }),
+  });
+  await checkResponse({ method, url: path }, response);
+  return response;
+}
+
+describe('the REST face', () => {
   let service: Service;
   let created: HttpResponse;
 
   beforeAll(async () => {
-    service = await startServiceOn(engines[0], { topology });
+    service = await startService({ databaseUrl: 'sqlite::memory:' });
     created = await call({ body: ROUTE });
   });
 
@@ -284,45 +143,32 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
     await service.close();
   });
 
-  async function call(
-    request: Partial<Refusal>,
-    token: string | undefined = tokenFor(),
-  ): Promise<HttpResponse> {
-    const { method = 'POST', path = '/v1/routing', headers = {}, body } = request;
-    const response = await httpRequest(service.httpUrl, {
-      method,
-      path,
-      headers: {
-        ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
-        ...(method === 'POST' ? JSON_TYPE : {}),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body }),
-    });
-    await checkResponse({ method, url: path }, response);
-    return response;
+  function call(request: Request, token?: string): Promise<HttpResponse> {
+    return send(service, request, token);
   }
 
-  it.each(REFUSALS)('refuses $title: $http, $reason', async ({ http, reason, field, ...request }) => {
-    const response = await call(request);
-    expect(response.status).toBe(http);
-    expect(reasonOf(response)).toBe(reason);
-    expect(fieldsOf(response)).toEqual(field === undefined ? [] : [field]);
-    expect(response.headers['cache-control']).toBe('no-store');
-    expect(response.headers['accept-post']).toBe(http === 415 ? 'application/json' : undefined);
-  });
+  it.each(REFUSALS)(
+    'refuses $title: $http, $reason, and tells a stranger nothing of it',
+    async ({ http, reason, fields, ...request }) => {
+      const response = await call(request);
+      expect([response.status, reasonOf(response), fieldsOf(response)]).toEqual([http, reason, fields]);
+      expect(response.headers['cache-control']).toBe('no-store');
+      expect(response.headers['accept-post']).toBe(http === 415 ? 'application/json' : undefined);
+      const stranger = await call(request, '');
+      expect([stranger.status, reasonOf(stranger)]).toEqual([401, 'TOKEN_MISSING']);
+    },
+  );
 
-  it.each(REFUSALS)('tells a stranger nothing about $title', async (request) => {
-    const response = await call(request, '');
-    expect(response.status).toBe(401);
-    expect(reasonOf(response)).toBe('TOKEN_MISSING');
-  });
-
-  it.each(PATHS)('answers %s without a token: %s %s', async (_, method, path, http, reason, allow) => {
+  it.each([
+    ['a path that is not there', 'GET', '/v1', 404, 'PATH_UNKNOWN', undefined],
+    ['a final slash', 'POST', '/v1/routing/', 404, 'PATH_UNKNOWN', undefined],
+    ['a final colon', 'POST', '/v1/routing:', 404, 'PATH_UNKNOWN', undefined],
+    ['another case', 'POST', '/V1/routing', 404, 'PATH_UNKNOWN', undefined],
+    ['a list of routes', 'GET', '/v1/routing', 405, 'METHOD_NOT_ALLOWED', 'POST, OPTIONS'],
+    ['a put', 'PUT', `/v1/routing/${UNKNOWN_ID}`, 405, 'METHOD_NOT_ALLOWED', 'GET, HEAD, OPTIONS'],
+  ])('answers %s without a token: %s %s', async (_, method, path, http, reason, allow) => {
     const response = await call({ method, path }, '');
-    expect(response.status).toBe(http);
-    expect(reasonOf(response)).toBe(reason);
-    expect(response.headers.allow).toBe(allow);
+    expect([response.status, reasonOf(response), response.headers.allow]).toEqual([http, reason, allow]);
   });
 
   it.each(RAW)('refuses %s in the shape of all errors', async (_, head, http, reason) => {
@@ -336,33 +182,14 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
     expect(reasonOf({ text })).toBe(reason);
   });
 
-  it.each([
-    ['the last of HTTP/1.0', 'GET /healthz HTTP/1.0\r\n\r\n'],
-    [
-      'one that offers an upgrade',
-      'GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close, upgrade\r\nUpgrade: h2c\r\n\r\n',
-    ],
-    ['one with garbage after it', 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\ngarbage\r\n\r\n'],
-  ])('answers a good request, once, and ends its connection: %s', async (_, bytes) => {
-    const response = await rawExchange(service.httpUrl, bytes);
+  it('answers a good request with garbage after it, once, and ends its connection', async () => {
+    const response = await rawExchange(
+      service.httpUrl,
+      'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\ngarbage\r\n\r\n',
+    );
     expect(response).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n\{"status":"SERVING"\}$/);
     expect(response).toMatch(/^connection: close\r$/im);
   });
-
-  it.each([
-    ['of the contract', `/v1/routing/${UNKNOWN_ID}`, 401],
-    ['of health', '/healthz', 200],
-    ['of the first page', '/', 200],
-    ['that nobody knows', '/nowhere', 404],
-    ['that is no URL', '//', 404],
-  ])(
-    'answers a path %s, and then ends the connection of whoever asks for a tunnel',
-    async (_, path, http) => {
-      const bytes = `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`;
-      const response = await rawExchange(service.httpUrl, bytes);
-      expect(response.match(/^HTTP\/1\.1 \d+/gm)).toEqual([`HTTP/1.1 ${http}`]);
-    },
-  );
 
   it('answers OPTIONS * with all that it takes', async () => {
     const response = await rawExchange(
@@ -442,14 +269,10 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
   });
 
   it('takes JSON in every correct form', async () => {
-    const forms: Partial<Refusal>[] = [
+    const forms: Request[] = [
       { headers: { 'content-type': 'application/json; charset=UTF-8' } },
-      { headers: { 'content-type': 'Application/JSON;charset="utf-8"' } },
-      { headers: { 'content-type': 'application/json ; charset=utf-8 ;' } },
       { headers: { 'content-encoding': 'gzip' }, body: gzipSync(ROUTE) },
       { headers: { 'content-encoding': 'x-gzip' }, body: gzipSync(ROUTE) },
-      { body: ` \n${ROUTE}\t ` },
-      { body: '{"\\u006dethod":"GET","path":"/","handler":"\\ud83d\\ude00"}' },
     ];
     const answers = await Promise.all(forms.map((form) => call({ body: ROUTE, ...form })));
     expect(answers.map(({ status }) => status)).toEqual(forms.map(() => 201));
@@ -465,7 +288,7 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
         const { status } = await call({ body: JSON.stringify(value) });
         expect([201, 400, 413]).toContain(status);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 
@@ -501,7 +324,25 @@ describe.each(TOPOLOGIES)('the REST face, gateway %s', (topology) => {
         const { status } = await call(body === undefined ? request : { ...request, body });
         expect([200, 201, 204, 304, 400, 401, 404, 405, 412, 413, 414, 415, 504]).toContain(status);
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
+});
+
+it('a gateway apart takes, refuses and keeps from strangers the same', async () => {
+  const service = await runningService({ topology: 'over a channel' });
+  const refused = { body: '{"colour":"red"}' };
+  const [{ text, status }, wrong, stranger, large] = await Promise.all([
+    send(service, { body: ROUTE }),
+    send(service, refused),
+    send(service, refused, ''),
+    send(service, { body: ' '.repeat(65_537) }),
+  ]);
+  expect(status).toBe(201);
+  const { id } = JSON.parse(text) as { id: string };
+  const fetched = await send(service, { method: 'GET', path: `/v1/routing/${id}` });
+  expect([fetched.status, fetched.text]).toEqual([200, text]);
+  expect([wrong.status, fieldsOf(wrong)]).toEqual([400, ['route.colour']]);
+  expect([stranger.status, reasonOf(stranger)]).toEqual([401, 'TOKEN_MISSING']);
+  expect([large.status, reasonOf(large)]).toEqual([413, 'REQUEST_TOO_LARGE']);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { CreateRouteRequest } from '../../src/gen/routing/v1/route_service.js';
 import { describeOn } from '../support/needs.js';
 import { checkResponse } from '../support/openapi.js';
+import { type CreateRouteRequest, post as postTo, requestOf as requestFor } from '../support/requests.js';
 import { errorInfoOf, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
 import { create, get, metadataOf, type Service, startServiceOn, tokenFor } from '../support/service.js';
 import { setups } from '../support/setups.js';
@@ -19,8 +19,7 @@ const DEFINITION = {
 };
 
 function requestOf(change: Partial<CreateRouteRequest> = {}): CreateRouteRequest {
-  const route = { ...DEFINITION, id: '', createdAt: undefined };
-  return { route, requestId: '', validateOnly: false, ...change };
+  return requestFor(DEFINITION, change);
 }
 
 describeOn(setups)('on $name', ({ engine, topology }) => {
@@ -32,25 +31,18 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
 
   afterAll(() => service.close());
 
-  async function checkedFetch(path: string, init: RequestInit): Promise<Response> {
-    const url = service.httpUrl + path;
-    const response = await fetch(url, init);
-    await checkResponse({ method: init.method ?? 'GET', url }, response);
+  async function post(body: unknown, query = '', headers: Record<string, string> = {}): Promise<Response> {
+    const response = await postTo(service, body, headers, query);
+    await checkResponse({ method: 'POST', url: response.url }, response);
     return response;
   }
 
-  function post(body: unknown, query = '', headers: Record<string, string> = {}): Promise<Response> {
-    return checkedFetch(`/v1/routing${query}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json', ...headers },
-      body: JSON.stringify(body),
-    });
-  }
-
-  function fetchRoute(id: string, headers: Record<string, string> = {}): Promise<Response> {
-    return checkedFetch(`/v1/routing/${id}`, {
+  async function fetchRoute(id: string, headers: Record<string, string> = {}): Promise<Response> {
+    const response = await fetch(`${service.httpUrl}/v1/routing/${id}`, {
       headers: { authorization: `Bearer ${tokenFor()}`, ...headers },
     });
+    await checkResponse({ method: 'GET', url: response.url }, response);
+    return response;
   }
 
   it('a create over REST is the same route over gRPC, and the same bytes in a later get', async () => {
@@ -201,15 +193,8 @@ describeOn(setups)('on $name, while duplicates are refused', ({ engine, topology
     const metadata = metadataOf(tokenFor(), { 'x-request-id': 'r' });
     const outcome = await create(service.client, requestOf({ route: second }), metadata);
     const dryRun = await create(service.client, requestOf({ route: second, validateOnly: true }), metadata);
-    const response = await fetch(`${service.httpUrl}/v1/routing`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${tokenFor()}`,
-        'content-type': 'application/json',
-        'x-request-id': 'r',
-      },
-      body: JSON.stringify({ ...DEFINITION, path: '/users/:user_id', handler: 'other' }),
-    });
+    const definition = { ...DEFINITION, path: '/users/:user_id', handler: 'other' };
+    const response = await postTo(service, definition, { 'x-request-id': 'r' });
     const error = richErrorOfCall(outcome);
     expect(error.status).toBe('ALREADY_EXISTS');
     expect(errorInfoOf(error)).toMatchObject({

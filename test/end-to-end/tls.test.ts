@@ -1,47 +1,38 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { join } from 'node:path';
-import { credentials, status } from '@grpc/grpc-js';
-import { pino } from 'pino';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { type App, startApp } from '../../src/app.js';
-import { readConfig } from '../../src/settings/config.js';
-import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
-import { createAuthority, type Pair } from '../support/certificates.js';
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import type { Pair } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
-import {
-  get,
-  metadataOf,
-  type Service,
-  SERVICE_SETTINGS,
-  startService,
-  tokenFor,
-} from '../support/service.js';
+import { runningService } from '../support/running-service.js';
+import { get, metadataOf, type Service, tokenFor } from '../support/service.js';
 import { negotiateAnew, secureGet, shakeHands } from '../support/tls-client.js';
+import {
+  authority,
+  elsewhere,
+  expired,
+  first,
+  ofStranger,
+  second,
+  secureClient,
+  stranger,
+} from '../support/tls-set.js';
 
-const authority = createAuthority();
-const stranger = createAuthority();
-const first = authority.issue();
-const second = authority.issue();
 const TOKEN = tokenFor();
 const NO_ROUTE = '01a1f941-715b-7593-b057-19259d7b5bfc';
 /** How often the service reads the files again, in milliseconds. */
 const REREAD_MS = 20;
-
-const databaseUrl = `sqlite:${join(inject('temporaryFolder'), 'tls.db')}`;
 
 /** A service with TLS on both faces, and the files of its certificate. */
 async function startSecured(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<{ service: Service; files: MountedFiles }> {
   const files = new MountedFiles({ ...first });
-  const service = await startService({
-    databaseUrl,
+  const service = await runningService({
     settings: { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key'), ...settings },
     surroundings: { rereadMs: REREAD_MS },
   });
-  onTestFinished(() => service.close());
   return { service, files };
 }
 
@@ -49,18 +40,8 @@ function serialNumberOf({ cert }: Pair): string {
   return new X509Certificate(cert).serialNumber;
 }
 
-/** A client with a connection of its own: grpc-js shares those with equal credentials only. */
-function clientOf(address: string, trusted = authority.cert, own?: Pair): RouteServiceClient {
-  const [key, cert] = own === undefined ? [] : [Buffer.from(own.key), Buffer.from(own.cert)];
-  const client = new RouteServiceClient(address, credentials.createSsl(Buffer.from(trusted), key, cert));
-  onTestFinished(() => {
-    client.close();
-  });
-  return client;
-}
-
 /** The code of a call over gRPC for a route that is not there. */
-async function codeOf(client: RouteServiceClient): Promise<status | undefined> {
+async function codeOf(client: Service['client']): Promise<status | undefined> {
   return (await get(client, NO_ROUTE, metadataOf(TOKEN))).error?.code;
 }
 
@@ -73,13 +54,13 @@ describe('with TLS', () => {
     const { service } = await startSecured();
     expect(service.httpUrl).toMatch(/^https:/);
     expect(await getOverRest(service.httpUrl)).toMatchObject({ status: 404 });
-    expect(await codeOf(clientOf(service.grpcAddress))).toBe(status.NOT_FOUND);
+    expect(await codeOf(secureClient(service.grpcAddress))).toBe(status.NOT_FOUND);
   });
 
   it('clients that trust another authority refuse it', async () => {
     const { service } = await startSecured();
     await expect(getOverRest(service.httpUrl, stranger.cert)).rejects.toThrow('unable to verify');
-    expect(await codeOf(clientOf(service.grpcAddress, stranger.cert))).toBe(status.UNAVAILABLE);
+    expect(await codeOf(secureClient(service.grpcAddress, stranger.cert))).toBe(status.UNAVAILABLE);
   });
 
   it.each([
@@ -145,7 +126,7 @@ describe('with TLS', () => {
       await once(socket, 'close');
     }
     expect(service.log.slice(lines)).toEqual([]);
-    expect(await codeOf(clientOf(service.grpcAddress))).toBe(status.NOT_FOUND);
+    expect(await codeOf(secureClient(service.grpcAddress))).toBe(status.NOT_FOUND);
   });
 });
 
@@ -154,16 +135,18 @@ describe('a certificate that is renewed', () => {
     const { service, files } = await startSecured();
     const [shown, codes]: [Set<string>, Set<number | undefined>] = [new Set(), new Set()];
     let loading = true;
+    let answers = 0;
     const rest = async (): Promise<void> => {
       while (loading) {
         const { status: code, serialNumber } = await getOverRest(service.httpUrl);
         shown.add(serialNumber);
         codes.add(code);
+        answers++;
       }
     };
     const grpc = async (): Promise<void> => {
       while (loading) {
-        const client = clientOf(service.grpcAddress);
+        const client = secureClient(service.grpcAddress);
         codes.add(await codeOf(client));
         client.close();
       }
@@ -173,7 +156,8 @@ describe('a certificate that is renewed', () => {
     files.swap({ cert: second.cert, key: first.key });
     const line = 'the new TLS files cannot be used: the previous ones stay in use';
     await expect.poll(() => service.log.map(({ msg }) => msg)).toContain(line);
-    await new Promise((resolve) => setTimeout(resolve, 10 * REREAD_MS));
+    const asked = answers;
+    await expect.poll(() => answers).toBeGreaterThan(asked + 20);
     expect([...shown]).toEqual([serialNumberOf(first)]);
     files.swap({ ...second });
     await expect.poll(() => [...shown]).toEqual([first, second].map(serialNumberOf));
@@ -186,7 +170,7 @@ describe('a certificate that is renewed', () => {
 
   it('leaves open connections as they are', async () => {
     const { service, files } = await startSecured();
-    const client = clientOf(service.grpcAddress);
+    const client = secureClient(service.grpcAddress);
     expect(await codeOf(client)).toBe(status.NOT_FOUND);
     const socket = await shakeHands(service.httpUrl, { ca: authority.cert });
     files.swap({ ...second });
@@ -207,16 +191,16 @@ describe('with authorities of clients', () => {
 
   it('gRPC refuses clients without a certificate, or with one of another authority', async () => {
     const { service } = await startClosed();
-    expect(await codeOf(clientOf(service.grpcAddress))).toBe(status.UNAVAILABLE);
-    const wrong = clientOf(service.grpcAddress, authority.cert, stranger.issue());
+    expect(await codeOf(secureClient(service.grpcAddress))).toBe(status.UNAVAILABLE);
+    const wrong = secureClient(service.grpcAddress, authority.cert, ofStranger);
     expect(await codeOf(wrong)).toBe(status.UNAVAILABLE);
-    const expired = clientOf(service.grpcAddress, authority.cert, authority.issue({ validMs: -1_000 }));
-    expect(await codeOf(expired)).toBe(status.UNAVAILABLE);
+    const late = secureClient(service.grpcAddress, authority.cert, expired);
+    expect(await codeOf(late)).toBe(status.UNAVAILABLE);
   });
 
   it('gRPC takes clients with a certificate of them, which is no substitute for a token', async () => {
     const { service } = await startClosed();
-    const client = clientOf(service.grpcAddress, authority.cert, authority.issue());
+    const client = secureClient(service.grpcAddress, authority.cert, second);
     expect(await codeOf(client)).toBe(status.NOT_FOUND);
     const { error } = await get(client, NO_ROUTE, metadataOf(undefined));
     expect(error?.code).toBe(status.UNAUTHENTICATED);
@@ -231,26 +215,24 @@ describe('with authorities of clients', () => {
     const { service, files } = await startClosed();
     files.swap({ ca: stranger.cert });
     await expect.poll(() => service.log.map(({ msg }) => msg)).toContain('TLS files renewed');
-    const before = clientOf(service.grpcAddress, authority.cert, authority.issue());
+    const before = secureClient(service.grpcAddress, authority.cert, second);
     expect(await codeOf(before)).toBe(status.UNAVAILABLE);
-    const since = clientOf(service.grpcAddress, authority.cert, stranger.issue());
+    const since = secureClient(service.grpcAddress, authority.cert, ofStranger);
     expect(await codeOf(since)).toBe(status.NOT_FOUND);
   });
 });
 
 describe('a gateway of its own', () => {
-  async function startGateway(target: string, settings: Readonly<Record<string, string>>): Promise<App> {
-    const upstream = { ROLE: 'gateway', GRPC_UPSTREAM: target, GRPC_UPSTREAM_TLS: 'on' };
-    const config = readConfig({ ...SERVICE_SETTINGS, ...upstream, ...settings });
-    const app = await startApp(config, { logger: pino({ level: 'silent' }), rereadMs: REREAD_MS });
-    onTestFinished(async () => {
-      await app.close();
+  function startGateway(target: string, settings: Readonly<Record<string, string>>): Promise<Service> {
+    const upstream = { GRPC_UPSTREAM: target, GRPC_UPSTREAM_TLS: 'on' };
+    return runningService({
+      settings: { ...upstream, ...settings },
+      surroundings: { rereadMs: REREAD_MS },
     });
-    return app;
   }
 
   /** The status of a get for a route that is not there. */
-  async function statusOf({ httpUrl = '' }: App): Promise<number> {
+  async function statusOf({ httpUrl }: Service): Promise<number> {
     const headers = { authorization: `Bearer ${TOKEN}` };
     return (await fetch(`${httpUrl}/v1/routing/${NO_ROUTE}`, { headers })).status;
   }
@@ -263,12 +245,8 @@ describe('a gateway of its own', () => {
   });
 
   it.each<[string, Pair, Record<string, string>]>([
-    ['whose certificate is of another authority', stranger.issue(), { ca: authority.cert }],
-    [
-      'whose certificate is for another host',
-      authority.issue({ names: ['elsewhere.test'], addresses: ['127.0.0.2'] }),
-      { ca: authority.cert },
-    ],
+    ['whose certificate is of another authority', ofStranger, { ca: authority.cert }],
+    ['whose certificate is for another host', elsewhere, { ca: authority.cert }],
   ])('does not talk to a server %s', async (_, pair, contents) => {
     const { service, files } = await startSecured();
     files.swap({ ...pair });
@@ -293,7 +271,7 @@ describe('a gateway of its own', () => {
       GRPC_UPSTREAM_KEY_FILE: own.path('key'),
     });
     expect(await statusOf(app)).toBe(503);
-    own.swap({ ...stranger.issue(), ca: authority.cert });
+    own.swap({ ...ofStranger, ca: authority.cert });
     await expect.poll(() => statusOf(app)).toBe(404);
   });
 });
@@ -310,7 +288,6 @@ describe('a service with half a certificate', () => {
   ])('does not start: %s', async (_, contents, message) => {
     const files = new MountedFiles(contents);
     const settings = { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key') };
-    const config = readConfig({ ...SERVICE_SETTINGS, DATABASE_URL: databaseUrl, ...settings });
-    await expect(startApp(config, { logger: pino({ level: 'silent' }) })).rejects.toThrow(message);
+    await expect(runningService({ settings })).rejects.toThrow(message);
   });
 });

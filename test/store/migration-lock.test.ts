@@ -32,7 +32,8 @@ describeOn(engines)('the lock of migrations on $name', (engine) => {
       const asked = once(other, 'query');
       second = locked(other, () => Promise.resolve(order.push('second begins')));
       await asked;
-      await connection.raw('select 1');
+      // Longer than the other one would need for a lock that is free.
+      for (let statement = 0; statement < 20; statement++) await connection.raw('select 1');
       order.push('first ends');
     });
     await second;

@@ -10,12 +10,14 @@ export interface Setup {
   readonly topology: Topology;
 }
 
-/** Every engine with every way for the gateway to reach the gRPC server. */
-export const setups: readonly Setup[] = engines.flatMap((engine) =>
-  TOPOLOGIES.map((topology) => ({
-    name: `${engine.name}, gateway ${topology}`,
-    needs: engine.needs,
-    engine,
-    topology,
-  })),
-);
+const [embedded, ...servers] = engines;
+
+function setup(engine: Engine, topology: Topology): Setup {
+  return { name: `${engine.name}, gateway ${topology}`, needs: engine.needs, engine, topology };
+}
+
+/** Every way for the gateway to reach the gRPC server, and every engine: an engine does not know of the gateway. */
+export const setups: readonly Setup[] = [
+  ...TOPOLOGIES.map((topology) => setup(embedded, topology)),
+  ...servers.map((engine) => setup(engine, 'over a channel')),
+];

@@ -1,0 +1,26 @@
+import { credentials } from '@grpc/grpc-js';
+import { onTestFinished } from 'vitest';
+import {
+  type HealthCheckResponse,
+  HealthCheckResponse_ServingStatus,
+  HealthClient,
+} from '../../src/gen/healthcheck.js';
+
+/** A client of the standard health service, until the end of the test. */
+export function healthClient(address: string): HealthClient {
+  const client = new HealthClient(address, credentials.createInsecure());
+  onTestFinished(() => {
+    client.close();
+  });
+  return client;
+}
+
+/** The statuses of the whole server that a watch has heard so far, until the end of the test. */
+export function watchHealth(address: string): readonly string[] {
+  const statuses: string[] = [];
+  healthClient(address)
+    .watch({ service: '' })
+    .on('data', ({ status }: HealthCheckResponse) => statuses.push(HealthCheckResponse_ServingStatus[status]))
+    .on('error', () => undefined);
+  return statuses;
+}
