@@ -53,8 +53,8 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
   }),
   engines: project('engines', ['server'], {
     include: [
-      'test/{client,store}/*.test.ts',
-      'test/end-to-end/{failures,outages,replicas,routes,silent-database,upgrades}.test.ts',
+      'test/store/*.test.ts',
+      'test/end-to-end/{outages,replicas,routes,silent-database,upgrades}.test.ts',
       'test/tracing/service-spans.test.ts',
     ],
   }),

@@ -1,20 +1,13 @@
 import type { RouteClientError } from '@route-registry/client';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { DEFINITION, failureOf } from '../../packages/client/test/support/test-client.js';
-import { type Engine, engines } from '../support/engines.js';
-import { describeOn } from '../support/needs.js';
-import { type Service, type ServiceOptions, startServiceOn, tokenFor } from '../support/service.js';
+import { runningService } from '../support/running-service.js';
+import { tokenFor } from '../support/service.js';
 import { routeClient } from './route-client.js';
 
-async function start(engine: Engine, options: Omit<ServiceOptions, 'databaseUrl'> = {}): Promise<Service> {
-  const service = await startServiceOn(engine, options);
-  onTestFinished(() => service.close());
-  return service;
-}
-
-describeOn(engines)('the client, on $name,', (engine) => {
+describe('the client', () => {
   it('creates a route and gets the same again', async () => {
-    const { grpcAddress } = await start(engine);
+    const { grpcAddress } = await runningService();
     const client = routeClient(grpcAddress);
     const before = Date.now();
     const created = await client.createRoute(DEFINITION);
@@ -24,7 +17,7 @@ describeOn(engines)('the client, on $name,', (engine) => {
   });
 
   it('creates once under one request id', async () => {
-    const { grpcAddress } = await start(engine);
+    const { grpcAddress } = await runningService();
     const client = routeClient(grpcAddress);
     const [one, other] = await Promise.all([
       client.createRoute(DEFINITION, { requestId: 'same' }),
@@ -36,7 +29,7 @@ describeOn(engines)('the client, on $name,', (engine) => {
   });
 
   it('learns which route exists already', async () => {
-    const { grpcAddress } = await start(engine, { settings: { DUPLICATE_ROUTES: 'reject' } });
+    const { grpcAddress } = await runningService({ settings: { DUPLICATE_ROUTES: 'reject' } });
     const client = routeClient(grpcAddress);
     const { id } = await client.createRoute(DEFINITION);
     const failure = await failureOf(client.createRoute({ ...DEFINITION, path: '/users/:name' }));
@@ -44,17 +37,15 @@ describeOn(engines)('the client, on $name,', (engine) => {
   });
 
   it('checks a route without storing it', async () => {
-    const { grpcAddress } = await start(engine, { settings: { DUPLICATE_ROUTES: 'reject' } });
+    const { grpcAddress } = await runningService({ settings: { DUPLICATE_ROUTES: 'reject' } });
     const client = routeClient(grpcAddress);
     const dryRun = () => client.createRoute(DEFINITION, { validateOnly: true });
     await expect(dryRun()).resolves.toEqual(DEFINITION);
     await expect(dryRun()).resolves.toEqual(DEFINITION);
   });
-});
 
-describe.each(engines.slice(0, 1))('the client', (engine) => {
   it('names each wrong field', async () => {
-    const { grpcAddress } = await start(engine);
+    const { grpcAddress } = await runningService();
     const definition = { method: 'GE T', path: 'users', middleware: [' x'], handler: 'h' };
     const failure = await failureOf(routeClient(grpcAddress).createRoute(definition));
     expect(failure).toMatchObject({ code: 3, status: 'INVALID_ARGUMENT', reason: 'ROUTE_INVALID' });
@@ -67,14 +58,14 @@ describe.each(engines.slice(0, 1))('the client', (engine) => {
   });
 
   it('gives each failure the request id that is in the log of the service', async () => {
-    const { grpcAddress, log } = await start(engine);
+    const { grpcAddress, log } = await runningService();
     const failure = await failureOf(routeClient(grpcAddress).getRoute('nothing'));
     expect(failure).toMatchObject({ status: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND' });
     await expect.poll(() => log.map((line) => line['requestId'])).toContain(failure.requestId);
   });
 
   it('parses every detail that the service sends', async () => {
-    const { grpcAddress } = await start(engine);
+    const { grpcAddress } = await runningService();
     const failure = await failureOf(routeClient(grpcAddress).createRoute({ ...DEFINITION, path: '' }));
     expect(failure.details.map(({ $typeName }) => $typeName)).toEqual([
       'google.rpc.ErrorInfo',
@@ -85,7 +76,7 @@ describe.each(engines.slice(0, 1))('the client', (engine) => {
 
   it('renews a token that expires while it is used, once, and the call goes on', async () => {
     let lateMs = 0;
-    const { grpcAddress } = await start(engine, { surroundings: { now: () => Date.now() + lateMs } });
+    const { grpcAddress } = await runningService({ surroundings: { now: () => Date.now() + lateMs } });
     const asked: (string | undefined)[] = [];
     let kept = tokenFor({ exp: Math.floor(Date.now() / 1_000) + 60 });
     const first = kept;
@@ -103,7 +94,7 @@ describe.each(engines.slice(0, 1))('the client', (engine) => {
   });
 
   it('says why a token without the scope is refused', async () => {
-    const { grpcAddress } = await start(engine);
+    const { grpcAddress } = await runningService();
     const client = routeClient(grpcAddress, { token: tokenFor({ scope: 'routes:read' }) });
     expect(await failureOf(client.createRoute(DEFINITION))).toMatchObject({
       status: 'PERMISSION_DENIED',
@@ -112,7 +103,7 @@ describe.each(engines.slice(0, 1))('the client', (engine) => {
   });
 
   it('waits as long as an overloaded service asks it to, and is then served', async () => {
-    const { grpcAddress, log } = await start(engine, { settings: { MAX_CALLS: '1' } });
+    const { grpcAddress, log } = await runningService({ settings: { MAX_CALLS: '1' } });
     const client = routeClient(grpcAddress);
     const started = performance.now();
     const routes = await Promise.all([client.createRoute(DEFINITION), client.createRoute(DEFINITION)]);
@@ -122,7 +113,7 @@ describe.each(engines.slice(0, 1))('the client', (engine) => {
   });
 
   it('parses when an overloaded service wants to be asked again', async () => {
-    const { grpcAddress } = await start(engine, { settings: { MAX_CALLS: '1' } });
+    const { grpcAddress } = await runningService({ settings: { MAX_CALLS: '1' } });
     const client = routeClient(grpcAddress, { channelOptions: { 'grpc.enable_retries': 0 } });
     const calls = await Promise.allSettled([client.createRoute(DEFINITION), client.createRoute(DEFINITION)]);
     const reasons = calls.flatMap((call) => (call.status === 'rejected' ? [call.reason as unknown] : []));
