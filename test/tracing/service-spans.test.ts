@@ -151,16 +151,8 @@ describeOn(setups)('with $name', ({ engine, topology }) => {
     expect(selects).toMatchObject([select, select]);
   });
 
-  it.each([
-    ['a malformed traceparent', { traceparent: 'x', tracestate: 'vendor=1' }],
-    ['one of zeros', { traceparent: `00-${'0'.repeat(32)}-b7ad6b7169203331-01`, tracestate: 'vendor=1' }],
-    ['one of no version', { traceparent: `ff-${'a'.repeat(32)}-b7ad6b7169203331-01` }],
-    ['one in capitals', { traceparent: `00-${'A'.repeat(32)}-b7ad6b7169203331-01` }],
-    ['one with more behind it', { traceparent: `00-${'a'.repeat(32)}-b7ad6b7169203331-01-x` }],
-    ['one that is long', { traceparent: `01-${'a'.repeat(32)}-b7ad6b7169203331-01-${'x'.repeat(4_000)}` }],
-    ['a token in its place', { traceparent: TOKEN }],
-    ['a tracestate alone', { tracestate: 'vendor=1' }],
-  ])('after %s, a trace begins anew', async (_, headers) => {
+  it('after a traceparent that is none, a trace begins anew', async () => {
+    const headers = { traceparent: TOKEN, tracestate: 'vendor=1' };
     const { traceId: requestId } = clientSpan();
     await get(service.client, ABSENT, metadataOf(TOKEN, { ...headers, 'x-request-id': `${requestId}g` }));
     expect((await post({ ...headers, 'x-request-id': `${requestId}r` })).status).toBe(201);
@@ -175,13 +167,6 @@ describeOn(setups)('with $name', ({ engine, topology }) => {
     ];
     expect(chains.map(([first]) => first?.parentSpanId)).toEqual(['', '']);
     expect(new Set(chains.flat().map(({ traceState }) => traceState))).toEqual(new Set(['']));
-  });
-
-  it('a tracestate of more than 512 characters is left out', async () => {
-    const { traceId, traceparent } = clientSpan();
-    await post({ traceparent, tracestate: `a=${'x'.repeat(254)},b=${'y'.repeat(254)}` });
-    const spans = await inTrace(traceId, apart ? 4 : 3);
-    expect(new Set(spans.map(({ traceState }) => traceState))).toEqual(new Set(['']));
   });
 
   it('of a trace that the client does not record, nothing is recorded', async () => {
