@@ -191,6 +191,21 @@ describe('the REST face', () => {
     expect(response).toMatch(/^connection: close\r$/im);
   });
 
+  it.each([
+    ['of the contract', `/v1/routing/${UNKNOWN_ID}`, 401],
+    ['of health', '/healthz', 200],
+    ['of the first page', '/', 200],
+    ['that nobody knows', '/nowhere', 404],
+    ['that is no URL', '//', 404],
+  ])(
+    'answers a path %s, and then ends the connection of whoever asks for a tunnel',
+    async (_, path, http) => {
+      const bytes = `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`;
+      const response = await rawExchange(service.httpUrl, bytes);
+      expect(response.match(/^HTTP\/1\.1 \d+/gm)).toEqual([`HTTP/1.1 ${http}`]);
+    },
+  );
+
   it('answers OPTIONS * with all that it takes', async () => {
     const response = await rawExchange(
       service.httpUrl,
