@@ -1,13 +1,12 @@
 import { status } from '@grpc/grpc-js';
 import type { Guard, UnaryReply, Upstream } from '@route-registry/transcoder';
-import { LRUCache } from 'lru-cache';
 import { AUTHORIZATION, GUARD_ONLY } from '../calls/metadata-keys.js';
 
 const OK: number = status.OK;
 const NO_MESSAGE = new Uint8Array();
 /** How long an admission over a channel is shared, in milliseconds. */
 const ADMITTED_MS = 1_000;
-/** The admissions that are kept: with the largest tokens, 8 MiB. */
+/** The most admissions that are kept: with the largest tokens, 8 MiB. */
 const ADMISSIONS = 1_000;
 
 /** A question that a guard over a channel has not answered yet. */
@@ -26,7 +25,12 @@ interface Question {
  */
 export function guardOf(upstream: Upstream, admittedMs = ADMITTED_MS): Guard {
   const underWay = new Map<string, Question>();
-  const admissions = new LRUCache<string, UnaryReply>({ max: ADMISSIONS, ttl: admittedMs });
+  const admissions = new Map<string, UnaryReply>();
+  const share = (key: string, reply: UnaryReply): void => {
+    if (reply.code !== OK || admissions.size >= ADMISSIONS) return;
+    admissions.set(key, reply);
+    setTimeout(() => admissions.delete(key), admittedMs).unref();
+  };
   const ask = (call: Parameters<Guard>[0]): ReturnType<Guard> =>
     upstream.unary({
       ...call,
@@ -43,7 +47,7 @@ export function guardOf(upstream: Upstream, admittedMs = ADMITTED_MS): Guard {
       const answer = ask(call);
       if (!(answer instanceof Promise)) return answer;
       const reply = answer.then((given) => {
-        if (given.code === OK) admissions.set(key, given);
+        share(key, given);
         return given;
       });
       underWay.set(key, { deadline, reply });

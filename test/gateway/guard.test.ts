@@ -71,6 +71,18 @@ it('an admission is shared for its time, with the same credential for the same m
   });
 });
 
+it('a thousand admissions are shared at most', async () => {
+  const { ask, answer, ids } = asked();
+  for (let caller = 0; caller <= 1_000; caller++) {
+    const reply = ask(`caller ${caller}`, `${caller}`);
+    answer(caller, ADMITTED);
+    await reply;
+  }
+  void ask('caller 999', 'shared');
+  void ask('caller 1000', 'beyond');
+  expect(ids().slice(1_000)).toEqual(['1000', 'beyond']);
+});
+
 it.each([
   ['another credential', 'you', {}],
   ['another method', 'me', { path: '/other' }],
