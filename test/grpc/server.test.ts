@@ -53,7 +53,11 @@ async function start(address = '127.0.0.1:0', reflection = true, deadlineMs = 60
   health = new Health([SERVICE]);
   const all = [...methods, ...health.methods()];
   const caller = { subject: 'me', scopes: new Set(['s']) };
-  const authenticator = { authenticate: () => ({ ok: true, caller, rememberUntilMs: 0 }) as const };
+  const known = { ok: true, caller, rememberUntilMs: 0 } as const;
+  const stranger = { ok: false, reason: 'TOKEN_MISSING', message: 'No token.' } as const;
+  const authenticator = {
+    authenticate: ([token]: readonly string[]) => (token === undefined ? stranger : known),
+  };
   const interceptors = createInterceptors(interceptorOptions({ authenticator }, silent));
   return startGrpcServer({
     address,
@@ -74,86 +78,115 @@ afterEach(async () => {
   await server.close(1_000);
 });
 
-describe('a failure that grpc-js itself finds has the code, text and details that it has everywhere', () => {
-  it.each([
-    [
-      'the deadline of the caller passes',
-      SLOW,
-      { 'grpc-timeout': '10m' },
-      framed(new Uint8Array()),
-      status.DEADLINE_EXCEEDED,
-      'DEADLINE_EXCEEDED',
-    ],
-    [
-      'a message is larger than grpc-js takes',
-      ECHO,
-      {},
-      framed(new Uint8Array(65_537)),
-      status.RESOURCE_EXHAUSTED,
-      'REQUEST_TOO_LARGE',
-    ],
-    [
-      'a message is larger than that when it is inflated',
-      ECHO,
-      { 'grpc-encoding': 'gzip' },
-      framed(gzipSync(new Uint8Array(1_000_000)), true),
-      status.RESOURCE_EXHAUSTED,
-      'REQUEST_TOO_LARGE',
-    ],
-    [
-      'a message is larger than that when it is inflated, as deflate',
-      ECHO,
-      { 'grpc-encoding': 'deflate' },
-      framed(deflateSync(new Uint8Array(1_000_000)), true),
-      status.RESOURCE_EXHAUSTED,
-      'REQUEST_TOO_LARGE',
-    ],
-    [
-      'a message cannot be inflated',
-      ECHO,
-      { 'grpc-encoding': 'gzip' },
-      framed(Buffer.from('no gzip'), true),
-      status.INVALID_ARGUMENT,
-      'REQUEST_MALFORMED',
-    ],
-    [
-      'a message to a method without a guard is compressed',
-      '/grpc.health.v1.Health/Check',
-      { 'grpc-encoding': 'gzip' },
-      framed(gzipSync(new Uint8Array()), true),
-      status.UNIMPLEMENTED,
-      'UNSUPPORTED',
-    ],
-    ['there is no message', ECHO, {}, new Uint8Array(), status.INVALID_ARGUMENT, 'REQUEST_MALFORMED'],
-    [
-      'there are two messages',
-      ECHO,
-      {},
-      Buffer.concat([framed(new Uint8Array(1)), framed(new Uint8Array(1))]),
-      status.INVALID_ARGUMENT,
-      'REQUEST_MALFORMED',
-    ],
-    [
-      'the timeout is no timeout',
-      ECHO,
-      { 'grpc-timeout': 'soon' },
-      framed(new Uint8Array()),
-      status.INVALID_ARGUMENT,
-      'REQUEST_MALFORMED',
-    ],
-  ])('%s', async (_, path, headers, body, code, reason) => {
-    const outcome = await callRaw(server.address, path, { ...headers, 'x-request-id': 'n' }, body);
-    expect(outcome.code).toBe(code);
-    expect(outcome.trailers.get('x-request-id')).toEqual(['n']);
-    const rich = richErrorOfReply(outcome);
-    expect(errorInfoOf(rich)).toMatchObject({ reason, domain: 'routing.v1' });
-    expect(rich.details).toContainEqual({
-      '@type': 'type.googleapis.com/google.rpc.RequestInfo',
-      requestId: 'n',
-    });
-  });
+const MALFORMED = [status.INVALID_ARGUMENT, 'REQUEST_MALFORMED'] as const;
+const TOO_LARGE = [status.RESOURCE_EXHAUSTED, 'REQUEST_TOO_LARGE'] as const;
+const UNKNOWN = [status.UNIMPLEMENTED, 'PATH_UNKNOWN'] as const;
+const MESSAGE = framed(Buffer.from('m'));
+const GZIP = { 'grpc-encoding': 'gzip' };
 
-  it('a call that never completes ends at the limit of the server', async () => {
+/** Requests that are refused below the pipeline, and would be served with another of these parts. */
+const refused: readonly (readonly [
+  title: string,
+  given: { readonly path?: string; readonly headers?: Record<string, string>; readonly body?: Buffer },
+  code: status,
+  reason: string,
+])[] = [
+  ['a message larger than is taken', { body: framed(Buffer.alloc(65_537)) }, ...TOO_LARGE],
+  ['a message larger than grpc-js takes by default', { body: framed(Buffer.alloc(4_194_305)) }, ...TOO_LARGE],
+  [
+    'a message that announces four gigabytes',
+    { body: Buffer.from([0, 255, 255, 255, 255, 1]) },
+    ...TOO_LARGE,
+  ],
+  [
+    'a message that is larger when it is inflated',
+    { headers: GZIP, body: framed(gzipSync(Buffer.alloc(1_000_000)), true) },
+    ...TOO_LARGE,
+  ],
+  [
+    'a message that is larger when it is inflated, as deflate',
+    { headers: { 'grpc-encoding': 'deflate' }, body: framed(deflateSync(Buffer.alloc(1_000_000)), true) },
+    ...TOO_LARGE,
+  ],
+  [
+    'a message that cannot be inflated',
+    { headers: GZIP, body: framed(Buffer.from('x'), true) },
+    ...MALFORMED,
+  ],
+  [
+    'an unknown compression',
+    { headers: { 'grpc-encoding': 'lzma' }, body: framed(Buffer.from('x'), true) },
+    ...MALFORMED,
+  ],
+  ['no message', { body: Buffer.alloc(0) }, ...MALFORMED],
+  ['two messages', { body: Buffer.concat([MESSAGE, MESSAGE]) }, ...MALFORMED],
+  ['a timeout that is no timeout', { headers: { 'grpc-timeout': 'soon' } }, ...MALFORMED],
+  ['a timeout without unit', { headers: { 'grpc-timeout': '5' } }, ...MALFORMED],
+  ['a negative timeout', { headers: { 'grpc-timeout': '-5S' } }, ...MALFORMED],
+  ['a timeout of nine digits', { headers: { 'grpc-timeout': '100000000n' } }, ...MALFORMED],
+  [
+    'a timeout that passes',
+    { path: SLOW, headers: { 'grpc-timeout': '10m' } },
+    status.DEADLINE_EXCEEDED,
+    'DEADLINE_EXCEEDED',
+  ],
+  [
+    'a compressed message to a method without a guard',
+    { path: '/grpc.health.v1.Health/Check', headers: GZIP, body: framed(gzipSync(Buffer.alloc(0)), true) },
+    status.UNIMPLEMENTED,
+    'UNSUPPORTED',
+  ],
+  ['a path of odd characters', { path: '/%ff%00//?x=1#' }, ...UNKNOWN],
+  [
+    'a path in the words of the server itself',
+    { path: '/unknown.Service/Method', headers: { 'x-unknown-path': '/grpc.health.v1.Health/Check' } },
+    ...UNKNOWN,
+  ],
+];
+
+describe('a request with', () => {
+  it.each(refused)(
+    '%s is refused as such',
+    async (_, { path = ECHO, headers, body = MESSAGE }, code, reason) => {
+      const metadata = { authorization: 'known', 'x-request-id': 'n', ...headers };
+      const outcome = await callRaw(server.address, path, metadata, body);
+      expect(outcome.code).toBe(code);
+      expect(outcome.trailers.get('x-request-id')).toEqual(['n']);
+      const rich = richErrorOfReply(outcome);
+      expect(errorInfoOf(rich)).toMatchObject({ reason, domain: 'routing.v1' });
+      expect(rich.details).toContainEqual({
+        '@type': 'type.googleapis.com/google.rpc.RequestInfo',
+        requestId: 'n',
+      });
+    },
+  );
+
+  it.each(refused.filter(([, { path }]) => path === undefined))(
+    '%s tells a stranger nothing',
+    async (_, { headers = {}, body = MESSAGE }) => {
+      const outcome = await callRaw(server.address, ECHO, headers, body);
+      expect(errorInfoOf(richErrorOfReply(outcome)).reason).toBe('TOKEN_MISSING');
+    },
+  );
+
+  it.each(['99999999H', '99999999S', '3000000S'])(
+    'a timeout of %s, which is longer than any timer, is served',
+    async (timeout) => {
+      const metadata = { authorization: 'known', 'grpc-timeout': timeout };
+      expect((await callRaw(server.address, ECHO, metadata, MESSAGE)).code).toBe(status.OK);
+    },
+  );
+
+  it('a binary request id is served under another', async () => {
+    const metadata = { authorization: 'known', 'x-request-id': '\u00ff' };
+    const { code, trailers } = await callRaw(server.address, ECHO, metadata, MESSAGE);
+    expect(code).toBe(status.OK);
+    expect(trailers.get('x-request-id')).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+  });
+});
+
+describe('a server', () => {
+  it('ends a call that never completes at its own limit', async () => {
     const limited = await start('127.0.0.1:0', true, 1);
     const unfinished = sendFields(limited.address, grpcHead(ECHO), undefined);
     let received = Buffer.alloc(0);
@@ -163,11 +196,10 @@ describe('a failure that grpc-js itself finds has the code, text and details tha
     await limited.close(1_000);
   });
 
-  it('and the server goes on', async () => {
-    await callRaw(server.address, ECHO, {}, Buffer.from('garbage'));
-    await expect(callRaw(server.address, ECHO, {}, framed(Buffer.from('ok')))).resolves.toMatchObject({
-      code: 0,
-    });
+  it('goes on after garbage', async () => {
+    const metadata = { authorization: 'known' };
+    await callRaw(server.address, ECHO, metadata, Buffer.from('garbage'));
+    expect((await callRaw(server.address, ECHO, metadata, MESSAGE)).code).toBe(status.OK);
   });
 });
 
