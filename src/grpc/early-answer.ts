@@ -17,6 +17,7 @@ export type SentStatus = Parameters<ServerInterceptingCallInterface['sendStatus'
  */
 export class EarlyAnswers {
   readonly #unreadMs: number;
+  readonly #deadlineMs: number;
   readonly #bidirectional: ReadonlySet<string>;
   readonly #answered: (this: ServerHttp2Stream) => void;
   /** Sends each refusal that waits. */
@@ -27,10 +28,12 @@ export class EarlyAnswers {
   /**
    * @param unreadMs how long a refusal waits for the end of its request, and a reset for it after the answer, in
    *   milliseconds
+   * @param deadlineMs the time limit of a call, in milliseconds
    * @param bidirectional paths of methods whose clients end their requests only after the answer, served or not
    */
-  constructor(unreadMs: number, bidirectional: readonly string[]) {
+  constructor(unreadMs: number, deadlineMs: number, bidirectional: readonly string[]) {
     this.#unreadMs = unreadMs;
+    this.#deadlineMs = deadlineMs;
     this.#bidirectional = new Set(bidirectional);
     // No call follows on a connection that is ending.
     this.#answered = resettingWhenLate(() => (this.#closed ? 0 : unreadMs));
@@ -59,12 +62,12 @@ export class EarlyAnswers {
       const send = (): void => {
         sendStatus(status);
       };
-      this.sendAfterRequest(stream, send, Math.min(this.#unreadMs, deadline - performance.now()));
+      this.sendAfterRequest(stream, send, deadline - performance.now());
     };
   }
 
-  /** Sends an answer once the request has ended, or after `longestMs`. */
-  sendAfterRequest(stream: ServerHttp2Stream, send: () => void, longestMs = this.#unreadMs): void {
+  /** Sends an answer once the request has ended, at the latest when the call's time is over. */
+  sendAfterRequest(stream: ServerHttp2Stream, send: () => void, leftMs = this.#deadlineMs): void {
     if (stream.readableEnded || this.#closed) {
       send();
       return;
@@ -73,7 +76,7 @@ export class EarlyAnswers {
       clearTimeout(timer);
       if (this.#waiting.delete(sendOnce)) send();
     };
-    const timer = setTimeout(sendOnce, longestMs).unref();
+    const timer = setTimeout(sendOnce, Math.min(this.#unreadMs, leftMs)).unref();
     this.#waiting.add(sendOnce);
     // grpc-js would keep what comes, and stop reading after each message.
     stream.removeAllListeners('data').once('end', sendOnce).once('close', sendOnce).resume();

@@ -57,7 +57,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const paths = new Set(methods.map(({ path }) => path));
   const longestMs = new Map(REFLECTION_PATHS.map((path) => [path, times.reflectionMs]));
   longestMs.set(WATCH_PATH, Infinity);
-  const earlyAnswers = new EarlyAnswers(times.unreadMs, STREAMING_PATHS.bidi_stream);
+  const earlyAnswers = new EarlyAnswers(times.unreadMs, deadlineMs, STREAMING_PATHS.bidi_stream);
   const streamingCalls = new StreamingCalls({
     longestMs,
     requestMs: deadlineMs,

@@ -36,7 +36,7 @@ it.each([
       uncompressed: new Set<string>(),
       deadlineMs,
       maxMessageBytes: 1,
-      earlyAnswers: new EarlyAnswers(1, []),
+      earlyAnswers: new EarlyAnswers(1, 1, []),
     };
     const call = new ServerCall(PATH, innermost, answered, new CallsEndedAtClose());
     vi.setSystemTime(Date.now() + HOUR_MS);
