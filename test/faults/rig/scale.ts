@@ -9,17 +9,12 @@ export interface Scale {
 }
 
 const SCALES: Readonly<Record<string, Scale>> = {
-  brief: {
-    loadMs: 1_500,
-    kills: 1,
-    soakMs: 10_000,
-  },
   short: { loadMs: 2_000, kills: 1, soakMs: 40_000 },
   long: { loadMs: 8_000, kills: 10, soakMs: 600_000 },
 };
 
-/** The scale of this run: what the variable `FAULTS` names; `brief` without it, as one part of all tests. */
-export const scale = scaleNamed(process.env['FAULTS'] ?? 'brief');
+/** The scale of this run: what the variable `FAULTS` names, else `short`. */
+export const scale = scaleNamed(process.env['FAULTS'] ?? 'short');
 
 function scaleNamed(name: string): Scale {
   const found = SCALES[name];
