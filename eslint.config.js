@@ -1,7 +1,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['**/dist/', '**/src/gen/', '**/coverage/', 'node_modules/', 'data/', '.cache/'] },
+  { ignores: ['**/dist/', '**/src/**/gen/', '**/coverage/', 'node_modules/', 'data/', '.cache/'] },
   {
     files: ['**/*.ts'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],

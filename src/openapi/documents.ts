@@ -1,5 +1,5 @@
 import type { Page } from '../gateway/page.js';
-import { openApi } from '../gen/openapi.js';
+import { openApi } from './gen/openapi.js';
 import { tryOutPages } from './try-out-pages.js';
 
 /**

@@ -1,17 +1,16 @@
 import { status } from '@grpc/grpc-js';
+import { protobufPackage } from '../gen/routing/v1/route_service.js';
 import type { Schema } from './open-api.js';
 
-const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
+/** The proto package, which is in every `google.rpc.ErrorInfo`. */
+export const DOMAIN = protobufPackage;
+/** What the names of messages in `details` begin with. */
+export const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
 /** The messages in `details`. */
 const DETAILS = ['ErrorInfo', 'BadRequest', 'RetryInfo', 'RequestInfo'];
 
-/**
- * The schemas of errors (AIP-193).
- *
- * @param domain the proto package, which is in every `google.rpc.ErrorInfo`
- * @param reasons all reasons that errors may give
- */
-export function errorSchemas(domain: string, reasons: readonly string[]): Record<string, Schema> {
+/** The schemas of errors (AIP-193). @param reasons all reasons that errors may give */
+export function errorSchemas(reasons: readonly string[]): Record<string, Schema> {
   const names = Object.keys(status).filter((name) => /^[A-Z]/.test(name) && name !== 'OK');
   return {
     Error: {
@@ -52,7 +51,7 @@ export function errorSchemas(domain: string, reasons: readonly string[]): Record
     },
     ErrorInfo: detail('ErrorInfo', 'What went wrong, for programs.', ['reason', 'domain'], {
       reason: { type: 'string', enum: [...reasons], description: 'Why the request failed.' },
-      domain: { type: 'string', const: domain, description: 'The service that defines the reason.' },
+      domain: { type: 'string', const: DOMAIN, description: 'The service that defines the reason.' },
       metadata: {
         type: 'object',
         additionalProperties: { type: 'string' },

@@ -2,14 +2,7 @@ import type { JsonValue } from '@bufbuild/protobuf';
 import type { CreateRouteRequest, GetRouteRequest, Route } from '../gen/routing/v1/route_service.js';
 import { PATH_MAX, PATH_SYNTAX } from '../registry/path-pattern.js';
 import { REQUEST_ID_MAX, REQUEST_ID_SYNTAX } from '../registry/registry.js';
-import {
-  METHOD_MAX,
-  METHOD_SYNTAX,
-  MIDDLEWARE_MAX,
-  NAME_MAX,
-  NAME_SYNTAX,
-  type RouteDefinition,
-} from '../registry/route.js';
+import { METHOD_MAX, METHOD_SYNTAX, MIDDLEWARE_MAX, NAME_MAX, NAME_SYNTAX } from '../registry/route.js';
 import type { Schema } from './open-api.js';
 
 /**
@@ -61,21 +54,6 @@ const messages: Readonly<Record<string, Readonly<Record<string, FieldFacts>>>> =
 export function factsOf(message: string, jsonName: string): FieldFacts | undefined {
   return messages[message]?.[jsonName];
 }
-
-/** The definition in all examples. */
-export const ROUTE_DEFINITION: RouteDefinition = {
-  method: route.method.example,
-  path: route.path.example,
-  middleware: route.middleware.example,
-  handler: route.handler.example,
-};
-
-/** A definition with as many kinds of errors as fit in one example. */
-export const WRONG_DEFINITION: RouteDefinition = {
-  ...ROUTE_DEFINITION,
-  path: 'users/:id',
-  middleware: ['authenticate', ''],
-};
 
 function text(maxLength: number, syntax: RegExp): Schema {
   return { minLength: 1, maxLength, pattern: syntax.source };

@@ -8,11 +8,6 @@ export interface Reference {
   readonly $ref: string;
 }
 
-/** An example value. */
-export interface Example {
-  readonly value: JsonValue;
-}
-
 /** A parameter of an operation. */
 export interface Parameter {
   readonly name: string;
@@ -28,22 +23,24 @@ export interface Header {
   /** Whether every response that lists the header has it. */
   readonly required: boolean;
   readonly schema: Schema;
-  readonly examples: Readonly<Record<string, Example>>;
+  readonly example?: JsonValue;
 }
 
-/** The content of a body. */
-export interface MediaType {
-  readonly schema: Schema;
-  readonly examples: Readonly<Record<string, Example>>;
-}
+/** The headers of a response, by name. */
+export type Headers = Readonly<Record<string, Header>>;
 
 /** The bodies of a request or a response, by media type. */
-export type Content = Readonly<Record<string, MediaType>>;
+export type Content = Readonly<
+  Record<
+    string,
+    { readonly schema: Schema; readonly examples: Readonly<Record<string, { readonly value: JsonValue }>> }
+  >
+>;
 
 /** A response with all its headers. Without `content` it has no body. */
 export interface Response {
   readonly description: string;
-  readonly headers: Readonly<Record<string, Header>>;
+  readonly headers: Headers;
   readonly content?: Content;
 }
 
@@ -56,23 +53,21 @@ export interface Operation {
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description: string;
-  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters: readonly (Parameter | Reference)[];
   readonly requestBody?: { readonly required: true; readonly description: string; readonly content: Content };
   readonly responses: Responses;
 }
-
-/** The operations of each path, by HTTP method in lower case. */
-export type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
 /** The part of an OpenAPI 3.1 document that this service needs. */
 export interface OpenApi {
   readonly openapi: '3.1.1';
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly servers: readonly { readonly url: string; readonly description: string }[];
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly security: Operation['security'];
   readonly tags: readonly { readonly name: string; readonly description: string }[];
-  readonly paths: Paths;
+  /** The operations of each path, by HTTP method in lower case. */
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
     readonly parameters: Readonly<Record<string, Parameter>>;

@@ -1,4 +1,4 @@
-import type { DescField } from '@bufbuild/protobuf';
+import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { type Binding, hasTextForm, type SuccessRule } from '@route-registry/transcoder/description';
 import type { ContractComments } from './contract-comments.js';
 import { factsOf } from './field-facts.js';
@@ -52,57 +52,40 @@ const IF_NONE_MATCH: Parameter = {
 
 /** The parameters of an operation: path, query, then headers. */
 export function parametersOf(
-  binding: Binding,
+  { method, variables, body }: Binding,
   { caching }: SuccessRule,
   schemas: MessageSchemas,
   comments: ContractComments,
 ): (Parameter | Reference)[] {
-  const { method, variables, body } = binding;
   const { fields } = method.input;
-  const inPath = variables.map((variable): Parameter => ({
-    ...fieldParameter(variable.field, schemas, comments),
-    name: variable.fieldPath.join('.'),
-    in: 'path',
+  const parameter = (name: string, place: Parameter['in'], field: DescField): Parameter => {
+    const example = factsOf(field.parent.typeName, field.jsonName)?.example;
+    return {
+      name,
+      in: place,
+      description: comments.text(field),
+      schema: {
+        ...schemas.field(field, 'sent'),
+        ...(field.scalar === ScalarType.BOOL ? { default: false } : {}),
+        ...(example === undefined ? {} : { examples: [example] }),
+      },
+    };
+  };
+  const inPath = variables.map(({ fieldPath, field }): Parameter => ({
+    ...parameter(fieldPath.join('.'), 'path', field),
     required: true,
   }));
   const bound = new Set([...variables.map(({ parents, field }) => parents[0] ?? field), body]);
   const inQuery = fields
     .filter((field) => body !== '*' && !bound.has(field) && hasTextForm(field))
-    .map((field): Parameter => ({
-      ...fieldParameter(field, schemas, comments),
-      name: field.jsonName,
-      in: 'query',
+    .map((field) => parameter(field.jsonName, 'query', field));
+  const idempotencyKey = fields
+    .filter(({ name }) => name === 'request_id')
+    .map((field) => ({
+      ...parameter('Idempotency-Key', 'header', field),
+      description: `The same as \`${field.jsonName}\`, as a header. If both are given, they must agree.`,
     }));
-  const requestId = fields.find((field) => field.name === 'request_id');
-  const idempotencyKey: Parameter[] =
-    requestId === undefined
-      ? []
-      : [
-          {
-            ...fieldParameter(requestId, schemas, comments),
-            name: 'Idempotency-Key',
-            in: 'header',
-            description: `The same as \`${requestId.jsonName}\`, as a header. If both are given, they must agree.`,
-          },
-        ];
   const common = Object.keys(COMMON_PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
-  return [
-    ...inPath,
-    ...inQuery,
-    ...idempotencyKey,
-    ...(caching === undefined ? [] : [IF_MATCH, IF_NONE_MATCH]),
-    ...common,
-  ];
-}
-
-function fieldParameter(
-  field: DescField,
-  schemas: MessageSchemas,
-  comments: ContractComments,
-): Pick<Parameter, 'description' | 'schema'> {
-  const example = factsOf(field.parent.typeName, field.jsonName)?.example;
-  return {
-    description: comments.text(field),
-    schema: { ...schemas.parameter(field), ...(example === undefined ? {} : { examples: [example] }) },
-  };
+  const conditions = caching === undefined ? [] : [IF_MATCH, IF_NONE_MATCH];
+  return [...inPath, ...inQuery, ...idempotencyKey, ...conditions, ...common];
 }

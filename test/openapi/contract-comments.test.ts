@@ -34,8 +34,8 @@ describe('the comments of the contract', () => {
     );
   });
 
-  it("name the reasons of a method's failures, including those of its service", () => {
-    expect([...comments.reasons(method)]).toEqual(['UNAUTHENTICATED', 'TOKEN_MISSING', 'ROUTE_EXISTS']);
+  it("name the reasons of a method's own failures", () => {
+    expect([...comments.reasons(method)]).toEqual(['ROUTE_EXISTS']);
   });
 
   it('speak of fields, headers and rules as REST clients know them', () => {

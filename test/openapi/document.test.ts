@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { status } from '@grpc/grpc-js';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder/description';
@@ -32,22 +35,21 @@ function responseOf(operationId: string, status: number): Response {
   return resolved(operationOf(operationId).responses[String(status)]);
 }
 
-/** Every schema with examples, and its place: parameters, headers, bodies and components. */
+/** Every example of a header or a body, with the schema that it belongs to. */
 const examples = [
   ...operations.flatMap(({ operation }) => [
     ...Object.values(operation.responses).map(resolved),
     ...(operation.requestBody === undefined ? [] : [{ headers: {}, content: operation.requestBody.content }]),
   ]),
   ...Object.values(components.responses),
-].flatMap(({ headers, content = {} }) =>
-  [...Object.values(headers), ...Object.values(content)].flatMap((described) =>
-    Object.entries(described.examples).map(([name, { value }]) => ({
-      name,
-      schema: described.schema,
-      value,
-    })),
+].flatMap(({ headers, content = {} }) => [
+  ...Object.entries(headers).flatMap(([name, { schema, example }]) =>
+    example === undefined ? [] : [{ name, schema, value: example }],
   ),
-);
+  ...Object.values(content).flatMap(({ schema, examples }) =>
+    Object.entries(examples).map(([name, { value }]) => ({ name, schema, value })),
+  ),
+]);
 
 /** The same schema, resolvable from anywhere. */
 function absolute(schema: Schema): Schema {
@@ -115,7 +117,7 @@ describe('the document', () => {
   });
 
   it('has no example of a Location, which begins with the base path', () => {
-    expect(responseOf('createRoute', 201).headers['Location']?.examples).toEqual({});
+    expect(responseOf('createRoute', 201).headers['Location']).not.toHaveProperty('example');
   });
 });
 
@@ -214,7 +216,7 @@ describe('an operation', () => {
     ({ path, access }) => {
       const [, name = ''] = /\/(\w+)$/.exec(path) ?? [];
       const { security } = operationOf(name.charAt(0).toLowerCase() + name.slice(1));
-      expect(security?.map(({ bearer }) => ({ scope: bearer?.[0] }))).toEqual([access]);
+      expect(security.map(({ bearer }) => ({ scope: bearer?.[0] }))).toEqual([access]);
     },
   );
 
@@ -283,6 +285,15 @@ describe('the schema', () => {
 describe('the failures', () => {
   const documented = components.schemas['ErrorInfo']?.['properties'] as { reason: { enum: string[] } };
 
+  /** The error in the one example of a response. */
+  function errorIn({ content }: Response): { code: number; status: string; reason: string } {
+    const [[reason, { value }] = ['', { value: null }], ...others] = Object.entries(
+      content?.['application/json']?.examples ?? {},
+    );
+    expect(others).toEqual([]);
+    return { ...(value as { error: { code: number; status: string } }).error, reason };
+  }
+
   it('that REST clients can see are all described', () => {
     const reasons = new Set([
       ...Object.keys(CODES),
@@ -294,5 +305,30 @@ describe('the failures', () => {
     reasons.delete('SERVICE_UNKNOWN');
     reasons.delete('UNSUPPORTED');
     expect(documented.reason.enum).toEqual([...reasons].sort());
+  });
+
+  it('are named by the response with the status that docs/errors.md gives them', () => {
+    const table = readFileSync(resolve(import.meta.dirname, '../../docs/errors.md'), 'utf8');
+    const rows = [...table.matchAll(/^\| `([A-Z_]+)` \| \w+ \| (\d+) \|/gm)];
+    const named = Object.values(components.responses).flatMap((response) =>
+      [...response.description.matchAll(/`([A-Z_]+)`/g)].map(
+        ([, reason]) => `${reason} ${errorIn(response).code}`,
+      ),
+    );
+    expect(named.sort()).toEqual(rows.map(([, reason, code]) => `${reason} ${code}`).sort());
+  });
+
+  it('have examples with the status of their response and the code of their reason', () => {
+    const codes: Record<string, number> = {
+      ...CODES,
+      ...Object.fromEntries(Object.entries(failures).map(([reason, { code }]) => [reason, code])),
+    };
+    const references = operations
+      .flatMap(({ operation }) => Object.entries(operation.responses))
+      .filter(([, response]) => '$ref' in response);
+    for (const [code, response] of references) {
+      const error = errorIn(resolved(response));
+      expect(error).toMatchObject({ code: Number(code), status: status[codes[error.reason] ?? 0] });
+    }
   });
 });

@@ -13,6 +13,11 @@ const ROUTE = {
   createdAt: '2025-11-20T14:30:05.246Z',
 };
 
+function failed(reason: string): unknown {
+  const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason, domain: 'routing.v1' };
+  return { error: { code: 409, status: 'ALREADY_EXISTS', message: 'No.', details: [info] } };
+}
+
 function created(body: unknown, headers: Record<string, string> = HEADERS): Response {
   return new Response(JSON.stringify(body), { status: 201, headers });
 }
@@ -51,6 +56,12 @@ describe('a response', () => {
       REQUEST,
       created(ROUTE, { ...HEADERS, 'content-type': 'text/json' }),
       'content type "text/json"',
+    ],
+    [
+      'a reason of another status',
+      REQUEST,
+      new Response(JSON.stringify(failed('ROUTE_NOT_FOUND')), { status: 409, headers: EVERYWHERE }),
+      'The reason ROUTE_NOT_FOUND is not documented here',
     ],
     ['a path that is not there, found', { ...REQUEST, url: '/v2/routing' }, created(ROUTE), 'must be 404'],
     ['a method that is not there, taken', { ...REQUEST, method: 'PUT' }, created(ROUTE), 'must be 405'],

@@ -41,6 +41,8 @@ export const openApi: Readonly<Record<string, unknown>> = {
         ],
         "parameters": [
           {
+            "name": "requestId",
+            "in": "query",
             "description": "Makes a retry safe: 1 to 128 visible ASCII characters. A create happens once per caller and request id, for good: a repeat with the same route returns the first route, a repeat with another fails with `ALREADY_EXISTS` (`REQUEST_ID_REUSED`). May be sent as the header `idempotency-key` instead; two different values are `INVALID_ARGUMENT`. Default: empty, which makes every call a new create.",
             "schema": {
               "type": "string",
@@ -50,20 +52,20 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "examples": [
                 "5f0c2a9e-1b7d-4c3f-8a26-90d4e7b1c385"
               ]
-            },
-            "name": "requestId",
-            "in": "query"
+            }
           },
           {
+            "name": "validateOnly",
+            "in": "query",
             "description": "Runs every check and stores nothing: the response is the route without `id` and `createdAt`. Default: false.",
             "schema": {
               "type": "boolean",
               "default": false
-            },
-            "name": "validateOnly",
-            "in": "query"
+            }
           },
           {
+            "name": "Idempotency-Key",
+            "in": "header",
             "description": "The same as `requestId`, as a header. If both are given, they must agree.",
             "schema": {
               "type": "string",
@@ -73,9 +75,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "examples": [
                 "5f0c2a9e-1b7d-4c3f-8a26-90d4e7b1c385"
               ]
-            },
-            "name": "Idempotency-Key",
-            "in": "header"
+            }
           },
           {
             "$ref": "#/components/parameters/X-Request-Id"
@@ -126,11 +126,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "maxLength": 128,
                   "pattern": "^[!-~]+$"
                 },
-                "examples": {
-                  "Route": {
-                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                  }
-                }
+                "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
               },
               "Cache-Control": {
                 "description": "Whether the response may be cached, and for how long.",
@@ -138,11 +134,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "schema": {
                   "type": "string",
                   "const": "no-store"
-                },
-                "examples": {
-                  "Route": {
-                    "value": "no-store"
-                  }
                 }
               }
             },
@@ -178,11 +169,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "maxLength": 128,
                   "pattern": "^[!-~]+$"
                 },
-                "examples": {
-                  "Route": {
-                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                  }
-                }
+                "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
               },
               "Cache-Control": {
                 "description": "Whether the response may be cached, and for how long.",
@@ -190,11 +177,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "schema": {
                   "type": "string",
                   "const": "no-store"
-                },
-                "examples": {
-                  "Route": {
-                    "value": "no-store"
-                  }
                 }
               },
               "Location": {
@@ -203,8 +185,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "schema": {
                   "type": "string",
                   "format": "uri-reference"
-                },
-                "examples": {}
+                }
               }
             },
             "content": {
@@ -241,167 +222,13 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "$ref": "#/components/responses/Error401"
           },
           "403": {
-            "description": "Forbidden: `SCOPE_MISSING`.",
-            "headers": {
-              "X-Request-Id": {
-                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-                "required": true,
-                "schema": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[!-~]+$"
-                },
-                "examples": {
-                  "SCOPE_MISSING": {
-                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                  }
-                }
-              },
-              "Cache-Control": {
-                "description": "Whether the response may be cached, and for how long.",
-                "required": true,
-                "schema": {
-                  "type": "string",
-                  "const": "no-store"
-                },
-                "examples": {
-                  "SCOPE_MISSING": {
-                    "value": "no-store"
-                  }
-                }
-              },
-              "WWW-Authenticate": {
-                "description": "The kind of token that is required (RFC 6750).",
-                "required": true,
-                "schema": {
-                  "type": "string"
-                },
-                "examples": {
-                  "SCOPE_MISSING": {
-                    "value": "Bearer realm=\"route-registry\", error=\"insufficient_scope\", scope=\"routes:write\""
-                  }
-                }
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "SCOPE_MISSING": {
-                    "value": {
-                      "error": {
-                        "code": 403,
-                        "status": "PERMISSION_DENIED",
-                        "message": "The token lacks the scope routes:write.",
-                        "details": [
-                          {
-                            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                            "reason": "SCOPE_MISSING",
-                            "domain": "routing.v1",
-                            "metadata": {
-                              "scope": "routes:write"
-                            }
-                          },
-                          {
-                            "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                            "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                          }
-                        ]
-                      }
-                    }
-                  }
-                }
-              }
-            }
+            "$ref": "#/components/responses/Error403"
           },
           "408": {
             "$ref": "#/components/responses/Error408"
           },
           "409": {
-            "description": "Conflict: `ROUTE_EXISTS`, `REQUEST_ID_REUSED`.",
-            "headers": {
-              "X-Request-Id": {
-                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-                "required": true,
-                "schema": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[!-~]+$"
-                },
-                "examples": {
-                  "ROUTE_EXISTS": {
-                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                  }
-                }
-              },
-              "Cache-Control": {
-                "description": "Whether the response may be cached, and for how long.",
-                "required": true,
-                "schema": {
-                  "type": "string",
-                  "const": "no-store"
-                },
-                "examples": {
-                  "ROUTE_EXISTS": {
-                    "value": "no-store"
-                  }
-                }
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "ROUTE_EXISTS": {
-                    "value": {
-                      "error": {
-                        "code": 409,
-                        "status": "ALREADY_EXISTS",
-                        "message": "A route for GET \"/users/:id\" already exists; parameter names make no difference.",
-                        "details": [
-                          {
-                            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                            "reason": "ROUTE_EXISTS",
-                            "domain": "routing.v1",
-                            "metadata": {
-                              "route_id": "019aa1c3-5b7e-7d3a-9f41-6c2d8e0b7a54"
-                            }
-                          },
-                          {
-                            "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                            "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                          }
-                        ]
-                      }
-                    }
-                  },
-                  "REQUEST_ID_REUSED": {
-                    "value": {
-                      "error": {
-                        "code": 409,
-                        "status": "ALREADY_EXISTS",
-                        "message": "The request id was already used for another route.",
-                        "details": [
-                          {
-                            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                            "reason": "REQUEST_ID_REUSED",
-                            "domain": "routing.v1"
-                          },
-                          {
-                            "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                            "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                          }
-                        ]
-                      }
-                    }
-                  }
-                }
-              }
-            }
+            "$ref": "#/components/responses/Error409"
           },
           "412": {
             "$ref": "#/components/responses/Error412"
@@ -456,6 +283,8 @@ export const openApi: Readonly<Record<string, unknown>> = {
         ],
         "parameters": [
           {
+            "name": "route_id",
+            "in": "path",
             "description": "Identifier of the route, as the create returned it. A string that the service did not issue is not found; an empty string is `INVALID_ARGUMENT`. No default.",
             "schema": {
               "type": "string",
@@ -464,8 +293,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "019aa1c3-5b7e-7d3a-9f41-6c2d8e0b7a54"
               ]
             },
-            "name": "route_id",
-            "in": "path",
             "required": true
           },
           {
@@ -509,11 +336,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "maxLength": 128,
                   "pattern": "^[!-~]+$"
                 },
-                "examples": {
-                  "Route": {
-                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                  }
-                }
+                "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
               },
               "Cache-Control": {
                 "description": "Whether the response may be cached, and for how long.",
@@ -521,11 +344,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "schema": {
                   "type": "string",
                   "const": "private, max-age=31536000, immutable"
-                },
-                "examples": {
-                  "Route": {
-                    "value": "private, max-age=31536000, immutable"
-                  }
                 }
               },
               "ETag": {
@@ -535,11 +353,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "type": "string",
                   "pattern": "^\"[!#-~]+\"$"
                 },
-                "examples": {
-                  "Route": {
-                    "value": "\"L_9GykOhU34DF0Q4b8xRcnJ9YAH\""
-                  }
-                }
+                "example": "\"L_9GykOhU34DF0Q4b8xRcnJ9YAH\""
               },
               "Vary": {
                 "description": "The request header that the response depends on.",
@@ -547,11 +361,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "schema": {
                   "type": "string",
                   "const": "Authorization"
-                },
-                "examples": {
-                  "Route": {
-                    "value": "Authorization"
-                  }
                 }
               }
             },
@@ -589,11 +398,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "maxLength": 128,
                   "pattern": "^[!-~]+$"
                 },
-                "examples": {
-                  "Route": {
-                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                  }
-                }
+                "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
               },
               "Cache-Control": {
                 "description": "Whether the response may be cached, and for how long.",
@@ -601,11 +406,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "schema": {
                   "type": "string",
                   "const": "private, max-age=31536000, immutable"
-                },
-                "examples": {
-                  "Route": {
-                    "value": "private, max-age=31536000, immutable"
-                  }
                 }
               },
               "ETag": {
@@ -615,11 +415,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "type": "string",
                   "pattern": "^\"[!#-~]+\"$"
                 },
-                "examples": {
-                  "Route": {
-                    "value": "\"L_9GykOhU34DF0Q4b8xRcnJ9YAH\""
-                  }
-                }
+                "example": "\"L_9GykOhU34DF0Q4b8xRcnJ9YAH\""
               },
               "Vary": {
                 "description": "The request header that the response depends on.",
@@ -627,11 +423,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "schema": {
                   "type": "string",
                   "const": "Authorization"
-                },
-                "examples": {
-                  "Route": {
-                    "value": "Authorization"
-                  }
                 }
               }
             }
@@ -643,141 +434,10 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "$ref": "#/components/responses/Error401"
           },
           "403": {
-            "description": "Forbidden: `SCOPE_MISSING`.",
-            "headers": {
-              "X-Request-Id": {
-                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-                "required": true,
-                "schema": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[!-~]+$"
-                },
-                "examples": {
-                  "SCOPE_MISSING": {
-                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                  }
-                }
-              },
-              "Cache-Control": {
-                "description": "Whether the response may be cached, and for how long.",
-                "required": true,
-                "schema": {
-                  "type": "string",
-                  "const": "no-store"
-                },
-                "examples": {
-                  "SCOPE_MISSING": {
-                    "value": "no-store"
-                  }
-                }
-              },
-              "WWW-Authenticate": {
-                "description": "The kind of token that is required (RFC 6750).",
-                "required": true,
-                "schema": {
-                  "type": "string"
-                },
-                "examples": {
-                  "SCOPE_MISSING": {
-                    "value": "Bearer realm=\"route-registry\", error=\"insufficient_scope\", scope=\"routes:read\""
-                  }
-                }
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "SCOPE_MISSING": {
-                    "value": {
-                      "error": {
-                        "code": 403,
-                        "status": "PERMISSION_DENIED",
-                        "message": "The token lacks the scope routes:read.",
-                        "details": [
-                          {
-                            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                            "reason": "SCOPE_MISSING",
-                            "domain": "routing.v1",
-                            "metadata": {
-                              "scope": "routes:read"
-                            }
-                          },
-                          {
-                            "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                            "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                          }
-                        ]
-                      }
-                    }
-                  }
-                }
-              }
-            }
+            "$ref": "#/components/responses/Error403"
           },
           "404": {
-            "description": "Not Found: `ROUTE_NOT_FOUND`.",
-            "headers": {
-              "X-Request-Id": {
-                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-                "required": true,
-                "schema": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[!-~]+$"
-                },
-                "examples": {
-                  "ROUTE_NOT_FOUND": {
-                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                  }
-                }
-              },
-              "Cache-Control": {
-                "description": "Whether the response may be cached, and for how long.",
-                "required": true,
-                "schema": {
-                  "type": "string",
-                  "const": "no-store"
-                },
-                "examples": {
-                  "ROUTE_NOT_FOUND": {
-                    "value": "no-store"
-                  }
-                }
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "ROUTE_NOT_FOUND": {
-                    "value": {
-                      "error": {
-                        "code": 404,
-                        "status": "NOT_FOUND",
-                        "message": "There is no route with the id \"019aa1c3-5b7e-7d3a-9f41-6c2d8e0b7a54\".",
-                        "details": [
-                          {
-                            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                            "reason": "ROUTE_NOT_FOUND",
-                            "domain": "routing.v1"
-                          },
-                          {
-                            "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                            "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                          }
-                        ]
-                      }
-                    }
-                  }
-                }
-              }
-            }
+            "$ref": "#/components/responses/Error404"
           },
           "408": {
             "$ref": "#/components/responses/Error408"
@@ -844,11 +504,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "maxLength": 128,
                   "pattern": "^[!-~]+$"
                 },
-                "examples": {
-                  "SERVING": {
-                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                  }
-                }
+                "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
               },
               "Cache-Control": {
                 "description": "Whether the response may be cached, and for how long.",
@@ -856,11 +512,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "schema": {
                   "type": "string",
                   "const": "no-store"
-                },
-                "examples": {
-                  "SERVING": {
-                    "value": "no-store"
-                  }
                 }
               }
             },
@@ -889,74 +540,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "400": {
-            "description": "Bad Request: `REQUEST_MALFORMED`.",
-            "headers": {
-              "X-Request-Id": {
-                "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-                "required": true,
-                "schema": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[!-~]+$"
-                },
-                "examples": {
-                  "REQUEST_MALFORMED": {
-                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                  }
-                }
-              },
-              "Cache-Control": {
-                "description": "Whether the response may be cached, and for how long.",
-                "required": true,
-                "schema": {
-                  "type": "string",
-                  "const": "no-store"
-                },
-                "examples": {
-                  "REQUEST_MALFORMED": {
-                    "value": "no-store"
-                  }
-                }
-              }
-            },
-            "content": {
-              "application/json": {
-                "schema": {
-                  "$ref": "#/components/schemas/Error"
-                },
-                "examples": {
-                  "REQUEST_MALFORMED": {
-                    "value": {
-                      "error": {
-                        "code": 400,
-                        "status": "INVALID_ARGUMENT",
-                        "message": "The request does not fit the method: route.handlr.",
-                        "details": [
-                          {
-                            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                            "reason": "REQUEST_MALFORMED",
-                            "domain": "routing.v1"
-                          },
-                          {
-                            "@type": "type.googleapis.com/google.rpc.BadRequest",
-                            "fieldViolations": [
-                              {
-                                "field": "route.handlr",
-                                "description": "Is not a known field."
-                              }
-                            ]
-                          },
-                          {
-                            "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                            "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                          }
-                        ]
-                      }
-                    }
-                  }
-                }
-              }
-            }
+            "$ref": "#/components/responses/Error400"
           },
           "408": {
             "$ref": "#/components/responses/Error408"
@@ -987,11 +571,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "maxLength": 128,
                   "pattern": "^[!-~]+$"
                 },
-                "examples": {
-                  "NOT_SERVING": {
-                    "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                  }
-                }
+                "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
               },
               "Cache-Control": {
                 "description": "Whether the response may be cached, and for how long.",
@@ -999,11 +579,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "schema": {
                   "type": "string",
                   "const": "no-store"
-                },
-                "examples": {
-                  "NOT_SERVING": {
-                    "value": "no-store"
-                  }
                 }
               },
               "Retry-After": {
@@ -1013,11 +588,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "type": "integer",
                   "minimum": 0
                 },
-                "examples": {
-                  "NOT_SERVING": {
-                    "value": 1
-                  }
-                }
+                "example": 1
               }
             },
             "content": {
@@ -1544,11 +1115,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "maxLength": 128,
               "pattern": "^[!-~]+$"
             },
-            "examples": {
-              "REQUEST_MALFORMED": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
           "Cache-Control": {
             "description": "Whether the response may be cached, and for how long.",
@@ -1556,11 +1123,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "schema": {
               "type": "string",
               "const": "no-store"
-            },
-            "examples": {
-              "REQUEST_MALFORMED": {
-                "value": "no-store"
-              }
             }
           }
         },
@@ -1598,31 +1160,173 @@ export const openApi: Readonly<Record<string, unknown>> = {
                     ]
                   }
                 }
-              },
-              "ROUTE_INVALID": {
+              }
+            }
+          }
+        }
+      },
+      "Error401": {
+        "description": "Unauthorized: `TOKEN_INVALID`, `TOKEN_MISSING`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            }
+          },
+          "WWW-Authenticate": {
+            "description": "The kind of token that is required (RFC 6750).",
+            "required": true,
+            "schema": {
+              "type": "string"
+            },
+            "example": "Bearer realm=\"route-registry\", error=\"invalid_token\""
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "TOKEN_INVALID": {
                 "value": {
                   "error": {
-                    "code": 400,
-                    "status": "INVALID_ARGUMENT",
-                    "message": "The request is not valid: route.path, route.middleware[1].",
+                    "code": 401,
+                    "status": "UNAUTHENTICATED",
+                    "message": "The token has expired.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "ROUTE_INVALID",
+                        "reason": "TOKEN_INVALID",
                         "domain": "routing.v1"
                       },
                       {
-                        "@type": "type.googleapis.com/google.rpc.BadRequest",
-                        "fieldViolations": [
-                          {
-                            "field": "route.path",
-                            "description": "Begins with \"u\". It must begin with \"/\"."
-                          },
-                          {
-                            "field": "route.middleware[1]",
-                            "description": "Is empty or missing. Give a name of 1 to 255 characters."
-                          }
-                        ]
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
+      "Error403": {
+        "description": "Forbidden: `SCOPE_MISSING`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            }
+          },
+          "WWW-Authenticate": {
+            "description": "The kind of token that is required (RFC 6750).",
+            "required": true,
+            "schema": {
+              "type": "string"
+            },
+            "example": "Bearer realm=\"route-registry\", error=\"insufficient_scope\", scope=\"routes:write\""
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "SCOPE_MISSING": {
+                "value": {
+                  "error": {
+                    "code": 403,
+                    "status": "PERMISSION_DENIED",
+                    "message": "The token lacks the scope routes:write.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "SCOPE_MISSING",
+                        "domain": "routing.v1",
+                        "metadata": {
+                          "scope": "routes:write"
+                        }
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
+      "Error404": {
+        "description": "Not Found: `ROUTE_NOT_FOUND`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "ROUTE_NOT_FOUND": {
+                "value": {
+                  "error": {
+                    "code": 404,
+                    "status": "NOT_FOUND",
+                    "message": "There is no route with the id \"019aa1c3-5b7e-7d3a-9f41-6c2d8e0b7a54\".",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "ROUTE_NOT_FOUND",
+                        "domain": "routing.v1"
                       },
                       {
                         "@type": "type.googleapis.com/google.rpc.RequestInfo",
@@ -1647,11 +1351,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "maxLength": 128,
               "pattern": "^[!-~]+$"
             },
-            "examples": {
-              "REQUEST_TIMED_OUT": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
           "Cache-Control": {
             "description": "Whether the response may be cached, and for how long.",
@@ -1659,11 +1359,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "schema": {
               "type": "string",
               "const": "no-store"
-            },
-            "examples": {
-              "REQUEST_TIMED_OUT": {
-                "value": "no-store"
-              }
             }
           }
         },
@@ -1697,8 +1392,8 @@ export const openApi: Readonly<Record<string, unknown>> = {
           }
         }
       },
-      "Error413": {
-        "description": "Payload Too Large: `REQUEST_TOO_LARGE`.",
+      "Error409": {
+        "description": "Conflict: `ROUTE_EXISTS`, `REQUEST_ID_REUSED`.",
         "headers": {
           "X-Request-Id": {
             "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
@@ -1708,11 +1403,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "maxLength": 128,
               "pattern": "^[!-~]+$"
             },
-            "examples": {
-              "REQUEST_TOO_LARGE": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
           "Cache-Control": {
             "description": "Whether the response may be cached, and for how long.",
@@ -1720,11 +1411,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "schema": {
               "type": "string",
               "const": "no-store"
-            },
-            "examples": {
-              "REQUEST_TOO_LARGE": {
-                "value": "no-store"
-              }
             }
           }
         },
@@ -1734,287 +1420,20 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "$ref": "#/components/schemas/Error"
             },
             "examples": {
-              "REQUEST_TOO_LARGE": {
+              "ROUTE_EXISTS": {
                 "value": {
                   "error": {
-                    "code": 413,
-                    "status": "RESOURCE_EXHAUSTED",
-                    "message": "The request is larger than 65536 bytes.",
+                    "code": 409,
+                    "status": "ALREADY_EXISTS",
+                    "message": "A route for GET \"/users/:id\" already exists; parameter names make no difference.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "REQUEST_TOO_LARGE",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
-      "Error415": {
-        "description": "Unsupported Media Type: `CONTENT_TYPE_UNSUPPORTED`.",
-        "headers": {
-          "X-Request-Id": {
-            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "maxLength": 128,
-              "pattern": "^[!-~]+$"
-            },
-            "examples": {
-              "CONTENT_TYPE_UNSUPPORTED": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
-          },
-          "Cache-Control": {
-            "description": "Whether the response may be cached, and for how long.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "const": "no-store"
-            },
-            "examples": {
-              "CONTENT_TYPE_UNSUPPORTED": {
-                "value": "no-store"
-              }
-            }
-          },
-          "Accept-Post": {
-            "description": "The media type that is accepted.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "const": "application/json"
-            },
-            "examples": {
-              "CONTENT_TYPE_UNSUPPORTED": {
-                "value": "application/json"
-              }
-            }
-          },
-          "Accept-Encoding": {
-            "description": "The content codings that are accepted; sent when the content coding was refused.",
-            "required": false,
-            "schema": {
-              "type": "string",
-              "const": "gzip, deflate, br"
-            },
-            "examples": {
-              "CONTENT_TYPE_UNSUPPORTED": {
-                "value": "gzip, deflate, br"
-              }
-            }
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "CONTENT_TYPE_UNSUPPORTED": {
-                "value": {
-                  "error": {
-                    "code": 415,
-                    "status": "INVALID_ARGUMENT",
-                    "message": "The content encoding is not supported; gzip, deflate and br are allowed.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "CONTENT_TYPE_UNSUPPORTED",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
-      "Error414": {
-        "description": "URI Too Long: `TARGET_TOO_LONG`.",
-        "headers": {
-          "X-Request-Id": {
-            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "maxLength": 128,
-              "pattern": "^[!-~]+$"
-            },
-            "examples": {
-              "TARGET_TOO_LONG": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
-          },
-          "Cache-Control": {
-            "description": "Whether the response may be cached, and for how long.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "const": "no-store"
-            },
-            "examples": {
-              "TARGET_TOO_LONG": {
-                "value": "no-store"
-              }
-            }
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "TARGET_TOO_LONG": {
-                "value": {
-                  "error": {
-                    "code": 414,
-                    "status": "INVALID_ARGUMENT",
-                    "message": "The request target is longer than 8192 bytes.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "TARGET_TOO_LONG",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
-      "Error431": {
-        "description": "Request Header Fields Too Large: `HEADERS_TOO_LARGE`.",
-        "headers": {
-          "X-Request-Id": {
-            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "maxLength": 128,
-              "pattern": "^[!-~]+$"
-            },
-            "examples": {
-              "HEADERS_TOO_LARGE": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
-          },
-          "Cache-Control": {
-            "description": "Whether the response may be cached, and for how long.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "const": "no-store"
-            },
-            "examples": {
-              "HEADERS_TOO_LARGE": {
-                "value": "no-store"
-              }
-            }
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "HEADERS_TOO_LARGE": {
-                "value": {
-                  "error": {
-                    "code": 431,
-                    "status": "RESOURCE_EXHAUSTED",
-                    "message": "The headers are larger than the server accepts.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "HEADERS_TOO_LARGE",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
-      "Error501": {
-        "description": "Not Implemented: `TRANSFER_CODING_UNSUPPORTED`.",
-        "headers": {
-          "X-Request-Id": {
-            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "maxLength": 128,
-              "pattern": "^[!-~]+$"
-            },
-            "examples": {
-              "TRANSFER_CODING_UNSUPPORTED": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
-          },
-          "Cache-Control": {
-            "description": "Whether the response may be cached, and for how long.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "const": "no-store"
-            },
-            "examples": {
-              "TRANSFER_CODING_UNSUPPORTED": {
-                "value": "no-store"
-              }
-            }
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "TRANSFER_CODING_UNSUPPORTED": {
-                "value": {
-                  "error": {
-                    "code": 501,
-                    "status": "UNIMPLEMENTED",
-                    "message": "The transfer coding is not supported; only chunked is allowed.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "TRANSFER_CODING_UNSUPPORTED",
-                        "domain": "routing.v1"
+                        "reason": "ROUTE_EXISTS",
+                        "domain": "routing.v1",
+                        "metadata": {
+                          "route_id": "019aa1c3-5b7e-7d3a-9f41-6c2d8e0b7a54"
+                        }
                       },
                       {
                         "@type": "type.googleapis.com/google.rpc.RequestInfo",
@@ -2039,11 +1458,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "maxLength": 128,
               "pattern": "^[!-~]+$"
             },
-            "examples": {
-              "PRECONDITION_FAILED": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
           "Cache-Control": {
             "description": "Whether the response may be cached, and for how long.",
@@ -2051,11 +1466,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "schema": {
               "type": "string",
               "const": "no-store"
-            },
-            "examples": {
-              "PRECONDITION_FAILED": {
-                "value": "no-store"
-              }
             }
           }
         },
@@ -2089,6 +1499,178 @@ export const openApi: Readonly<Record<string, unknown>> = {
           }
         }
       },
+      "Error413": {
+        "description": "Payload Too Large: `REQUEST_TOO_LARGE`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "REQUEST_TOO_LARGE": {
+                "value": {
+                  "error": {
+                    "code": 413,
+                    "status": "RESOURCE_EXHAUSTED",
+                    "message": "The request is larger than 65536 bytes.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "REQUEST_TOO_LARGE",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
+      "Error414": {
+        "description": "URI Too Long: `TARGET_TOO_LONG`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "TARGET_TOO_LONG": {
+                "value": {
+                  "error": {
+                    "code": 414,
+                    "status": "INVALID_ARGUMENT",
+                    "message": "The request target is longer than 8192 bytes.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "TARGET_TOO_LONG",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
+      "Error415": {
+        "description": "Unsupported Media Type: `CONTENT_TYPE_UNSUPPORTED`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            }
+          },
+          "Accept-Post": {
+            "description": "The media type that is accepted.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "application/json"
+            }
+          },
+          "Accept-Encoding": {
+            "description": "The content codings that are accepted; sent when the content coding was refused.",
+            "required": false,
+            "schema": {
+              "type": "string",
+              "const": "gzip, deflate, br"
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "CONTENT_TYPE_UNSUPPORTED": {
+                "value": {
+                  "error": {
+                    "code": 415,
+                    "status": "INVALID_ARGUMENT",
+                    "message": "The content encoding is not supported; gzip, deflate and br are allowed.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "CONTENT_TYPE_UNSUPPORTED",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
       "Error429": {
         "description": "Too Many Requests: `OVERLOADED`.",
         "headers": {
@@ -2100,11 +1682,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "maxLength": 128,
               "pattern": "^[!-~]+$"
             },
-            "examples": {
-              "OVERLOADED": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
           "Cache-Control": {
             "description": "Whether the response may be cached, and for how long.",
@@ -2112,11 +1690,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "schema": {
               "type": "string",
               "const": "no-store"
-            },
-            "examples": {
-              "OVERLOADED": {
-                "value": "no-store"
-              }
             }
           },
           "Retry-After": {
@@ -2126,11 +1699,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "type": "integer",
               "minimum": 0
             },
-            "examples": {
-              "OVERLOADED": {
-                "value": 1
-              }
-            }
+            "example": 1
           }
         },
         "content": {
@@ -2167,8 +1736,8 @@ export const openApi: Readonly<Record<string, unknown>> = {
           }
         }
       },
-      "Error503": {
-        "description": "Service Unavailable: `SHUTTING_DOWN`, `UPSTREAM_UNAVAILABLE`, `KEYS_UNAVAILABLE`, `STORE_UNAVAILABLE`.",
+      "Error431": {
+        "description": "Request Header Fields Too Large: `HEADERS_TOO_LARGE`.",
         "headers": {
           "X-Request-Id": {
             "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
@@ -2178,11 +1747,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "maxLength": 128,
               "pattern": "^[!-~]+$"
             },
-            "examples": {
-              "SHUTTING_DOWN": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
           "Cache-Control": {
             "description": "Whether the response may be cached, and for how long.",
@@ -2190,24 +1755,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "schema": {
               "type": "string",
               "const": "no-store"
-            },
-            "examples": {
-              "SHUTTING_DOWN": {
-                "value": "no-store"
-              }
-            }
-          },
-          "Retry-After": {
-            "description": "The number of seconds to wait before a retry.",
-            "required": true,
-            "schema": {
-              "type": "integer",
-              "minimum": 0
-            },
-            "examples": {
-              "SHUTTING_DOWN": {
-                "value": 1
-              }
             }
           }
         },
@@ -2217,40 +1764,16 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "$ref": "#/components/schemas/Error"
             },
             "examples": {
-              "SHUTTING_DOWN": {
+              "HEADERS_TOO_LARGE": {
                 "value": {
                   "error": {
-                    "code": 503,
-                    "status": "UNAVAILABLE",
-                    "message": "The service is shutting down. Try again in a second.",
+                    "code": 431,
+                    "status": "RESOURCE_EXHAUSTED",
+                    "message": "The headers are larger than the server accepts.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "SHUTTING_DOWN",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RetryInfo",
-                        "retryDelay": "1s"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              },
-              "UPSTREAM_UNAVAILABLE": {
-                "value": {
-                  "error": {
-                    "code": 503,
-                    "status": "UNAVAILABLE",
-                    "message": "The service is unavailable.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "UPSTREAM_UNAVAILABLE",
+                        "reason": "HEADERS_TOO_LARGE",
                         "domain": "routing.v1"
                       },
                       {
@@ -2260,17 +1783,49 @@ export const openApi: Readonly<Record<string, unknown>> = {
                     ]
                   }
                 }
-              },
-              "KEYS_UNAVAILABLE": {
+              }
+            }
+          }
+        }
+      },
+      "Error499": {
+        "description": "Client Closed Request: `CANCELLED`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "CANCELLED": {
                 "value": {
                   "error": {
-                    "code": 503,
-                    "status": "UNAVAILABLE",
-                    "message": "The keys that verify tokens are unavailable. Try again.",
+                    "code": 499,
+                    "status": "CANCELLED",
+                    "message": "The caller cancelled the call.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "KEYS_UNAVAILABLE",
+                        "reason": "CANCELLED",
                         "domain": "routing.v1"
                       },
                       {
@@ -2280,7 +1835,152 @@ export const openApi: Readonly<Record<string, unknown>> = {
                     ]
                   }
                 }
-              },
+              }
+            }
+          }
+        }
+      },
+      "Error500": {
+        "description": "Internal Server Error: `INTERNAL`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "INTERNAL": {
+                "value": {
+                  "error": {
+                    "code": 500,
+                    "status": "INTERNAL",
+                    "message": "An internal error occurred.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "INTERNAL",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
+      "Error501": {
+        "description": "Not Implemented: `TRANSFER_CODING_UNSUPPORTED`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            }
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
+              "TRANSFER_CODING_UNSUPPORTED": {
+                "value": {
+                  "error": {
+                    "code": 501,
+                    "status": "UNIMPLEMENTED",
+                    "message": "The transfer coding is not supported; only chunked is allowed.",
+                    "details": [
+                      {
+                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                        "reason": "TRANSFER_CODING_UNSUPPORTED",
+                        "domain": "routing.v1"
+                      },
+                      {
+                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
+                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+                      }
+                    ]
+                  }
+                }
+              }
+            }
+          }
+        }
+      },
+      "Error503": {
+        "description": "Service Unavailable: `STORE_UNAVAILABLE`, `KEYS_UNAVAILABLE`, `SHUTTING_DOWN`, `UPSTREAM_UNAVAILABLE`.",
+        "headers": {
+          "X-Request-Id": {
+            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
+          },
+          "Cache-Control": {
+            "description": "Whether the response may be cached, and for how long.",
+            "required": true,
+            "schema": {
+              "type": "string",
+              "const": "no-store"
+            }
+          },
+          "Retry-After": {
+            "description": "The number of seconds to wait before a retry.",
+            "required": true,
+            "schema": {
+              "type": "integer",
+              "minimum": 0
+            },
+            "example": 1
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
+            },
+            "examples": {
               "STORE_UNAVAILABLE": {
                 "value": {
                   "error": {
@@ -2316,11 +2016,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "maxLength": 128,
               "pattern": "^[!-~]+$"
             },
-            "examples": {
-              "DEADLINE_EXCEEDED": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
           "Cache-Control": {
             "description": "Whether the response may be cached, and for how long.",
@@ -2328,11 +2024,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "schema": {
               "type": "string",
               "const": "no-store"
-            },
-            "examples": {
-              "DEADLINE_EXCEEDED": {
-                "value": "no-store"
-              }
             }
           }
         },
@@ -2366,224 +2057,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
           }
         }
       },
-      "Error500": {
-        "description": "Internal Server Error: `INTERNAL`.",
-        "headers": {
-          "X-Request-Id": {
-            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "maxLength": 128,
-              "pattern": "^[!-~]+$"
-            },
-            "examples": {
-              "INTERNAL": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
-          },
-          "Cache-Control": {
-            "description": "Whether the response may be cached, and for how long.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "const": "no-store"
-            },
-            "examples": {
-              "INTERNAL": {
-                "value": "no-store"
-              }
-            }
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "INTERNAL": {
-                "value": {
-                  "error": {
-                    "code": 500,
-                    "status": "INTERNAL",
-                    "message": "An internal error occurred.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "INTERNAL",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
-      "Error499": {
-        "description": "Client Closed Request: `CANCELLED`.",
-        "headers": {
-          "X-Request-Id": {
-            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "maxLength": 128,
-              "pattern": "^[!-~]+$"
-            },
-            "examples": {
-              "CANCELLED": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
-          },
-          "Cache-Control": {
-            "description": "Whether the response may be cached, and for how long.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "const": "no-store"
-            },
-            "examples": {
-              "CANCELLED": {
-                "value": "no-store"
-              }
-            }
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "CANCELLED": {
-                "value": {
-                  "error": {
-                    "code": 499,
-                    "status": "CANCELLED",
-                    "message": "The caller cancelled the call.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "CANCELLED",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
-      "Error401": {
-        "description": "Unauthorized: `TOKEN_MISSING`, `TOKEN_INVALID`.",
-        "headers": {
-          "X-Request-Id": {
-            "description": "The id of the call: the one in the request, or a new one. It is also in the log and in errors.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "maxLength": 128,
-              "pattern": "^[!-~]+$"
-            },
-            "examples": {
-              "TOKEN_MISSING": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
-          },
-          "Cache-Control": {
-            "description": "Whether the response may be cached, and for how long.",
-            "required": true,
-            "schema": {
-              "type": "string",
-              "const": "no-store"
-            },
-            "examples": {
-              "TOKEN_MISSING": {
-                "value": "no-store"
-              }
-            }
-          },
-          "WWW-Authenticate": {
-            "description": "The kind of token that is required (RFC 6750).",
-            "required": true,
-            "schema": {
-              "type": "string"
-            },
-            "examples": {
-              "TOKEN_MISSING": {
-                "value": "Bearer realm=\"route-registry\""
-              },
-              "TOKEN_INVALID": {
-                "value": "Bearer realm=\"route-registry\", error=\"invalid_token\""
-              }
-            }
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "TOKEN_MISSING": {
-                "value": {
-                  "error": {
-                    "code": 401,
-                    "status": "UNAUTHENTICATED",
-                    "message": "No bearer token was given: the authorization is missing, or has no token after the word Bearer.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "TOKEN_MISSING",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              },
-              "TOKEN_INVALID": {
-                "value": {
-                  "error": {
-                    "code": 401,
-                    "status": "UNAUTHENTICATED",
-                    "message": "The token has expired.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "TOKEN_INVALID",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
       "PathUnknown": {
         "description": "Not Found: `PATH_UNKNOWN`.",
         "headers": {
@@ -2595,11 +2068,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "maxLength": 128,
               "pattern": "^[!-~]+$"
             },
-            "examples": {
-              "PATH_UNKNOWN": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
           "Cache-Control": {
             "description": "Whether the response may be cached, and for how long.",
@@ -2607,11 +2076,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "schema": {
               "type": "string",
               "const": "no-store"
-            },
-            "examples": {
-              "PATH_UNKNOWN": {
-                "value": "no-store"
-              }
             }
           }
         },
@@ -2656,11 +2120,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
               "maxLength": 128,
               "pattern": "^[!-~]+$"
             },
-            "examples": {
-              "METHOD_NOT_ALLOWED": {
-                "value": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-              }
-            }
+            "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
           "Cache-Control": {
             "description": "Whether the response may be cached, and for how long.",
@@ -2668,11 +2128,6 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "schema": {
               "type": "string",
               "const": "no-store"
-            },
-            "examples": {
-              "METHOD_NOT_ALLOWED": {
-                "value": "no-store"
-              }
             }
           },
           "Allow": {
@@ -2681,11 +2136,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "schema": {
               "type": "string"
             },
-            "examples": {
-              "METHOD_NOT_ALLOWED": {
-                "value": "GET, HEAD, OPTIONS"
-              }
-            }
+            "example": "GET, HEAD, OPTIONS"
           }
         },
         "content": {
