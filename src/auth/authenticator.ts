@@ -123,7 +123,7 @@ function offer(keys: readonly TrustedKey[]): FindKeys {
 }
 
 /** The message for an expired token. */
-export const EXPIRED = 'The token has expired.';
+const EXPIRED = 'The token has expired.';
 const WRONG_SIGNATURE = "The token's signature is not valid.";
 
 /** Our own messages for jsonwebtoken's refusals: some of its messages name the issuer or the audience. */

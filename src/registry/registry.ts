@@ -134,7 +134,7 @@ function checkRequestIds(requestIds: readonly string[]): Violation[] {
 }
 
 /** The request has invalid fields; the error names each one. */
-export function routeInvalid(violations: readonly Violation[]): RegistryError {
+function routeInvalid(violations: readonly Violation[]): RegistryError {
   const fields = [...new Set(violations.map((violation) => violation.field))];
   const named = fields.slice(0, MAX_NAMED_FIELDS).join(', ');
   // The number is given whenever the names do not show it: a response may have no room for every violation.
@@ -147,7 +147,7 @@ export function routeInvalid(violations: readonly Violation[]): RegistryError {
 }
 
 /** No route has the id. */
-export function routeNotFound(id: string): RegistryError {
+function routeNotFound(id: string): RegistryError {
   return new RegistryError('ROUTE_NOT_FOUND', `There is no route with the id ${quote(id)}.`);
 }
 
@@ -157,12 +157,12 @@ function repeated(first: Route, definition: RouteDefinition): Route {
 }
 
 /** The caller used the request id for another route. */
-export function requestIdReused(): RegistryError {
+function requestIdReused(): RegistryError {
   return new RegistryError('REQUEST_ID_REUSED', 'The request id was already used for another route.');
 }
 
 /** A route with the same shape is stored, and duplicates are refused. */
-export function routeExists(definition: RouteDefinition, firstId: string): RegistryError {
+function routeExists(definition: RouteDefinition, firstId: string): RegistryError {
   return new RegistryError(
     'ROUTE_EXISTS',
     `A route for ${definition.method} ${quote(definition.path)} already exists; parameter names make no difference.`,

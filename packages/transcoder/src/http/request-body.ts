@@ -77,7 +77,7 @@ function wronglyEncoded(coding: string): Failure {
 }
 
 /** The content coding of the body is not accepted. */
-export function encodingUnsupported(): Failure {
+function encodingUnsupported(): Failure {
   return unsupported(
     'The content encoding is not supported; gzip, deflate and br are allowed.',
     ACCEPT_ENCODING,

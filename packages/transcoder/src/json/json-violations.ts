@@ -99,7 +99,7 @@ function joined(path: string, name: string): string {
 const WHOLE_BODY = '*';
 
 /** An object has a member that is not a field of its message. */
-export function unknownField(field: string): FieldViolation {
+function unknownField(field: string): FieldViolation {
   return { field, description: 'Is not a known field.' };
 }
 

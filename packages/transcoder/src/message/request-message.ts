@@ -68,7 +68,7 @@ export class RequestMessages {
 }
 
 /** The parts of the request do not form a request message of the method. */
-export function misfit(...violations: readonly Iterable<FieldViolation>[]): Failure {
+function misfit(...violations: readonly Iterable<FieldViolation>[]): Failure {
   return malformed('The request does not fit the method.', joined(violations));
 }
 
