@@ -28,7 +28,7 @@ const output = destination({
 output.on('error', () => undefined);
 
 /**
- * Runs the service, or the workers that run it, until SIGTERM, SIGINT or SIGHUP; a worker, until its primary process
+ * Runs the service, or the workers that run it, until SIGTERM, SIGINT or SIGHUP; a worker also until its primary process
  * tells it to stop. Its exit code is 0 after an orderly shutdown, 1 when it cannot run or continue, and 128 plus the
  * signal's number when a later signal cuts the shutdown short.
  */
@@ -46,17 +46,16 @@ async function main(): Promise<void> {
   if (worker === undefined) warnOfExposure(config, logger);
   const stop = new AbortController();
   const beginToStop = (signal?: NodeJS.Signals): void => {
+    // A signal to the group of processes reaches a worker beside its primary process's message.
+    if (stop.signal.aborted) return;
     logger.info({ signal }, 'stopping');
     stop.abort();
   };
   if (worker !== undefined) onPrimary('stop', beginToStop);
-  onStopSignals(
-    worker === undefined ? beginToStop : () => void tellPrimary({ kind: 'leaving' }),
-    (signal, exitCode) => {
-      logger.warn({ signal }, 'ending before everything is closed');
-      end(exitCode);
-    },
-  );
+  onStopSignals(beginToStop, (signal, exitCode) => {
+    logger.warn({ signal }, 'ending before everything is closed');
+    end(exitCode);
+  });
   const start = config.workers > 1 && worker === undefined ? startInWorkers : startApp;
   const app = await start(config, { logger, stop: stop.signal }).catch((error: unknown) => {
     if (!stop.signal.aborted) throw error;

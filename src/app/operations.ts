@@ -42,10 +42,7 @@ export async function openOperations(
   metrics.readiness(readiness);
   metrics.linesLeftOut(callLog.leftOut);
   if (workerNumber() !== undefined) {
-    reportToPrimary(closing, async () => ({
-      readiness: readiness.report,
-      metrics: await metrics.snapshot(),
-    }));
+    onPrimary('report', () => void reportToPrimary(readiness, metrics));
     return { readiness, metrics, url: undefined };
   }
   const { host, port } = ops;
@@ -56,12 +53,7 @@ export async function openOperations(
   return { readiness, metrics, url: `http://${joinAddress(host, server.port)}` };
 }
 
-/** Reports to the primary process on request, and once more at the end, so that the totals are kept. */
-function reportToPrimary(closing: Closing, report: () => Promise<WorkerReport>): void {
-  const tell = async (): Promise<void> => tellPrimary({ kind: 'report', report: await report() });
-  const stop = onPrimary('report', () => void tell());
-  closing.resource('reports to the primary process', async () => {
-    stop();
-    await tell();
-  });
+async function reportToPrimary(readiness: Readiness, metrics: Metrics): Promise<void> {
+  const report: WorkerReport = { readiness: readiness.report, metrics: await metrics.snapshot() };
+  await tellPrimary({ kind: 'report', report });
 }

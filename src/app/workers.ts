@@ -1,8 +1,8 @@
 import type { App } from '../app.js';
-import { startWorkers } from '../process/workers.js';
+import { Workers } from '../process/workers.js';
 import type { Config } from '../settings/config.js';
 import type { Surroundings } from './parts.js';
-import { openWorkersOperations } from './workers-operations.js';
+import { openWorkersOperations, type WorkerReport } from './workers-operations.js';
 
 /**
  * Runs the service in worker processes that share its ports; each of them runs `startApp`. This process replaces them
@@ -11,27 +11,16 @@ import { openWorkersOperations } from './workers-operations.js';
  * @throws Error when something cannot be opened, like `startApp`
  */
 export async function startInWorkers(config: Config, { logger, stop }: Surroundings): Promise<App> {
-  const operations = await openWorkersOperations(config);
-  const workers = await startWorkers({
-    count: config.workers,
-    drainMs: config.drainDelayMs,
-    logger,
-    stop,
-    onStarted: operations.add,
-  }).catch(async (error: unknown) => {
-    await operations.close();
+  const workers = new Workers<WorkerReport>({ count: config.workers, drainMs: config.drainDelayMs, logger });
+  const operations = await openWorkersOperations(config, workers);
+  stop?.addEventListener('abort', () => void workers.close().catch(() => undefined), { once: true });
+  const addresses = await workers.start().catch(async (error: unknown) => {
+    await operations?.close();
     throw error;
   });
   return {
-    ...workers.addresses,
-    opsUrl: operations.url,
-    async close() {
-      operations.drain();
-      try {
-        return await workers.close();
-      } finally {
-        await operations.close();
-      }
-    },
+    ...addresses,
+    opsUrl: operations?.url,
+    close: () => workers.close().finally(() => operations?.close()),
   };
 }

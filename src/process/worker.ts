@@ -1,5 +1,25 @@
 import cluster from 'node:cluster';
-import { type PrimaryMessage, WORKER_NUMBER, type WorkerMessage } from './worker-messages.js';
+import type { Addresses } from './local-mode-hint.js';
+
+/** The environment variable with a worker's number. */
+export const WORKER_NUMBER = 'WORKER_NUMBER';
+
+/** The addresses that all workers share. */
+export type WorkerAddresses = Pick<Addresses, 'grpcAddress' | 'httpUrl'>;
+
+/** A message from a worker to its primary process, as JSON. */
+export type WorkerMessage =
+  /** It serves. From now on it sends nothing but reports. */
+  | { readonly kind: 'listening'; readonly addresses: WorkerAddresses }
+  /** It cannot start, for the given reason. */
+  | { readonly kind: 'failed'; readonly problem: string }
+  /** Its report on request. */
+  | { readonly kind: 'report'; readonly report: unknown };
+
+/** A message from the primary process to a worker: to stop, or to report. */
+export interface PrimaryMessage {
+  readonly kind: 'stop' | 'report';
+}
 
 /** The number of this worker, from 1; undefined in a process that is not a worker, or is another program's. */
 export function workerNumber(): number | undefined {
@@ -19,13 +39,9 @@ export function tellPrimary(message: WorkerMessage): Promise<void> {
   });
 }
 
-/** Listens for a message of the primary process. @returns a function that stops listening */
-export function onPrimary(kind: PrimaryMessage['kind'], listener: () => void): () => void {
-  const heard = (message: PrimaryMessage): void => {
+/** Listens for a message of the primary process. */
+export function onPrimary(kind: PrimaryMessage['kind'], listener: () => void): void {
+  process.on('message', (message: PrimaryMessage) => {
     if (message.kind === kind) listener();
-  };
-  process.on('message', heard);
-  return () => {
-    process.off('message', heard);
-  };
+  });
 }

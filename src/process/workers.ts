@@ -1,21 +1,13 @@
-import cluster from 'node:cluster';
-import { performance } from 'node:perf_hooks';
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { LIMIT_MS } from './closing.js';
 import { STOP_SIGNALS } from './stop-signals.js';
-import type { WorkerAddresses } from './worker-messages.js';
-import { type WorkerEnd, WorkerProcess } from './worker-process.js';
+import { type PrimaryMessage, WORKER_NUMBER, type WorkerAddresses, type WorkerMessage } from './worker.js';
 
-/** A worker that has run for this long, in milliseconds, is replaced at once when it ends. */
-const STEADY_MS = 60_000;
-/** The pause before other replacements, in milliseconds; it doubles each time, up to the longest. */
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 30_000;
-/** A signal to a process group reaches all its processes within this time, in milliseconds. */
-const GROUP_MS = 100;
-/** How long a worker may take to end after the drain, in milliseconds: its own limit on closing, and a second. */
-const END_LIMIT_MS = LIMIT_MS + 1_000;
+/** How long after its exit a worker's last message may take to arrive, in milliseconds. */
+const LAST_MESSAGE_MS = 100;
 
 /** The options of running workers. */
 export interface WorkersOptions {
@@ -24,53 +16,54 @@ export interface WorkersOptions {
   /** How long each keeps serving after it was told to stop, in milliseconds. */
   readonly drainMs: number;
   readonly logger: Logger;
-  /** Called with each process that is started. */
-  readonly onStarted: (worker: WorkerProcess) => void;
-  /** Aborts a start, and ends everything that it has started. */
-  readonly stop?: AbortSignal | undefined;
+  /** The pause before another worker takes the place of one that has ended, in milliseconds; default: 1,000. */
+  readonly pauseMs?: number;
+  /** How long a worker may take to report, in milliseconds; default: 1,000. */
+  readonly patienceMs?: number;
+  /** How long workers may take to end after the drain; default: their own limit on closing, and a second. */
+  readonly limitMs?: number;
 }
 
-/** The service as run by its workers. */
-export interface RunningWorkers {
-  readonly addresses: WorkerAddresses;
-  /**
-   * Tells all workers to stop, and kills those that have not ended in time. Resolves when all have ended, with whether
-   * none was killed.
-   *
-   * @throws Error when one of them failed to close something
-   */
-  close(): Promise<boolean>;
+interface WorkerEnd {
+  /** Null if a signal ended it. */
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  /** Its own reason; absent if it gave none. */
+  readonly problem: string | undefined;
 }
 
-/**
- * Starts worker processes, which run this program and share its ports: first one, since a cause of failure would affect
- * all of them, then the others. A worker that ends, or that a signal asks to stop, is replaced.
- *
- * @throws Error with the first worker's reason when it cannot start
- */
-export async function startWorkers(options: WorkersOptions): Promise<RunningWorkers> {
-  const workers = new Workers(options);
-  const close = (): Promise<boolean> => workers.close();
-  options.stop?.addEventListener('abort', () => void close().catch(() => undefined), { once: true });
-  return { addresses: await workers.start(), close };
+interface Running {
+  readonly number: number;
+  readonly worker: Worker;
+  /** Resolves when it serves; rejects, with its own reason, if it ends before. */
+  readonly listening: Promise<WorkerAddresses>;
+  readonly ended: Promise<WorkerEnd>;
 }
 
-class Workers {
-  readonly #options: WorkersOptions;
-  readonly #running = new Set<WorkerProcess>();
+/** Worker processes, which run this program and share its ports. One that ends is replaced. */
+export class Workers<Report> {
+  readonly #options: Required<WorkersOptions>;
+  readonly #running = new Set<Running>();
+  readonly #serving = new Map<number, Worker>();
+  #asking: Promise<ReadonlyMap<number, Report | undefined>> | undefined;
   #closed: Promise<boolean> | undefined;
 
   constructor(options: WorkersOptions) {
-    this.#options = options;
+    this.#options = { pauseMs: 1_000, patienceMs: 1_000, limitMs: LIMIT_MS + 1_000, ...options };
     // Workers accept connections themselves: passed on by this process, they would be lost with a worker that dies or
     // hangs meanwhile. Fixed by the first fork.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     // However this process ends, it leaves no worker behind.
     process.once('exit', () => {
-      for (const worker of this.#running) worker.kill();
+      for (const { worker } of this.#running) worker.process.kill('SIGKILL');
     });
   }
 
+  /**
+   * Starts first one worker, since what makes it fail would make all of them fail, then the others.
+   *
+   * @throws Error with the first worker's reason when it cannot start
+   */
   async start(): Promise<WorkerAddresses> {
     const first = this.#fork(1);
     const addresses = await first.listening;
@@ -82,64 +75,108 @@ class Workers {
     return addresses;
   }
 
+  /** The reports of all workers that serve, by their numbers; undefined for one that gives none in time. */
+  reports(): Promise<ReadonlyMap<number, Report | undefined>> {
+    // Concurrent requests share the answers.
+    this.#asking ??= Promise.all(
+      Array.from(this.#serving, async ([number, worker]) => [number, await this.#ask(worker)] as const),
+    )
+      .then((answers) => new Map(answers))
+      .finally(() => (this.#asking = undefined));
+    return this.#asking;
+  }
+
+  /**
+   * Tells all workers to stop, and kills those that have not ended in time. Resolves when all have ended, with whether
+   * none was killed.
+   *
+   * @throws Error when one of them failed to close something
+   */
   close(): Promise<boolean> {
     this.#closed ??= this.#close();
     return this.#closed;
   }
 
-  /** Follows a worker and its successors until all are told to stop. */
-  async #keep(first: WorkerProcess): Promise<void> {
-    const { logger } = this.#options;
-    const { number } = first;
-    const leaving: WorkerProcess[] = [];
-    let pauseMs = 0;
-    for (let worker = first; ; worker = this.#fork(number)) {
-      const begunAt = performance.now();
-      void worker.ended.then(({ late, ...end }) => {
-        if (!worker.stopping) logger.error({ worker: number, ...end }, 'a worker has ended unexpectedly');
-        else if (late) logger.warn({ worker: number }, 'a worker did not stop in time, and was killed');
+  #fork(number: number): Running {
+    const worker = cluster.fork({ [WORKER_NUMBER]: String(number) });
+    let problem: string | undefined;
+    const ended = new Promise<WorkerEnd>((resolve) => {
+      worker.once('exit', (exitCode: number | null, signal: string | null) => {
+        this.#serving.delete(number);
+        void delay(LAST_MESSAGE_MS).then(() => {
+          resolve({ exitCode, signal, problem });
+        });
       });
-      await worker.listening.then(
-        () => {
-          logger.info({ worker: number, workerPid: worker.pid }, 'a worker serves');
-          // The workers that want to stop have a replacement now.
-          for (const old of leaving.splice(0)) this.#stop(old);
-        },
-        () => undefined,
-      );
-      const leaves = await Promise.race([worker.leaving.then(() => true), worker.ended.then(() => false)]);
-      if (leaves) {
-        leaving.push(worker);
-        await delay(GROUP_MS);
-      } else {
-        const steady = performance.now() - begunAt >= STEADY_MS;
-        pauseMs = steady ? 0 : Math.min(Math.max(2 * pauseMs, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
-        await delay(pauseMs);
-      }
+      worker.on('error', ({ message }) => {
+        // Only a process that could not be started has no exit.
+        if (worker.process.pid === undefined) resolve({ exitCode: null, signal: null, problem: message });
+      });
+    });
+    const listening = new Promise<WorkerAddresses>((resolve, reject) => {
+      worker.on('message', (message: WorkerMessage) => {
+        if (message.kind === 'listening') resolve(message.addresses);
+        else if (message.kind === 'failed') ({ problem } = message);
+      });
+      void ended.then((end) => {
+        reject(new Error(problem ?? `a worker ended with ${end.signal ?? `exit code ${end.exitCode}`}.`));
+      });
+    });
+    listening.then(
+      () => {
+        this.#serving.set(number, worker);
+        this.#options.logger.info({ worker: number, workerPid: worker.process.pid }, 'a worker serves');
+      },
+      () => undefined,
+    );
+    const running = { number, worker, listening, ended };
+    this.#running.add(running);
+    void ended.then(() => this.#running.delete(running));
+    return running;
+  }
+
+  /** Puts another worker in the place of each one that ends, until all are told to stop. */
+  async #keep(first: Running): Promise<void> {
+    const { number } = first;
+    for (let { ended } = first; ; { ended } = this.#fork(number)) {
+      const end = await ended;
+      if (this.#closed === undefined && !isOrderly(end))
+        this.#options.logger.error({ worker: number, ...end }, 'a worker has ended unexpectedly');
+      await delay(this.#options.pauseMs);
       if (this.#closed !== undefined) return;
     }
   }
 
-  #fork(number: number): WorkerProcess {
-    const worker = new WorkerProcess(number);
-    this.#running.add(worker);
-    void worker.ended.then(() => this.#running.delete(worker));
-    this.#options.onStarted(worker);
-    return worker;
-  }
-
-  #stop(worker: WorkerProcess): void {
-    worker.stop(this.#options.drainMs + END_LIMIT_MS);
+  async #ask(worker: Worker): Promise<Report | undefined> {
+    const answer = once(worker, 'message', { signal: AbortSignal.timeout(this.#options.patienceMs) });
+    tell(worker, 'report');
+    return answer.then(
+      ([message]) => (message as { report: Report }).report,
+      () => undefined,
+    );
   }
 
   async #close(): Promise<boolean> {
-    const workers = [...this.#running];
-    for (const worker of workers) this.#stop(worker);
-    const ends = await Promise.all(workers.map(({ ended }) => ended));
-    const failed = ends.filter((end) => !end.late && !isOrderly(end));
-    if (failed.length > 0) throw new Error(`${failed.length} of ${ends.length} workers failed to close.`);
-    return !ends.some(({ late }) => late);
+    const { drainMs, limitMs, logger } = this.#options;
+    const told = [...this.#running];
+    const late = new Set<Running>();
+    for (const { worker } of told) tell(worker, 'stop');
+    const limit = setTimeout(() => {
+      for (const running of this.#running) {
+        late.add(running);
+        logger.warn({ worker: running.number }, 'a worker did not stop in time, and was killed');
+        running.worker.process.kill('SIGKILL');
+      }
+    }, drainMs + limitMs);
+    let failed = 0;
+    for (const running of told) if (!isOrderly(await running.ended) && !late.has(running)) failed++;
+    clearTimeout(limit);
+    if (failed > 0) throw new Error(`${failed} of ${told.length} workers failed to close.`);
+    return late.size === 0;
   }
+}
+
+function tell(worker: Worker, kind: PrimaryMessage['kind']): void {
+  if (worker.isConnected()) worker.send({ kind } satisfies PrimaryMessage);
 }
 
 /** Whether it closed everything. One that a stop signal ended at once had not even begun. */
