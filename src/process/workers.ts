@@ -118,7 +118,7 @@ export class Workers<Report> {
         else if (message.kind === 'failed') ({ problem } = message);
       });
       void ended.then((end) => {
-        reject(new Error(problem ?? `a worker ended with ${end.signal ?? `exit code ${end.exitCode}`}.`));
+        reject(new Error(end.problem ?? `a worker ended with ${end.signal ?? `exit code ${end.exitCode}`}.`));
       });
     });
     listening.then(

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
 import { createAuthority } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
-import { moduleUrl, type Program, Programs } from '../support/process.js';
+import { type Program, Programs } from '../support/process.js';
 import {
   create,
   get,
@@ -20,12 +20,6 @@ import { secureGet, shakeHands } from '../support/tls-client.js';
 const CONNECTIONS = 8;
 /** Until something has happened, also where other tests run, in milliseconds. */
 const PATIENCE = { timeout: 60_000 };
-/** Reads the files again sooner than after ten seconds. */
-const SOON = `--import ${moduleUrl(`
-  const { setInterval } = globalThis;
-  globalThis.setInterval = (listener, ms) => setInterval(listener, ms === 10_000 ? 50 : ms);
-`)}`;
-
 vi.setConfig({ testTimeout: 2 * PATIENCE.timeout });
 
 const authority = createAuthority();
@@ -41,7 +35,6 @@ function run(files: MountedFiles): Program {
     WORKERS: '2',
     TLS_CERT_FILE: files.path('cert'),
     TLS_KEY_FILE: files.path('key'),
-    NODE_OPTIONS: SOON,
   });
 }
 

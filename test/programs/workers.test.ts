@@ -2,85 +2,48 @@ import { once } from 'node:events';
 import { readdirSync, statSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { credentials } from '@grpc/grpc-js';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, type TestContext, vi } from 'vitest';
 import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
-import { freePort } from '../support/free-port.js';
 import { moduleUrl, type Program, Programs } from '../support/process.js';
 import { get, metadataOf, SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 
-/** Without the listener for operators, which has tests of its own. */
+/** Without the listener for operators. */
 const SETTINGS = { ...SERVICE_SETTINGS, OPS_ADDRESS: 'off' };
 const ROUTE = { method: 'GET', path: '/', handler: 'h' };
 /** Connections made at once; which workers take them is up to chance. */
 const CONNECTIONS = 8;
 const STRANGERS_REQUEST = 'GET /v1/routing/x HTTP/1.1\r\nHost: x\r\n\r\n';
 const ALL_GOOD = Array.from({ length: CONNECTIONS }, () => 200);
-/** Longer than the time in which a signal repeats the first one. */
-const LATER_MS = 1_200;
-/** Longer than any test waits. */
-const NEVER_MS = '600000';
 /** Until something has happened, also where other tests run, in milliseconds. */
 const PATIENCE = { timeout: 60_000 };
+/** Lets workers go on when this test does not hold their stdin any more. */
+const UNLEASHED = `--import ${moduleUrl(`
+  if (process.env.WORKER_NUMBER !== undefined) setImmediate(() => process.stdin.removeAllListeners('close'));
+`)}`;
 
 vi.setConfig({ testTimeout: 2 * PATIENCE.timeout });
 
-/** Ends the second worker as soon as it starts. */
-const SECOND_ENDS = preload(`if (process.env.WORKER_NUMBER === '2') process.exit(3);`);
-/** Lets the second worker do nothing more once it is to stop. */
-const SECOND_STICKS = secondLingers('Infinity');
-/** Keeps the second worker for a while once it is to stop, as a call under way does. */
-const SECOND_LINGERS = secondLingers('1000');
-/** Lets the second worker end without closing anything once it is to stop. */
-const SECOND_FAILS = preload(`
-  if (process.env.WORKER_NUMBER === '2')
-    process.prependListener('message', ({ kind }) => kind === 'stop' && process.exit(1));
-`);
-/** Lets workers go on when this test does not hold their stdin any more. */
-const UNLEASHED = preload(`
-  if (process.env.WORKER_NUMBER !== undefined) setImmediate(() => process.stdin.removeAllListeners('close'));
-`);
-
-/** Logs each process that the primary process starts. */
-const FORKS_SHOWN = preload(`
-  import cluster from 'node:cluster';
-  if (cluster.isPrimary) cluster.on('fork', () => console.log('{"msg":"forked"}'));
-`);
-
-/** Stops the second worker's thread for so many milliseconds once it is to stop. */
-function secondLingers(ms: string): string {
-  return preload(`
-    const cell = new Int32Array(new SharedArrayBuffer(4));
-    if (process.env.WORKER_NUMBER === '2')
-      process.prependListener('message', ({ kind }) => kind === 'stop' && Atomics.wait(cell, 0, 0, ${ms}));
-  `);
-}
-
-function preload(script: string): string {
-  return `--import ${moduleUrl(script)}`;
-}
-
-let programs: Programs;
-
-beforeEach(() => {
-  programs = new Programs();
-});
-
-afterEach(() => programs.end());
-
-/** Starts the service with two workers, if the settings ask for no other number, as the leader of a group. */
+/** Starts the service in the folder with two workers, if the settings ask for no other number, as leader of a group. */
 function run(
-  settings: Record<string, string> = SERVICE_SETTINGS,
+  programs: Programs,
+  settings: Record<string, string>,
   name = 'main',
   args: string[] = [],
 ): Program {
   return programs.start(name, args, { WORKERS: '2', ...settings }, true);
 }
 
+function newPrograms({ onTestFinished: atEnd }: TestContext): Programs {
+  const programs = new Programs();
+  atEnd(() => programs.end());
+  return programs;
+}
+
 interface Listening {
   readonly grpc: string;
   readonly http: string;
+  readonly ops: string;
 }
 
 async function listening(program: Program): Promise<Listening> {
@@ -115,9 +78,6 @@ async function open(host: string, count: number): Promise<Socket[]> {
   const sockets = Array.from({ length: count }, () =>
     connect(Number(port), name).on('error', () => undefined),
   );
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-  });
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   return sockets;
 }
@@ -131,70 +91,211 @@ async function ask(socket: Socket): Promise<string> {
 
 type Line = Record<string, unknown>;
 
-function linesOf(program: Program, message: string): Line[] {
-  return program.lines().filter(({ msg }) => msg === message);
+function linesOf(lines: readonly Line[], message: string): Line[] {
+  return lines.filter(({ msg }) => msg === message);
+}
+
+function callsIn(lines: readonly Line[]): Line[] {
+  return lines.filter(({ requestId }) => requestId !== undefined);
 }
 
 /** The numbers of the workers that have lines about calls. */
-function calledWorkers(program: Program): unknown[] {
-  const lines = program.lines().filter(({ requestId }) => requestId !== undefined);
-  return [...new Set(lines.map(({ worker }) => worker))].sort();
-}
-
-/** Calls until each of these workers has been called. */
-async function callAll(
-  program: Program,
-  workers: readonly number[],
-  calls: () => Promise<number[]>,
-): Promise<void> {
-  const statuses = new Set<number>();
-  const called = async (): Promise<unknown[]> => {
-    for (const status of await calls()) statuses.add(status);
-    return calledWorkers(program);
-  };
-  await expect.poll(called, PATIENCE).toEqual(workers);
-  expect(statuses).toEqual(new Set([200]));
+function calledWorkers(lines: readonly Line[]): unknown[] {
+  return [...new Set(callsIn(lines).map(({ worker }) => worker))].sort();
 }
 
 /** The processes that have served as a worker, oldest first. */
 function pidsOf(program: Program, number: number): number[] {
-  const serving = linesOf(program, 'a worker serves').filter(({ worker }) => worker === number);
+  const serving = linesOf(program.lines(), 'a worker serves').filter(({ worker }) => worker === number);
   return serving.map(({ workerPid }) => Number(workerPid));
 }
 
-function timeOf({ time }: Line): number {
-  return Date.parse(String(time));
+/** Sends a signal to the latest process of a worker. */
+function signal(program: Program, number: number, name: NodeJS.Signals): void {
+  process.kill(Number(pidsOf(program, number).at(-1)), name);
 }
 
 describe('two workers', () => {
-  it('share the ports of both faces, and their lines carry their numbers', async () => {
-    const service = run();
-    const { grpc, http } = await listening(service);
-    const { id } = await createOver(http);
-    await callAll(service, [1, 2], () => getOften(http, id));
+  const programs = new Programs();
+  let service: Program;
+  let addresses: Listening;
+  let id: string;
+
+  beforeAll(async () => {
+    // The lines about strangers show which connections a worker has.
+    service = run(programs, { ...SERVICE_SETTINGS, MAX_REFUSALS_LOGGED: '1000' });
+    addresses = await listening(service);
+    ({ id } = await createOver(addresses.http));
+  });
+
+  afterAll(() => programs.end());
+
+  /** The lines from now on. */
+  function linesFromNow(): () => Line[] {
+    const before = service.lines().length;
+    return () => service.lines().slice(before);
+  }
+
+  async function page(path: string): Promise<unknown> {
+    const response = await fetch(addresses.ops + path);
+    return { code: response.status, ...((await response.json()) as object) };
+  }
+
+  /** The values of a metric, with the labels before them. */
+  async function metric(name: string): Promise<string[]> {
+    const text = await (await fetch(`${addresses.ops}/metrics`)).text();
+    return text.split('\n').filter((line) => line.startsWith(`${name}{`));
+  }
+
+  it('share the ports of both faces, and their lines and metrics carry their numbers', async () => {
+    const lines = linesFromNow();
+    const statuses: number[] = [];
+    const called = async (): Promise<unknown[]> => {
+      statuses.push(...(await getOften(addresses.http, id)));
+      return calledWorkers(lines());
+    };
+    await expect.poll(called, PATIENCE).toEqual([1, 2]);
+    expect(new Set(statuses)).toEqual(new Set([200]));
     const options = { 'grpc.use_local_subchannel_pool': 1 };
-    const clients = ALL_GOOD.map(() => new RouteServiceClient(grpc, credentials.createInsecure(), options));
+    const credential = credentials.createInsecure();
+    const clients = ALL_GOOD.map(() => new RouteServiceClient(addresses.grpc, credential, options));
     const gets = await Promise.all(clients.map((client) => get(client, id, metadataOf(tokenFor()))));
     for (const client of clients) client.close();
     expect(gets.map(({ route }) => route?.id)).toEqual(clients.map(() => id));
-    expect(linesOf(service, 'listening')).toMatchObject([{ workers: 2 }]);
+    expect(linesOf(service.lines(), 'listening')).toMatchObject([{ workers: 2 }]);
+
+    const rests = (await metric('http_server_request_duration_seconds_count')).filter((line) =>
+      line.includes('"GET"'),
+    );
+    expect(rests.map((line) => /worker="(\d)"/.exec(line)?.[1]).sort()).toEqual(['1', '2']);
+    const counted = rests.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+    expect(counted).toBe(statuses.length);
   });
 
-  it('share a unix socket, also one that a killed service left behind', async () => {
-    const settings = { ...SETTINGS, GRPC_ADDRESS: `unix:${programs.folder}/s` };
-    const first = run({ ...settings, WORKERS: '1' });
-    await listening(first);
-    await first.stop('SIGKILL');
-    const { grpc, http } = await listening(run(settings));
-    const { id } = await createOver(http);
-    const client = new RouteServiceClient(grpc, credentials.createInsecure());
-    const { route } = await get(client, id, metadataOf(tokenFor()));
-    client.close();
-    expect(route?.id).toBe(id);
+  it('show operators both, also while one or both of them are frozen', async () => {
+    const up = { 'worker 1: database': { ok: true }, 'worker 2: database': { ok: true } };
+    await expect(page('/readyz')).resolves.toMatchObject({ code: 200, status: 'ready', checks: up });
+    await expect(page('/livez')).resolves.toEqual({ code: 200, status: 'alive' });
+    await expect(metric('process_start_time_seconds')).resolves.toHaveLength(2);
+    signal(service, 2, 'SIGSTOP');
+    const silent = { ok: false, state: 'no answer' };
+    const checks = { 'worker 1: database': { ok: true }, 'worker 2: process': silent };
+    await Promise.all([
+      expect(page('/readyz')).resolves.toMatchObject({ code: 200, checks }),
+      expect(page('/livez')).resolves.toEqual({ code: 200, status: 'alive' }),
+      expect(metric('process_start_time_seconds')).resolves.toHaveLength(1),
+      expect(metric('route_registry_ready')).resolves.toEqual([
+        'route_registry_ready{worker="1"} 1',
+        'route_registry_ready{worker="2"} 0',
+      ]),
+    ]);
+    signal(service, 1, 'SIGSTOP');
+    await Promise.all([
+      expect(page('/readyz')).resolves.toMatchObject({ code: 503, status: 'not ready' }),
+      expect(page('/livez')).resolves.toEqual({ code: 503, status: 'hanging' }),
+    ]);
+    signal(service, 1, 'SIGCONT');
+    signal(service, 2, 'SIGCONT');
+    await expect.poll(() => page('/readyz'), PATIENCE).toMatchObject({ code: 200, checks: up });
   });
 
-  it('heed MAX_CONNECTIONS each: a further connection is closed at once', async () => {
-    const { grpc, http } = await listening(run({ ...SETTINGS, MAX_CONNECTIONS: '2' }));
+  it('one that is killed costs its own connections alone, and is replaced', async () => {
+    const { http } = addresses;
+    const lines = linesFromNow();
+    const sockets: Socket[] = [];
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    const answers: string[] = [];
+    const askMore = async (): Promise<unknown[]> => {
+      const more = await open(new URL(http).host, CONNECTIONS);
+      sockets.push(...more);
+      answers.push(...(await Promise.all(more.map(ask))));
+      return calledWorkers(lines());
+    };
+    await expect.poll(askMore, PATIENCE).toEqual([1, 2]);
+    await expect.poll(() => callsIn(lines()), PATIENCE).toHaveLength(sockets.length);
+    const ofTheOther = callsIn(lines()).filter(({ worker }) => worker === 1).length;
+    signal(service, 2, 'SIGKILL');
+    const left = (): Socket[] => sockets.filter(({ closed }) => !closed);
+    await expect.poll(left, PATIENCE).toHaveLength(ofTheOther);
+    await expect(Promise.all(left().map(ask))).resolves.toEqual(answers.slice(0, ofTheOther));
+    const end = await service.line('a worker has ended unexpectedly');
+    expect(end).toMatchObject({ worker: 2, level: 'error', signal: 'SIGKILL' });
+    await expect(page('/readyz')).resolves.toMatchObject({
+      code: 200,
+      checks: { 'worker 2: process': { ok: false, state: 'starting' } },
+    });
+    await expect(getOften(http, id)).resolves.toEqual(ALL_GOOD);
+    await expect.poll(() => pidsOf(service, 2), PATIENCE).toHaveLength(2);
+    await expect(getOften(http, id)).resolves.toEqual(ALL_GOOD);
+  });
+
+  it('one that gets a signal to stop ends in order, and is replaced while the other one serves', async () => {
+    const lines = linesFromNow();
+    signal(service, 1, 'SIGTERM');
+    await expect.poll(() => linesOf(lines(), 'stopped'), PATIENCE).toMatchObject([{ worker: 1 }]);
+    await expect(getOften(addresses.http, id)).resolves.toEqual(ALL_GOOD);
+    await expect.poll(() => pidsOf(service, 1), PATIENCE).toHaveLength(2);
+    await expect(getOften(addresses.http, id)).resolves.toEqual(ALL_GOOD);
+    expect(linesOf(lines(), 'stopping')).toMatchObject([{ worker: 1, signal: 'SIGTERM' }]);
+    expect(lines().filter(({ level }) => level !== 'info')).toEqual([]);
+  });
+
+  it('each stop once at a signal to their whole group', async () => {
+    const lines = linesFromNow();
+    process.kill(-service.pid, 'SIGINT');
+    await expect(service.ended).resolves.toMatchObject({ exitCode: 0, stderr: '' });
+    expect(linesOf(lines(), 'stopping')).toHaveLength(3);
+    expect(linesOf(lines(), 'stopped')).toHaveLength(3);
+    expect(lines().filter(({ level }) => level !== 'info')).toEqual([]);
+  });
+});
+
+/** Starts the service and freezes its second worker. */
+async function withSecondFrozen(context: TestContext): Promise<Program> {
+  const service = run(newPrograms(context), SETTINGS);
+  await listening(service);
+  signal(service, 2, 'SIGSTOP');
+  return service;
+}
+
+it.concurrent('a worker that does not stop is killed when everything should be closed', async (context) => {
+  const service = await withSecondFrozen(context);
+  await expect(service.stop()).resolves.toMatchObject({ exitCode: 0 });
+  expect(service.lines().filter(({ level }) => level === 'warn')).toMatchObject([
+    { worker: 2, msg: 'a worker did not stop in time, and was killed' },
+    { msg: 'not everything could be closed in time' },
+  ]);
+});
+
+it.concurrent(
+  'a worker that fails to close everything is told by exit code 1, after the others have closed',
+  async (context) => {
+    const service = await withSecondFrozen(context);
+    const ended = service.stop();
+    await service.line('stopped');
+    signal(service, 2, 'SIGKILL');
+    await expect(ended).resolves.toMatchObject({ exitCode: 1 });
+    expect(linesOf(service.lines(), 'stopped')).toMatchObject([{ worker: 1 }]);
+    expect(service.lines().at(-1)).toMatchObject({ msg: 'not everything could be closed' });
+  },
+);
+
+it.concurrent('a worker that hangs does not outlive a second signal', async (context) => {
+  const service = await withSecondFrozen(context);
+  const signals = setInterval(() => void service.stop(), 100);
+  context.onTestFinished(() => {
+    clearInterval(signals);
+  });
+  await expect(service.ended).resolves.toMatchObject({ exitCode: 143 });
+});
+
+it.concurrent(
+  'a service in workers heeds MAX_CONNECTIONS in each: a further connection is closed at once',
+  async (context) => {
+    const service = run(newPrograms(context), { ...SETTINGS, MAX_CONNECTIONS: '2' });
+    const { grpc, http } = await listening(service);
     // The gRPC server speaks first, the HTTP server is asked.
     for (const [host, first] of [
       [grpc, ''],
@@ -203,6 +304,9 @@ describe('two workers', () => {
       let kept = 0;
       const openMore = async (): Promise<number> => {
         const sockets = await open(host, CONNECTIONS);
+        context.onTestFinished(() => {
+          for (const socket of sockets) socket.destroy();
+        });
         for (const socket of sockets) socket.write(first);
         // A refused one may end with an error, at which "once" would reject.
         const heard = (socket: Socket): Promise<unknown> =>
@@ -211,175 +315,73 @@ describe('two workers', () => {
         kept += sockets.filter(({ bytesRead }) => bytesRead > 0).length;
         return kept;
       };
-      await expect.poll(openMore, PATIENCE).toBe(4);
+      await context.expect.poll(openMore, PATIENCE).toBe(4);
       await expect(openMore()).resolves.toBe(4);
     }
-  });
-});
+  },
+);
 
-it('four workers begin in an empty folder with one schema, one secret and one hint', async () => {
-  const service = run({
-    WORKERS: '4',
-    GRPC_ADDRESS: '127.0.0.1:0',
-    HTTP_ADDRESS: '127.0.0.1:0',
-    OPS_ADDRESS: 'off',
-  });
-  const { http } = await listening(service);
-  const { stdout } = await run({}, 'token', ['--scope', 'routes:read routes:write', '--sub', 'me']).ended;
-  const { id } = await createOver(http, stdout.trim());
-  await callAll(service, [1, 2, 3, 4], () => getOften(http, id, stdout.trim()));
-  const secrets = readdirSync(join(programs.folder, 'data')).filter((name) => name.startsWith('jwt'));
-  expect(secrets).toEqual(['jwt-secret']);
-  expect(service.stderr.split('Try it from a second terminal')).toHaveLength(2);
-});
-
-describe('a worker that', () => {
-  it('is killed costs its own connections alone, and is replaced', async () => {
-    // The lines about strangers show which connections it has.
-    const service = run({ ...SETTINGS, MAX_REFUSALS_LOGGED: '1000' });
+it.concurrent(
+  'a service in workers begins in an empty folder with one schema, one secret and one hint, and ends with all in one file',
+  async (context) => {
+    const programs = newPrograms(context);
+    const settings = { GRPC_ADDRESS: '127.0.0.1:0', HTTP_ADDRESS: '127.0.0.1:0', OPS_ADDRESS: 'off' };
+    const service = run(programs, { ...settings, WORKERS: '4' });
     const { http } = await listening(service);
-    const sockets: Socket[] = [];
-    const answers: string[] = [];
-    const askMore = async (): Promise<unknown[]> => {
-      const more = await open(new URL(http).host, CONNECTIONS);
-      sockets.push(...more);
-      answers.push(...(await Promise.all(more.map(ask))));
-      return calledWorkers(service);
+    const { stdout } = await run(programs, {}, 'token', [
+      '--scope',
+      'routes:read routes:write',
+      '--sub',
+      'me',
+    ]).ended;
+    const { id } = await createOver(http, stdout.trim());
+    const called = async (): Promise<unknown[]> => {
+      expect(await getOften(http, id, stdout.trim())).toEqual(ALL_GOOD);
+      return calledWorkers(service.lines());
     };
-    await expect.poll(askMore, PATIENCE).toEqual([1, 2]);
-    const calls = (): Line[] => service.lines().filter(({ requestId }) => requestId !== undefined);
-    await expect.poll(() => calls().length, PATIENCE).toBe(sockets.length);
-    const ofTheOther = calls().filter(({ worker }) => worker === 1).length;
-    process.kill(Number(pidsOf(service, 2)[0]), 'SIGKILL');
-    const left = (): Socket[] => sockets.filter(({ closed }) => !closed);
-    await expect.poll(left, PATIENCE).toHaveLength(ofTheOther);
-    await expect(Promise.all(left().map(ask))).resolves.toEqual(answers.slice(0, ofTheOther));
-    await service.line('a worker has ended unexpectedly');
-    const { id } = await createOver(http);
-    await expect(getOften(http, id)).resolves.toEqual(ALL_GOOD);
-    await expect.poll(() => pidsOf(service, 2), PATIENCE).toHaveLength(2);
-    await expect(getOften(http, id)).resolves.toEqual(ALL_GOOD);
-    expect(linesOf(service, 'a worker has ended unexpectedly')).toMatchObject([
-      { worker: 2, level: 'error', signal: 'SIGKILL' },
-    ]);
-  });
+    await context.expect.poll(called, PATIENCE).toEqual([1, 2, 3, 4]);
+    const folder = join(programs.folder, 'data');
+    expect(readdirSync(folder).filter((name) => name.startsWith('jwt'))).toEqual(['jwt-secret']);
+    expect(service.stderr.split('Try it from a second terminal')).toHaveLength(2);
 
-  it('gets a signal to stop is replaced first, and then ends in order', async () => {
-    const service = run();
-    const { http } = await listening(service);
-    const { id } = await createOver(http);
-    process.kill(Number(pidsOf(service, 1)[0]), 'SIGTERM');
-    await service.line('stopped');
-    const [, successor = {}] = linesOf(service, 'a worker serves').filter(({ worker }) => worker === 1);
-    const [stopping = {}] = linesOf(service, 'stopping');
-    expect([stopping['worker'], linesOf(service, 'stopped')]).toMatchObject([1, [{ worker: 1 }]]);
-    expect(timeOf(successor)).toBeLessThanOrEqual(timeOf(stopping));
-    await expect(getOften(http, id)).resolves.toEqual(ALL_GOOD);
+    await expect(service.stop()).resolves.toMatchObject({ exitCode: 0 });
+    const stopped = linesOf(service.lines(), 'stopped').map(({ worker }) => worker);
+    expect([...stopped].sort()).toEqual([1, 2, 3, 4, undefined]);
+    expect(stopped.at(-1)).toBeUndefined();
     expect(service.lines().filter(({ level }) => level !== 'info')).toEqual([]);
-  });
+    expect(statSync(join(folder, 'routes.db-wal')).size).toBe(0);
+  },
+);
 
-  it('ends again and again is replaced after pauses that grow, while the other one serves', async () => {
-    const service = run({ ...SETTINGS, NODE_OPTIONS: SECOND_ENDS });
-    const { http } = await listening(service);
+it.concurrent(
+  'a service in workers ends with its primary process, however that ends, and uses the same unix socket again',
+  async (context) => {
+    const programs = newPrograms(context);
+    const settings = { ...SETTINGS, GRPC_ADDRESS: `unix:${programs.folder}/s` };
+    const first = run(programs, { ...settings, NODE_OPTIONS: UNLEASHED });
+    await listening(first);
+    await expect(first.stop('SIGKILL')).resolves.toMatchObject({ exitCode: null });
+    expect(linesOf(first.lines(), 'stopping')).toEqual([]);
+    const { grpc, http } = await listening(run(programs, settings));
     const { id } = await createOver(http);
-    const ends = (): Line[] => linesOf(service, 'a worker has ended unexpectedly');
-    await expect.poll(() => ends().length, PATIENCE).toBeGreaterThan(3);
-    await expect(getOften(http, id)).resolves.toEqual(ALL_GOOD);
-    const times = ends().map(timeOf);
-    const pauses = times.slice(1, 4).map((time, i) => time - Number(times[i]));
-    for (const [i, least] of [250, 500, 1_000].entries()) expect(pauses[i]).toBeGreaterThanOrEqual(least);
-    expect(ends()[0]).toMatchObject({ worker: 2, exitCode: 3 });
-    await expect(service.stop()).resolves.toMatchObject({ exitCode: 0 });
-  });
+    const client = new RouteServiceClient(grpc, credentials.createInsecure());
+    const { route } = await get(client, id, metadataOf(tokenFor()));
+    client.close();
+    expect(route?.id).toBe(id);
+  },
+);
 
-  it('does not stop is killed when everything should be closed', async () => {
-    const service = run({ ...SETTINGS, NODE_OPTIONS: SECOND_STICKS });
-    await listening(service);
-    await expect(service.stop()).resolves.toMatchObject({ exitCode: 0 });
-    const warnings = service.lines().filter(({ level }) => level === 'warn');
-    expect(warnings).toMatchObject([
-      { worker: 2, msg: 'a worker did not stop in time, and was killed' },
-      { msg: 'not everything could be closed in time' },
-    ]);
-  });
-
-  it('fails to close everything is told by exit code 1, after the others have closed', async () => {
-    const service = run({ ...SETTINGS, NODE_OPTIONS: SECOND_FAILS });
-    await listening(service);
-    await expect(service.stop()).resolves.toMatchObject({ exitCode: 1 });
-    expect(linesOf(service, 'stopped')).toMatchObject([{ worker: 1 }]);
-    expect(service.lines().at(-1)).toMatchObject({ msg: 'not everything could be closed' });
-  });
-});
-
-describe('a start that fails with workers ends with the words and the exit code of one process', () => {
-  it('where a port is taken', async () => {
+it.concurrent(
+  'a service in workers that cannot start ends with the words and the exit code of one process',
+  async (context) => {
     const other = createServer().listen(0, '127.0.0.1');
-    onTestFinished(() => void other.close());
+    context.onTestFinished(() => void other.close());
     await once(other, 'listening');
     const taken = `127.0.0.1:${(other.address() as AddressInfo).port}`;
-    const { exitCode, stderr } = await run({ ...SETTINGS, HTTP_ADDRESS: taken }).ended;
-    expect(exitCode).toBe(1);
-    expect(stderr).toBe(
-      `The service cannot start: Cannot listen on HTTP_ADDRESS=${taken}: another program uses it, perhaps another copy of this service.\n`,
-    );
-  });
-
-  it('where the database is away', async () => {
-    const settings = { ...SETTINGS, DATABASE_URL: `mysql://me@127.0.0.1:${await freePort()}/routes` };
-    const [several, one] = await Promise.all([run(settings).ended, run({ ...settings, WORKERS: '1' }).ended]);
-    expect(several).toEqual({ exitCode: 1, stdout: '', stderr: one.stderr });
-    expect(one.stderr).toMatch(/^The service cannot start: The database named by DATABASE_URL cannot/);
-  });
-});
-
-describe('no worker outlives', () => {
-  it('its primary process, however that ends', async () => {
-    const service = run({ ...SETTINGS, NODE_OPTIONS: UNLEASHED });
-    await listening(service);
-    await expect(service.stop('SIGKILL')).resolves.toMatchObject({ exitCode: null });
-    expect(linesOf(service, 'stopping')).toEqual([]);
-  });
-
-  it('a second signal, even if it hangs', async () => {
-    const service = run({ ...SETTINGS, DRAIN_DELAY_MS: NEVER_MS, NODE_OPTIONS: SECOND_STICKS });
-    await listening(service);
-    void service.stop();
-    await service.line('not serving');
-    await delay(LATER_MS);
-    await expect(service.stop()).resolves.toMatchObject({ exitCode: 143 });
-  });
-});
-
-describe('a signal to stop', () => {
-  it('ends all workers in order, with everything in one file', async () => {
-    const service = run();
-    const { http } = await listening(service);
-    await createOver(http);
-    await expect(service.stop()).resolves.toMatchObject({ exitCode: 0, stderr: '' });
-    expect(linesOf(service, 'stopped').map(({ worker }) => worker)).toEqual(
-      expect.arrayContaining([1, 2, undefined]),
-    );
-    expect(service.lines().at(-1)).toMatchObject({ msg: 'stopped' });
-    expect(service.lines().at(-1)).not.toHaveProperty('worker');
-    expect(service.lines().filter(({ level }) => level !== 'info')).toEqual([]);
-    expect(statSync(join(programs.folder, 'data/routes.db-wal')).size).toBe(0);
-  });
-
-  it('starts no further worker while the slowest one ends', async () => {
-    const service = run({ ...SETTINGS, NODE_OPTIONS: `${SECOND_LINGERS} ${FORKS_SHOWN}` });
-    await listening(service);
-    await expect(service.stop()).resolves.toMatchObject({ exitCode: 0 });
-    expect(linesOf(service, 'forked')).toHaveLength(2);
-  });
-
-  it('to all processes of a group stops each of them once, and starts no other', async () => {
-    const service = run({ ...SETTINGS, NODE_OPTIONS: `${SECOND_LINGERS} ${FORKS_SHOWN}` });
-    await listening(service);
-    process.kill(-service.pid, 'SIGINT');
-    await expect(service.ended).resolves.toMatchObject({ exitCode: 0 });
-    expect(linesOf(service, 'stopping')).toHaveLength(3);
-    expect(linesOf(service, 'stopped')).toHaveLength(3);
-    expect(linesOf(service, 'forked')).toHaveLength(2);
-  });
-});
+    const ended = run(newPrograms(context), { ...SETTINGS, HTTP_ADDRESS: taken }).ended;
+    await expect(ended).resolves.toMatchObject({
+      exitCode: 1,
+      stderr: `The service cannot start: Cannot listen on HTTP_ADDRESS=${taken}: another program uses it, perhaps another copy of this service.\n`,
+    });
+  },
+);
