@@ -123,7 +123,8 @@ describe('two workers', () => {
 
   beforeAll(async () => {
     // The lines about strangers show which connections a worker has.
-    service = run(programs, { ...SERVICE_SETTINGS, MAX_REFUSALS_LOGGED: '1000' });
+    const settings = { MAX_REFUSALS_LOGGED: '1000', DRAIN_DELAY_MS: '2000' };
+    service = run(programs, { ...SERVICE_SETTINGS, ...settings });
     addresses = await listening(service);
     ({ id } = await createOver(addresses.http));
   });
@@ -242,9 +243,12 @@ describe('two workers', () => {
     expect(lines().filter(({ level }) => level !== 'info')).toEqual([]);
   });
 
-  it('each stop once at a signal to their whole group', async () => {
+  it('each stop once at a signal to their whole group, and drain before', async () => {
     const lines = linesFromNow();
     process.kill(-service.pid, 'SIGINT');
+    await expect.poll(() => linesOf(lines(), 'not serving'), PATIENCE).toHaveLength(2);
+    await expect(page('/readyz')).resolves.toMatchObject({ code: 503, status: 'draining' });
+    await expect(getOften(addresses.http, id)).resolves.toEqual(ALL_GOOD);
     await expect(service.ended).resolves.toMatchObject({ exitCode: 0, stderr: '' });
     expect(linesOf(lines(), 'stopping')).toHaveLength(3);
     expect(linesOf(lines(), 'stopped')).toHaveLength(3);
