@@ -50,7 +50,7 @@ function endsIn(lines: readonly Line[]): Line[] {
 }
 
 it('a worker that ends again and again is replaced after a pause, while the other one goes on', async () => {
-  const pauseMs = 50;
+  const pauseMs = 500;
   const { workers, lines } = create(SERVES, FAILS, { pauseMs });
   await expect(workers.start()).resolves.toEqual({ grpcAddress: 'g', httpUrl: 'h' });
   await expect.poll(() => endsIn(lines).length).toBeGreaterThan(2);
@@ -74,6 +74,7 @@ it('a worker that gives no report in time has none; others are asked once for al
     [2, undefined],
   ]);
   expect(answers).toEqual([expected, expected]);
+  expect((await workers.reports()).get(1)).toBe(2);
 });
 
 it('a worker that does not stop in time is killed, and no other takes its place or that of one that did', async () => {
