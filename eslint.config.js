@@ -17,6 +17,10 @@ export default tseslint.config(
     },
   },
   {
+    files: ['src/**/*.ts', 'packages/*/src/**/*.ts'],
+    rules: { 'max-lines': ['error', { max: 200, skipBlankLines: true, skipComments: true }] },
+  },
+  {
     // Programs of users, who read what they print.
     files: ['examples/**/*.ts', 'packages/client/examples/**/*.ts'],
     rules: { 'no-console': 'off' },

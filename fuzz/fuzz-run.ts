@@ -14,7 +14,7 @@ import { Tally } from './tally.js';
 import type { World } from './world.js';
 
 /** The options of a run. */
-export interface FuzzOptions {
+interface FuzzOptions {
   readonly seed: number;
   /** The numbers of the cases, in order. */
   readonly numbers: Iterable<number>;

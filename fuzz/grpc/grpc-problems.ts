@@ -5,7 +5,7 @@ import type { Ledger, ShownRoute } from '../ledger.js';
 import type { GrpcAnswer } from './grpc-sessions.js';
 
 /** The call that was answered. */
-export interface SentCall {
+interface SentCall {
   readonly path: string;
   readonly hasToken: boolean;
   readonly hasTimeout: boolean;

@@ -13,7 +13,7 @@ export type Ending =
   | 'unread';
 
 /** How to send the bytes of a case. */
-export interface ExchangeOptions {
+interface ExchangeOptions {
   /** `host:port` */
   readonly target: string;
   readonly pieces: readonly Buffer[];
@@ -32,7 +32,7 @@ export interface ExchangeOptions {
 const UNREAD_MS = 150;
 
 /** The bytes that came back on a connection. */
-export interface Exchanged {
+interface Exchanged {
   readonly received: Buffer;
   /** Whether it was reset, which may cost a client an answer that was sent (RFC 9112, section 9.6). */
   readonly reset: boolean;

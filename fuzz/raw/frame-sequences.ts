@@ -28,12 +28,12 @@ import type { World } from '../world.js';
 
 /** Frame types that the programs of the fault tests do not send (RFC 9113, section 6). */
 export const PRIORITY = 0x2;
-export const PUSH_PROMISE = 0x5;
+const PUSH_PROMISE = 0x5;
 export const CONTINUATION = 0x9;
 export const NO_BYTES = Buffer.alloc(0);
 
 /** The path of a call and whether it has a good token. */
-export interface CallHead {
+interface CallHead {
   readonly path: string;
   readonly good: boolean;
 }

@@ -23,7 +23,7 @@ import { escaped, type FuzzCase, type World } from '../world.js';
 import { type Ending, exchange } from './exchange.js';
 
 /** The bytes that a client sends on a connection to the gRPC face. */
-export interface Http2Bytes {
+interface Http2Bytes {
   /** Everything after the preface. */
   readonly bytes: Buffer;
   readonly ending: Ending;

@@ -61,7 +61,7 @@ const MARKS = ['efbbbf', 'feff', 'fffe', 'c080', 'eda080', 'f8', '00'].map((hex)
 const TIMES = ['2026-01-01T00:00:00Z', '0000-00-00T00:00:00Z', '9999-12-31T23:59:60Z', '', '1'];
 
 /** A JSON value of any type, now and then of none. */
-export function jsonValue(random: Random, depth: number): string {
+function jsonValue(random: Random, depth: number): string {
   switch (random.below(depth > 0 ? 8 : 6)) {
     case 0:
       return random.pick(NUMBERS);

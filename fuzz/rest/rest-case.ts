@@ -15,7 +15,7 @@ const LAST = Buffer.from(
 );
 
 /** A request in sound HTTP/1.1. */
-export interface SoundRest {
+interface SoundRest {
   readonly bytes: Buffer;
   readonly isHead: boolean;
   /** Checks beyond the rules for all answers. */
@@ -40,7 +40,7 @@ export function soundRestCase({ bytes, isHead, further }: SoundRest, random: Ran
 }
 
 /** Bytes for the REST face. */
-export interface RestBytes {
+interface RestBytes {
   readonly bytes: Buffer;
   readonly ending: Ending;
   /** The silence after which nothing more comes on a connection, in milliseconds. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { httpAnswers } from './http-answers.js';
 
 /** A sound request, which has one answer. */
-export interface SoundRequest {
+interface SoundRequest {
   readonly pieces: readonly Buffer[];
   /** Whether its answer has no body, whatever its length says. */
   readonly isHead: boolean;

@@ -2,7 +2,7 @@ import type { Ledger, ShownRoute } from '../ledger.js';
 import type { HttpAnswer } from './http-answers.js';
 
 /** The body of a failure (AIP-193). */
-export interface RestFailure {
+interface RestFailure {
   readonly code: number;
   readonly status: string;
   readonly message: string;
@@ -14,7 +14,7 @@ export interface RestFailure {
 }
 
 /** The request that was answered. */
-export interface Sent {
+interface Sent {
   /** Whether it carried a good token. */
   readonly hasToken: boolean;
   /** Whether it set its own time limit. */

@@ -17,7 +17,7 @@ import type { FurtherCheck } from './rest-case.js';
 import { restFailure } from './rest-problems.js';
 
 /** A create in terms that both faces have. */
-export interface Create {
+interface Create {
   readonly route: RouteDraft;
   /** Empty for none. */
   readonly requestId: string;

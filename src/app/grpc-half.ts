@@ -19,7 +19,7 @@ import { openRouteStore } from './route-store.js';
 import { openTokenAuthenticator } from './token-authenticator.js';
 
 /** The gRPC half, as seen by the REST half. */
-export interface GrpcHalf {
+interface GrpcHalf {
   /** The address of the server, with its actual port. */
   readonly address: string;
   /** For the gateway in the same process, which logs its own calls. */

@@ -12,7 +12,7 @@ import { ensureSchema } from '../store/schema.js';
 import type { StatementObserver } from '../store/statement-observer.js';
 
 /** The configuration of this process's store. */
-export interface RouteStoreConfig {
+interface RouteStoreConfig {
   readonly database: DatabaseLocation;
   readonly replicas: readonly MysqlDatabase[];
   /** How long a database server may stay silent, in milliseconds: as long as a call may take. */
@@ -22,7 +22,7 @@ export interface RouteStoreConfig {
 }
 
 /** The parts of the process that the store uses. */
-export interface StoreSurroundings {
+interface StoreSurroundings {
   readonly closing: Closing;
   readonly logger: Logger;
   /** Aborts the wait for the database. */
@@ -36,7 +36,7 @@ export interface StoreSurroundings {
 }
 
 /** The store, with its figures for operators. */
-export interface OpenedRouteStore {
+interface OpenedRouteStore {
   readonly store: KnexRouteStore;
   /** The number of its migrations. */
   readonly schemaVersion: number;

@@ -8,7 +8,7 @@ import { secretsIn } from '../settings/secret-file.js';
 import type { TokenConfig } from '../settings/token-config.js';
 
 /** The parts of the process that the authenticator uses. */
-export interface TokenSurroundings {
+interface TokenSurroundings {
   readonly closing: Closing;
   readonly logger: Logger;
   /** Milliseconds since the epoch. */

@@ -19,7 +19,7 @@ const OPTIONS = {
 } as const;
 
 /** What a token is to say. */
-export interface TokenRequest {
+interface TokenRequest {
   /** Scopes that methods require, separated by spaces. */
   readonly scope: string;
   readonly sub: string;

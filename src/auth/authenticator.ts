@@ -34,7 +34,7 @@ export type VerificationKey =
   | { readonly kind: 'jwks'; readonly url: string };
 
 /** The tokens to accept. */
-export interface AuthenticatorOptions {
+interface AuthenticatorOptions {
   readonly key: VerificationKey;
   /** The `iss` of every token, not empty. */
   readonly issuer: string;

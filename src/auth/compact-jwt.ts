@@ -5,7 +5,7 @@ import { type Refusal, tokenInvalid } from './auth-result.js';
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A parsed token. Nothing in it can be trusted before its signature is verified. */
-export interface CompactJwt {
+interface CompactJwt {
   /** JOSE header (RFC 7515, section 4), without extensions that would change what the token means. */
   readonly header: JsonObject;
   /** JWT Claims Set (RFC 7519, section 4). */

@@ -18,7 +18,7 @@ const RETRY_WITHOUT_KEYS_MS = 1_000;
 const FETCH_MS = 3_000;
 
 /** The options of a remote key set. */
-export interface RemoteKeySetOptions {
+interface RemoteKeySetOptions {
   /** `http:` or `https:`, without credentials; redirects are not followed. */
   readonly url: string;
   /** Milliseconds since the epoch. */

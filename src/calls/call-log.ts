@@ -13,10 +13,10 @@ export function loggable(text: string): string {
 }
 
 /** The kinds of log lines. Each kind is counted separately, so that none can use up the lines of another. */
-export type Kind = 'strangers' | 'callers' | 'causes';
+type Kind = 'strangers' | 'callers' | 'causes';
 
 /** Which calls are logged: all, or those that failed. The others are logged at `debug`. */
-export type AccessLog = 'all' | 'failures';
+type AccessLog = 'all' | 'failures';
 
 /** The period in which the lines of a kind are counted together, in milliseconds. */
 const WINDOW_MS = 1_000;

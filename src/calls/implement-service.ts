@@ -23,7 +23,7 @@ interface ServiceDefinition {
 }
 
 /** The implementation of each method of a service: who may call it, and what it does. */
-export type ServiceImplementation<Service extends ServiceDefinition> = {
+type ServiceImplementation<Service extends ServiceDefinition> = {
   readonly [Name in keyof Service['methods']]: Service['methods'][Name] extends MethodDefinition<
     infer Request,
     infer Response
@@ -33,7 +33,7 @@ export type ServiceImplementation<Service extends ServiceDefinition> = {
 };
 
 /** The implementation of one method. */
-export interface MethodImplementation<Request, Response> {
+interface MethodImplementation<Request, Response> {
   readonly access: Access;
   readonly handle: (request: Request, context: HandlerContext) => Promise<Response>;
   /** How to cache encoded answers that never change. Default: no cache. */
@@ -41,7 +41,7 @@ export interface MethodImplementation<Request, Response> {
 }
 
 /** A cache of answers that stay correct forever. Failures are not cached: a missing resource may exist later. */
-export interface RememberedAnswers<Request> {
+interface RememberedAnswers<Request> {
   /** For this method alone. */
   readonly cache: ByteCache;
   /** Everything in a request that its answer depends on, and nothing else. */

@@ -30,7 +30,7 @@ export interface ChannelUpstream extends Upstream {
 }
 
 /** The trusted authorities and the certificate of a channel, which may be renewed. */
-export interface ChannelTls {
+interface ChannelTls {
   /** Without `ca`, the channel trusts the authorities that Node trusts. */
   readonly latest: SecureContextOptions;
   /** Calls the listener whenever `latest` has changed. */

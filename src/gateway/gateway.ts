@@ -19,7 +19,7 @@ import { HEALTH_PATH, healthReplies, NOT_SERVING } from './healthz.js';
 import { indexPage, pageReply, readOnly, type Page, type ReadReply } from './page.js';
 
 /** The parts and limits of a gateway. */
-export interface GatewayOptions {
+interface GatewayOptions {
   /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
   readonly descriptorSet: Uint8Array;
   /** The gRPC server that answers. */

@@ -20,7 +20,7 @@ const NEXT_CALL_STEP_MS = 10;
 const UNAGREED_PART = 1 / 8;
 
 /** Limits of all connections; times are in milliseconds. */
-export interface ConnectionsOptions extends ConnectionLimits {
+interface ConnectionsOptions extends ConnectionLimits {
   readonly maxConnections: number;
   /** The streams of all busy connections together. */
   readonly sharedStreams: number;

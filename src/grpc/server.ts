@@ -20,7 +20,7 @@ export const ROUTE_SERVICE = RouteServiceDefinition.fullName;
 export const STREAMING_PATHS = { server_stream: [WATCH_PATH], bidi_stream: REFLECTION_PATHS } as const;
 
 /** The parts of a server. */
-export interface GrpcServerOptions {
+interface GrpcServerOptions {
   /** `host:port` (port 0 takes a free one) or `unix:/path`. */
   readonly address: string;
   readonly methods: readonly Method[];

@@ -22,7 +22,7 @@ import { CallsEndedAtClose } from './calls-ended-at-close.js';
 import type { EarlyAnswers, SentStatus } from './early-answer.js';
 
 /** Limits of streaming calls. */
-export interface StreamingCallsOptions {
+interface StreamingCallsOptions {
   /** The paths of the streaming methods, each with the time limit of a call in milliseconds, or Infinity. */
   readonly longestMs: ReadonlyMap<string, number>;
   /** The time limit for the complete request of a call that is itself unlimited, in milliseconds. */

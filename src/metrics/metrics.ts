@@ -8,7 +8,7 @@ import { RequestMetrics } from './request-metrics.js';
 import { StatementMetrics } from './statement-metrics.js';
 
 /** The usage of a cache. */
-export interface CacheFigures {
+interface CacheFigures {
   readonly hits: number;
   readonly misses: number;
   readonly entries: number;
@@ -17,7 +17,7 @@ export interface CacheFigures {
 }
 
 /** The readiness of a process. */
-export interface Ready {
+interface Ready {
   readonly draining: boolean;
   readonly report: {
     readonly status: string;

@@ -4,7 +4,7 @@ import type { MetricSet } from './metric-set.js';
 import { METRICS } from './metric-table.js';
 
 /** The interface on which a call arrived. */
-export type Face = 'grpc' | 'rest';
+type Face = 'grpc' | 'rest';
 
 /** Counts a refusal by its reason. */
 export type CountRefusal = (reason: string | undefined) => void;

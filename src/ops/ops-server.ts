@@ -23,7 +23,7 @@ export interface OpsPages {
 }
 
 /** A running listener for operators. */
-export interface OpsServer {
+interface OpsServer {
   /** Its actual port. */
   readonly port: number;
   /** Stops the listener and closes every connection. */

@@ -9,7 +9,7 @@ export interface CheckState {
 }
 
 /** The monitor behind a check. */
-export interface Watched {
+interface Watched {
   /** The checks failed since the last one that passed; undefined before the first outcome. */
   readonly failures: number | undefined;
 }

@@ -14,7 +14,7 @@ export const GRACE_MS = 6_000;
 export const LIMIT_MS = 8_000;
 
 /** The options of closing. */
-export interface ClosingOptions {
+interface ClosingOptions {
   /** How long everything keeps running after the announcements, in milliseconds; default: 0. */
   readonly drainMs?: number;
   /** Called with each step, and the milliseconds from the beginning to its end. */

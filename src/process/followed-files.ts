@@ -10,7 +10,7 @@ const FILE_MAX_BYTES = 1_048_576;
 const TO_READ = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** The options for following files. */
-export interface FollowedFilesOptions<Value> {
+interface FollowedFilesOptions<Value> {
   /** The paths of regular files of at most 1 MiB each, or of links to them. */
   readonly files: readonly string[];
   /**

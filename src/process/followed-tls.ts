@@ -25,7 +25,7 @@ export interface TlsMaterial {
 }
 
 /** The part of a logger that is used here. */
-export interface TlsLog {
+interface TlsLog {
   info(entry: object, message: string): void;
   warn(entry: object, message: string): void;
 }

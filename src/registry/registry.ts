@@ -23,7 +23,7 @@ export interface CreateCommand {
 }
 
 /** The parts that the registry depends on. */
-export interface RegistryOptions {
+interface RegistryOptions {
   readonly store: RouteStore;
   /** Whether a second route of the same shape is stored or refused. */
   readonly duplicates: 'allow' | 'reject';

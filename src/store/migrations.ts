@@ -31,7 +31,7 @@ const EXPANDING = /^\d{4}-expand-/;
 const CONTRACTING = /^\d{4}-contract-(\d{4})-/;
 
 /** The state of a migration in the database; `interrupted` is partly applied, `newer` belongs to a later version. */
-export type MigrationState = 'applied' | 'interrupted' | 'pending' | 'newer';
+type MigrationState = 'applied' | 'interrupted' | 'pending' | 'newer';
 
 /** The table of Knex's own migrator, so that either can continue where the other stopped. */
 const HISTORY = 'knex_migrations';

@@ -8,7 +8,7 @@ const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 2_000;
 
 /** The options of waiting for a database. */
-export interface DatabaseWait {
+interface DatabaseWait {
   /** How long to keep trying while it cannot be reached, in milliseconds; 0 tries once. */
   readonly waitMs: number;
   /** Aborts the wait. */

@@ -40,7 +40,7 @@ export function decodeId(bytes: Buffer | ArrayBuffer): string {
 }
 
 /** The same bytes, whichever driver returned them. */
-export function bufferOf(bytes: Buffer | ArrayBuffer): Buffer {
+function bufferOf(bytes: Buffer | ArrayBuffer): Buffer {
   return bytes instanceof ArrayBuffer ? Buffer.from(bytes) : bytes;
 }
 

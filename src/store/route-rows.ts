@@ -26,7 +26,7 @@ export interface ServedCall extends Waiting {
 }
 
 /** The options of one server's statements. */
-export interface RouteRowsOptions {
+interface RouteRowsOptions {
   readonly server: 'primary' | 'replica';
   readonly observers: StatementObservers;
   /** The files that must hold every acknowledged write. */

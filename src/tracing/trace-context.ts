@@ -15,7 +15,7 @@ const MAX_LENGTH = 512;
 const propagator = new W3CTraceContextPropagator();
 
 /** Reads one of the two keys; undefined unless it has exactly one value. */
-export type ReadKey = (key: string) => string | undefined;
+type ReadKey = (key: string) => string | undefined;
 
 const READER: TextMapGetter<ReadKey> = {
   keys: () => [TRACEPARENT, TRACESTATE],

@@ -17,12 +17,12 @@ export type GrpcReply = Omit<UnaryReply, 'code' | 'trailers'> & {
 };
 
 /** The method that answers the calls. */
-export interface GrpcUpstream {
+interface GrpcUpstream {
   unary(call: UnaryCall): GrpcReply | Promise<GrpcReply>;
 }
 
 /** A gRPC server on a loopback port or a Unix socket. */
-export interface ListeningServer {
+interface ListeningServer {
   readonly address: string;
   /** Ends all connections at once. */
   close(): void;

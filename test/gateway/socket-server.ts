@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 
 /** A server on a loopback port that answers as no gRPC library would. */
-export interface BareServer {
+interface BareServer {
   readonly address: string;
   /** The number of connections so far. */
   readonly connections: () => number;

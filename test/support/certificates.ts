@@ -10,7 +10,7 @@ export interface Pair {
 }
 
 /** The content of a certificate. By default, it is one of a server on loopback, valid for an hour. */
-export interface Content {
+interface Content {
   /** DNS names. */
   readonly names?: readonly string[];
   readonly addresses?: readonly string[];
@@ -19,7 +19,7 @@ export interface Content {
 }
 
 /** An authority of the tests. */
-export interface Authority {
+interface Authority {
   /** Its own certificate, in PEM. */
   readonly cert: string;
   /** Makes a certificate for servers and clients alike. */

@@ -8,7 +8,7 @@ import { Program } from './process.js';
 const ROOT = resolve(import.meta.dirname, '../..');
 
 /** A service of docker-compose.yml, with its anchors merged, before its variables are replaced. */
-export interface ComposeService {
+interface ComposeService {
   readonly image: string;
   readonly build?: string;
   readonly command?: readonly string[];

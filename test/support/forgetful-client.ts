@@ -15,7 +15,7 @@ import {
 } from './http2-frames.js';
 
 /** The calls of a client. */
-export interface ForgetfulCalls {
+interface ForgetfulCalls {
   /** The block of header fields with which each begins. */
   readonly block: Buffer;
   /** What each sends. */
@@ -26,7 +26,7 @@ export interface ForgetfulCalls {
 }
 
 /** The ends of the calls: how many were answered, and the errors with which streams and the connection were ended. */
-export interface Ends {
+interface Ends {
   answered: number;
   readonly resets: number[];
   readonly goaways: number[];

@@ -11,7 +11,7 @@ export function openApi(basePath = ''): OpenApi {
 }
 
 /** The request. */
-export interface SeenRequest {
+interface SeenRequest {
   readonly method: string;
   /** The whole URL, or the target as sent. */
   readonly url: string;

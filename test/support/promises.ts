@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 const ROOT = resolve(import.meta.dirname, '../..');
 
 /** A row of a document that says what keeps a promise and which tests break it. */
-export interface Promised {
+interface Promised {
   readonly promise: string;
   /** Settings and source files. */
   readonly keepers: readonly string[];

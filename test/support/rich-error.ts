@@ -22,7 +22,7 @@ export function richErrorOfCall({ error, trailers }: Outcome): RichError {
 }
 
 /** The carrier of a failure, from a pipeline or from a socket. */
-export interface FailedCall {
+interface FailedCall {
   readonly code: number;
   readonly details: string;
   readonly trailers: Metadata;

@@ -127,7 +127,7 @@ async function migrate(databaseUrl: string): Promise<void> {
 }
 
 /** The signature of a token. */
-export interface Signing {
+interface Signing {
   readonly key: KeyObject;
   readonly algorithm: jwt.Algorithm;
   readonly keyid: string;

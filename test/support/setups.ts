@@ -2,7 +2,7 @@ import { type Engine, engines } from './engines.js';
 import { TOPOLOGIES, type Topology } from './service.js';
 
 /** One way to run the service. */
-export interface Setup {
+interface Setup {
   /** For titles. */
   readonly name: string;
   readonly needs: Engine['needs'];

@@ -14,7 +14,7 @@ export interface OpenedStores {
 }
 
 /** A way to keep routes on which everything that a store promises holds. */
-export interface StoreSetup {
+interface StoreSetup {
   /** For titles. */
   readonly name: string;
   readonly needs: Engine['needs'];

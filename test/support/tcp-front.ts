@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** A listener on loopback that stands before a server. */
-export interface TcpFront {
+interface TcpFront {
   readonly port: number;
   /** The sockets of both sides that were ever opened. */
   readonly sockets: ReadonlySet<Socket>;
@@ -15,7 +15,7 @@ export interface TcpFront {
 }
 
 /** Where a front listens, and how it ends connections. */
-export interface TcpFrontOptions {
+interface TcpFrontOptions {
   /** Default: a free one. */
   readonly port?: number | undefined;
   /** How much later than one side of a connection the other one ends, in milliseconds; default: at once. */

@@ -44,7 +44,7 @@ export async function startTcpProxy(targetPort: number, port?: number): Promise<
 }
 
 /** A network that can lose connections, and the URL of the database behind it. */
-export interface ProxiedDatabase {
+interface ProxiedDatabase {
   readonly proxy: TcpProxy;
   readonly url: string;
 }

@@ -18,7 +18,7 @@ export async function shakeHands(address: string, options: ConnectionOptions): P
 }
 
 /** The end of a request on a connection of its own. */
-export interface SecureReply {
+interface SecureReply {
   readonly status: number | undefined;
   readonly body: string;
   /** The serial number of the server's certificate. */

@@ -4,7 +4,7 @@ import { grpcHead, sendFields } from './http2-frames.js';
 import type { Service } from './service.js';
 
 /** A gRPC call with two authorization entries. */
-export interface TwiceAuthorized {
+interface TwiceAuthorized {
   readonly path: string;
   readonly body: Buffer;
   readonly tokens: readonly [string, string];

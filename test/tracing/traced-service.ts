@@ -43,7 +43,7 @@ export async function tracedService(
 }
 
 /** The span of a client, and the header by which its request goes on from there. */
-export interface ClientSpan {
+interface ClientSpan {
   readonly traceId: string;
   readonly spanId: string;
   readonly traceparent: string;

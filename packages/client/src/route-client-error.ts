@@ -13,7 +13,7 @@ export interface FieldViolation {
 }
 
 /** Everything about a failed call. */
-export interface Failure {
+interface Failure {
   readonly code: number;
   readonly message: string;
   /** The id that the client gave to the call. */

@@ -13,7 +13,7 @@ import { withConnectionHint } from './connection-hint.js';
 import { messageOf, RouteClientError } from './route-client-error.js';
 
 /** One RPC method, with its conversions. */
-export interface UnaryMethod<Input extends DescMessage, Output extends DescMessage, Result> {
+interface UnaryMethod<Input extends DescMessage, Output extends DescMessage, Result> {
   readonly method: DescMethodUnary<Input, Output>;
   /** @throws Error when a value cannot be sent */
   readonly request: (requestId: string) => MessageShape<Input>;

@@ -10,7 +10,7 @@ import { entryOf } from '../../support/store-entries.js';
 const GETS = 200;
 
 /** The costs of gets on a node of Galera. */
-export interface GetCosts {
+interface GetCosts {
   /** Statements for each get. */
   readonly found: number;
   readonly unknown: number;

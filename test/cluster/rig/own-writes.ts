@@ -9,7 +9,7 @@ import type { ServiceProcess } from '../../faults/rig/service-process.js';
 const CALLERS = 16;
 
 /** The fate of routes that were created through one instance and got through another one at once. */
-export interface OwnWrites {
+interface OwnWrites {
   readonly created: number;
   /** Created, and not found over gRPC or REST. */
   readonly notFound: number;

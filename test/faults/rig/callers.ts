@@ -27,7 +27,7 @@ export interface Create {
 export type Face = 'grpc' | 'rest';
 
 /** The behaviour of some callers. */
-export interface CallersOptions {
+interface CallersOptions {
   /** `host:port` and the base of all REST paths. */
   readonly grpc: string;
   readonly http: string;

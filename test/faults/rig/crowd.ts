@@ -9,7 +9,7 @@ const PATIENCE_MS = 700;
 const CONNECTIONS = 8;
 
 /** Callers that all create at once, and give up early. */
-export interface Crowd {
+interface Crowd {
   /** One create over each connection, without haste; resolves with the names of their statuses. */
   createFew(): Promise<string[]>;
   /** So many at once, given up after 700 ms; resolves 1,500 ms later with how many ended with each status. */

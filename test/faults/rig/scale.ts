@@ -1,5 +1,5 @@
 /** How thoroughly the tests of faults run. */
-export interface Scale {
+interface Scale {
   /** How long each load is offered, in milliseconds. */
   readonly loadMs: number;
   /** How many kills one test makes. */

@@ -58,7 +58,7 @@ export const STORED = Buffer.from(
 );
 
 /** A gRPC server that answers as a test says. */
-export class FaultServer {
+class FaultServer {
   readonly received: Received[] = [];
   readonly #server = new Server();
   #address = '';

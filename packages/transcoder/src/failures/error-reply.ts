@@ -12,7 +12,7 @@ import { codeOf, httpStatusOf } from './http-status.js';
 import { upstreamFailure } from './upstream-failure.js';
 
 /** The options of every error reply. */
-export interface ErrorReplyOptions {
+interface ErrorReplyOptions {
   /** The types of error details beyond google/rpc/error_details.proto; details of other types are omitted. */
   readonly registry: Registry;
   /** The `domain` of the `google.rpc.ErrorInfo` if the server gives none. */

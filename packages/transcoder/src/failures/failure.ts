@@ -38,10 +38,10 @@ export interface FieldViolation {
 }
 
 /** The most violations that one response lists; further ones appear with the next attempt. */
-export const MAX_VIOLATIONS = 100;
+const MAX_VIOLATIONS = 100;
 
 /** The parts of a failure besides its reason and message. */
-export interface FailureContext {
+interface FailureContext {
   /**
    * The violations. Finding them may cost more than the refusal, so they are read only when they are shown, and only
    * the first `MAX_VIOLATIONS`.

@@ -2,7 +2,7 @@ import { Code } from '../gen/google/rpc/code_pb.js';
 import { DEADLINE_EXCEEDED_TEXT } from './failure.js';
 
 /** A failure as clients see it when no server answered. */
-export interface UpstreamFailure {
+interface UpstreamFailure {
   readonly code: Code;
   readonly reason: string;
   readonly message: string;

@@ -3,7 +3,7 @@ import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import { memberOf } from './json-object.js';
 
 /** The message in a `google.protobuf.Any`. */
-export interface AnyContent {
+interface AnyContent {
   readonly message: DescMessage;
   /** Its JSON form; undefined if the Any does not have the form that ProtoJSON defines. */
   readonly json: JsonValue | undefined;

@@ -37,7 +37,7 @@ export interface Place {
 }
 
 /** A JSON value that should be the form of a message. */
-export interface Form {
+interface Form {
   readonly message: DescMessage;
   readonly json: JsonValue;
 }

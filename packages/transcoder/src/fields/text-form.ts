@@ -4,7 +4,7 @@ import { ScalarType, type JsonValue } from '@bufbuild/protobuf';
  * Converts text to the JSON value that `fromJson` reads without loss. ProtoJSON has the same grammar for text in a JSON
  * string and in a URL; text that does not follow it, or exceeds the type's bounds, is undefined.
  */
-export type TextForm = (text: string) => JsonValue | undefined;
+type TextForm = (text: string) => JsonValue | undefined;
 
 /** The text form of 32-bit integers and enum numbers. */
 export const int32 = whole((value) => BigInt.asIntN(32, value));

@@ -6,7 +6,7 @@ import type { Exchange } from './exchange.js';
 export const MAX_UNANSWERED = 100;
 
 /** The requests of one connection. */
-export class Connection {
+class Connection {
   /** The latest request. */
   latest: Exchange | undefined;
   #unanswered = 0;

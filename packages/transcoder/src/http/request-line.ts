@@ -10,7 +10,7 @@ const SEGMENT_MAX = 36;
 const SEGMENT_SHOWN = 8;
 
 /** The options of a transcoder for the log lines of requests. */
-export interface LineOptions {
+interface LineOptions {
   readonly log: TranscoderLog;
   readonly answeredLevel: 'info' | 'debug';
   readonly mayLog: (kind: LogKind) => boolean;
@@ -18,7 +18,7 @@ export interface LineOptions {
 }
 
 /** Logs a request in one line, with its reply, or with none if the client has gone. */
-export type RecordRequest = (exchange: Exchange, message: string, reply?: HttpReply) => void;
+type RecordRequest = (exchange: Exchange, message: string, reply?: HttpReply) => void;
 
 /** Creates the function that logs requests according to the options. */
 export function requestLines({ answeredLevel, log, mayLog, now }: LineOptions): RecordRequest {

@@ -1,5 +1,5 @@
 /** The path and the query of a request target (RFC 9112 3.2), as sent. */
-export interface RequestTarget {
+interface RequestTarget {
   readonly path: string;
   /** The text after the first question mark; empty for none. */
   readonly query: string;

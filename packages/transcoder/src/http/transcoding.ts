@@ -18,7 +18,7 @@ import { SuccessReplies } from './success-reply.js';
 import { Uploads } from './uploads.js';
 
 /** The options of a transcoder for single requests. */
-export interface TranscodingOptions {
+interface TranscodingOptions {
   readonly upstream: Upstream;
   readonly guard: Guard | undefined;
   readonly basePath: string;
@@ -33,7 +33,7 @@ export interface TranscodingOptions {
 }
 
 /** The result of looking a request up, by its method and path. */
-export interface RequestLookup {
+interface RequestLookup {
   readonly found: Lookup;
   /** Its query, as sent; empty for none. */
   readonly query: string;

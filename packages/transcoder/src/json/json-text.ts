@@ -36,7 +36,7 @@ export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
 }
 
 /** Finds the place of a JSON value in the message that it belongs to. */
-export type Locate = (json: JsonValue) => Place;
+type Locate = (json: JsonValue) => Place;
 
 /** An integer that a JavaScript number cannot hold: its place in the text, and its digits. */
 interface LongInteger {

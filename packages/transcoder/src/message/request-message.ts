@@ -12,7 +12,7 @@ import { StrictJson } from '../json/strict-json.js';
 import { textValue } from '../fields/text-value.js';
 
 /** The parts of an HTTP request that form a request message. */
-export interface RequestParts {
+interface RequestParts {
   /** The segments of the path, as the look-up returned them. */
   readonly segments: readonly string[];
   readonly query: string;

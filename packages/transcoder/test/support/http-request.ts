@@ -47,7 +47,7 @@ export function httpRequest(
 }
 
 /** The error in a response. */
-export interface ShownError {
+interface ShownError {
   readonly code: number;
   readonly status: string;
   readonly message: string;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { cyclesAmong, importsOf, isOurs, packageOf, shown, sourceFiles } from './source-imports.js';
 
 /** How the files of a package may depend on each other and on other packages. */
-export interface Layering {
+interface Layering {
   /** The absolute path of its sources. */
   readonly src: string;
   /** The files and folders directly in `src`, from the top down: each may import those of its own layer and below. */

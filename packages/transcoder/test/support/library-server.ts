@@ -22,7 +22,7 @@ export const VISITOR = 'Bearer visitor';
 export const CREATED_AT = '2026-01-02T03:04:05.000Z';
 
 /** A call that never ends by itself. */
-export interface HungCall {
+interface HungCall {
   /** Settled when the client has gone. */
   readonly gone: Promise<void>;
 }
