@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { readDatabase } from '../src/settings/config.js';
+import { parseDatabaseUrl } from '../src/settings/database-url.js';
 import { openDatabase } from '../src/store/database.js';
 import { migrateUp } from '../src/store/migrations.js';
 import { toRow } from '../src/store/route-row.js';
@@ -80,7 +80,7 @@ async function durability(url: string): Promise<string> {
 }
 
 async function fill(url: string, routes: number): Promise<void> {
-  const knex = openDatabase(readDatabase({ DATABASE_URL: url }));
+  const knex = openDatabase(parseDatabaseUrl(url));
   try {
     await migrateUp(knex);
     // An index whose order is not that of the rows is built many times faster at once than row by row.

@@ -5,7 +5,7 @@ import { type App, startApp } from './app.js';
 import { startProblem } from './app/start-problem.js';
 import { startInWorkers } from './app/workers.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
-import { localModeHint, placeOfThisProcess } from './process/local-mode-hint.js';
+import { containerOfThisProcess, localModeHint } from './process/local-mode-hint.js';
 import { openLogger } from './process/logger.js';
 import { onStopSignals } from './process/stop-signals.js';
 import { onPrimary, tellPrimary, workerNumber } from './process/worker.js';
@@ -97,7 +97,9 @@ function report(app: App, { grpc, tls, workers, limits }: Config, logger: Logger
     { secretFile: grpc.tokens.key.file },
     'local mode: tokens are verified with a locally generated secret',
   );
-  process.stderr.write(localModeHint({ ...app, tls }, placeOfThisProcess(process.env)));
+  const overSocket = app.grpcAddress?.startsWith('unix:') === true;
+  if (tls !== undefined || overSocket) return;
+  process.stderr.write(localModeHint(app, containerOfThisProcess(process.env)));
 }
 
 /** Reports a failed start without a stack, which does not help with a wrong setting. A worker tells its primary. */

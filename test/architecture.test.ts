@@ -18,7 +18,7 @@ const ALLOWED: Readonly<
   Record<string, { readonly rooms: readonly string[]; readonly packages: readonly string[] }>
 > = {
   registry: { rooms: [], packages: ['uuid'] },
-  store: { rooms: ['registry'], packages: ['knex', 'dataloader', 'lru-cache'] },
+  store: { rooms: ['registry', 'settings'], packages: ['knex', 'dataloader', 'lru-cache'] },
   auth: { rooms: [], packages: ['jsonwebtoken', 'lru-cache'] },
   calls: { rooms: ['registry', 'auth', 'gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'pino'] },
   listeners: { rooms: [], packages: [] },
@@ -50,7 +50,7 @@ const ALLOWED: Readonly<
     ],
   },
   settings: { rooms: [], packages: [] },
-  process: { rooms: ['gateway', 'listeners'], packages: ['pino', 'pino-pretty'] },
+  process: { rooms: ['gateway', 'listeners', 'settings'], packages: ['pino', 'pino-pretty'] },
   gen: { rooms: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
 };
 
@@ -59,6 +59,8 @@ const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['calls', 'auth'],
   ['metrics', 'store'],
   ['process', 'gateway'],
+  ['process', 'settings'],
+  ['store', 'settings'],
   ['tracing', 'store'],
 ];
 

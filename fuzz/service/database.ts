@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { readDatabase } from '../../src/settings/config.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { closeDatabase, openDatabase } from '../../src/store/database.js';
 import { migrateUp } from '../../src/store/migrations.js';
 import { ROUTE_COLUMNS, type RouteRow, toRoute } from '../../src/store/route-row.js';
@@ -25,7 +25,7 @@ export async function createDatabase(folder: string): Promise<FuzzDatabase> {
     server === undefined
       ? `sqlite:${join(folder, 'routes.db')}`
       : await createMysqlDatabase(await identifyMysqlServer(server));
-  const location = readDatabase({ DATABASE_URL: url });
+  const location = parseDatabaseUrl(url);
   const knex = openDatabase(location);
   await migrateUp(knex);
   await closeDatabase(knex, location);
@@ -37,7 +37,7 @@ export async function createDatabase(folder: string): Promise<FuzzDatabase> {
 }
 
 async function readRoutes(url: string): Promise<ShownRoute[]> {
-  const location = readDatabase({ DATABASE_URL: url });
+  const location = parseDatabaseUrl(url);
   const knex = openDatabase(location);
   try {
     const rows = await knex<RouteRow>('routes').select<RouteRow[]>(ROUTE_COLUMNS);

@@ -4,7 +4,8 @@ import type { Pipeline } from '../calls/pipeline.js';
 import { channelUpstream } from '../gateway/channel-upstream.js';
 import { memoryUpstream } from '../gateway/memory-upstream.js';
 import type { Closing } from '../process/closing.js';
-import { followTls, type TlsFiles } from '../process/followed-tls.js';
+import { followTls } from '../process/followed-tls.js';
+import type { TlsFiles } from '../settings/tls-config.js';
 import type { Tracing } from '../tracing/tracing.js';
 
 /** The parts of the process that an upstream uses. */

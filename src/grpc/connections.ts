@@ -2,12 +2,13 @@ import { constants, type Http2Server, type Http2Session } from 'node:http2';
 import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Server as TlsServer } from 'node:tls';
+import { HEAD_MAX_BYTES } from '../listeners/head-limit.js';
 import { OpenSockets } from '../listeners/open-sockets.js';
 import { Connection, type ConnectionLimits } from './connection.js';
 import type { EarlyAnswers } from './early-answer.js';
 import { EndedSessions } from './ended-sessions.js';
 import { limitMessages, limitPieces } from './message-gate.js';
-import { HEAD_MAX_BYTES, isTooLong } from './request-head.js';
+import { isTooLong } from './request-head.js';
 import type { StreamEvent } from './strict-server.js';
 import { StreamShare } from './stream-share.js';
 

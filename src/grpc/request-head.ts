@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http2';
 import { READ_KEYS } from '../calls/metadata-keys.js';
+import { HEAD_MAX_BYTES } from '../listeners/head-limit.js';
 
-/** The longest headers of a call, in bytes: gRPC's hard limit on metadata in other languages. */
-export const HEAD_MAX_BYTES = 16_384;
 /** What each header counts beyond its name and value (RFC 9113, section 6.5.2). */
 const HEADER_BYTES = 32;
 

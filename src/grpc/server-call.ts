@@ -139,7 +139,7 @@ export class ServerCall implements Cancellation, EndableCall {
       this.#lateMessage = { resolve, reject };
     });
     // If the guard refuses the call, nobody waits for the message.
-    message.catch(ignore);
+    message.catch(() => undefined);
     this.#run(this.#path, message);
     if (!this.#ended) this.#lateCalls.add(this);
   }
@@ -153,7 +153,7 @@ export class ServerCall implements Cancellation, EndableCall {
     if (this.#lateMessage !== undefined) this.#lateMessage.reject(failure);
     else {
       const message = Promise.reject<Buffer>(failure);
-      message.catch(ignore);
+      message.catch(() => undefined);
       this.#run(this.#path, message);
     }
   }
@@ -195,11 +195,7 @@ export class ServerCall implements Cancellation, EndableCall {
   /** Hands the reply to grpc-js. */
   send({ code, details, message, trailers }: Reply): void {
     // Not waiting for the message to be written lets the trailers leave with it.
-    if (message !== undefined) this.#innermost.sendMessage(message, ignore);
+    if (message !== undefined) this.#innermost.sendMessage(message, () => undefined);
     this.#sendStatus({ code, details, metadata: trailers });
   }
-}
-
-function ignore(): void {
-  return undefined;
 }

@@ -5,7 +5,6 @@ import type { ReadinessReport } from './readiness.js';
 
 /** The most open connections: one each for a scraper and some probes, and room for people. */
 const MAX_CONNECTIONS = 64;
-const HEAD_MAX_BYTES = 8_192;
 const PATIENCE_MS = 5_000;
 /** How many checks of connections there are in that time. */
 const CHECKS = 10;
@@ -52,7 +51,7 @@ export async function startOpsServer(
   const page = pagesOf(pages);
   const server = createServer(
     {
-      maxHeaderSize: HEAD_MAX_BYTES,
+      maxHeaderSize: 8_192,
       headersTimeout: patienceMs,
       requestTimeout: patienceMs,
       keepAliveTimeout: patienceMs,

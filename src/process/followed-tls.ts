@@ -1,19 +1,11 @@
 import { constants, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
+import type { TlsFiles } from '../settings/tls-config.js';
 import type { Closing } from './closing.js';
 import { FollowedFiles } from './followed-files.js';
 import { opening } from './opening.js';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-
-/** The TLS files of one party, each in PEM. */
-export interface TlsFiles {
-  /** Its certificate with the chain, and the certificate's key: both or neither. */
-  readonly certFile: string | undefined;
-  readonly keyFile: string | undefined;
-  /** The authorities that sign the other party's certificate. */
-  readonly caFile: string | undefined;
-}
 
 /** The contents of the files, checked to be usable together: TLS 1.2 or later, no renegotiation. */
 export interface TlsMaterial {

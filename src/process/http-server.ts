@@ -4,11 +4,10 @@ import { createServer as createSecureServer, type ServerOptions } from 'node:htt
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Gateway } from '../gateway/gateway.js';
+import { HEAD_MAX_BYTES } from '../listeners/head-limit.js';
 import { OpenSockets } from '../listeners/open-sockets.js';
 import type { FollowedTls, TlsMaterial } from './followed-tls.js';
 
-/** The largest request head, in bytes. */
-const HEAD_MAX_BYTES = 16_384;
 /** How often the time limits of connections are checked, in milliseconds. */
 const CHECK_MS = 500;
 /** How long a request that is on its way when the server closes may take to arrive, in milliseconds. */

@@ -112,11 +112,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   });
 }
 
-/** Reads only the location of the routes. @throws ConfigError */
-export function readDatabase(env: NodeJS.ProcessEnv): Database {
-  return read(env, databaseOf);
-}
-
 /** Reads only the settings for a migration. @throws ConfigError with every problem */
 export function readMigration(env: NodeJS.ProcessEnv): {
   readonly database: Database;

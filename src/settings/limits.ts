@@ -6,8 +6,8 @@ const LONGEST_MS = 86_400_000;
 const DEADLINE_MAX_MS = 600_000;
 /** The most connections, streams or calls that any setting accepts. */
 const MOST = 1_000_000;
-/** Node accepts no larger request head, and no client would read longer trailers. */
-const HEAD_MAX_BYTES = 16_384;
+/** The servers accept no larger request head, and no client would read longer trailers. */
+const HEADERS_MAX_BYTES = 16_384;
 /** The least bytes of trailers: for a status, its reason and the call's id; violations need more. */
 const TRAILER_MIN_BYTES = 1_024;
 const MESSAGE_MAX_BYTES = 16_777_216;
@@ -49,8 +49,8 @@ export function readLimits(settings: SettingsReader): Limits {
   return {
     deadlineMs: settings.integer('DEADLINE_MS', 1, DEADLINE_MAX_MS),
     maxMessageBytes: settings.integer('MAX_MESSAGE_BYTES', 1, MESSAGE_MAX_BYTES),
-    maxCallPathBytes: settings.integer('MAX_CALL_PATH_BYTES', 1, HEAD_MAX_BYTES),
-    maxTrailerBytes: settings.integer('MAX_TRAILER_BYTES', TRAILER_MIN_BYTES, HEAD_MAX_BYTES),
+    maxCallPathBytes: settings.integer('MAX_CALL_PATH_BYTES', 1, HEADERS_MAX_BYTES),
+    maxTrailerBytes: settings.integer('MAX_TRAILER_BYTES', TRAILER_MIN_BYTES, HEADERS_MAX_BYTES),
     maxConnections: settings.integer('MAX_CONNECTIONS', 1, MOST),
     maxStreams: settings.integer('MAX_STREAMS', 1, MOST),
     maxStreamingCalls: settings.integer('MAX_STREAMING_CALLS', 1, MOST),

@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net';
 import createKnex, { type Knex } from 'knex';
+import type { MysqlTls } from '../settings/mysql-tls.js';
 import { isBusy } from './driver-errors.js';
 import { EmbeddedFile } from './embedded-file.js';
 import { FreshConnections } from './fresh-connections.js';
 import type { GaleraDetection } from './galera.js';
-import { type MysqlTls, tlsOptions } from './mysql-tls.js';
+import { tlsOptions } from './mysql-tls.js';
 import { requireWritable } from './writable-file.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */

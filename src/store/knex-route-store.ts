@@ -62,7 +62,7 @@ export class KnexRouteStore implements RouteStore {
       galera,
       observers = [],
       replicas = [],
-      onReplicaChange = ignore,
+      onReplicaChange = () => undefined,
       checkLimitMs,
       replicaLimitMs,
     }: KnexRouteStoreOptions = {},
@@ -196,8 +196,4 @@ export class KnexRouteStore implements RouteStore {
       return later ? { ...row, shape: null } : row;
     });
   }
-}
-
-function ignore(): void {
-  return undefined;
 }

@@ -1,15 +1,5 @@
 import { connect, isIP, type Socket } from 'node:net';
-
-/** The TLS options for MySQL; the texts are in PEM. */
-export interface MysqlTls {
-  /** The authorities that sign the server's certificate. */
-  readonly ca: string;
-  /** Whether the certificate must also be valid for the host. */
-  readonly checksHost: boolean;
-  /** The client's own certificate and key, both or neither. */
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-}
+import type { MysqlTls } from '../settings/mysql-tls.js';
 
 /** The options of mysql2 for TLS, and for the host that it checks. */
 interface DriverOptions {

@@ -27,7 +27,7 @@ export class ExportLog {
       this.write(reason);
     };
     diag.setLogger(
-      { error: write, warn: write, info: nothing, debug: nothing, verbose: nothing },
+      { error: write, warn: write, info: () => undefined, debug: () => undefined, verbose: () => undefined },
       { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
     );
     // The SDK's own handler would turn failed exports into messages that begin with a stack.
@@ -51,8 +51,4 @@ export class ExportLog {
     this.#logger.warn({ reason: loggable(reason), leftOut: this.#leftOut }, 'tracing is impaired');
     this.#leftOut = 0;
   }
-}
-
-function nothing(): void {
-  return undefined;
 }

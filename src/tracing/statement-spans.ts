@@ -37,7 +37,7 @@ export function statementSpans(
       const calls = statement.captured as readonly (SpanContext | undefined)[];
       const recorded = calls.filter((call) => call !== undefined).filter(isRecorded);
       const [first] = recorded;
-      if (first === undefined) return nothing;
+      if (first === undefined) return () => undefined;
       const alone = statement.batchSize === 1;
       const attributes = { ...placeOf(database), ...attributesOf(statement) };
       const span = tracer.startSpan(
@@ -79,8 +79,4 @@ function attributesOf({ operation, batchSize, server, attempt, fallback }: Obser
     'route_registry.db.attempt': attempt,
     'route_registry.db.fallback': fallback,
   } satisfies Attributes;
-}
-
-function nothing(): void {
-  return undefined;
 }

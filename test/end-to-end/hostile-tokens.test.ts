@@ -5,7 +5,7 @@ import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { errorOf, httpRequest } from '../../packages/transcoder/test/support/http-request.js';
 import { CreateRouteRequest } from '../../src/gen/routing/v1/route_service.js';
-import { readDatabase } from '../../src/settings/config.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { signedBy, type TrustedSigner } from '../auth/forged-tokens.js';
 import { KeySetServer } from '../auth/key-set-server.js';
@@ -79,7 +79,7 @@ describe.each(TRUSTED)('where $kind is trusted', ({ signer, settings }) => {
 
   /** Nothing but the creates that were accepted is stored. */
   afterAll(async () => {
-    const knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+    const knex = openDatabase(parseDatabaseUrl(database.url));
     const [stored] = await knex('routes').count({ routes: '*' });
     await knex.destroy();
     await service.close();

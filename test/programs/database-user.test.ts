@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { expect } from 'vitest';
-import { readDatabase } from '../../src/settings/config.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { SCHEMA } from '../../src/store/migrations.js';
 import { engines } from '../support/engines.js';
@@ -14,7 +14,7 @@ const STATEMENTS = (/```sql\n([^]*?)```/.exec(README)?.[1] ?? '').trim().split('
 
 itOn(engines.slice(1))('the user of the README can migrate up and down on $name', async (engine) => {
   const database = await engine.createDatabase();
-  const knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+  const knex = openDatabase(parseDatabaseUrl(database.url));
   const url = new URL(database.url);
   const name = `${url.pathname.slice(1)}_r`.slice(-32);
   const quoted = `'${name}'@'%'`;

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { readDatabase } from '../../src/settings/config.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp, migrationStatus, SCHEMA } from '../../src/store/migrations.js';
@@ -19,10 +19,10 @@ const DIST = built();
 /** Migrates, and kills itself instead of sending this statement. */
 const KILLED = `
   const [url, statement] = process.argv.slice(1);
-  const { readDatabase } = await import('${DIST}/settings/config.js');
+  const { parseDatabaseUrl } = await import('${DIST}/settings/database-url.js');
   const { openDatabase } = await import('${DIST}/store/database.js');
   const { migrateUp } = await import('${DIST}/store/migrations.js');
-  const knex = openDatabase(readDatabase({ DATABASE_URL: url }));
+  const knex = openDatabase(parseDatabaseUrl(url));
   let sent = 0;
   knex.on('query', () => {
     if (++sent === Number(statement)) process.kill(process.pid, 'SIGKILL');
@@ -70,7 +70,7 @@ describeOn(engines)('on $name', (engine) => {
 
   it('a migration that is killed on its way is completed by the next one', async () => {
     await expect(killedAt(database.url, 10)).resolves.toBe('SIGKILL');
-    const knex = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+    const knex = openDatabase(parseDatabaseUrl(database.url));
     await expect(migrationStatus(knex)).resolves.toContainEqual(
       expect.not.objectContaining({ state: 'applied' }),
     );

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { openTokenAuthenticator } from '../../src/app/token-authenticator.js';
 import { Closing } from '../../src/process/closing.js';
-import { readDatabase } from '../../src/settings/config.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { migrateUp } from '../../src/store/migrations.js';
 import { KeySetServer } from '../auth/key-set-server.js';
@@ -200,7 +200,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   'An internal error occurred.': async (message) => {
     const url = await databaseOnMysql();
     const { log, httpUrl } = await start({}, url);
-    const knex = openDatabase(readDatabase({ DATABASE_URL: url }));
+    const knex = openDatabase(parseDatabaseUrl(url));
     await knex.schema.renameTable('routes', 'elsewhere');
     await knex.destroy();
     await get(httpUrl);
@@ -243,7 +243,7 @@ const FAILED_STARTS: Readonly<Record<string, () => Promise<string>>> = {
     failedStart({ DATABASE_URL: await emptyDatabase() }),
   'The service cannot start: A newer version has migrated the database (…). Use that version.': async () => {
     const url = await emptyDatabase();
-    const knex = openDatabase(readDatabase({ DATABASE_URL: url }));
+    const knex = openDatabase(parseDatabaseUrl(url));
     await migrateUp(knex, CONTRACTED);
     await knex.destroy();
     return failedStart({ DATABASE_URL: url });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ConfigError, readConfig, readDatabase, readTokens } from '../../src/settings/config.js';
+import { ConfigError, readConfig, readMigration, readTokens } from '../../src/settings/config.js';
 
 const SECRET = 's'.repeat(32);
 const JWT = { JWT_SECRET: SECRET, JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
@@ -189,7 +189,7 @@ describe('a setting', () => {
 
   it('DATABASE_URL_FILE holds the URL, blanks around it ignored', () => {
     const env = { DATABASE_URL_FILE: fileOf(` ${MYSQL.DATABASE_URL}\n`) };
-    expect(readDatabase(env)).toEqual(readDatabase(MYSQL));
+    expect(readMigration(env).database).toEqual(readMigration(MYSQL).database);
   });
 
   it('DATABASE_REPLICA_URLS is a list of MySQL URLs', () => {
@@ -235,7 +235,7 @@ describe('a setting', () => {
       },
     ],
   ])('DATABASE_URL may be %s', (url, database) => {
-    expect(readDatabase({ DATABASE_URL: url })).toEqual(database);
+    expect(readMigration({ DATABASE_URL: url }).database).toEqual(database);
   });
 
   it.each([
@@ -247,7 +247,7 @@ describe('a setting', () => {
     ['mysql://u:p@127.0.0.2/d', false],
     ['mysql://u:p@[::1]/d', false],
   ])('the database %s is exposed to whoever sits between: %s', (url, exposed) => {
-    expect(readDatabase({ DATABASE_URL: url })).toMatchObject({ exposed });
+    expect(readMigration({ DATABASE_URL: url }).database).toMatchObject({ exposed });
   });
 });
 

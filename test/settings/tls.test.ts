@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readConfig, readDatabase } from '../../src/settings/config.js';
+import { readConfig, readMigration } from '../../src/settings/config.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
 const CA = join(folder, 'ca');
@@ -88,7 +88,11 @@ describe('TLS in DATABASE_URL', () => {
       { ca: 'PEM', checksHost: true, cert: 'PEM', key: 'PEM' },
     ],
   ])('is read from "%s"', (query, tls) => {
-    expect(readDatabase({ DATABASE_URL: URL + query })).toMatchObject({ host: 'h', database: 'd', tls });
+    expect(readMigration({ DATABASE_URL: URL + query }).database).toMatchObject({
+      host: 'h',
+      database: 'd',
+      tls,
+    });
   });
 
   it.each<[string, string]>([
@@ -103,6 +107,6 @@ describe('TLS in DATABASE_URL', () => {
     ['?ssl-mode=VERIFY_CA&ssl-mode=DISABLED', 'has the parameter ssl-mode more than once.'],
     [`?ssl-mode=VERIFY_CA&ssl-ca=${CA}&ssl-key=${CA}`, 'has only one of ssl-cert and ssl-key.'],
   ])('cannot be "%s"', (query, problem) => {
-    expect(() => readDatabase({ DATABASE_URL: URL + query })).toThrow(`\n- DATABASE_URL ${problem}`);
+    expect(() => readMigration({ DATABASE_URL: URL + query })).toThrow(`\n- DATABASE_URL ${problem}`);
   });
 });

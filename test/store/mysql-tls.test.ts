@@ -1,7 +1,7 @@
 import type { TlsOptions } from 'node:tls';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { readDatabase } from '../../src/settings/config.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { translate } from '../../src/store/driver-errors.js';
 import { reachDatabase } from '../../src/store/reach-database.js';
@@ -36,7 +36,7 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
     Object.assign(url, { hostname: host, port: String(front.port) });
     for (const [name, value] of Object.entries(parameters))
       url.searchParams.set(name, name === 'ssl-mode' ? value : files.path(value));
-    const knex = openDatabase(readDatabase({ DATABASE_URL: url.href }));
+    const knex = openDatabase(parseDatabaseUrl(url.href));
     onTestFinished(() => knex.destroy());
     return { knex, front };
   }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { readDatabase } from '../../src/settings/config.js';
+import { type Database, parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore, type KnexRouteStoreOptions } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
@@ -14,7 +14,7 @@ export type { KnexRouteStore, ObservedStatement, ReplicaChange };
 export interface OpenedDatabase {
   readonly url: string;
   /** As the store takes it. */
-  readonly location: ReturnType<typeof readDatabase>;
+  readonly location: Database;
   readonly knex: Knex;
   /** The port of its server. */
   readonly port: number;
@@ -38,13 +38,13 @@ export async function openEmpty(engine: Engine): Promise<OpenedDatabase> {
   const opened: Knex[] = [];
   const connect = (port?: number): Knex => {
     const there = port === undefined ? url : throughPort(url, port);
-    const knex = openDatabase(readDatabase({ DATABASE_URL: there }));
+    const knex = openDatabase(parseDatabaseUrl(there));
     opened.push(knex);
     return knex;
   };
   return {
     url,
-    location: readDatabase({ DATABASE_URL: url }),
+    location: parseDatabaseUrl(url),
     knex: connect(),
     port: Number(new URL(url).port),
     connect,

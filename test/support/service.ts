@@ -5,7 +5,8 @@ import jwt from 'jsonwebtoken';
 import { pino } from 'pino';
 import { type App, startApp } from '../../src/app.js';
 import type { Surroundings } from '../../src/app/parts.js';
-import { readConfig, readDatabase } from '../../src/settings/config.js';
+import { readConfig } from '../../src/settings/config.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import {
   type CreateRouteRequest,
   type Route,
@@ -121,7 +122,7 @@ export const SERVICE_SETTINGS = {
 };
 
 async function migrate(databaseUrl: string): Promise<void> {
-  const knex = openDatabase(readDatabase({ DATABASE_URL: databaseUrl }));
+  const knex = openDatabase(parseDatabaseUrl(databaseUrl));
   await migrateUp(knex);
   await knex.destroy();
 }

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { median } from '../../../bench/load/percentile.js';
-import { readDatabase } from '../../../src/settings/config.js';
+import { parseDatabaseUrl } from '../../../src/settings/database-url.js';
 import { openDatabase } from '../../../src/store/database.js';
 import { GaleraDetection } from '../../../src/store/galera.js';
 import { KnexRouteStore } from '../../../src/store/knex-route-store.js';
@@ -22,7 +22,7 @@ interface GetCosts {
 /** Gets routes and unknown ids one after another from a store. @param url an empty database on a node of Galera */
 export async function getCostsOn(url: string): Promise<GetCosts> {
   const galera = new GaleraDetection();
-  const knex = openDatabase(readDatabase({ DATABASE_URL: url }), 0, undefined, galera);
+  const knex = openDatabase(parseDatabaseUrl(url), 0, undefined, galera);
   onTestFinished(() => knex.destroy());
   let statements: { fallback: boolean; ms: number }[] = [];
   const observer = {

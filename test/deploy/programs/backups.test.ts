@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { readDatabase } from '../../../src/settings/config.js';
+import { parseDatabaseUrl } from '../../../src/settings/database-url.js';
 import { secretsIn } from '../../../src/settings/secret-file.js';
 import { openDatabase } from '../../../src/store/database.js';
 import { KnexRouteStore } from '../../../src/store/knex-route-store.js';
@@ -91,7 +91,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
     async (engine) => {
       const folder = await emptyFolder();
       const database = await engine.createDatabase();
-      const administrator = openDatabase(readDatabase({ DATABASE_URL: database.url }));
+      const administrator = openDatabase(parseDatabaseUrl(database.url));
       const url = new URL(database.url);
       const name = `${url.pathname.slice(1)}_b`.slice(-31);
       const names = [name, `${name}2`] as const;
@@ -109,7 +109,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
         await database.drop();
       });
       Object.assign(url, { username: name, password: 'password', pathname: `/${name}` });
-      const knex = openDatabase(readDatabase({ DATABASE_URL: url.href }));
+      const knex = openDatabase(parseDatabaseUrl(url.href));
       await migrateUp(knex);
       const entry = entryOf({ middleware: ["it's 👍", 'b'] }, { requestId: 'once' });
       await new KnexRouteStore(knex).insert(entry, 'reject');
@@ -124,7 +124,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
       expect(counted).toMatch(/^count\(\*\)\n1\n$/i);
 
       url.pathname = `/${names[1]}`;
-      const restored = openDatabase(readDatabase({ DATABASE_URL: url.href }));
+      const restored = openDatabase(parseDatabaseUrl(url.href));
       onTestFinished(() => restored.destroy());
       const store = new KnexRouteStore(restored);
       await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
