@@ -5,6 +5,7 @@ import { type App, startApp } from './app.js';
 import { startProblem } from './app/start-problem.js';
 import { startInWorkers } from './app/workers.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
+import { removedSettings } from './settings/removed.js';
 import { containerOfThisProcess, localModeHint } from './process/local-mode-hint.js';
 import { openLogger } from './process/logger.js';
 import { onStopSignals } from './process/stop-signals.js';
@@ -43,7 +44,10 @@ async function main(): Promise<void> {
     logger.fatal({ err, origin }, 'uncaught error: exiting');
     end(1);
   });
-  if (worker === undefined) warnOfExposure(config, logger);
+  if (worker === undefined) {
+    warnOfExposure(config, logger);
+    warnOfRemoved(logger);
+  }
   const stop = new AbortController();
   const beginToStop = (signal?: NodeJS.Signals): void => {
     // A signal to the group of processes reaches a worker beside its primary process's message.
@@ -83,6 +87,12 @@ function warnOfExposure({ grpc }: Config, logger: Logger): void {
   const databases = grpc === undefined ? [] : [grpc.database, ...grpc.replicas];
   if (!databases.some((database) => database.engine === 'mysql' && database.exposed)) return;
   logger.warn('no TLS to the database: whoever sits between can read everything, and ask for the password');
+}
+
+function warnOfRemoved(logger: Logger): void {
+  const settings = removedSettings(process.env);
+  if (settings.length > 0)
+    logger.warn({ settings }, 'settings of an earlier version are set: they have no effect');
 }
 
 function stopped(logger: Logger): void {

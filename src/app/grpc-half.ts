@@ -72,9 +72,6 @@ export async function startGrpcHalf(
   const cache = new ByteCache(routeCacheBytes);
   const methods = [...routeService(registry, cache), ...health.methods()];
   const admission = new Admission(limits);
-  closing.resource('load measurement', () => {
-    admission.close();
-  });
   const clock = (): number => performance.now();
   const steps = { ...limits, authenticator, admission, now: clock, log: callLog };
   metrics?.schemaVersion(schemaVersion);

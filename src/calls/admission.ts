@@ -1,9 +1,5 @@
-import { performance } from 'node:perf_hooks';
 import type { Call } from './call.js';
 import { overloaded } from './failures.js';
-
-/** How often the delay of the event loop is measured, in milliseconds. */
-const MEASURE_MS = 100;
 
 /** The limits on the work that a process accepts. */
 export interface AdmissionLimits {
@@ -11,8 +7,6 @@ export interface AdmissionLimits {
   readonly maxCalls: number;
   /** Calls waiting for the database; one caller has at most half of these places. */
   readonly maxWaitingCalls: number;
-  /** The repeated delay of the event loop above which calls that would wait are refused, in milliseconds. */
-  readonly maxEventLoopDelayMs: number;
 }
 
 /**
@@ -21,22 +15,13 @@ export interface AdmissionLimits {
  */
 export class Admission {
   readonly #limits: AdmissionLimits;
-  readonly #now: () => number;
   readonly #waitingOf = new Map<string, number>();
   #calls = 0;
   #arriving = 0;
   #waiting = 0;
-  #dueMs: number;
-  /** The delays of the last two measurements. */
-  #delaysMs: readonly [number, number] = [0, 0];
-  #timer: NodeJS.Timeout | undefined;
 
-  /** @param now milliseconds of a monotonic clock; default: the process's */
-  constructor(limits: AdmissionLimits, now: () => number = () => performance.now()) {
+  constructor(limits: AdmissionLimits) {
     this.#limits = limits;
-    this.#now = now;
-    this.#dueMs = now() + MEASURE_MS;
-    this.#measureLater();
   }
 
   /**
@@ -76,11 +61,6 @@ export class Admission {
     }
   }
 
-  /** Stops measuring. */
-  close(): void {
-    clearTimeout(this.#timer);
-  }
-
   #await(message: Promise<unknown>): void {
     const most = Math.max(1, Math.floor(this.#limits.maxCalls / 2));
     if (this.#arriving >= most) throw overloaded(`It has ${most} requests that are still arriving.`);
@@ -92,24 +72,9 @@ export class Admission {
   }
 
   #check(own: number): void {
-    const { maxWaitingCalls, maxEventLoopDelayMs } = this.#limits;
+    const { maxWaitingCalls } = this.#limits;
     const share = Math.floor(maxWaitingCalls / 2);
     if (this.#waiting >= maxWaitingCalls) throw overloaded(`It has ${maxWaitingCalls} calls waiting.`);
     if (own >= share) throw overloaded(`The caller has ${share} calls waiting.`);
-    if (this.#eventLoopDelayMs() > maxEventLoopDelayMs)
-      throw overloaded(`It is more than ${maxEventLoopDelayMs} ms late.`);
-  }
-
-  /** The smaller of two measurements: a single pause, such as that of a suspended machine, is no overload. */
-  #eventLoopDelayMs(): number {
-    return Math.min(...this.#delaysMs);
-  }
-
-  #measureLater(): void {
-    this.#timer = setTimeout(() => {
-      this.#delaysMs = [this.#delaysMs[1], this.#now() - this.#dueMs];
-      this.#dueMs = this.#now() + MEASURE_MS;
-      this.#measureLater();
-    }, MEASURE_MS).unref();
   }
 }

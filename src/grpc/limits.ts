@@ -12,8 +12,6 @@ export interface GrpcLimits {
   readonly maxConnections: number;
   /** Open streams of one connection. */
   readonly maxStreams: number;
-  /** Streaming calls of all connections. */
-  readonly maxStreamingCalls: number;
   /** Calls that may wait for the database; half as many streams are shared among the busy connections. */
   readonly maxWaitingCalls: number;
   /** How long a connection without calls may stay silent, in milliseconds. */

@@ -32,6 +32,8 @@ interface GrpcServerOptions {
   readonly tls?: ServerTls | undefined;
   /** Default: `TIMES`. */
   readonly times?: Partial<GrpcTimes>;
+  /** The most streaming calls of all connections. Default: 1,024. */
+  readonly mostStreamingCalls?: number | undefined;
   /** Observes the streaming calls. Default: none. */
   readonly observeStreaming?: ObserveStreamingCall | undefined;
   /** Called with the reason when a connection is ended for an error of its client. Default: not at all. */
@@ -61,7 +63,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const streamingCalls = new StreamingCalls({
     longestMs,
     requestMs: deadlineMs,
-    most: limits.maxStreamingCalls,
+    most: options.mostStreamingCalls,
     maxTrailerBytes: limits.maxTrailerBytes,
     earlyAnswers,
     observe: options.observeStreaming,

@@ -5,7 +5,6 @@ import {
   type ServerInterceptor,
   status,
 } from '@grpc/grpc-js';
-import type { Reply } from '../calls/call.js';
 import { failureReply } from '../calls/failure-reply.js';
 import {
   type CallError,
@@ -21,14 +20,17 @@ import { requestIdOf } from '../calls/request-id.js';
 import { CallsEndedAtClose } from './calls-ended-at-close.js';
 import type { EarlyAnswers, SentStatus } from './early-answer.js';
 
+/** The most calls at one time, on all connections. */
+const MOST_CALLS = 1_024;
+
 /** Limits of streaming calls. */
 interface StreamingCallsOptions {
   /** The paths of the streaming methods, each with the time limit of a call in milliseconds, or Infinity. */
   readonly longestMs: ReadonlyMap<string, number>;
   /** The time limit for the complete request of a call that is itself unlimited, in milliseconds. */
   readonly requestMs: number;
-  /** The most calls at one time. */
-  readonly most: number;
+  /** The most calls at one time. Default: 1,024. */
+  readonly most?: number | undefined;
   /** The limit on all trailers of an answer, in bytes. */
   readonly maxTrailerBytes: number;
   readonly earlyAnswers: EarlyAnswers;
@@ -43,97 +45,64 @@ interface StreamingCallsOptions {
  */
 export type ObserveStreamingCall = (path: string) => (code: status, reason?: Reason) => void;
 
-/**
- * The streaming calls of grpc-js's own handlers: limited in number and time, and read no faster than their answers are
- * taken.
- */
+/** The streaming calls of grpc-js's own handlers, limited in number and time. */
 export class StreamingCalls {
   readonly #options: StreamingCallsOptions;
-  readonly #open = new Set<StreamingCall>();
-  readonly #limited = new CallsEndedAtClose();
+  readonly #open: OpenCalls = { all: new Set(), limited: new CallsEndedAtClose() };
 
   constructor(options: StreamingCallsOptions) {
     this.#options = options;
   }
 
   readonly interceptor: ServerInterceptor = ({ path }, call) => {
-    const { longestMs, requestMs } = this.#options;
-    const limitMs = longestMs.get(path);
+    const limitMs = this.#options.longestMs.get(path);
     // grpc-js needs only the interface, although its type names the class.
     if (limitMs === undefined) return call as unknown as ServerInterceptingCall;
-    const lasts = limitMs === Infinity;
-    return new StreamingCall(call, this, path, lasts ? requestMs : limitMs, lasts);
+    return new StreamingCall(call, path, limitMs, this.#options, this.#open);
   };
 
   /** Ends the calls with a time limit, and accepts no more. The handlers end the others. */
   close(): void {
-    this.#limited.close();
-  }
-
-  /** Admits a call that has begun, or answers it. */
-  admit(call: StreamingCall): boolean {
-    if (this.#open.size >= this.#options.most) {
-      call.fail(call.lasts ? watchUnsupported() : overloaded('Too many streaming calls are open.'));
-      return false;
-    }
-    this.#open.add(call);
-    this.#limited.add(call);
-    return !call.ended;
-  }
-
-  /** How the statuses of a call that begins now are sent. */
-  sendStatusOf(call: ServerInterceptingCallInterface, limitMs: number): (status: SentStatus) => void {
-    const leftMs = Math.min(Number(call.getDeadline()) - Date.now(), limitMs);
-    return this.#options.earlyAnswers.sendStatusOf(call, performance.now() + leftMs);
-  }
-
-  /** Tells the observer of a call. */
-  observe(path: string): ReturnType<ObserveStreamingCall> | undefined {
-    return this.#options.observe?.(path);
-  }
-
-  /** Removes the time limit of a call. */
-  unlimit(call: StreamingCall): void {
-    this.#limited.delete(call);
-  }
-
-  /** The reply to a failure of a call. */
-  replyTo(error: CallError, requestId: string): Reply {
-    return failureReply(toCallFailure(error), requestId, this.#options.maxTrailerBytes);
-  }
-
-  remove(call: StreamingCall): void {
-    this.#open.delete(call);
-    this.#limited.delete(call);
+    this.#open.limited.close();
   }
 }
 
-type Listener = Parameters<ServerInterceptingCallInterface['start']>[0];
+/** The calls that have begun and not ended. */
+interface OpenCalls {
+  readonly all: Set<StreamingCall>;
+  /** Those with a time limit. */
+  readonly limited: CallsEndedAtClose;
+}
 
 class StreamingCall extends ServerInterceptingCall {
-  readonly #calls: StreamingCalls;
   readonly #path: string;
+  readonly #options: StreamingCallsOptions;
+  readonly #open: OpenCalls;
+  /** Whether the time limit applies only to the request. */
+  readonly #lasts: boolean;
   readonly #limitMs: number;
-  /** Whether the limit applies only to the request. */
-  readonly lasts: boolean;
   #requestId = '';
   /** Tells the observer about the end, once. */
   #tellEnd: ReturnType<ObserveStreamingCall> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** The answers that the transport has not yet taken. */
-  #untaken = 0;
-  #wantsRead = false;
+  /** Whether a status was sent. */
   #ended = false;
 
   constructor(
     call: ServerInterceptingCallInterface,
-    calls: StreamingCalls,
     path: string,
     limitMs: number,
-    lasts: boolean,
+    options: StreamingCallsOptions,
+    open: OpenCalls,
   ) {
     super(call);
-    const sendStatus = calls.sendStatusOf(call, limitMs);
+    this.#path = path;
+    this.#options = options;
+    this.#open = open;
+    this.#lasts = limitMs === Infinity;
+    this.#limitMs = this.#lasts ? options.requestMs : limitMs;
+    const leftMs = Math.min(Number(call.getDeadline()) - Date.now(), this.#limitMs);
+    const sendStatus = options.earlyAnswers.sendStatusOf(call, performance.now() + leftMs);
     // Every end of a call comes through here, also that by grpc-js itself, which would lose its status if the handler
     // wrote on.
     call.sendStatus = (sent) => {
@@ -146,58 +115,32 @@ class StreamingCall extends ServerInterceptingCall {
       this.#observeEnd(sent.code);
       sendStatus(sent);
     };
-    this.#calls = calls;
-    this.#path = path;
-    this.#limitMs = limitMs;
-    this.lasts = lasts;
   }
 
-  override start(listener: Listener): void {
-    const onReceiveMetadata = (metadata: Metadata): void => {
-      this.#requestId = requestIdOf(metadata.get(REQUEST_ID)[0]);
-      // The handlers use none of it, and grpc-js keeps it for the whole call.
-      for (const key of Object.keys(metadata.getMap())) metadata.remove(key);
-      this.#tellEnd = this.#calls.observe(this.#path);
-      if (!this.#calls.admit(this)) return;
-      this.#timer = setTimeout(() => {
-        this.fail(deadlineExceeded());
-      }, this.#limitMs);
-      listener.onReceiveMetadata(metadata);
-    };
+  override start(listener: Parameters<ServerInterceptingCallInterface['start']>[0]): void {
     super.start({
-      onReceiveMetadata,
+      onReceiveMetadata: (metadata) => {
+        this.#begin(metadata);
+        if (!this.#ended) listener.onReceiveMetadata(metadata);
+      },
       onReceiveMessage: (message) => {
         listener.onReceiveMessage(message);
       },
       onReceiveHalfClose: () => {
-        if (this.lasts) {
-          this.#stopTimer();
-          this.#calls.unlimit(this);
-        }
+        if (this.#lasts) this.#unlimit();
         listener.onReceiveHalfClose();
       },
       onCancel: () => {
-        this.#stopTimer();
-        this.#calls.remove(this);
+        this.#unlimit();
+        this.#open.all.delete(this);
         this.#observeEnd(status.CANCELLED);
         listener.onCancel();
       },
     });
   }
 
-  override startRead(): void {
-    this.#wantsRead = true;
-    this.#readOn();
-  }
-
   override sendMessage(message: unknown, callback: () => void): void {
-    if (this.#ended) return;
-    this.#untaken += 1;
-    super.sendMessage(message, () => {
-      this.#untaken -= 1;
-      callback();
-      this.#readOn();
-    });
+    if (!this.#ended) super.sendMessage(message, callback);
   }
 
   /** The first status ends the call; a handler that has not noticed yet may send another. */
@@ -205,30 +148,40 @@ class StreamingCall extends ServerInterceptingCall {
     if (!this.#ended) super.sendStatus(sent);
   }
 
-  /** Whether a status was sent. */
-  get ended(): boolean {
-    return this.#ended;
-  }
-
   fail(error: CallError): void {
-    const { code, details, trailers } = this.#calls.replyTo(error, this.#requestId);
+    const { maxTrailerBytes } = this.#options;
+    const { code, details, trailers } = failureReply(toCallFailure(error), this.#requestId, maxTrailerBytes);
     this.#observeEnd(code, error.reason);
     this.sendStatus({ code, details, metadata: trailers });
   }
 
-  #readOn(): void {
-    if (!this.#wantsRead || this.#untaken > 0) return;
-    this.#wantsRead = false;
-    super.startRead();
+  /** Takes the call in, or answers it. */
+  #begin(metadata: Metadata): void {
+    const { most = MOST_CALLS, observe } = this.#options;
+    const { all, limited } = this.#open;
+    this.#requestId = requestIdOf(metadata.get(REQUEST_ID)[0]);
+    // The handlers use none of it, and grpc-js keeps it for the whole call.
+    for (const key of Object.keys(metadata.getMap())) metadata.remove(key);
+    this.#tellEnd = observe?.(this.#path);
+    if (all.size >= most) {
+      this.fail(this.#lasts ? watchUnsupported() : overloaded('Too many streaming calls are open.'));
+      return;
+    }
+    all.add(this);
+    this.#timer = setTimeout(() => {
+      this.fail(deadlineExceeded());
+    }, this.#limitMs);
+    // Last, since it ends the call of a server that is closing.
+    limited.add(this);
+  }
+
+  #unlimit(): void {
+    clearTimeout(this.#timer);
+    this.#open.limited.delete(this);
   }
 
   #observeEnd(code: status, reason?: Reason): void {
     this.#tellEnd?.(code, reason);
     this.#tellEnd = undefined;
-  }
-
-  #stopTimer(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
   }
 }

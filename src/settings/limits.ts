@@ -26,14 +26,10 @@ export interface Limits {
   readonly maxConnections: number;
   /** Open streams of one gRPC connection. */
   readonly maxStreams: number;
-  /** Streaming calls, of health watches and reflection, on all connections. */
-  readonly maxStreamingCalls: number;
   /** Unary calls in progress on all connections. */
   readonly maxCalls: number;
   /** Calls waiting for the database; one caller has at most half of these places. */
   readonly maxWaitingCalls: number;
-  /** The event loop's delay above which calls that need the database are refused, in milliseconds. */
-  readonly maxEventLoopDelayMs: number;
   /** Log lines per second of each kind: about refused strangers, refused callers, and causes of failures. */
   readonly maxRefusalsLogged: number;
   /** How long a gRPC connection may stay silent, in milliseconds. */
@@ -53,10 +49,8 @@ export function readLimits(settings: SettingsReader): Limits {
     maxTrailerBytes: settings.integer('MAX_TRAILER_BYTES', TRAILER_MIN_BYTES, HEADERS_MAX_BYTES),
     maxConnections: settings.integer('MAX_CONNECTIONS', 1, MOST),
     maxStreams: settings.integer('MAX_STREAMS', 1, MOST),
-    maxStreamingCalls: settings.integer('MAX_STREAMING_CALLS', 1, MOST),
     maxCalls: settings.integer('MAX_CALLS', 1, MOST),
     maxWaitingCalls: settings.integer('MAX_WAITING_CALLS', 2, MOST),
-    maxEventLoopDelayMs: settings.integer('MAX_EVENT_LOOP_DELAY_MS', 1, LONGEST_MS),
     maxRefusalsLogged: settings.integer('MAX_REFUSALS_LOGGED', 0, MOST),
     grpcIdleMs: settings.integer('GRPC_IDLE_MS', 1_000, LONGEST_MS),
     grpcMaxAgeMs: settings.integer('GRPC_MAX_AGE_MS', 0, LONGEST_MS),

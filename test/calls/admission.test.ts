@@ -1,17 +1,13 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Admission, type AdmissionLimits } from '../../src/calls/admission.js';
 
-const LIMITS: AdmissionLimits = { maxCalls: 2, maxWaitingCalls: 4, maxEventLoopDelayMs: 500 };
+const LIMITS: AdmissionLimits = { maxCalls: 2, maxWaitingCalls: 4 };
 
 /** A call whose message has arrived. */
 const WHOLE = { message: new Uint8Array() };
 
-function admission(limits: Partial<AdmissionLimits> = {}, now?: () => number): Admission {
-  const made = new Admission({ ...LIMITS, ...limits }, now);
-  onTestFinished(() => {
-    made.close();
-  });
-  return made;
+function admission(limits: Partial<AdmissionLimits> = {}): Admission {
+  return new Admission({ ...LIMITS, ...limits });
 }
 
 /** Work that is done when it is told to be. */
@@ -124,40 +120,6 @@ describe('calls that wait', () => {
     const last = work();
     const waits = places.wait('me', last.run);
     last.finish();
-    await expect(waits).resolves.toBe('done');
-  });
-});
-
-describe('a process whose event loop is late', () => {
-  /** An admission whose timer is as late as told, time after time. */
-  function measuring(...delaysMs: number[]): Admission {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => {
-      vi.useRealTimers();
-    });
-    let nowMs = 0;
-    const places = admission({}, () => nowMs);
-    for (const delayMs of delaysMs) {
-      nowMs += 100 + delayMs;
-      vi.advanceTimersByTime(100);
-    }
-    return places;
-  }
-
-  it('refuses calls that would wait, and takes calls that need not', async () => {
-    const places = measuring(501, 501);
-    await expect(places.wait('me', work().run)).rejects.toThrow(overloaded(/more than 500 ms late/));
-    places.enter(WHOLE);
-  });
-
-  it.each([
-    ['has been late only once, as after a pause of the machine', [0, 5_000]],
-    ['has caught up', [501, 501, 0]],
-    ['is as late as it may be', [500, 500]],
-  ])('takes them when it %s', async (_, delaysMs) => {
-    const one = work();
-    const waits = measuring(...delaysMs).wait('me', one.run);
-    one.finish();
     await expect(waits).resolves.toBe('done');
   });
 });

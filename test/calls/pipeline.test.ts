@@ -341,8 +341,7 @@ describe('the log', () => {
 describe('an overloaded service', () => {
   /** A pipeline that takes on so little, beside a public method. */
   function limited(limits: Partial<AdmissionLimits>, run: Method['run']): Pipeline {
-    const admission = new Admission({ ...LIMITS, ...limits }, () => 0);
-    admission.close();
+    const admission = new Admission({ ...LIMITS, ...limits });
     const methods: Method[] = [
       { path: PATH, access: { scope: 's' }, run },
       { path: '/health', access: 'public', run: () => ANSWER },

@@ -16,8 +16,6 @@ const MEMORY_MIB = 400;
 /** More calls under way than the service lets wait, in connections or in streams. */
 const CONNECTIONS = 1_024;
 const CALLS = 8_192;
-/** The limits as they are in production. */
-const DEFAULTS = { MAX_EVENT_LOOP_DELAY_MS: '' };
 /** How long after its end an overload may be felt, in milliseconds. */
 const USUAL_AGAIN_MS = 2_000;
 
@@ -50,7 +48,7 @@ it.each(OVERLOADS.map((overload) => [overload.kind, overload] as const))(
   needs('server'),
   async (kind, { settings, load: overload, refusal }) => {
     const url = await databaseOnMysql();
-    const service = await startProcess({ DATABASE_URL: url, ...DEFAULTS, ...settings });
+    const service = await startProcess({ DATABASE_URL: url, ...settings });
     const load = { connections: 0, callers: CALLS, durationMs: scale.loadMs, ...overload };
     const { result, mib } = await peakMib(service.pid, runLoad(service, load));
     const again = await answersAgainMs(service);
@@ -86,7 +84,7 @@ it(
   needs('server'),
   async () => {
     const url = await databaseOnMysql();
-    const service = await startProcess({ DATABASE_URL: url, ...DEFAULTS });
+    const service = await startProcess({ DATABASE_URL: url });
     const callers = new Callers({ ...service, each: CONNECTIONS, pauseMs: 0 });
     const { mib } = await peakMib(service.pid, sleep(scale.loadMs));
     const creates = (await callers.stop()).filter(({ face }) => face === 'rest');

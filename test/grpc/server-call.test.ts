@@ -70,10 +70,7 @@ async function start({
     limits: { ...GRPC_LIMITS, deadlineMs },
     times: { unreadMs: 50 },
   });
-  onTestFinished(async () => {
-    await server.close(1_000);
-    admission.close();
-  });
+  onTestFinished(() => server.close(1_000));
   return { address: server.address, log, close: () => server.close(5_000) };
 }
 

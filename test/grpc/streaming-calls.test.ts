@@ -48,7 +48,7 @@ describe.each([
   ),
 ] as const)('%s', (path, codeAtEnd, codeBeyond, reasonBeyond) => {
   it('is refused beyond the limit of all connections, until another has ended', async () => {
-    const door = await openDoor({ limits: { maxStreamingCalls: 2 } });
+    const door = await openDoor({ mostStreamingCalls: 2 });
     const [first] = await Promise.all([
       begun(connectTo(door), WATCH_PATH),
       begun(connectTo(door), WATCH_PATH),
@@ -179,7 +179,7 @@ describe.each(REFLECTION_PATHS)('%s', (path) => {
 it('calls whose clients have gone leave no timers behind', async () => {
   const calls = 20;
   const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
-  const door = await openDoor({ limits: { maxStreamingCalls: calls } });
+  const door = await openDoor({ mostStreamingCalls: calls });
   const session = connectTo(door);
   const before = timers();
   const streams = Array.from({ length: calls }, () => begun(session, REFLECTION_PATHS[0] ?? ''));
@@ -221,7 +221,7 @@ describe('an observer of streaming calls', () => {
   });
 
   it('is told once, with the reason, that a call was refused', async () => {
-    const { door, ended } = await observed({ limits: { maxStreamingCalls: 1 } });
+    const { door, ended } = await observed({ mostStreamingCalls: 1 });
     await begun(connectTo(door), WATCH_PATH);
     await outcomeOf(requestOn(connectTo(door), WATCH_PATH).end(EVERYTHING));
     const refused = { path: WATCH_PATH, code: status.UNIMPLEMENTED, reason: 'UNSUPPORTED' };

@@ -191,6 +191,13 @@ const WAYS: Readonly<Record<string, Way>> = {
     const program = await spawnService({ DATABASE_URL: url });
     return [await program.line(message)];
   },
+  'settings of an earlier version are set: they have no effect': async (message) => {
+    const program = await spawnService({ MAX_STREAMING_CALLS: '10' });
+    const line = await program.line(message);
+    expect(line).toMatchObject({ settings: ['MAX_STREAMING_CALLS'] });
+    await program.line('listening');
+    return [line];
+  },
   'request failed': async (message) => {
     const upstream = `127.0.0.1:${await freePort()}`;
     const { log, httpUrl } = await start({ GRPC_UPSTREAM: upstream });

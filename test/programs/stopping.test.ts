@@ -64,7 +64,6 @@ it('a stop is these steps, each logged with its time, however busy the threads a
   expect(steps.map(({ msg }) => msg)).toEqual([
     'stopping',
     'not serving',
-    'closed the load measurement',
     'closed the database',
     'closed the span queue',
     'closed the listener for operators',

@@ -4,6 +4,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ConfigError, readConfig, readMigration, readTokens } from '../../src/settings/config.js';
+import { removedSettings } from '../../src/settings/removed.js';
 
 const SECRET = 's'.repeat(32);
 const JWT = { JWT_SECRET: SECRET, JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
@@ -61,10 +62,8 @@ describe('without any setting', () => {
         maxTrailerBytes: 3_584,
         maxConnections: 5_000,
         maxStreams: 128,
-        maxStreamingCalls: 1_024,
         maxCalls: 4_096,
         maxWaitingCalls: 1_024,
-        maxEventLoopDelayMs: 1_000,
         maxRefusalsLogged: 10,
         grpcIdleMs: 300_000,
         grpcMaxAgeMs: 0,
@@ -518,10 +517,8 @@ describe('wrong settings', () => {
     ['MAX_CALLS', 1, 1_000_000],
     ['MAX_CALL_PATH_BYTES', 1, 16_384],
     ['MAX_CONNECTIONS', 1, 1_000_000],
-    ['MAX_EVENT_LOOP_DELAY_MS', 1, 86_400_000],
     ['MAX_MESSAGE_BYTES', 1, 16_777_216],
     ['MAX_REFUSALS_LOGGED', 0, 1_000_000],
-    ['MAX_STREAMING_CALLS', 1, 1_000_000],
     ['MAX_STREAMS', 1, 1_000_000],
     ['MAX_TRAILER_BYTES', 1_024, 16_384],
     ['MAX_WAITING_CALLS', 2, 1_000_000],
@@ -569,6 +566,13 @@ describe('wrong settings', () => {
       'OTEL_LOG_LEVEL',
     ];
     expect(problemsOf(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([]);
+  });
+
+  it('of an earlier version are named, and refuse no start', () => {
+    const env = { MAX_STREAMING_CALLS: '0', MAX_EVENT_LOOP_DELAY_MS: 'x' };
+    expect(problemsOf({ ...env, MAX_CALLS: 'x' })).toHaveLength(1);
+    expect(removedSettings(env)).toEqual(['MAX_EVENT_LOOP_DELAY_MS', 'MAX_STREAMING_CALLS']);
+    expect(removedSettings({ MAX_STREAMING_CALLS: '' })).toEqual([]);
   });
 
   it('show the beginning of a long value', () => {

@@ -41,13 +41,15 @@ export interface DoorOptions {
   readonly tls?: ServerTls;
   /** Default: on. */
   readonly reflection?: boolean;
+  readonly mostStreamingCalls?: number;
   readonly observeStreaming?: ObserveStreamingCall;
   readonly onConnectionError?: (reason: string) => void;
 }
 
 /** Starts the server; it is closed when the test ends. */
 export async function openDoor(options: DoorOptions = {}): Promise<Door> {
-  const { limits = {}, times = {}, tls, reflection = true, observeStreaming, onConnectionError } = options;
+  const { limits = {}, times = {}, tls, reflection = true, ...given } = options;
+  const { mostStreamingCalls, observeStreaming, onConnectionError } = given;
   const log: Record<string, unknown>[] = [];
   const logger = pino(
     { level: 'debug' },
@@ -85,6 +87,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     limits: all,
     times: { unreadMs: UNREAD_MS, ...times },
     tls,
+    mostStreamingCalls,
     observeStreaming,
     onConnectionError,
   });

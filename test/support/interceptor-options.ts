@@ -12,14 +12,11 @@ export function interceptorOptions(
   given: Pick<InterceptorOptions, 'authenticator'> & Partial<InterceptorOptions>,
   logger: Logger,
 ): InterceptorOptions {
-  const admission = new Admission(LIMITS, () => 0);
-  // Its clock stands still, and tests count timers.
-  admission.close();
   return {
     ...LIMITS,
     deadlineMs: 60_000,
     now: () => performance.now(),
-    admission,
+    admission: new Admission(LIMITS),
     log: new CallLog(logger, LIMITS.maxRefusalsLogged, 'failures'),
     ...given,
   };

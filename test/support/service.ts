@@ -117,8 +117,6 @@ export const SERVICE_SETTINGS = {
   JWT_SECRET: SECRET,
   JWT_ISSUER: ISSUER,
   JWT_AUDIENCE: AUDIENCE,
-  // Other work on the machine may stop a process for a second; only tests of overload mean that.
-  MAX_EVENT_LOOP_DELAY_MS: '60000',
 };
 
 async function migrate(databaseUrl: string): Promise<void> {
