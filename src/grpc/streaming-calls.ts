@@ -45,7 +45,10 @@ interface StreamingCallsOptions {
  */
 export type ObserveStreamingCall = (path: string) => (code: status, reason?: Reason) => void;
 
-/** The streaming calls of grpc-js's own handlers, limited in number and time. */
+/**
+ * The streaming calls of grpc-js's own handlers: limited in number and time, and read no faster than their answers are
+ * taken. A handler that pauses is not enough: grpc-js reads on, and keeps sixteen messages for each call.
+ */
 export class StreamingCalls {
   readonly #options: StreamingCallsOptions;
   readonly #open: OpenCalls = { all: new Set(), limited: new CallsEndedAtClose() };
@@ -85,6 +88,9 @@ class StreamingCall extends ServerInterceptingCall {
   /** Tells the observer about the end, once. */
   #tellEnd: ReturnType<ObserveStreamingCall> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** The answers that the transport has not yet taken. */
+  #untaken = 0;
+  #wantsRead = false;
   /** Whether a status was sent. */
   #ended = false;
 
@@ -139,8 +145,19 @@ class StreamingCall extends ServerInterceptingCall {
     });
   }
 
+  override startRead(): void {
+    this.#wantsRead = true;
+    this.#readOn();
+  }
+
   override sendMessage(message: unknown, callback: () => void): void {
-    if (!this.#ended) super.sendMessage(message, callback);
+    if (this.#ended) return;
+    this.#untaken += 1;
+    super.sendMessage(message, () => {
+      this.#untaken -= 1;
+      callback();
+      this.#readOn();
+    });
   }
 
   /** The first status ends the call; a handler that has not noticed yet may send another. */
@@ -173,6 +190,12 @@ class StreamingCall extends ServerInterceptingCall {
     }, this.#limitMs);
     // Last, since it ends the call of a server that is closing.
     limited.add(this);
+  }
+
+  #readOn(): void {
+    if (!this.#wantsRead || this.#untaken > 0) return;
+    this.#wantsRead = false;
+    super.startRead();
   }
 
   #unlimit(): void {
