@@ -178,6 +178,10 @@ describe('two workers', () => {
     await expect(page('/readyz')).resolves.toMatchObject({ code: 200, status: 'ready', checks: up });
     await expect(page('/livez')).resolves.toEqual({ code: 200, status: 'alive' });
     await expect(metric('process_start_time_seconds')).resolves.toHaveLength(2);
+    const goOn = (): void => {
+      for (const worker of [1, 2]) signal(service, worker, 'SIGCONT');
+    };
+    onTestFinished(goOn);
     signal(service, 2, 'SIGSTOP');
     const silent = { ok: false, state: 'no answer' };
     const checks = { 'worker 1: database': { ok: true }, 'worker 2: process': silent };
@@ -195,8 +199,7 @@ describe('two workers', () => {
       expect(page('/readyz')).resolves.toMatchObject({ code: 503, status: 'not ready' }),
       expect(page('/livez')).resolves.toEqual({ code: 503, status: 'hanging' }),
     ]);
-    signal(service, 1, 'SIGCONT');
-    signal(service, 2, 'SIGCONT');
+    goOn();
     await expect.poll(() => page('/readyz'), PATIENCE).toMatchObject({ code: 200, checks: up });
   });
 
