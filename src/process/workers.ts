@@ -8,6 +8,8 @@ import { type PrimaryMessage, WORKER_NUMBER, type WorkerAddresses, type WorkerMe
 
 /** How long after its exit a worker's last message may take to arrive, in milliseconds. */
 const LAST_MESSAGE_MS = 100;
+/** How long a worker may take to report, in milliseconds. */
+const PATIENCE_MS = 1_000;
 
 /** The options of running workers. */
 export interface WorkersOptions {
@@ -18,8 +20,6 @@ export interface WorkersOptions {
   readonly logger: Logger;
   /** The pause before another worker takes the place of one that has ended, in milliseconds; default: 1,000. */
   readonly pauseMs?: number;
-  /** How long a worker may take to report, in milliseconds; default: 1,000. */
-  readonly patienceMs?: number;
   /** How long workers may take to end after the drain; default: their own limit on closing, and a second. */
   readonly limitMs?: number;
 }
@@ -49,7 +49,7 @@ export class Workers<Report> {
   #closed: Promise<boolean> | undefined;
 
   constructor(options: WorkersOptions) {
-    this.#options = { pauseMs: 1_000, patienceMs: 1_000, limitMs: LIMIT_MS + 1_000, ...options };
+    this.#options = { pauseMs: 1_000, limitMs: LIMIT_MS + 1_000, ...options };
     // Workers accept connections themselves: passed on by this process, they would be lost with a worker that dies or
     // hangs meanwhile. Fixed by the first fork.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
@@ -147,7 +147,7 @@ export class Workers<Report> {
   }
 
   async #ask(worker: Worker): Promise<Report | undefined> {
-    const answer = once(worker, 'message', { signal: AbortSignal.timeout(this.#options.patienceMs) });
+    const answer = once(worker, 'message', { signal: AbortSignal.timeout(PATIENCE_MS) });
     tell(worker, 'report');
     return answer.then(
       ([message]) => (message as { report: Report }).report,
