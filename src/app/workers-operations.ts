@@ -16,7 +16,7 @@ export interface WorkerReport {
 }
 
 /** The operators' listener of a service that runs in workers. */
-export interface WorkersOperations {
+interface WorkersOperations {
   /** The base URL of its pages. */
   readonly url: string;
   close(): Promise<void>;

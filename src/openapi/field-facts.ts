@@ -9,7 +9,7 @@ import type { Schema } from './open-api.js';
  * The facts of a field that its type in the contract does not express: its bounds, from the domain, and an
  * example.
  */
-export interface FieldFacts {
+interface FieldFacts {
   readonly bounds?: Schema;
   /** Bounds of each item of a repeated field. */
   readonly itemBounds?: Schema;
