@@ -72,25 +72,28 @@ const ELSEWHERE = [
 /** The server is failing, and may have stored something before. */
 const FAILING = [ER_SERVER_SHUTDOWN, ER_UNKNOWN_ERROR, ER_ERROR_DURING_COMMIT, ER_RUN_HOOK_ERROR];
 
-/** The statement or its connection ended, and something may have been stored before. */
+/**
+ * The statement or its connection ended, or a proxy found no server, perhaps after it had lost one. Something may have been
+ * stored before.
+ */
 const INTERRUPTED = [
   ER_QUERY_INTERRUPTED,
   ER_CONNECTION_KILLED,
+  CR_CONN_HOST_ERROR,
   CR_SERVER_GONE_ERROR,
   CR_SERVER_LOST,
   ER_CLIENT_INTERACTION_TIMEOUT,
 ];
 
-/** A proxy found no server, perhaps after it had lost one in the middle of the statement. */
-const WITHOUT_SERVER = [
-  CR_CONN_HOST_ERROR,
+/** A server that is starting, stopping or full of connections, or a proxy that has none. */
+const CROWDED = [
+  ER_CON_COUNT_ERROR,
+  ER_TOO_MANY_USER_CONNECTIONS,
+  ER_SERVER_OFFLINE_MODE,
   PROXYSQL_CONNECT_TIMEOUT,
   PROXYSQL_CONNECT_FAILURE,
   PROXYSQL_BACKEND_OFFLINE,
 ];
-
-/** A server that is starting, stopping or full of connections. */
-const CROWDED = [ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS, ER_SERVER_OFFLINE_MODE];
 
 type Numbers = ReadonlySet<number | undefined>;
 
@@ -98,12 +101,7 @@ type Numbers = ReadonlySet<number | undefined>;
 export const WRONG_SERVER_NUMBERS: Numbers = new Set([...ELSEWHERE, ...FAILING]);
 
 /** The same statement may succeed a moment later. */
-export const TRANSIENT_NUMBERS: Numbers = new Set([
-  ...LOCKED,
-  ...WRONG_SERVER_NUMBERS,
-  ...INTERRUPTED,
-  ...WITHOUT_SERVER,
-]);
+export const TRANSIENT_NUMBERS: Numbers = new Set([...LOCKED, ...WRONG_SERVER_NUMBERS, ...INTERRUPTED]);
 
 /** A later connection may succeed. */
 export const OUT_OF_REACH_NUMBERS: Numbers = new Set([...TRANSIENT_NUMBERS, ...CROWDED]);
