@@ -1,6 +1,8 @@
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
-import { expect, it } from 'vitest';
+import { expect, inject, it } from 'vitest';
 import { needs } from '../support/needs.js';
 import { type Load, STREAM_RESET } from './programs/load-result.js';
 import { answersAgainMs } from './rig/answers-again.js';
@@ -21,16 +23,29 @@ const USUAL_AGAIN_MS = 2_000;
 
 interface Overload {
   readonly kind: string;
+  /** Default: on MySQL. */
+  readonly createDatabase?: () => Promise<string>;
   readonly settings: Readonly<Record<string, string>>;
   readonly load: Partial<Load>;
   /** How calls are refused: with a status, or before they are calls, by a reset of their streams. */
   readonly refusal: number;
 }
 
+async function databaseInFile(): Promise<string> {
+  return `sqlite:${join(await mkdtemp(join(inject('temporaryFolder'), 'overload-')), 'routes.db')}`;
+}
+
 const HEEDLESS = { load: { connections: 64, heedless: true }, refusal: STREAM_RESET };
 const OVERLOADS: readonly Overload[] = [
   {
     kind: `${CONNECTIONS} connections`,
+    settings: {},
+    load: { connections: CONNECTIONS },
+    refusal: status.RESOURCE_EXHAUSTED,
+  },
+  {
+    kind: `${CONNECTIONS} connections, on the embedded database`,
+    createDatabase: databaseInFile,
     settings: {},
     load: { connections: CONNECTIONS },
     refusal: status.RESOURCE_EXHAUSTED,
@@ -46,8 +61,8 @@ const OVERLOADS: readonly Overload[] = [
 it.each(OVERLOADS.map((overload) => [overload.kind, overload] as const))(
   'creates over %s: those beyond what it carries are refused, none that it acknowledged is lost, and memory holds',
   needs('server'),
-  async (kind, { settings, load: overload, refusal }) => {
-    const url = await databaseOnMysql();
+  async (kind, { createDatabase = databaseOnMysql, settings, load: overload, refusal }) => {
+    const url = await createDatabase();
     const service = await startProcess({ DATABASE_URL: url, ...settings });
     const load = { connections: 0, callers: CALLS, durationMs: scale.loadMs, ...overload };
     const { result, mib } = await peakMib(service.pid, runLoad(service, load));

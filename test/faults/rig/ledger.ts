@@ -1,3 +1,5 @@
+import { parseDatabaseUrl } from '../../../src/settings/database-url.js';
+import { closeDatabase, openDatabase } from '../../../src/store/database.js';
 import { query } from './database-server.js';
 import { type Create, isGood } from './callers.js';
 
@@ -27,6 +29,9 @@ export async function ledgerOf(databaseUrl: string, creates: readonly Create[]):
 
 /** The numbers of the routes that the load program created and the table has. */
 export async function storedNumbers(databaseUrl: string): Promise<Set<number>> {
-  const rows = await query(databaseUrl, "select handler from routes where handler like 'collection%'");
-  return new Set(rows.map((row) => Number(/\d+/.exec(String(row['handler']))?.[0])));
+  const location = parseDatabaseUrl(databaseUrl);
+  const knex = openDatabase(location);
+  const handlers = await knex('routes').where('handler', 'like', 'collection%').pluck<string[]>('handler');
+  await closeDatabase(knex, location);
+  return new Set(handlers.map((handler) => Number(/\d+/.exec(handler)?.[0])));
 }
