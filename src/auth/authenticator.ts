@@ -61,7 +61,12 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const findKeys = openKeys(options);
 
   /** Why the key does not verify the token, as a sentence; undefined if it does. */
-  function findFault(token: string, { key, algorithms }: TrustedKey): string | undefined {
+  function findFault(
+    token: string,
+    sent: number,
+    { key, algorithms, signatureBytes = sent }: TrustedKey,
+  ): string | undefined {
+    if (sent !== signatureBytes) return WRONG_SIGNATURE;
     const clock = { clockTimestamp: now() / 1000, clockTolerance: CLOCK_TOLERANCE_S };
     try {
       jsonwebtoken.verify(token, key, { algorithms, issuer, audience, ...clock });
@@ -71,9 +76,14 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     }
   }
 
-  function verify(token: string, claims: Claims, { keys, untilMs }: CurrentKeys): AuthResult {
+  function verify(
+    token: string,
+    signatureBytes: number,
+    claims: Claims,
+    { keys, untilMs }: CurrentKeys,
+  ): AuthResult {
     for (const key of keys) {
-      const fault = findFault(token, key);
+      const fault = findFault(token, signatureBytes, key);
       if (fault === undefined) {
         return { ok: true, caller: callerOf(claims), rememberUntilMs: Math.min(claims.exp * 1000, untilMs) };
       }
@@ -92,7 +102,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       const claims = readClaims(jwt.payload);
       if ('reason' in claims) return claims;
       const judge = (found: CurrentKeys | Refusal) =>
-        'reason' in found ? found : verify(token, claims, found);
+        'reason' in found ? found : verify(token, jwt.signatureBytes, claims, found);
       const found = findKeys(jwt.header);
       return found instanceof Promise ? found.then(judge) : judge(found);
     },

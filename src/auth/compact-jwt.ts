@@ -10,6 +10,8 @@ interface CompactJwt {
   readonly header: JsonObject;
   /** JWT Claims Set (RFC 7519, section 4). */
   readonly payload: JsonObject;
+  /** The length of its signature, in bytes. */
+  readonly signatureBytes: number;
 }
 
 /** Parses a signed JWT in compact serialization (RFC 7519, section 7.2, steps 1 to 10). */
@@ -26,7 +28,7 @@ export function parseCompactJwt(token: string): CompactJwt | Refusal {
   // 7797) is one.
   if ('crit' in header || 'b64' in header)
     return tokenInvalid("The token's header asks for an extension that is not supported.");
-  return { header, payload };
+  return { header, payload, signatureBytes: signature.length };
 }
 
 /** Decodes base64url without padding; undefined if Node would skip or repair something. */

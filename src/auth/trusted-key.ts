@@ -5,6 +5,11 @@ import type { Algorithm } from 'jsonwebtoken';
 export interface TrustedKey {
   readonly key: KeyObject;
   readonly algorithms: Algorithm[];
+  /**
+   * The length of its signatures, in bytes: that of the modulus (RFC 8017, section 8.1.2), where OpenSSL also takes one
+   * without its leading zeros. Undefined for keys of other kinds.
+   */
+  readonly signatureBytes?: number;
 }
 
 /** The keys of which one must have signed a token. */
@@ -80,7 +85,11 @@ export function trustPublicKey(pem: string): TrustedKey {
  * @throws Error when no algorithm allows a key of its kind or length
  */
 export function trustKeyObject(key: KeyObject): TrustedKey {
-  return { key, algorithms: algorithmsOf(key) };
+  const algorithms = algorithmsOf(key);
+  const { modulusLength } = { ...key.asymmetricKeyDetails };
+  return modulusLength === undefined
+    ? { key, algorithms }
+    : { key, algorithms, signatureBytes: Math.ceil(modulusLength / 8) };
 }
 
 function parsePublicKey(pem: string): KeyObject {

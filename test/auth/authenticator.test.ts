@@ -41,6 +41,17 @@ function withSalt(alg: 'PS256' | 'PS384' | 'PS512', saltLength: number): string 
   return `${input}.${sign(`sha${alg.slice(2)}`, Buffer.from(input), key).toString('base64url')}`;
 }
 
+/** A token whose signature begins with a zero, with and without that zero. */
+function zeroFirst(alg: 'RS256' | 'PS256'): { whole: string; short: string } {
+  for (let jti = 0; ; jti++) {
+    const whole = signJwt(RSA.privateKey, { alg }, { ...CLAIMS, jti });
+    const [header, payload, text = ''] = whole.split('.');
+    const signature = Buffer.from(text, 'base64url');
+    const short = `${header}.${payload}.${signature.subarray(1).toString('base64url')}`;
+    if (signature[0] === 0) return { whole, short };
+  }
+}
+
 describe('a valid token', () => {
   it('identifies the caller, its permissions and their expiry', () => {
     expect(judge(signed({ ...CLAIMS, scope: 'routes:read' }))).toEqual({
@@ -49,6 +60,16 @@ describe('a valid token', () => {
       rememberUntilMs: CLAIMS.exp * 1000,
     });
   });
+
+  it.each(['RS256', 'PS256'] as const)(
+    'has no other form without a leading zero of its signature: %s',
+    (alg) => {
+      const { whole, short } = zeroFirst(alg);
+      const subject = withPublicKey(RSA);
+      expect(subject.authenticate([`Bearer ${whole}`])).toMatchObject({ ok: true });
+      expect(subject.authenticate([`Bearer ${short}`])).toMatchObject({ ok: false, reason: 'TOKEN_INVALID' });
+    },
+  );
 
   it('may come from jsonwebtoken, by the clock of the system', () => {
     const byClock = createAuthenticator({
