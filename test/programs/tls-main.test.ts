@@ -20,7 +20,7 @@ function secured(clientAuthority?: string): Record<string, string> {
 }
 
 describe('the service with TLS, as its own process', () => {
-  it('says in its log and its commands that it speaks TLS, and has a health probe', async () => {
+  it('says in its log that it speaks TLS, and has a health probe', async () => {
     const settings = secured();
     const program = run('main', settings);
     const { http } = await program.line('listening');
@@ -28,9 +28,6 @@ describe('the service with TLS, as its own process', () => {
     await expect(secureGet(`${String(http)}/healthz`, { ca: authority.cert })).resolves.toMatchObject({
       status: 200,
     });
-    await expect.poll(() => program.stderr).toMatch(/buf curl .* https:\/\/127\.0\.0\.1:\d+\/routing\.v1/);
-    expect(program.stderr).toMatch(/curl -sS --cacert \S+ https:\/\/127\.0\.0\.1:\d+\/v1\/routing/);
-    expect(program.stderr).not.toMatch(/http:|prior-knowledge/);
     const probe = run('health-probe', { ...settings, HTTP_ADDRESS: new URL(String(http)).host });
     await expect(probe.ended).resolves.toMatchObject({ exitCode: 0 });
   });
