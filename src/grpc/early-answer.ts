@@ -54,11 +54,15 @@ export class EarlyAnswers {
   sendStatusOf(call: ServerInterceptingCallInterface, deadline: number): (status: SentStatus) => void {
     const stream = this.#arriving;
     const sendStatus = call.sendStatus.bind(call);
+    let waits = false;
     return (status) => {
+      // While one waits, grpc-js goes on with messages that it has already read.
+      if (waits) return;
       if (stream === undefined || stream.headersSent) {
         sendStatus(status);
         return;
       }
+      waits = true;
       const send = (): void => {
         sendStatus(status);
       };

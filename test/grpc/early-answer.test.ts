@@ -176,6 +176,19 @@ describe('a refusal', () => {
     expect(order).toEqual(['ended', 'answered']);
   });
 
+  it('is sent once, however many messages of its request are wrong', async () => {
+    const warnings: Error[] = [];
+    const listener = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', listener);
+    onTestFinished(() => void process.off('warning', listener));
+    const session = connectTo(await openDoor(PATIENT));
+    const stream = requestOn(session, '/grpc.health.v1.Health/Watch');
+    stream.write(Buffer.concat(Array<Buffer>(12).fill(framed(Buffer.from([0xff])))));
+    await roundTrip(session);
+    expect((await outcomeOf(stream.end())).code).not.toBe(status.OK);
+    expect(warnings).toEqual([]);
+  });
+
   it("of a request that does not end comes at the call's deadline", async () => {
     const session = connectTo(await openDoor(PATIENT));
     const stream = requestOn(session, GUARDED, { 'grpc-timeout': '50m' });
