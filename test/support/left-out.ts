@@ -4,8 +4,8 @@ import type { Need } from './need.js';
 import { timesOfThisProcess } from './times.js';
 
 /**
- * Ends a run with its wall and CPU time, and with a line that says which engines it was on, how many tests were left out because something is missing
- * here, and how to have it.
+ * Ends a run with its wall and CPU time, and with a line that says which engines it was on, how many tests were left out
+ * because something is missing here, and how to have it.
  */
 export default class LeftOut implements Reporter {
   #line = '';
