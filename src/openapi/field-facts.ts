@@ -32,9 +32,12 @@ const route = {
   createdAt: { example: '2025-11-20T14:30:05.246Z' },
 } satisfies Record<keyof Route, FieldFacts>;
 
+/** The bounds of request ids, those of calls and of safe repeats alike. */
+export const REQUEST_ID_BOUNDS = text(REQUEST_ID_MAX, REQUEST_ID_SYNTAX);
+
 const createRouteRequest = {
   requestId: {
-    bounds: text(REQUEST_ID_MAX, REQUEST_ID_SYNTAX),
+    bounds: REQUEST_ID_BOUNDS,
     example: '5f0c2a9e-1b7d-4c3f-8a26-90d4e7b1c385',
   },
 } satisfies Partial<Record<keyof CreateRouteRequest, FieldFacts>>;

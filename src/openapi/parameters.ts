@@ -1,7 +1,7 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { type Binding, hasTextForm, type SuccessRule } from '@route-registry/transcoder/description';
 import type { ContractComments } from './contract-comments.js';
-import { factsOf } from './field-facts.js';
+import { factsOf, REQUEST_ID_BOUNDS } from './field-facts.js';
 import type { MessageSchemas } from './message-schemas.js';
 import type { Parameter, Reference } from './open-api.js';
 
@@ -12,7 +12,7 @@ export const COMMON_PARAMETERS: Readonly<Record<string, Parameter>> = {
     in: 'header',
     description:
       'The id of the call in the log, in errors and in the response. Default: a new id, which also replaces a malformed one.',
-    schema: { type: 'string', minLength: 1, maxLength: 128, pattern: '^[!-~]+$' },
+    schema: { type: 'string', ...REQUEST_ID_BOUNDS },
   },
   'Request-Timeout': {
     name: 'Request-Timeout',

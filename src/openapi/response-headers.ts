@@ -1,4 +1,5 @@
 import type { JsonValue } from '@bufbuild/protobuf';
+import { REQUEST_ID_BOUNDS } from './field-facts.js';
 import type { Header, Headers, Schema } from './open-api.js';
 
 /** The request id in all examples. */
@@ -15,7 +16,7 @@ export function headersFor(caching: keyof typeof CACHE_CONTROL): Headers {
   const everywhere = {
     'X-Request-Id': header(
       'The id of the call: the one in the request, or a new one. It is also in the log and in errors.',
-      { type: 'string', maxLength: 128, pattern: '^[!-~]+$' },
+      { type: 'string', ...REQUEST_ID_BOUNDS },
       REQUEST_ID,
     ),
     'Cache-Control': header(

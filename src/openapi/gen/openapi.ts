@@ -123,8 +123,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "required": true,
                 "schema": {
                   "type": "string",
+                  "minLength": 1,
                   "maxLength": 128,
-                  "pattern": "^[!-~]+$"
+                  "pattern": "^[\\x21-\\x7e]+$"
                 },
                 "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
               },
@@ -166,8 +167,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "required": true,
                 "schema": {
                   "type": "string",
+                  "minLength": 1,
                   "maxLength": 128,
-                  "pattern": "^[!-~]+$"
+                  "pattern": "^[\\x21-\\x7e]+$"
                 },
                 "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
               },
@@ -333,8 +335,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "required": true,
                 "schema": {
                   "type": "string",
+                  "minLength": 1,
                   "maxLength": 128,
-                  "pattern": "^[!-~]+$"
+                  "pattern": "^[\\x21-\\x7e]+$"
                 },
                 "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
               },
@@ -395,8 +398,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "required": true,
                 "schema": {
                   "type": "string",
+                  "minLength": 1,
                   "maxLength": 128,
-                  "pattern": "^[!-~]+$"
+                  "pattern": "^[\\x21-\\x7e]+$"
                 },
                 "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
               },
@@ -501,8 +505,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "required": true,
                 "schema": {
                   "type": "string",
+                  "minLength": 1,
                   "maxLength": 128,
-                  "pattern": "^[!-~]+$"
+                  "pattern": "^[\\x21-\\x7e]+$"
                 },
                 "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
               },
@@ -568,8 +573,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
                 "required": true,
                 "schema": {
                   "type": "string",
+                  "minLength": 1,
                   "maxLength": 128,
-                  "pattern": "^[!-~]+$"
+                  "pattern": "^[\\x21-\\x7e]+$"
                 },
                 "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
               },
@@ -1068,7 +1074,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
           "type": "string",
           "minLength": 1,
           "maxLength": 128,
-          "pattern": "^[!-~]+$"
+          "pattern": "^[\\x21-\\x7e]+$"
         }
       },
       "Request-Timeout": {
@@ -1112,8 +1118,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1173,8 +1180,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1233,8 +1241,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1296,8 +1305,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1348,8 +1358,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1400,8 +1411,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1455,8 +1467,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1507,8 +1520,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1559,8 +1573,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1611,8 +1626,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1679,8 +1695,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1744,8 +1761,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1796,8 +1814,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1848,8 +1867,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1900,8 +1920,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -1952,8 +1973,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -2013,8 +2035,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -2065,8 +2088,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
@@ -2117,8 +2141,9 @@ export const openApi: Readonly<Record<string, unknown>> = {
             "required": true,
             "schema": {
               "type": "string",
+              "minLength": 1,
               "maxLength": 128,
-              "pattern": "^[!-~]+$"
+              "pattern": "^[\\x21-\\x7e]+$"
             },
             "example": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
           },
