@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { containerOfThisProcess, localModeHint } from '../../src/process/local-mode-hint.js';
 import { built } from '../support/built.js';
-import { FREE_PORTS } from '../support/program-fixture.js';
 import { Program } from '../support/process.js';
+import { FREE_PORTS } from '../support/service.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 

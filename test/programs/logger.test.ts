@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { built } from '../support/built.js';
-import { FREE_PORTS, programsOfTest } from '../support/program-fixture.js';
+import { programsOfTest } from '../support/program-fixture.js';
+import { FREE_PORTS } from '../support/service.js';
 
 const SETTINGS = { ...FREE_PORTS, DATABASE_URL: 'sqlite::memory:' };
 

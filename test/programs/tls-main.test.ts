@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { createAuthority } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import type { Program } from '../support/process.js';
-import { FREE_PORTS, programsOfTest } from '../support/program-fixture.js';
+import { programsOfTest } from '../support/program-fixture.js';
+import { FREE_PORTS } from '../support/service.js';
 import { secureGet } from '../support/tls-client.js';
 
 const authority = createAuthority();

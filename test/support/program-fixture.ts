@@ -1,13 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { type Program, Programs } from './process.js';
+import { post } from './requests.js';
 import { tokenFor } from './service.js';
-
-/** Settings of a service in local mode that listens on free ports. */
-export const FREE_PORTS = {
-  GRPC_ADDRESS: '127.0.0.1:0',
-  HTTP_ADDRESS: '127.0.0.1:0',
-  OPS_ADDRESS: '127.0.0.1:0',
-} as const;
 
 export const ROUTE = { method: 'GET', path: '/users/:id', middleware: ['👩‍👩‍👧'], handler: 'getUser' };
 
@@ -29,16 +23,8 @@ export function createOver(
   token = tokenFor(),
   more: Record<string, string> = {},
 ): Promise<Response> {
-  const headers = {
-    authorization: `Bearer ${token}`,
-    'content-type': 'application/json',
-    connection: 'close',
-  };
-  return fetch(`${url}/v1/routing`, {
-    method: 'POST',
-    headers: { ...headers, ...more },
-    body: JSON.stringify(ROUTE),
-  });
+  const own = { authorization: `Bearer ${token}`, connection: 'close', ...more };
+  return post({ httpUrl: url }, ROUTE, own);
 }
 
 /** What the service answers to a get over REST. */

@@ -109,11 +109,16 @@ export async function startServiceOn(
 /** Tests look for single lines among those of many refused calls. */
 const EVERY_LINE = { MAX_REFUSALS_LOGGED: '1000000' };
 
-/** Settings of a service that accepts the tokens of `tokenFor`, on free ports. */
-export const SERVICE_SETTINGS = {
+/** Settings of a service that listens on free ports. */
+export const FREE_PORTS = {
   GRPC_ADDRESS: '127.0.0.1:0',
   HTTP_ADDRESS: '127.0.0.1:0',
   OPS_ADDRESS: '127.0.0.1:0',
+} as const;
+
+/** The same of one that accepts the tokens of `tokenFor`. */
+export const SERVICE_SETTINGS = {
+  ...FREE_PORTS,
   JWT_SECRET: SECRET,
   JWT_ISSUER: ISSUER,
   JWT_AUDIENCE: AUDIENCE,
