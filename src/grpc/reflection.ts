@@ -43,9 +43,7 @@ export function addReflectionTo(server: Server, services: readonly string[]): vo
       ServerReflectionInfo: (stream: ServerDuplexStream<ReflectionRequest, object>) => {
         stream.on('end', () => stream.end());
         stream.on('data', (request: ReflectionRequest) => {
-          // One at a time, so that no answers pile up for a client that does not read them.
-          stream.pause();
-          stream.write({ original_request: request, ...reflection.answer(request) }, () => stream.resume());
+          stream.write({ original_request: request, ...reflection.answer(request) });
         });
       },
     });
