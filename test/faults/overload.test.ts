@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { expect, inject, it } from 'vitest';
 import { needs } from '../support/needs.js';
-import { type Load, STREAM_RESET } from './programs/load-result.js';
+import { type Load, STREAM_REFUSED } from './programs/load-result.js';
 import { answersAgainMs } from './rig/answers-again.js';
 import { Callers, summary } from './rig/callers.js';
 import { figure } from './rig/figures.js';
@@ -27,7 +27,7 @@ interface Overload {
   readonly createDatabase?: () => Promise<string>;
   readonly settings: Readonly<Record<string, string>>;
   readonly load: Partial<Load>;
-  /** How calls are refused: with a status, or before they are calls, by a reset of their streams. */
+  /** How calls are refused: with a status, or before they are calls, by REFUSED_STREAM. */
   readonly refusal: number;
 }
 
@@ -35,7 +35,7 @@ async function databaseInFile(): Promise<string> {
   return `sqlite:${join(await mkdtemp(join(inject('temporaryFolder'), 'overload-')), 'routes.db')}`;
 }
 
-const HEEDLESS = { load: { connections: 64, heedless: true }, refusal: STREAM_RESET };
+const HEEDLESS = { load: { connections: 64, heedless: true }, refusal: STREAM_REFUSED };
 const OVERLOADS: readonly Overload[] = [
   {
     kind: `${CONNECTIONS} connections`,
@@ -78,7 +78,7 @@ it.each(OVERLOADS.map((overload) => [overload.kind, overload] as const))(
       'p99 of good ms': result.goodP99Ms,
       'p99 of refused ms': result.refusedP99Ms,
       'acknowledged and lost': good - storedWith(status.OK),
-      'refused but stored': storedWith(status.RESOURCE_EXHAUSTED, STREAM_RESET),
+      'refused but stored': storedWith(status.RESOURCE_EXHAUSTED, STREAM_REFUSED),
       'RSS MiB': mib,
       'usual again ms': again,
       ends: JSON.stringify(result.ends),

@@ -19,6 +19,10 @@ export const HEADER_TABLE_SIZE = 0x1;
 export const MAX_CONCURRENT_STREAMS = 0x3;
 export const INITIAL_WINDOW_SIZE = 0x4;
 
+/** Error codes of RFC 9113, section 7. */
+export const REFUSED_STREAM = 0x7;
+export const CANCEL = 0x8;
+
 /** The first bytes of a client. */
 export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 /** A connection's window until it is enlarged, in bytes. */

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { requestOn } from '../../support/http2-call.js';
 import {
+  CANCEL,
   END_STREAM,
   grpcHead,
   INITIAL_WINDOW_SIZE,
@@ -27,7 +28,6 @@ const WATCH = '/grpc.health.v1.Health/Watch';
 const CREATE = '/routing.v1.RouteService/CreateRoute';
 const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 const GZIP = { 'grpc-encoding': 'gzip' };
-const CANCEL = 0x8;
 const MIB = 1024 * 1024;
 
 function message(bytes: Buffer, compressed: boolean, claimed = bytes.length): Buffer {

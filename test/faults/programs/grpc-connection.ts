@@ -14,13 +14,14 @@ import {
   MAX_CONCURRENT_STREAMS,
   MAX_WINDOW,
   number,
+  REFUSED_STREAM,
   RST_STREAM,
   SETTINGS,
   settingsIn,
   socketTo,
   WINDOW_UPDATE,
 } from '../../support/http2-frames.js';
-import { CONNECTION_LOST, STREAM_RESET } from './load-result.js';
+import { CONNECTION_LOST, STREAM_REFUSED, STREAM_RESET } from './load-result.js';
 
 const MAX_MESSAGE_BYTES = 1_024;
 /** `grpc-status` in the Huffman code of HPACK, in which every server of nghttp2 sends it. */
@@ -93,8 +94,9 @@ export class GrpcConnection {
       else if (this.#maxStreams === 0) this.#maxStreams = Number.POSITIVE_INFINITY;
     } else if (type === WINDOW_UPDATE && stream === 0) this.#window += payload.readUInt32BE(0);
     else if (type === GOAWAY) this.#maxStreams = 0;
-    else if (type === RST_STREAM) this.#end(stream, STREAM_RESET);
-    else if (type === HEADERS && (flags & END_STREAM) !== 0) this.#end(stream, statusIn(payload));
+    else if (type === RST_STREAM) {
+      this.#end(stream, payload.readUInt32BE(0) === REFUSED_STREAM ? STREAM_REFUSED : STREAM_RESET);
+    } else if (type === HEADERS && (flags & END_STREAM) !== 0) this.#end(stream, statusIn(payload));
   }
 
   #end(stream: number, status: number): void {

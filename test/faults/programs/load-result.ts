@@ -1,7 +1,9 @@
 /** How calls end that get no gRPC status: codes that gRPC does not have. */
-export const STREAM_RESET = 100;
-export const CONNECTION_LOST = 101;
-export const NOT_ANSWERED = 102;
+/** The stream was reset with REFUSED_STREAM: the request was not processed (RFC 9113 section 8.7). */
+export const STREAM_REFUSED = 100;
+export const STREAM_RESET = 101;
+export const CONNECTION_LOST = 102;
+export const NOT_ANSWERED = 103;
 
 /** The calls that one run of the load program makes. */
 export interface Load {
