@@ -33,12 +33,12 @@ const QUICK = [
   project('units', [], {
     include: [
       'test/*.test.ts',
-      'test/{app,auth,bench,calls,deploy,fuzz,gateway,grpc,metrics,openapi,ops,process,registry,settings}/*.test.ts',
+      'test/{auth,bench,calls,deploy,edge,fuzz,gateway,grpc,openapi,registry,run,settings,watch,watch/metrics}/*.test.ts',
     ],
     isolate: false,
   }),
   project('service', ['server'], {
-    include: ['test/{client,end-to-end,store,support,tracing}/*.test.ts'],
+    include: ['test/{client,end-to-end,store,support,watch/tracing}/*.test.ts'],
   }),
 ];
 
@@ -55,7 +55,7 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
     include: [
       'test/store/*.test.ts',
       'test/end-to-end/{outages,replicas,routes,silent-database,upgrades}.test.ts',
-      'test/tracing/service-spans.test.ts',
+      'test/watch/tracing/service-spans.test.ts',
     ],
   }),
   browser: project('browser', ['server', 'chromium'], { include: ['test/browser/*.test.ts'] }),

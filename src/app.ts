@@ -1,11 +1,11 @@
-import { startGrpcHalf } from './app/grpc-half.js';
-import { openOperations } from './app/operations.js';
-import type { Parts, Surroundings } from './app/parts.js';
-import { startRestHalf } from './app/rest-half.js';
-import { startTracing } from './app/tracing.js';
+import { startGrpcFace } from './run/grpc-face.js';
+import { openOperations } from './run/operations.js';
+import type { Parts, Surroundings } from './run/shared-parts.js';
+import { startRestFace } from './run/rest-face.js';
+import { startTracing } from './run/tracing.js';
 import { CallLog } from './calls/call-log.js';
-import { Closing } from './process/closing.js';
-import { followTls } from './process/followed-tls.js';
+import { Closing } from './run/closing.js';
+import { followTls } from './run/follow-tls.js';
 import type { Config } from './settings/config.js';
 
 /** The running service. */
@@ -43,8 +43,8 @@ export async function startApp(config: Config, surroundings: Surroundings): Prom
       config.tls &&
       (await followTls('TLS_CERT_FILE, TLS_KEY_FILE or TLS_CLIENT_CA_FILE', config.tls, opened));
     const parts: Parts = { ...opened, operations, tls, tracing };
-    const grpc = config.grpc && (await startGrpcHalf(config.grpc, parts));
-    const httpUrl = config.http && (await startRestHalf(config.http, grpc?.pipeline, parts));
+    const grpc = config.grpc && (await startGrpcFace(config.grpc, parts));
+    const httpUrl = config.http && (await startRestFace(config.http, grpc?.pipeline, parts));
     const log = (step: string, ms: number): void => {
       logger.info({ ms }, step);
     };

@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { setLogger } from '@grpc/grpc-js';
 import { destination, type Logger } from 'pino';
 import { type App, startApp } from './app.js';
-import { startProblem } from './app/start-problem.js';
-import { startInWorkers } from './app/workers.js';
+import { startProblem } from './run/start-problem.js';
+import { startInWorkers } from './run/start-in-workers.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
 import { removedSettings } from './settings/removed.js';
-import { containerOfThisProcess, localModeHint } from './process/local-mode-hint.js';
-import { openLogger } from './process/logger.js';
-import { onStopSignals } from './process/stop-signals.js';
-import { onPrimary, tellPrimary, workerNumber } from './process/worker.js';
+import { containerOfThisProcess, localModeHint } from './run/local-mode-hint.js';
+import { openLogger } from './run/logger.js';
+import { onStopSignals } from './run/stop-signals.js';
+import { onPrimary, tellPrimary, workerNumber } from './run/worker.js';
 
 /** The longest time that shutdown waits for a slow or absent reader of the log, in milliseconds. */
 const LOG_LIMIT_MS = 1_000;

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { startProblem } from './app/start-problem.js';
+import { startProblem } from './run/start-problem.js';
 import { readMigration } from './settings/config.js';
-import { opening } from './process/opening.js';
+import { opening } from './run/open-or-explain.js';
 import { closeDatabase, openDatabase } from './store/database.js';
 import { migrateDown, migrateUp, migrationStatus } from './store/migrations.js';
 import { reachDatabase } from './store/reach-database.js';

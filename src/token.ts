@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import jwt from 'jsonwebtoken';
-import { readTokenRequest, USAGE } from './app/token-request.js';
+import { readTokenRequest, USAGE } from './run/token-request.js';
 import { readTokens } from './settings/config.js';
 import type { TokenKey } from './settings/token-config.js';
 import { localSecret } from './settings/local-secret.js';

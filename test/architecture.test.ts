@@ -21,9 +21,10 @@ const ALLOWED: Readonly<
   store: { rooms: ['registry', 'settings'], packages: ['knex', 'dataloader', 'lru-cache'] },
   auth: { rooms: [], packages: ['jsonwebtoken', 'lru-cache'] },
   calls: { rooms: ['registry', 'auth', 'gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'pino'] },
-  listeners: { rooms: [], packages: [] },
+  routes: { rooms: ['calls', 'registry', 'gen'], packages: [] },
+  edge: { rooms: ['settings'], packages: [] },
   grpc: {
-    rooms: ['calls', 'registry', 'listeners', 'gen'],
+    rooms: ['calls', 'edge', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'grpc-js-health-check', 'pino'],
   },
   gateway: {
@@ -31,12 +32,11 @@ const ALLOWED: Readonly<
     packages: ['@route-registry/transcoder', '@grpc/grpc-js', 'cors', 'express'],
   },
   openapi: {
-    rooms: ['registry', 'grpc', 'gateway', 'gen'],
+    rooms: ['registry', 'routes', 'gateway', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@route-registry/transcoder'],
   },
-  metrics: { rooms: ['calls', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
-  ops: { rooms: [], packages: [] },
-  tracing: {
+  watch: { rooms: ['calls', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
+  'watch/tracing': {
     rooms: ['calls', 'store'],
     packages: [
       '@grpc/grpc-js',
@@ -50,27 +50,31 @@ const ALLOWED: Readonly<
     ],
   },
   settings: { rooms: [], packages: [] },
-  process: { rooms: ['gateway', 'listeners', 'settings'], packages: ['pino', 'pino-pretty'] },
   gen: { rooms: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
 };
 
 /** Rooms from which another may import only types. */
 const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['calls', 'auth'],
-  ['metrics', 'store'],
-  ['process', 'gateway'],
-  ['process', 'settings'],
+  ['edge', 'settings'],
   ['store', 'settings'],
-  ['tracing', 'store'],
+  ['watch', 'store'],
+  ['watch/tracing', 'store'],
 ];
 
 const files = sourceFiles(SRC);
 const imports = files.flatMap(importsOf);
 
-/** The room of a file; the files directly in `src`, and the parts of `app.ts`, are in the room '', which imports all. */
+/** The folders whose files belong to the process that they make up: with those directly in `src`, the room '', which imports all. */
+const PROCESS = 'run';
+/** A room within another: nothing but what is loaded where spans are sent. */
+const TRACING = 'watch/tracing';
+
 function roomOf(file: string): string {
-  const [first = '', ...rest] = relative(SRC, file).split('/');
-  return rest.length === 0 || first === 'app' ? '' : first;
+  const path = relative(SRC, file);
+  if (path.startsWith(`${TRACING}/`)) return TRACING;
+  const [first = '', ...rest] = path.split('/');
+  return rest.length === 0 || first === PROCESS ? '' : first;
 }
 
 function show(each: Import): string {
@@ -107,7 +111,7 @@ describe('the rooms', () => {
 
   it('except tracing know only its types: its code is loaded where spans are sent, and nowhere else', () => {
     const wrong = ours.filter(
-      ({ from, to, typeOnly }) => roomOf(from) !== 'tracing' && roomOf(to) === 'tracing' && !typeOnly,
+      ({ from, to, typeOnly }) => roomOf(from) !== TRACING && roomOf(to) === TRACING && !typeOnly,
     );
     expect(wrong.map(show)).toEqual([]);
   });

@@ -1,4 +1,4 @@
-import { constants, type ServerHttp2Stream } from 'node:http2';
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 
 /** A message of gRPC over HTTP/2 begins with a flag and its length in four bytes. */
 const PREFIX_BYTES = 5;
@@ -11,13 +11,22 @@ const NEXT_MESSAGE = Buffer.alloc(1);
 const MOST_PIECES = 1_024;
 
 /**
- * Resets a stream that sends more messages at once than any client has reason to. For streaming calls and for
- * compressed messages; a second message ends any other call.
+ * Resets a stream that sends more messages at once, or one message in more pieces, than any client has reason to.
  *
- * @param encoding the call's `grpc-encoding`
+ * @param streams whether the call may have more than one message
  */
-export function limitMessages(stream: ServerHttp2Stream, encoding: string | string[] | undefined): void {
-  const most = encoding === undefined || encoding === 'identity' ? MOST : MOST_COMPRESSED;
+export function limitRequest(
+  stream: ServerHttp2Stream,
+  { 'grpc-encoding': encoding }: IncomingHttpHeaders,
+  streams: boolean,
+): void {
+  const compressed = encoding !== undefined && encoding !== 'identity';
+  // A second message ends any other call.
+  if (streams || encoding !== undefined) limitMessages(stream, compressed ? MOST_COMPRESSED : MOST);
+  if (!streams) limitPieces(stream);
+}
+
+function limitMessages(stream: ServerHttp2Stream, most: number): void {
   let prefixed = 0;
   let length = 0;
   stream.on('data', (chunk: Buffer) => {
@@ -44,8 +53,7 @@ export function limitMessages(stream: ServerHttp2Stream, encoding: string | stri
   });
 }
 
-/** Resets a stream whose one message comes in more pieces than any client has reason to send. */
-export function limitPieces(stream: ServerHttp2Stream): void {
+function limitPieces(stream: ServerHttp2Stream): void {
   let pieces = 0;
   stream.on('data', () => {
     pieces += 1;

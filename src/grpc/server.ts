@@ -1,8 +1,9 @@
 import { type Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
-import { Connections } from './connections.js';
+import { Connections } from '../edge/connections.js';
 import { EarlyAnswers } from './early-answer.js';
 import { type Health, WATCH_PATH } from './health.js';
+import { limitRequest } from './message-gate.js';
 import { type GrpcLimits, type GrpcTimes, TIMES } from './limits.js';
 import type { Method } from '../calls/method.js';
 import type { Pipeline } from '../calls/pipeline.js';
@@ -90,16 +91,18 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');
   health.addWatchTo(server);
   if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);
-  const connections = new Connections(
-    {
-      ...limits,
-      ...times,
-      sharedStreams: limits.maxWaitingCalls / 2,
-      streaming: longestMs,
-      onError: options.onConnectionError,
+  const connections = new Connections({
+    ...limits,
+    ...times,
+    sharedStreams: limits.maxWaitingCalls / 2,
+    streaming: longestMs,
+    onStream: (stream, headers) => {
+      const path = String(headers[':path']);
+      earlyAnswers.arrive(stream, path);
+      limitRequest(stream, headers, longestMs.has(path));
     },
-    earlyAnswers,
-  );
+    onError: options.onConnectionError,
+  });
   const credentials =
     tls === undefined ? ServerCredentials.createInsecure() : new RenewedCredentials(tls, times.patienceMs);
   const port = await server.listen(address, credentials, (listener) => {

@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { Server, type ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
 import type { EarlyAnswers } from './early-answer.js';
-import { dropUnread } from './request-head.js';
+import { READ_KEYS } from '../calls/metadata-keys.js';
+import type { StreamEvent } from '../edge/connections.js';
 
 /** The path to which calls of unregistered methods are redirected. */
 export const UNKNOWN_METHOD = '/unknown.Service/Method';
@@ -25,6 +26,14 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 const CONTENT_TYPE = /^application\/grpc(?:[+;]|$)/;
 /** A `grpc-encoding` that grpc-js does not know: it refuses a compressed message instead of inflating it. */
 const NO_ENCODING = 'none';
+/** The headers that grpc-js and the service read. */
+const READ: ReadonlySet<string> = new Set([
+  ':path',
+  'content-type',
+  'grpc-encoding',
+  'grpc-timeout',
+  ...READ_KEYS,
+]);
 /** The longest timeout, in milliseconds: a longer one would overflow in grpc-js, into the past. */
 const LONGEST_MS = 99_999_999;
 
@@ -126,13 +135,13 @@ function isListener(value: unknown): value is Http2Server {
   return value instanceof EventEmitter && value.listenerCount('session') > 0;
 }
 
-/** The arguments of Node's `stream` event; `rawHeaders` alternates names and values. */
-export type StreamEvent = [
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
-  flags: number,
-  rawHeaders: string[],
-];
+/**
+ * Deletes the headers that nobody reads. grpc-js would copy each into a call's metadata, and only that copy makes the
+ * values of a repeated header, which refer to one text, as long as they claim to be.
+ */
+function dropUnread(headers: IncomingHttpHeaders): void {
+  for (const name in headers) if (!READ.has(name)) Reflect.deleteProperty(headers, name);
+}
 
 function correct(
   headers: IncomingHttpHeaders,

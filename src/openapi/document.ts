@@ -1,7 +1,7 @@
 import { readContract, successRules } from '@route-registry/transcoder/description';
 import { comments as generatedComments } from '../gen/comments.js';
 import { descriptorSet } from '../gen/descriptor-set.js';
-import { SCOPES } from '../grpc/route-service.js';
+import { SCOPES } from '../routes/route-service.js';
 import { ContractComments } from './contract-comments.js';
 import { errorResponses, reasons } from './error-responses.js';
 import { DOMAIN, errorSchemas } from './error-schemas.js';

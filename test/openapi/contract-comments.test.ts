@@ -3,7 +3,7 @@ import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import { comments as generated } from '../../src/gen/comments.js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
-import { SCOPES } from '../../src/grpc/route-service.js';
+import { SCOPES } from '../../src/routes/route-service.js';
 import { ContractComments } from '../../src/openapi/contract-comments.js';
 
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));

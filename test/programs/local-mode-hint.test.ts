@@ -3,7 +3,7 @@ import { mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { containerOfThisProcess, localModeHint } from '../../src/process/local-mode-hint.js';
+import { containerOfThisProcess, localModeHint } from '../../src/run/local-mode-hint.js';
 import { built } from '../support/built.js';
 import { Program } from '../support/process.js';
 import { FREE_PORTS } from '../support/service.js';

@@ -17,7 +17,7 @@ import { startTcpProxy, throughPort } from '../support/tcp-proxy.js';
 /*
  * What docs/metrics.md promises, read from the service as docker-compose.yml starts it, in use and under faults. That
  * every metric is documented with its type and labels is shown in test/end-to-end/operations.test.ts, what is counted
- * how in test/metrics/.
+ * how in test/watch/metrics/.
  */
 
 const DOCUMENT = readFileSync(resolve(import.meta.dirname, '../../docs/metrics.md'), 'utf8');

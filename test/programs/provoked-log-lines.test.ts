@@ -6,8 +6,8 @@ import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { openTokenAuthenticator } from '../../src/app/token-authenticator.js';
-import { Closing } from '../../src/process/closing.js';
+import { openTokenAuthenticator } from '../../src/run/token-authenticator.js';
+import { Closing } from '../../src/run/closing.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { migrateUp } from '../../src/store/migrations.js';
@@ -180,7 +180,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     test: 'the service goes on, and one line says that spans are lost',
   },
   'the TLS certificate has expired': {
-    file: 'test/process/followed-tls.test.ts',
+    file: 'test/edge/followed-tls.test.ts',
     test: 'may hold a certificate that has expired, with a warning at the start and at a renewal',
   },
   'no TLS to the database: whoever sits between can read everything, and ask for the password': async (

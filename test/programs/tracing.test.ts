@@ -6,7 +6,7 @@ import { OtlpCollector } from '../support/otlp-collector.js';
 import { moduleUrl, type Program, type Programs } from '../support/process.js';
 import { createOver, httpUrlOf, programsOfTest } from '../support/program-fixture.js';
 import { SERVICE_SETTINGS } from '../support/service.js';
-import { chainOf, clientSpan } from '../tracing/traced-service.js';
+import { chainOf, clientSpan } from '../watch/tracing/traced-service.js';
 
 /** Runs in the thread of Node's module loader, and prints the URL of each module that is imported. */
 const PRINTING = moduleUrl(`

@@ -4,7 +4,7 @@ import { credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import jwt from 'jsonwebtoken';
 import { pino } from 'pino';
 import { type App, startApp } from '../../src/app.js';
-import type { Surroundings } from '../../src/app/parts.js';
+import type { Surroundings } from '../../src/run/shared-parts.js';
 import { readConfig } from '../../src/settings/config.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import {

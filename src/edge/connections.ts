@@ -1,0 +1,187 @@
+import {
+  constants,
+  type Http2Server,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import { Server as NetServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Server as TlsServer } from 'node:tls';
+import { HEAD_MAX_BYTES, isTooLong } from './head-limit.js';
+import { OpenSockets } from './open-sockets.js';
+import { Connection, type ConnectionLimits } from './connection.js';
+import { EndedSessions } from './ended-sessions.js';
+import { StreamShare } from './stream-share.js';
+
+/** The time between two inspections of every connection, in looks. */
+const LOOKS_PER_INSPECTION = 10;
+/** How long the server waits, when it closes, for the next call of a busy connection, in milliseconds. */
+const NEXT_CALL_MS = 250;
+const NEXT_CALL_STEP_MS = 10;
+/** The part of all connections that may send long headers before they acknowledge the settings, which limit those. */
+const UNAGREED_PART = 1 / 8;
+
+/** Limits of all connections; times are in milliseconds. */
+interface ConnectionsOptions extends ConnectionLimits {
+  readonly maxConnections: number;
+  /** The streams of all busy connections together. */
+  readonly sharedStreams: number;
+  /** The time limit of a unary call. */
+  readonly deadlineMs: number;
+  /** The paths of the streaming methods, each with the time limit of a call. */
+  readonly streaming: ReadonlyMap<string, number>;
+  /** How long a stream may stay open after its limit, or after an answer. */
+  readonly unreadMs: number;
+  readonly lookMs: number;
+  /** Called with each stream and its headers, before grpc-js creates its call. */
+  readonly onStream: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+  /** Called with the reason when the server ends a connection for an error of its client. Default: not at all. */
+  readonly onError?: ((reason: string) => void) | undefined;
+}
+
+/** The arguments of Node's `stream` event; `rawHeaders` alternates names and values. */
+export type StreamEvent = [
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+  rawHeaders: string[],
+];
+
+/** The connections of the gRPC server. */
+export class Connections {
+  readonly #options: ConnectionsOptions;
+  readonly #listeners: Http2Server[] = [];
+  readonly #open = new Set<Connection>();
+  readonly #ended = new EndedSessions();
+  readonly #sockets = new OpenSockets();
+  #leaving = false;
+  readonly #ofSession = new Map<Http2Session | undefined, Connection>();
+  /** Connections with a unary call since the last look. */
+  readonly #busy = new Set<Connection>();
+  readonly #share: StreamShare;
+  /** Connections made since the last look, which have the share of new ones. */
+  readonly #arrived = new Set<Connection>();
+  /** Connections that had not acknowledged the settings at the last look, oldest first. */
+  readonly #unagreed = new Set<Connection>();
+  readonly #timer: NodeJS.Timeout;
+  #now = clock();
+  #looks = 0;
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+    this.#share = new StreamShare(options.maxStreams, options.sharedStreams);
+    this.#timer = setInterval(() => {
+      this.#look();
+    }, options.lookMs).unref();
+  }
+
+  /** Takes the connections of a listening server from now on. */
+  attach(listener: Http2Server): void {
+    this.#listeners.push(listener);
+    listener.maxConnections = this.#options.maxConnections;
+    listener.updateSettings({ maxHeaderListSize: HEAD_MAX_BYTES });
+    this.#sockets.follow(listener);
+    const secure = listener instanceof TlsServer;
+    let arriving: Connection | undefined;
+    // Node creates a connection's session in its own listener, so `session` comes before the next connection.
+    listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
+      const connection = new Connection(socket, this.#options, this.#ended, this.#now);
+      arriving = connection;
+      this.#open.add(connection);
+      this.#unagreed.add(connection);
+      socket.once('close', () => {
+        this.#open.delete(connection);
+        this.#busy.delete(connection);
+        this.#arrived.delete(connection);
+        this.#unagreed.delete(connection);
+        connection.end();
+        this.#endHandshakes();
+      });
+    });
+    listener.prependListener('session', (session) => {
+      if (arriving === undefined) return;
+      // Many connections that arrive at once may all become busy before the next look.
+      this.#arrived.add(arriving);
+      arriving.begin(session, this.#share.ofNew(this.#busy.size + this.#arrived.size));
+      this.#ofSession.set(session, arriving);
+      // Its handshake ended after the other connections were told to end.
+      if (this.#leaving) arriving.leave(false);
+      session.once('close', () => this.#ofSession.delete(session));
+    });
+    listener.on('sessionError', (error: NodeJS.ErrnoException) => {
+      // Other errors are those of sockets, and ends by the client.
+      if (error.code === 'ERR_HTTP2_ERROR') this.#options.onError?.(error.message);
+    });
+    listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
+      const path = String(headers[':path']);
+      this.#options.onStream(stream, headers);
+      if (isTooLong(rawHeaders)) {
+        stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+        return;
+      }
+      const connection = this.#ofSession.get(stream.session);
+      if (connection === undefined) return;
+      const { streaming, deadlineMs, unreadMs } = this.#options;
+      const longestMs = streaming.get(path);
+      if (longestMs !== undefined) {
+        connection.openStreamingCall(stream, this.#now + longestMs + unreadMs);
+      } else {
+        connection.openCall(stream, this.#now + deadlineMs + unreadMs);
+        this.#busy.add(connection);
+      }
+    });
+  }
+
+  /** Accepts no more connections and announces the end of the open ones; their calls go on. */
+  async leave(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#leaving = true;
+    // `listener.close()` would also close every session at once, from Node 24 on.
+    for (const listener of this.#listeners) NetServer.prototype.close.call(listener);
+    const waiting = (): boolean =>
+      [...this.#open].filter((connection) => connection.leave(this.#busy.has(connection))).length > 0;
+    for (let waited = 0; waiting() && waited < NEXT_CALL_MS; waited += NEXT_CALL_STEP_MS) {
+      await delay(NEXT_CALL_STEP_MS);
+    }
+    this.#endHandshakes();
+  }
+
+  /** Ends every connection and everything that is open on it. */
+  cut(): void {
+    for (const connection of this.#open) connection.cut();
+    this.#sockets.destroy();
+  }
+
+  /** Ends unfinished handshakes once nothing else is open; until then, Node limits their time. */
+  #endHandshakes(): void {
+    if (this.#leaving && this.#open.size === 0) this.#sockets.destroy();
+  }
+
+  #look(): void {
+    this.#now = clock();
+    for (const connection of this.#busy) if (!connection.wasBusy()) this.#busy.delete(connection);
+    const share = this.#share.among(this.#busy.size);
+    for (const connection of this.#busy) connection.allow(share);
+    for (const connection of this.#arrived) if (connection.allow(share)) this.#arrived.delete(connection);
+    this.#cutUnagreed();
+    this.#looks = (this.#looks + 1) % LOOKS_PER_INSPECTION;
+    if (this.#looks === 0) for (const connection of this.#open) connection.inspect(this.#now);
+  }
+
+  /** Headers that never end take 20 times as much memory as others from a client that has not acknowledged the settings. */
+  #cutUnagreed(): void {
+    const greedy: Connection[] = [];
+    for (const connection of this.#unagreed) {
+      if (connection.agreed) this.#unagreed.delete(connection);
+      else if (connection.received > HEAD_MAX_BYTES) greedy.push(connection);
+    }
+    const most = Math.ceil(this.#options.maxConnections * UNAGREED_PART);
+    for (const connection of greedy.slice(0, -most)) connection.cut();
+  }
+}
+
+/** Whole milliseconds, which V8 stores without allocating. */
+function clock(): number {
+  return Math.round(performance.now());
+}

@@ -1,0 +1,121 @@
+import { constants, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import type { TlsFiles } from '../settings/tls-config.js';
+import { FollowedFiles } from './followed-files.js';
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** The contents of the files, checked to be usable together: TLS 1.2 or later, no renegotiation. */
+export interface TlsMaterial {
+  readonly cert: Buffer | undefined;
+  readonly key: Buffer | undefined;
+  readonly ca: Buffer | undefined;
+  readonly minVersion: 'TLSv1.2';
+  readonly secureOptions: number;
+}
+
+/** The part of a logger that is used here. */
+export interface TlsLog {
+  info(entry: object, message: string): void;
+  warn(entry: object, message: string): void;
+}
+
+/**
+ * The TLS files of one party, read again when they change. Files that cannot be used together are reported once, and
+ * the previous ones stay in use. An expired certificate is used, with a warning: refusing it would end the service for
+ * clients that can still connect.
+ */
+export class FollowedTls {
+  readonly #files: TlsFiles;
+  readonly #log: TlsLog;
+  readonly #followed: FollowedFiles<TlsMaterial>;
+
+  private constructor(files: TlsFiles, log: TlsLog, followed: FollowedFiles<TlsMaterial>) {
+    this.#files = files;
+    this.#log = log;
+    this.#followed = followed;
+    this.#warnOfExpiry();
+    followed.onChange(() => {
+      log.info({ files, ...this.#facts() }, 'TLS files renewed');
+      this.#warnOfExpiry();
+    });
+  }
+
+  /**
+   * @param intervalMs how often the files are read again, in milliseconds; default: 10,000
+   * @throws Error with a sentence that names the file, when a file cannot be read or used
+   */
+  static async open(files: TlsFiles, log: TlsLog, intervalMs?: number): Promise<FollowedTls> {
+    const followed = await FollowedFiles.open({
+      files: [files.certFile, files.keyFile, files.caFile].filter((file) => file !== undefined),
+      read: (contents) => materialOf(files, contents),
+      onProblem: ({ message }) => {
+        log.warn({ problem: message }, 'the new TLS files cannot be used: the previous ones stay in use');
+      },
+      intervalMs,
+    });
+    return new FollowedTls(files, log, followed);
+  }
+
+  get latest(): TlsMaterial {
+    return this.#followed.value;
+  }
+
+  /** Calls the listener whenever `latest` has changed. */
+  onRenewed(listener: () => void): void {
+    this.#followed.onChange(listener);
+  }
+
+  close(): void {
+    this.#followed.close();
+  }
+
+  #facts(): { validTo: string } | undefined {
+    const { cert } = this.latest;
+    return cert && { validTo: new X509Certificate(cert).validTo };
+  }
+
+  #warnOfExpiry(): void {
+    const facts = this.#facts();
+    if (facts === undefined || Date.parse(facts.validTo) > Date.now()) return;
+    this.#log.warn({ file: this.#files.certFile, ...facts }, 'the TLS certificate has expired');
+  }
+}
+
+function materialOf({ certFile, keyFile, caFile }: TlsFiles, contents: readonly Buffer[]): TlsMaterial {
+  const rest = [...contents];
+  const take = (file: string | undefined): Buffer | undefined => (file === undefined ? file : rest.shift());
+  const [cert, key, ca] = [take(certFile), take(keyFile), take(caFile)];
+  if (cert !== undefined && key !== undefined) checkPair(String(certFile), cert, String(keyFile), key);
+  if (ca !== undefined) certificatesOf(String(caFile), ca);
+  const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
+  const material = { cert, key, ca, minVersion: 'TLSv1.2', secureOptions } as const;
+  // Refuses material that passes the checks above, such as a key that is too short, before a server would.
+  createSecureContext(material);
+  return material;
+}
+
+function checkPair(certFile: string, cert: Buffer, keyFile: string, key: Buffer): void {
+  const [own] = certificatesOf(certFile, cert);
+  if (own?.checkPrivateKey(privateKeyOf(keyFile, key)) !== true)
+    throw new Error(`${keyFile} is not the key of the first certificate in ${certFile}.`);
+}
+
+/** @throws Error unless there is at least one certificate, and each can be read */
+function certificatesOf(file: string, pem: Buffer): X509Certificate[] {
+  const certificates = pem.toString('latin1').match(CERTIFICATE) ?? [];
+  try {
+    if (certificates.length > 0) return certificates.map((each) => new X509Certificate(each));
+  } catch {
+    // Reported below, without OpenSSL's message.
+  }
+  throw new Error(`${file} must hold certificates in PEM.`);
+}
+
+function privateKeyOf(file: string, pem: Buffer): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    throw new Error(`${file} must hold a private key in PEM, without a passphrase.`);
+  }
+}

@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createSecureServer, type ServerOptions } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { HEAD_MAX_BYTES } from './head-limit.js';
+import { OpenSockets } from './open-sockets.js';
+import type { FollowedTls, TlsMaterial } from './followed-tls.js';
+
+/** How often the time limits of connections are checked, in milliseconds. */
+const CHECK_MS = 500;
+/** How long a request that is on its way when the server closes may take to arrive, in milliseconds. */
+const ARRIVAL_MS = 250;
+/** How often idle connections are closed while the server closes, in milliseconds. */
+const SWEEP_MS = 50;
+
+/** The limits of connections. */
+export interface HttpLimits {
+  /** Open connections; further ones are closed at once. */
+  readonly maxConnections: number;
+  /** The time limit of one call with its body, which `onRequest` enforces, in milliseconds. */
+  readonly deadlineMs: number;
+  /** How long a connection may wait for its next request, in milliseconds; at least a second. */
+  readonly httpIdleMs: number;
+  /** How long the head of a request may take, in milliseconds. Default: 10,000. */
+  readonly headMs?: number;
+  /** The time that a request may take beyond its head and its deadline, in milliseconds. Default: 5,000. */
+  readonly lastResortMs?: number;
+}
+
+/** What answers the requests: the listeners of a `node:http` server, each named after its event. */
+interface HttpAnswering {
+  readonly onRequest: RequestListener;
+  readonly onCheckContinue: RequestListener;
+  readonly onClientError: (error: Error, socket: Duplex) => void;
+  readonly onConnect: (request: IncomingMessage) => void;
+  /** Ends requests whose bodies are still arriving and, from now on, all that do not arrive complete. */
+  readonly endUploads: () => void;
+}
+
+/** A server of HTTP/1.1 with bounds on its connections. */
+export class HttpServer {
+  readonly #server: Server;
+  readonly #answering: HttpAnswering;
+  /** The open connections, each with the response to its latest request. */
+  readonly #connections = new Map<Duplex, ServerResponse | undefined>();
+  readonly #sockets = new OpenSockets();
+  #closing = false;
+
+  constructor(answering: HttpAnswering, limits: HttpLimits, tls?: FollowedTls) {
+    const { maxConnections, deadlineMs, httpIdleMs, headMs = 10_000, lastResortMs = 5_000 } = limits;
+    const requestMs = headMs + deadlineMs + lastResortMs;
+    this.#answering = answering;
+    const onRequest = this.#accepting(answering.onRequest);
+    const options = {
+      // Otherwise Node itself would answer a request without a host, in its own format.
+      requireHostHeader: false,
+      maxHeaderSize: HEAD_MAX_BYTES,
+      headersTimeout: headMs,
+      requestTimeout: requestMs,
+      keepAliveTimeout: httpIdleMs,
+      connectionsCheckingInterval: CHECK_MS,
+    };
+    this.#server =
+      tls === undefined
+        ? createServer(options, onRequest)
+        : secured({ ...options, handshakeTimeout: headMs }, onRequest, tls);
+    this.#server
+      .on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+        this.#connections.set(socket, undefined);
+        socket.once('close', () => this.#connections.delete(socket));
+      })
+      .on('clientError', (error, socket) => {
+        // Without a handshake, no reply can be sent.
+        if (this.#connections.has(socket)) answering.onClientError(error, socket);
+        else socket.destroy();
+      })
+      .on('connect', answering.onConnect)
+      .on('checkContinue', this.#accepting(answering.onCheckContinue))
+      // Otherwise Node itself would answer an unknown expectation; RFC 9110 lets a server ignore it.
+      .on('checkExpectation', onRequest);
+    this.#server.maxConnections = maxConnections;
+    this.#sockets.follow(this.#server);
+    // With a limit, Node would silently drop further headers. Their total size limits their number.
+    this.#server.maxHeadersCount = 0;
+    // Ends the connection of a client that has requests in progress and does not read the responses.
+    this.#server.timeout = requestMs;
+  }
+
+  /** Returns the actual port. @throws Error when it cannot listen on the address */
+  async listen(host: string, port: number): Promise<number> {
+    await once(this.#server.listen(port, host), 'listening');
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /**
+   * Accepts no further connections, and ends each one with its last response. Requests that are still arriving have a
+   * quarter of a second; the others are ended after `graceMs`.
+   */
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true;
+    // Data that has arrived on idle connections is read first: closing them would reset it.
+    await turn();
+    await turn();
+    let arrived = false;
+    const sweep = setInterval(() => {
+      if (arrived) this.#endUnasked();
+      else this.#server.closeIdleConnections();
+    }, SWEEP_MS);
+    const arrival = setTimeout(() => {
+      arrived = true;
+      this.#answering.endUploads();
+    }, ARRIVAL_MS);
+    const grace = setTimeout(() => {
+      this.#server.closeAllConnections();
+    }, graceMs);
+    try {
+      await new Promise((resolve) => this.#server.close(resolve));
+    } finally {
+      clearInterval(sweep);
+      clearTimeout(arrival);
+      clearTimeout(grace);
+      this.#server.closeAllConnections();
+    }
+  }
+
+  #accepting(listener: RequestListener): RequestListener {
+    return (request, response) => {
+      this.#connections.set(request.socket, response);
+      if (this.#closing) response.setHeader('Connection', 'close');
+      listener(request, response);
+    };
+  }
+
+  /** Also ends connections that Node does not count as idle: they have sent nothing yet, or part of a head. */
+  #endUnasked(): void {
+    for (const [socket, response] of this.#connections) {
+      if (response === undefined || response.closed) socket.destroy();
+    }
+    // Unfinished handshakes end once nothing else is open; until then, Node limits their time.
+    if (this.#connections.size === 0) this.#sockets.destroy();
+  }
+}
+
+function secured(options: ServerOptions, onRequest: RequestListener, tls: FollowedTls): Server {
+  const server = createSecureServer({ ...options, ...identityOf(tls) }, onRequest);
+  tls.onRenewed(() => {
+    server.setSecureContext(identityOf(tls));
+  });
+  return server;
+}
+
+/** HTTP clients need no certificate, so the authorities of clients are left out. */
+function identityOf({ latest }: FollowedTls): TlsMaterial {
+  return { ...latest, ca: undefined };
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,59 @@
+import type { CallLog } from '../calls/call-log.js';
+import type { Metrics } from '../watch/metrics/metrics.js';
+import { startOpsServer } from '../watch/ops-server.js';
+import { Readiness } from '../watch/readiness.js';
+import type { Closing } from './closing.js';
+import { listening } from './open-or-explain.js';
+import { onPrimary, tellPrimary, workerNumber } from './worker.js';
+import { joinAddress } from '../settings/addresses.js';
+import type { Config } from '../settings/config.js';
+import { serviceVersion } from './version.js';
+import type { WorkerReport } from './workers-operations.js';
+
+/** The operators' view of a process. */
+export interface Operations {
+  readonly readiness: Readiness;
+  /** Absent when metrics are off. */
+  readonly metrics: Metrics | undefined;
+  /** The base URL of its pages; absent without a listener. */
+  readonly url: string | undefined;
+}
+
+/**
+ * Opens the operators' listener, which is up while the rest opens and until the rest is closed. A worker relies on its
+ * primary process's listener. When `OPS_ADDRESS` is `off`, nothing is measured.
+ *
+ * @throws Error when it cannot listen
+ */
+export async function openOperations(
+  { ops, grpc, http }: Config,
+  { closing, callLog }: { readonly closing: Closing; readonly callLog: CallLog },
+): Promise<Operations> {
+  const readiness = new Readiness([
+    ...(grpc === undefined ? [] : ['database', 'schema']),
+    ...(http?.upstream === undefined ? [] : ['upstream']),
+  ]);
+  if (ops === undefined) return { readiness, metrics: undefined, url: undefined };
+  // Loaded only when metrics are on.
+  const loaded = await import('../watch/metrics/metrics.js');
+  const metrics = new loaded.Metrics();
+  const role = grpc === undefined ? 'gateway' : http === undefined ? 'grpc' : 'all';
+  metrics.buildInfo({ version: serviceVersion(), role });
+  metrics.readiness(readiness);
+  metrics.linesLeftOut(callLog.leftOut);
+  if (workerNumber() !== undefined) {
+    onPrimary('report', () => void reportToPrimary(readiness, metrics));
+    return { readiness, metrics, url: undefined };
+  }
+  const { host, port } = ops;
+  const server = await listening('OPS_ADDRESS', joinAddress(host, port), () =>
+    startOpsServer(host, port, { readiness: () => readiness.report, metrics }),
+  );
+  closing.resource('listener for operators', () => server.close());
+  return { readiness, metrics, url: `http://${joinAddress(host, server.port)}` };
+}
+
+async function reportToPrimary(readiness: Readiness, metrics: Metrics): Promise<void> {
+  const report: WorkerReport = { readiness: readiness.report, metrics: await metrics.snapshot() };
+  await tellPrimary({ kind: 'report', report });
+}

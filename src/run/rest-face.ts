@@ -1,0 +1,79 @@
+import type { Pipeline } from '../calls/pipeline.js';
+import { createGateway } from '../gateway/gateway.js';
+import { requireServing } from '../gateway/healthz.js';
+import { descriptorSet } from '../gen/descriptor-set.js';
+import { REALM } from '../routes/route-service.js';
+import { createDocuments } from '../openapi/documents.js';
+import { Monitor } from '../watch/monitor.js';
+import { GRACE_MS } from './closing.js';
+import { HttpServer } from '../edge/http-server.js';
+import { listening } from './open-or-explain.js';
+import { joinAddress } from '../settings/addresses.js';
+import type { HttpConfig } from '../settings/config.js';
+import { present } from './enabled.js';
+import type { Parts } from './shared-parts.js';
+import { openUpstream } from './upstream.js';
+
+/**
+ * Starts the gateway. It calls the configured gRPC server or, without one, the pipeline.
+ *
+ * @param pipeline of the gRPC half in this process; absent if there is none
+ * @returns the base URL of all REST paths
+ * @throws Error when it cannot listen on the address
+ */
+export async function startRestFace(
+  { host, port, basePath, upstream: target, upstreamTls, docs, corsOrigins }: HttpConfig,
+  pipeline: Pipeline | undefined,
+  parts: Parts,
+): Promise<string> {
+  const {
+    config,
+    config: { limits },
+    closing,
+    logger,
+    callLog,
+    tls,
+    operations: { readiness, metrics },
+    tracing,
+    checkMs,
+    checkLimitMs,
+  } = parts;
+  const scheme = tls === undefined ? 'http' : 'https';
+  const upstream = await openUpstream(target, upstreamTls, pipeline, parts);
+  const gateway = createGateway({
+    descriptorSet,
+    upstream,
+    basePath,
+    deadlineMs: limits.deadlineMs,
+    maxBodyBytes: limits.maxMessageBytes,
+    maxRequests: limits.maxCalls,
+    realm: REALM,
+    corsOrigins,
+    pages: docs ? createDocuments(basePath) : [],
+    log: logger,
+    mayLog: (kind) => callLog.mayWrite(kind),
+    answeredLevel: callLog.answeredLevel,
+    observers: present(metrics?.requests(), tracing?.requests(scheme)),
+  });
+  // In one process, the gRPC server's health is also the gateway's.
+  if (pipeline === undefined || target !== undefined) {
+    const monitor = new Monitor({
+      name: 'the gRPC server',
+      check: () => requireServing(upstream),
+      log: logger,
+      intervalMs: checkMs,
+      limitMs: checkLimitMs,
+    });
+    readiness.watch('upstream', monitor);
+    // Only for operators: each `GET /healthz` asks the server itself.
+    if (config.ops !== undefined) void monitor.start();
+    closing.announce('not serving', () => {
+      monitor.stop();
+      gateway.drain();
+    });
+  }
+  const server = new HttpServer(gateway, limits, tls);
+  const realPort = await listening('HTTP_ADDRESS', joinAddress(host, port), () => server.listen(host, port));
+  closing.server('HTTP server', () => server.close(GRACE_MS));
+  return `${scheme}://${joinAddress(host, realPort)}${basePath}`;
+}

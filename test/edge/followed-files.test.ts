@@ -1,0 +1,172 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FollowedFiles } from '../../src/edge/followed-files.js';
+
+let folder: string;
+let followed: FollowedFiles<string> | undefined;
+let values: string[];
+let problems: string[];
+let reads = 0;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
+  values = [];
+  problems = [];
+});
+
+afterEach(() => {
+  followed?.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Joins the contents; "half" stands for one that is not whole. */
+function joined(contents: readonly Buffer[]): string {
+  reads++;
+  const text = contents.join('+');
+  if (text.includes('half')) throw new Error('The pair is not whole.');
+  return text;
+}
+
+/** Resolves when the files were read again, after now. */
+async function readAgain(): Promise<void> {
+  const before = reads;
+  await expect.poll(() => reads).toBeGreaterThan(before);
+}
+
+async function follow(...files: string[]): Promise<FollowedFiles<string>> {
+  followed = await FollowedFiles.open({
+    files: files.map((file) => join(folder, file)),
+    read: joined,
+    onProblem: ({ message }) => problems.push(message.replaceAll(folder, '')),
+    intervalMs: 10,
+  });
+  followed.onChange((value) => values.push(value));
+  return followed;
+}
+
+function write(file: string, text: string): void {
+  writeFileSync(join(folder, file), text);
+}
+
+describe('followed files', () => {
+  it('are read at the beginning, and again when they change', async () => {
+    write('a', '1');
+    write('b', '2');
+    const pair = await follow('a', 'b');
+    expect(pair.value).toBe('1+2');
+    write('b', '3');
+    await expect.poll(() => pair.value).toBe('1+3');
+    expect(values).toEqual(['1+3']);
+  });
+
+  it('are found anew where links in their path are swapped, as Kubernetes does', async () => {
+    for (const name of ['old', 'new']) mkdirSync(join(folder, name));
+    write('old/key', 'old');
+    write('new/key', 'new');
+    symlinkSync('old', join(folder, 'data'));
+    const { value } = await follow('data/key');
+    expect(value).toBe('old');
+    symlinkSync('new', join(folder, 'next'));
+    renameSync(join(folder, 'next'), join(folder, 'data'));
+    await expect.poll(() => followed?.value).toBe('new');
+  });
+
+  it('keep their last value while they are not whole, and report that once', async () => {
+    write('a', '1');
+    const { value } = await follow('a');
+    write('a', 'half');
+    await expect.poll(() => problems).toEqual(['The pair is not whole.']);
+    await readAgain();
+    expect(followed?.value).toBe(value);
+    expect(problems).toHaveLength(1);
+    write('a', '2');
+    await expect.poll(() => values).toEqual(['2']);
+  });
+
+  it('report a second time when they are not whole a second time', async () => {
+    write('a', '1');
+    await follow('a');
+    for (const [good, count] of [
+      ['2', 1],
+      ['3', 2],
+    ] as const) {
+      write('a', 'half');
+      await expect.poll(() => problems.length).toBe(count);
+      write('a', good);
+      await expect.poll(() => followed?.value).toBe(good);
+    }
+  });
+
+  it('keep their last value when one is gone', async () => {
+    write('a', '1');
+    await follow('a');
+    rmSync(join(folder, 'a'));
+    await expect.poll(() => problems).toEqual([expect.stringContaining('ENOENT')]);
+    expect(followed?.value).toBe('1');
+  });
+
+  it('must be readable and whole at the beginning', async () => {
+    await expect(follow('absent')).rejects.toThrow('ENOENT');
+    write('a', 'half');
+    await expect(follow('a')).rejects.toThrow('The pair is not whole.');
+  });
+
+  it('may have a MiB', async () => {
+    write('a', 'x'.repeat(1_048_576));
+    const { value } = await follow('a');
+    expect(value).toHaveLength(1_048_576);
+  });
+
+  it.each<[string, (path: string) => void, string]>([
+    [
+      'have a byte more',
+      (path) => {
+        writeFileSync(path, 'x'.repeat(1_048_577));
+      },
+      'The file /a is larger than 1048576 bytes.',
+    ],
+    [
+      'are more, in a file that states no size',
+      (path) => {
+        symlinkSync('/proc/kallsyms', path);
+      },
+      'The file /a is larger than 1048576 bytes.',
+    ],
+    [
+      'are a pipe',
+      (path) => {
+        execFileSync('mkfifo', [path]);
+      },
+      '/a is not a regular file.',
+    ],
+    [
+      'are a device',
+      (path) => {
+        symlinkSync('/dev/zero', path);
+      },
+      '/a is not a regular file.',
+    ],
+    [
+      'are a folder',
+      (path) => {
+        mkdirSync(path);
+      },
+      '/a is not a regular file.',
+    ],
+  ])('are neither read at the beginning nor again where they %s', async (_, make, problem) => {
+    const path = join(folder, 'a');
+    make(path);
+    await expect(follow('a')).rejects.toThrow(problem.replace('/a', path));
+    rmSync(path, { recursive: true });
+    write('a', '1');
+    const { value } = await follow('a');
+    make(`${path}.next`);
+    rmSync(path);
+    renameSync(`${path}.next`, path);
+    await expect.poll(() => problems).toContain(problem);
+    expect(followed?.value).toBe(value);
+  });
+});

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { StreamShare } from '../../src/edge/stream-share.js';
+
+const MOST = 128;
+const BUDGET = 1_024;
+
+describe('the share of each busy connection', () => {
+  it.each([
+    [0, 128],
+    [1, 128],
+    [8, 128],
+    [9, 64],
+    [16, 64],
+    [17, 32],
+    [64, 16],
+    [1_024, 1],
+    [20_000, 1],
+  ])('of %d is %d streams', (busy, share) => {
+    expect(new StreamShare(MOST, BUDGET).among(busy)).toBe(share);
+  });
+
+  it('is never more than a connection may have, even if that is no power of two', () => {
+    expect(new StreamShare(100, BUDGET).among(2)).toBe(100);
+  });
+
+  it('shrinks at once, and grows when there was more to give for ten looks in a row', () => {
+    const share = new StreamShare(MOST, BUDGET);
+    const looks = (count: number, busy: number): number[] =>
+      Array.from({ length: count }, () => share.among(busy));
+    expect(looks(1, 64)).toEqual([16]);
+    expect(looks(9, 8)).toEqual(Array(9).fill(16));
+    expect(looks(1, 64)).toEqual([16]);
+    expect(looks(10, 8)).toEqual([...Array<number>(9).fill(16), 128]);
+  });
+});

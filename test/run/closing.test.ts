@@ -1,0 +1,95 @@
+import { setImmediate, setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Closing } from '../../src/run/closing.js';
+
+describe('closing', () => {
+  it('begins with all servers at once and goes on with the rest in reverse', async () => {
+    const closing = new Closing();
+    const order: string[] = [];
+    const server = (name: string) => async (): Promise<void> => {
+      order.push(`${name} begins`);
+      await setImmediate();
+      order.push(`${name} ends`);
+    };
+    closing.resource('x', () => void order.push('pool'));
+    closing.server('x', server('gRPC'));
+    closing.resource('x', () => void order.push('channel'));
+    closing.server('x', server('HTTP'));
+    await expect(closing.close()).resolves.toBe(true);
+    expect(order).toEqual(['gRPC begins', 'HTTP begins', 'gRPC ends', 'HTTP ends', 'channel', 'pool']);
+  });
+
+  it.each([
+    ['rejects', (error: Error) => Promise.reject(error)],
+    [
+      'throws',
+      (error: Error): never => {
+        throw error;
+      },
+    ],
+  ])('continues after something that %s, and reports every failure in the end', async (_, failWith) => {
+    const closing = new Closing();
+    const order: string[] = [];
+    const failing = (name: string) => (): Promise<void> => {
+      order.push(name);
+      return failWith(new Error(name));
+    };
+    closing.resource('x', () => void order.push('pool'));
+    closing.resource('x', failing('channel'));
+    closing.server('x', failing('gRPC'));
+    closing.server('x', async () => {
+      await setImmediate();
+      order.push('HTTP');
+    });
+    await expect(closing.close()).rejects.toThrow(
+      new AggregateError([new Error('gRPC'), new Error('channel')], 'Not everything could be closed.'),
+    );
+    expect(order).toEqual(['gRPC', 'HTTP', 'channel', 'pool']);
+  });
+
+  it('tells others first, and goes on for the given time', async () => {
+    const closing = new Closing();
+    const order: string[] = [];
+    closing.server('HTTP server', () => void order.push('HTTP'));
+    closing.announce('not serving', () => void order.push('announcement'));
+    const closed = closing.close({ drainMs: 50 });
+    await delay(10);
+    expect(order).toEqual(['announcement']);
+    await closed;
+    expect(order).toEqual(['announcement', 'HTTP']);
+  });
+
+  it('has its whole limit after that time', async () => {
+    const closing = new Closing(100);
+    closing.server('HTTP server', () => delay(10));
+    await expect(closing.close({ drainMs: 150 })).resolves.toBe(true);
+  });
+
+  it('logs each step with its time', async () => {
+    const closing = new Closing();
+    closing.announce('not serving', () => undefined);
+    closing.server('HTTP server', () => delay(20));
+    closing.resource('database', () => undefined);
+    const log: { step: string; ms: number }[] = [];
+    await closing.close({ drainMs: 20, log: (step, ms) => void log.push({ step, ms }) });
+    expect(log.map(({ step }) => step)).toEqual([
+      'not serving',
+      'closed the HTTP server',
+      'closed the database',
+    ]);
+    expect(log[1]?.ms).toBeGreaterThanOrEqual(38);
+  });
+
+  it('ends at its limit, whatever takes longer', async () => {
+    const closing = new Closing(1);
+    closing.resource('x', () => new Promise(() => undefined));
+    await expect(closing.close()).resolves.toBe(false);
+  });
+
+  it('reports at its limit the failures until then', async () => {
+    const closing = new Closing(1);
+    closing.server('x', () => Promise.reject(new Error('gRPC')));
+    closing.resource('x', () => new Promise(() => undefined));
+    await expect(closing.close()).rejects.toThrow(AggregateError);
+  });
+});

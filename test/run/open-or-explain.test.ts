@@ -1,0 +1,39 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { listening } from '../../src/run/open-or-explain.js';
+
+/** As a server does that listens on no other address. */
+async function listenOn(host: string): Promise<void> {
+  const server = createServer().listen(0, host);
+  await once(server, 'listening');
+  server.close();
+}
+
+describe('an address to listen on', () => {
+  it('that is not of this machine is refused in words', async () => {
+    // TEST-NET-1 of RFC 5737, which no machine has.
+    await expect(listening('HTTP_ADDRESS', '192.0.2.1:80', () => listenOn('192.0.2.1'))).rejects.toThrow(
+      'Cannot listen on HTTP_ADDRESS=192.0.2.1:80: this machine does not have this address.',
+    );
+  });
+
+  it.each([
+    [
+      'that this user may not use is refused in words',
+      'listen EACCES: permission denied 127.0.0.1:80',
+      'this user may not use it; ports below 1024 often need a privilege.',
+    ],
+    [
+      'is refused in words also where only a text tells why',
+      'No address added out of total 1 resolved errors: [listen EADDRINUSE: address already in use 127.0.0.1:80]',
+      'another program uses it, perhaps another copy of this service.',
+    ],
+    ['is refused with the cause as it is, where that is another one', 'odd', 'odd'],
+  ])('%s', async (_, message, words) => {
+    const listen = (): Promise<void> => Promise.reject(new Error(message));
+    await expect(listening('GRPC_ADDRESS', '127.0.0.1:80', listen)).rejects.toThrow(
+      `Cannot listen on GRPC_ADDRESS=127.0.0.1:80: ${words}`,
+    );
+  });
+});

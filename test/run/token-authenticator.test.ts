@@ -1,0 +1,125 @@
+import { createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Authenticator } from '../../src/auth/authenticator.js';
+import { Closing } from '../../src/run/closing.js';
+import type { TokenKey } from '../../src/settings/token-config.js';
+import { openTokenAuthenticator } from '../../src/run/token-authenticator.js';
+import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from '../auth/sign-jwt.js';
+
+const OLD = 'old'.repeat(11);
+const NEW = 'new'.repeat(11);
+const OLD_RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const NEW_RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
+
+let folder: string;
+let file: string;
+let closing: Closing;
+let log: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'keys-'));
+  file = join(folder, 'keys');
+  closing = new Closing();
+  log = '';
+});
+
+afterEach(async () => {
+  await closing.close();
+  rmSync(folder, { recursive: true });
+});
+
+function replaceFile(content: string): void {
+  writeFileSync(`${file}.next`, content);
+  renameSync(`${file}.next`, file);
+}
+
+function open(key: TokenKey): Promise<Authenticator> {
+  const sink = new Writable({
+    write(line: Buffer, _encoding, done) {
+      log += line.toString();
+      done();
+    },
+  });
+  const surroundings = { closing, logger: pino(sink), now: () => NOW * 1000, rereadMs: 20 };
+  return openTokenAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE }, surroundings);
+}
+
+function judge(authenticator: Authenticator, key: KeyObject, header: Header) {
+  return authenticator.authenticate([`Bearer ${signJwt(key, header, CLAIMS)}`]);
+}
+
+const secret = (text: string): KeyObject => createSecretKey(Buffer.from(text));
+const pemOf = (key: KeyObject): string => key.export({ type: 'spki', format: 'pem' }).toString();
+
+describe('the secrets of a file', () => {
+  const judgeBy = (authenticator: Authenticator, text: string) =>
+    judge(authenticator, secret(text), { alg: 'HS256' });
+
+  beforeEach(() => {
+    replaceFile(OLD);
+  });
+
+  it('verify as soon as they are added, and the others go on', async () => {
+    const authenticator = await open({ kind: 'secretFile', file });
+    expect(judgeBy(authenticator, NEW)).toMatchObject({ ok: false });
+    replaceFile(`${NEW}\r\n\n ${OLD} \n`);
+    await vi.waitFor(() => {
+      expect(judgeBy(authenticator, NEW)).toMatchObject({ ok: true });
+    });
+    expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
+  });
+
+  it('refuse the tokens of a secret that is removed, even those that are remembered', async () => {
+    const authenticator = await open({ kind: 'secretFile', file });
+    expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
+    replaceFile(NEW);
+    await vi.waitFor(() => {
+      expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: false, reason: 'TOKEN_INVALID' });
+    });
+    expect(judgeBy(authenticator, NEW)).toMatchObject({ ok: true });
+  });
+
+  it.each([
+    ['is empty', ''],
+    ['holds a short secret', 'hush-hush'],
+    ['holds too many', `${NEW}\n`.repeat(17)],
+  ])('stay while the file %s, and a warning without secrets is logged', async (_, content) => {
+    const authenticator = await open({ kind: 'secretFile', file });
+    replaceFile(content);
+    await vi.waitFor(() => {
+      expect(log).toContain('the key file cannot be used');
+    });
+    expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
+    expect(log).not.toMatch(/hush|new|oldold/);
+  });
+
+  it('stay while the file is away', async () => {
+    const authenticator = await open({ kind: 'secretFile', file });
+    rmSync(file);
+    await vi.waitFor(() => {
+      expect(log).toContain('the key file cannot be used');
+    });
+    expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
+  });
+});
+
+describe('the public key of a file', () => {
+  const judgeBy = (authenticator: Authenticator, key: KeyObject) =>
+    judge(authenticator, key, { alg: 'RS256' });
+
+  it('is replaced with the file, and remembered tokens end with it', async () => {
+    replaceFile(pemOf(OLD_RSA.publicKey));
+    const authenticator = await open({ kind: 'publicKeyFile', file });
+    expect(judgeBy(authenticator, OLD_RSA.privateKey)).toMatchObject({ ok: true });
+    replaceFile(pemOf(NEW_RSA.publicKey));
+    await vi.waitFor(() => {
+      expect(judgeBy(authenticator, NEW_RSA.privateKey)).toMatchObject({ ok: true });
+    });
+    expect(judgeBy(authenticator, OLD_RSA.privateKey)).toMatchObject({ ok: false });
+  });
+});

@@ -1,0 +1,104 @@
+import { Metadata, status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import type { Reply } from '../../../src/calls/call.js';
+import type { CallContext } from '../../../src/calls/pipeline.js';
+import { Metrics } from '../../../src/watch/metrics/metrics.js';
+import { type MetricText, readMetrics, sumOf } from '../../support/metric-text.js';
+
+const GET = '/routing.v1.RouteService/GetRoute';
+const WATCH = '/grpc.health.v1.Health/Watch';
+const OF_GET = { grpc_type: 'unary', grpc_service: 'routing.v1.RouteService', grpc_method: 'GetRoute' };
+const OF_WATCH = { grpc_type: 'server_stream', grpc_service: 'grpc.health.v1.Health', grpc_method: 'Watch' };
+
+function measured() {
+  const metrics = new Metrics();
+  const calls = metrics.calls({ unary: [GET], server_stream: [WATCH], bidi_stream: [] });
+  const read = async (): Promise<MetricText> => readMetrics(await metrics.text());
+  return { calls, read };
+}
+
+function contextOf(path: string, reason?: CallContext['reason']): CallContext {
+  return { call: { path }, reason } as CallContext;
+}
+
+function replyOf(code: status): Reply {
+  return { code, details: '', trailers: new Metadata() };
+}
+
+describe('a call over gRPC', () => {
+  it('is counted when it begins, and when it has ended with its code and its time', async () => {
+    const { calls, read } = measured();
+    let answer: (reply: Reply) => void = () => undefined;
+    const reply = calls.interceptor(contextOf(GET), () => new Promise((resolve) => (answer = resolve)));
+    const before = await read();
+    expect(sumOf(before, 'grpc_server_started_total', OF_GET)).toBe(1);
+    expect(sumOf(before, 'grpc_server_active_calls', OF_GET)).toBe(1);
+    expect(sumOf(before, 'grpc_server_handled_total', OF_GET)).toBe(0);
+    answer(replyOf(status.OK));
+    await reply;
+    const after = await read();
+    expect(sumOf(after, 'grpc_server_active_calls')).toBe(0);
+    expect(sumOf(after, 'grpc_server_handled_total')).toBe(1);
+    expect(sumOf(after, 'grpc_server_handled_total', { ...OF_GET, grpc_code: 'OK' })).toBe(1);
+    expect(sumOf(after, 'grpc_server_handling_seconds_count', OF_GET)).toBe(1);
+  });
+
+  it('that is answered at once is counted just so, with the reason of its refusal', async () => {
+    const { calls, read } = measured();
+    void calls.interceptor(contextOf(GET, 'ROUTE_NOT_FOUND'), () => replyOf(status.NOT_FOUND));
+    const text = await read();
+    expect(sumOf(text, 'grpc_server_handled_total', { ...OF_GET, grpc_code: 'NotFound' })).toBe(1);
+    expect(sumOf(text, 'route_registry_refusals_total')).toBe(1);
+    const refused = { face: 'grpc', reason: 'ROUTE_NOT_FOUND' };
+    expect(sumOf(text, 'route_registry_refusals_total', refused)).toBe(1);
+  });
+
+  it('that only asks the guard is counted if it is refused, since otherwise the call itself follows', async () => {
+    const { calls, read } = measured();
+    const asking = { ...contextOf(GET, 'TOKEN_MISSING'), asksGuard: true };
+    await calls.interceptor(asking, () => Promise.resolve(replyOf(status.OK)));
+    const admitted = await read();
+    expect(sumOf(admitted, 'grpc_server_started_total')).toBe(0);
+    expect(sumOf(admitted, 'grpc_server_active_calls')).toBe(0);
+    expect(sumOf(admitted, 'grpc_server_handled_total')).toBe(0);
+    void calls.interceptor(asking, () => replyOf(status.UNAUTHENTICATED));
+    const refused = await read();
+    expect(sumOf(refused, 'grpc_server_started_total')).toBe(1);
+    expect(sumOf(refused, 'grpc_server_active_calls')).toBe(0);
+    expect(sumOf(refused, 'grpc_server_handled_total', { grpc_code: 'Unauthenticated' })).toBe(1);
+    expect(sumOf(refused, 'route_registry_refusals_total')).toBe(1);
+  });
+
+  it('of an unknown method has no label of its own', async () => {
+    const { calls, read } = measured();
+    const secret = contextOf('/secret/path', 'PATH_UNKNOWN');
+    void calls.interceptor(secret, () => replyOf(status.UNIMPLEMENTED));
+    const text = await read();
+    expect([...text.values.keys()].join()).not.toContain('secret');
+    const unknown = { grpc_type: 'unknown', grpc_service: 'unknown', grpc_method: 'unknown' };
+    expect(sumOf(text, 'grpc_server_handled_total', { ...unknown, grpc_code: 'Unimplemented' })).toBe(1);
+  });
+
+  it('that streams is counted, and refused only where the service has refused it', async () => {
+    const { calls, read } = measured();
+    calls.beginStreaming(WATCH)(status.CANCELLED);
+    calls.beginStreaming(WATCH)(status.RESOURCE_EXHAUSTED, 'OVERLOADED');
+    calls.beginStreaming(WATCH);
+    const text = await read();
+    expect(sumOf(text, 'grpc_server_started_total', OF_WATCH)).toBe(3);
+    expect(sumOf(text, 'grpc_server_active_calls', OF_WATCH)).toBe(1);
+    expect(sumOf(text, 'grpc_server_handled_total', { ...OF_WATCH, grpc_code: 'Canceled' })).toBe(1);
+    expect(sumOf(text, 'route_registry_refusals_total')).toBe(1);
+    expect(sumOf(text, 'route_registry_refusals_total', { reason: 'OVERLOADED' })).toBe(1);
+  });
+
+  it('of each method is there from the beginning, at zero for every code and reason', async () => {
+    const { values } = await measured().read();
+    expect(
+      [...values].filter(
+        ([name]) => name.startsWith('grpc_server_handled_total') && name.includes('GetRoute'),
+      ),
+    ).toHaveLength(17);
+    expect(values.get('route_registry_refusals_total{face="grpc",reason="OVERLOADED"}')).toBe(0);
+  });
+});

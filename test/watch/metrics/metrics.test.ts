@@ -1,0 +1,131 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { Metrics } from '../../../src/watch/metrics/metrics.js';
+import { Readiness } from '../../../src/watch/readiness.js';
+import { DatabaseError, storeUnavailable } from '../../../src/store/driver-errors.js';
+import { readMetrics, sumOf } from '../../support/metric-text.js';
+
+describe('statements', () => {
+  it('are measured by the calls that they serve and their time', async () => {
+    const metrics = new Metrics();
+    const statements = metrics.statements();
+    const sent = {
+      operation: 'INSERT',
+      server: 'primary',
+      attempt: 1,
+      fallback: false,
+      captured: [],
+    } as const;
+    statements.begin({ ...sent, batchSize: 3 })();
+    statements.begin({ ...sent, batchSize: 3, attempt: 2 })();
+    statements.begin({ ...sent, operation: 'SELECT', batchSize: 64, fallback: true });
+    const text = readMetrics(await metrics.text());
+    expect(sumOf(text, 'route_registry_statement_batch_size_sum', { operation: 'INSERT' })).toBe(6);
+    expect(sumOf(text, 'route_registry_statement_batch_size_sum', { operation: 'SELECT' })).toBe(64);
+    expect(sumOf(text, 'route_registry_statement_duration_seconds_count', { server: 'primary' })).toBe(2);
+    expect(sumOf(text, 'route_registry_statement_retries_total', { operation: 'INSERT' })).toBe(1);
+    expect(sumOf(text, 'route_registry_statement_retries_total', { operation: 'SELECT' })).toBe(0);
+    expect(sumOf(text, 'route_registry_replica_fallbacks_total')).toBe(1);
+  });
+});
+
+describe('statements that fail', () => {
+  it('are counted by their kind and the code of the error', async () => {
+    const metrics = new Metrics();
+    const statements = metrics.statements();
+    const sent = { operation: 'SELECT', attempt: 1, fallback: false, batchSize: 1, captured: [] } as const;
+    const fail = (server: 'primary' | 'replica', error: unknown): void => {
+      statements.begin({ ...sent, server })(error);
+    };
+    fail('primary', storeUnavailable(new DatabaseError({ code: 'ECONNRESET', errno: -104 })));
+    fail('primary', new DatabaseError({ code: 'ECONNRESET', errno: -104 }));
+    fail('replica', new DatabaseError({ code: undefined, errno: 4025 }));
+    fail('replica', new DatabaseError({ code: undefined, errno: undefined }));
+    fail('primary', undefined);
+    const { values } = readMetrics(await metrics.text());
+    const counted = [...values].filter(([sample]) => sample.startsWith('route_registry_statement_failures'));
+    expect(Object.fromEntries(counted)).toEqual({
+      'route_registry_statement_failures_total{operation="SELECT",server="primary",code="ECONNRESET"}': 2,
+      'route_registry_statement_failures_total{operation="SELECT",server="replica",code="4025"}': 1,
+      'route_registry_statement_failures_total{operation="SELECT",server="replica",code="none"}': 1,
+    });
+  });
+});
+
+describe('readiness', () => {
+  it('is shown with each of its checks', async () => {
+    const metrics = new Metrics();
+    const readiness = new Readiness(['database', 'schema']);
+    metrics.readiness(readiness);
+    readiness.run();
+    readiness.pass('schema', 'version 2');
+    readiness.watch('database', { failures: 2 });
+    const text = readMetrics(await metrics.text());
+    const checks = ['process', 'database', 'schema'].map((check) =>
+      sumOf(text, 'route_registry_check_ok', { check }),
+    );
+    expect(checks).toEqual([1, 0, 1]);
+  });
+});
+
+describe('what has figures of its own', () => {
+  it('is read whenever it is asked for', async () => {
+    const metrics = new Metrics();
+    let entries = 1;
+    metrics.caches({
+      routes: () => ({ hits: 2, misses: 3, entries, bytes: 400 }),
+      tokens: () => ({ hits: 5, misses: 6, entries: 7 }),
+    });
+    metrics.pools({ primary: () => ({ used: 8, free: 9, waiting: 10 }) });
+    await metrics.text();
+    entries = 2;
+    const text = readMetrics(await metrics.text());
+    const value = (name: string, labels: Record<string, string>): number => sumOf(text, name, labels);
+    expect(value('route_registry_cache_hits_total', { cache: 'routes' })).toBe(2);
+    expect(value('route_registry_cache_misses_total', { cache: 'tokens' })).toBe(6);
+    expect(value('route_registry_cache_entries', { cache: 'routes' })).toBe(2);
+    expect(value('route_registry_cache_bytes', { cache: 'routes' })).toBe(400);
+    expect(text.values.has('route_registry_cache_bytes{cache="tokens"}')).toBe(false);
+    expect(value('route_registry_database_connections', { server: 'primary', state: 'used' })).toBe(8);
+    expect(value('route_registry_database_connections', { server: 'primary', state: 'free' })).toBe(9);
+    expect(value('route_registry_database_connection_waiters', { server: 'primary' })).toBe(10);
+  });
+
+  it('may begin anew, as a cache does with new keys', async () => {
+    const metrics = new Metrics();
+    let hits = 5;
+    metrics.caches({ tokens: () => ({ hits, misses: 0, entries: 0 }) });
+    await metrics.text();
+    hits = 1;
+    expect(sumOf(readMetrics(await metrics.text()), 'route_registry_cache_hits_total')).toBe(1);
+  });
+});
+
+it('two services in one process count apart, and share what is known about the process', async () => {
+  const [one, other] = [new Metrics(), new Metrics()];
+  one.schemaVersion(1);
+  other.schemaVersion(2);
+  const [ofOne, ofOther] = [readMetrics(await one.text()), readMetrics(await other.text())];
+  expect(sumOf(ofOne, 'route_registry_schema_version')).toBe(1);
+  expect(sumOf(ofOther, 'route_registry_schema_version')).toBe(2);
+  expect(sumOf(ofOther, 'process_start_time_seconds')).toBe(sumOf(ofOne, 'process_start_time_seconds'));
+});
+
+it.each(['grpc', 'rest'])(
+  'over %s, the refusals of every reason of docs/errors.md are counted from zero',
+  async (face) => {
+    const document = readFileSync(resolve(import.meta.dirname, '../../../docs/errors.md'), 'utf8');
+    const rows = [...document.matchAll(/^\| `(\w+)` \| (\w+) \| (\w+) \|/gm)];
+    const reasons = rows.filter((row) => row[face === 'grpc' ? 2 : 3] !== 'none').map(([, reason]) => reason);
+    const metrics = new Metrics();
+    metrics.calls({ unary: [], server_stream: [], bidi_stream: [] });
+    metrics.requests();
+    const { values } = readMetrics(await metrics.text());
+    const uncounted = reasons.filter(
+      (reason) => values.get(`route_registry_refusals_total{face="${face}",reason="${reason}"}`) !== 0,
+    );
+    expect(reasons.length).toBeGreaterThan(15);
+    expect(uncounted).toEqual([]);
+  },
+);

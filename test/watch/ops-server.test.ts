@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { httpRequest } from '../../packages/transcoder/test/support/http-request.js';
+import { rawExchange } from '../../packages/transcoder/test/support/library-transcoder.js';
+import { type OpsPages, startOpsServer } from '../../src/watch/ops-server.js';
+import { Readiness } from '../../src/watch/readiness.js';
+
+async function start(change: Partial<OpsPages> = {}, patienceMs?: number): Promise<string> {
+  const readiness = new Readiness([]);
+  readiness.run();
+  const metrics = { text: () => Promise.resolve('a 1\n'), contentType: 'text/plain; version=0.0.4' };
+  const pages = { readiness: () => readiness.report, metrics, ...change };
+  const server = await startOpsServer('127.0.0.1', 0, pages, patienceMs);
+  onTestFinished(() => server.close());
+  return `http://127.0.0.1:${server.port}`;
+}
+
+/** Connects, and writes the beginning of something. */
+async function begin(origin: string, bytes: string): Promise<Socket> {
+  const socket = connect(Number(new URL(origin).port), '127.0.0.1').on('error', () => undefined);
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  await once(socket, 'connect');
+  socket.write(bytes);
+  return socket;
+}
+
+describe('the listener for operators', () => {
+  it.each([
+    { path: '/livez', status: 200, text: '{"status":"alive"}\n' },
+    {
+      path: '/readyz',
+      status: 200,
+      text: '{"status":"ready","checks":{"process":{"ok":true,"state":"running"}}}\n',
+    },
+    { path: '/metrics', status: 200, text: 'a 1\n' },
+    { path: '/metrics?name=a', status: 200, text: 'a 1\n' },
+    { path: '/', status: 404, text: '{"error":"There are /metrics, /livez and /readyz."}\n' },
+    { path: '/metrics/', status: 404, text: '{"error":"There are /metrics, /livez and /readyz."}\n' },
+  ])('answers GET $path with $status', async ({ path, status, text }) => {
+    const response = await httpRequest(await start(), { path });
+    expect(response).toMatchObject({ status, text, headers: { 'cache-control': 'no-store' } });
+  });
+
+  it.each(['/livez', '/readyz', '/metrics'])('answers HEAD %s as GET, without a body', async (path) => {
+    const origin = await start();
+    const { headers } = await httpRequest(origin, { path });
+    const head = await httpRequest(origin, { path, method: 'HEAD' });
+    expect(head).toMatchObject({
+      status: 200,
+      text: '',
+      headers: { 'content-length': headers['content-length'] },
+    });
+  });
+
+  it.each(['POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE'])('takes no %s', async (method) => {
+    const response = await httpRequest(await start(), { path: '/livez', method });
+    expect(response).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
+  });
+
+  it('says that a process is not ready by 503', async () => {
+    const readiness = new Readiness(['database']);
+    readiness.run();
+    const { status, text } = await httpRequest(await start({ readiness: () => readiness.report }), {
+      path: '/readyz',
+    });
+    expect({ status, text: JSON.parse(text) as unknown }).toEqual({ status: 503, text: readiness.report });
+  });
+
+  it('says that what it stands for hangs by 503', async () => {
+    const origin = await start({ alive: () => Promise.resolve(false) });
+    await expect(httpRequest(origin, { path: '/livez' })).resolves.toMatchObject({
+      status: 503,
+      text: '{"status":"hanging"}\n',
+    });
+  });
+
+  it('answers 500 where the metrics cannot be read, and goes on', async () => {
+    const metrics = { text: () => Promise.reject(new Error('secret')), contentType: 'text/plain' };
+    const origin = await start({ metrics });
+    const failed = await httpRequest(origin, { path: '/metrics' });
+    expect(failed).toMatchObject({ status: 500, text: '{"error":"The metrics cannot be read."}\n' });
+    await expect(httpRequest(origin, { path: '/livez' })).resolves.toMatchObject({ status: 200 });
+  });
+
+  it('reads the metrics once for scrapes at the same time', async () => {
+    let read = 0;
+    let finish: (text: string) => void = () => undefined;
+    const text = (): Promise<string> => {
+      read++;
+      return new Promise((resolve) => (finish = resolve));
+    };
+    const origin = await start({ metrics: { text, contentType: 'text/plain' } });
+    const scrapes = [1, 2, 3].map(() => httpRequest(origin, { path: '/metrics' }));
+    await expect.poll(() => read).toBe(1);
+    // Answered after the scrapes, which came before it.
+    await httpRequest(origin, { path: '/livez' });
+    finish('b 2\n');
+    expect((await Promise.all(scrapes)).map((response) => response.text)).toEqual([
+      'b 2\n',
+      'b 2\n',
+      'b 2\n',
+    ]);
+    expect(read).toBe(1);
+  });
+});
+
+describe('a bad client of the listener for operators', () => {
+  it('gets 431 for a head of more than 8 KiB', async () => {
+    const head = `GET /livez HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(9_000)}\r\n\r\n`;
+    expect(await rawExchange(await start(), head)).toMatch(/^HTTP\/1\.1 431 /);
+  });
+
+  it('has its connection ended when its head does not come in time', async () => {
+    const socket = await begin(await start({}, 50), 'GET /livez HTTP/1.1\r\n');
+    await once(socket.resume(), 'close');
+  });
+
+  it('has its connection ended when it asks for nothing more', async () => {
+    const socket = await begin(await start({}, 500), 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(socket, 'data');
+    await once(socket.resume(), 'close');
+  });
+
+  it('has its connection ended after a request with a body', async () => {
+    const bytes = 'GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n';
+    expect(await rawExchange(await start(), bytes)).toMatch(/^HTTP\/1\.1 200 .*\r\nConnection: close\r\n/s);
+  });
+
+  it('finds no place beside 64 connections', async () => {
+    const origin = await start();
+    for (let i = 0; i < 64; i++) await begin(origin, '');
+    const late = await begin(origin, 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    let heard = '';
+    late.on('data', (data: Buffer) => (heard += data.toString()));
+    await once(late, 'close');
+    expect(heard).toBe('');
+  });
+});

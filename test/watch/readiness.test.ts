@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { Readiness } from '../../src/watch/readiness.js';
+
+/** A readiness that listens, with a database as given. */
+function running(failures: number | undefined): Readiness {
+  const readiness = new Readiness(['database']);
+  readiness.watch('database', { failures });
+  readiness.run();
+  return readiness;
+}
+
+describe('a process', () => {
+  it('is starting until it listens, whatever its checks', () => {
+    const readiness = new Readiness(['database']);
+    readiness.watch('database', { failures: 0 });
+    expect(readiness.report).toEqual({
+      status: 'starting',
+      checks: { process: { ok: false, state: 'starting' }, database: { ok: true, state: 'up' } },
+    });
+  });
+
+  it('is not ready while a check is still missing', () => {
+    const readiness = new Readiness(['database', 'schema']);
+    readiness.watch('database', { failures: 0 });
+    readiness.run();
+    expect(readiness.report).toMatchObject({
+      status: 'not ready',
+      checks: { schema: { ok: false, state: 'starting' } },
+    });
+    readiness.pass('schema', 'version 2');
+    expect(readiness.report).toMatchObject({
+      status: 'ready',
+      checks: { schema: { ok: true, state: 'version 2' } },
+    });
+  });
+
+  it.each([
+    { failures: undefined, status: 'not ready', state: 'starting' },
+    { failures: 0, status: 'ready', state: 'up' },
+    { failures: 1, status: 'ready', state: 'failing' },
+    { failures: 2, status: 'not ready', state: 'down' },
+    { failures: Infinity, status: 'not ready', state: 'down' },
+  ])('is $status after $failures failures in a row', ({ failures, status, state }) => {
+    expect(running(failures).report).toMatchObject({ status, checks: { database: { state } } });
+  });
+
+  it('drains for good', () => {
+    const readiness = running(0);
+    expect(readiness.draining).toBe(false);
+    readiness.drain();
+    expect(readiness.draining).toBe(true);
+    expect(readiness.report).toEqual({
+      status: 'draining',
+      checks: { process: { ok: false, state: 'draining' }, database: { ok: true, state: 'up' } },
+    });
+  });
+});

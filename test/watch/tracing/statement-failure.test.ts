@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest';
+import { storeUnavailable, translate } from '../../../src/store/driver-errors.js';
+import { failureOf } from '../../../src/watch/tracing/statement-failure.js';
+
+const driverError = (facts: object): unknown => translate(Object.assign(new Error('select secret'), facts));
+
+describe('the reason of a failed statement', () => {
+  it.each([
+    ['a number of MySQL', { errno: 1062, code: 'ER_DUP_ENTRY' }, '1062'],
+    ['one that makes the store unavailable', { errno: 1040, code: 'ER_CON_COUNT_ERROR' }, '1040'],
+    ['a code of SQLite', { code: 'SQLITE_BUSY' }, 'SQLITE_BUSY'],
+  ])('is %s', (_, facts, code) => {
+    expect(failureOf(driverError(facts))).toEqual({ 'db.response.status_code': code, 'error.type': code });
+  });
+
+  it('is the code of a connection that failed, for which there is no answer', () => {
+    const error = driverError({ errno: -111, code: 'ECONNREFUSED' });
+    expect(failureOf(error)).toEqual({ 'error.type': 'ECONNREFUSED' });
+  });
+
+  it.each([[new Error('select secret')], [storeUnavailable(new Error('x'))], ['text'], [null]])(
+    'is not known for %s',
+    (error) => {
+      expect(failureOf(error)).toEqual({ 'error.type': '_OTHER' });
+    },
+  );
+});
