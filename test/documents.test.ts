@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
@@ -148,38 +148,14 @@ describe('docs/dependencies.md', () => {
 });
 
 describe('docs/decisions', () => {
-  /** The text of each record by its file name. */
-  const records = new Map(
-    readdirSync(resolve(ROOT, 'docs/decisions'))
-      .filter((name) => /^\d{4}-/.test(name))
-      .map((name) => [name, read(`docs/decisions/${name}`)]),
-  );
-  const numberOf = (name: string): number => Number(name.slice(0, 4));
+  const records = readdirSync(resolve(ROOT, 'docs/decisions')).map((name) => `docs/decisions/${name}`);
 
-  /** Each record with a record that its text names as superseding it. */
-  const named = [...records].flatMap(([name, text]) =>
-    [...text.matchAll(/^Superseded by .*$/gm)].flatMap(([line]) =>
-      [...line.matchAll(/\[(\d+)\]\(([^)]*)\)/g)].map(([, number, by = '']) => ({ name, number, by })),
-    ),
-  );
-  /** Each record with a number that it claims to supersede. */
-  const superseding = [...records].flatMap(([by, text]) => {
-    const plain = text.replace(/\[(\d+)\]\([^)]*\)/g, '$1').replace(/\s+/g, ' ');
-    return [...plain.matchAll(/supersedes (?:what )?(\d+(?:(?:, | and )\d+)*)/g)].flatMap(
-      ([, numbers = '']) =>
-        [...numbers.matchAll(/\d+/g)].map(([number]) => ({ by, superseded: Number(number) })),
+  it.each(records)('%s names and links to files that are there', (record) => {
+    const paths = [...read(record).matchAll(/`((?:src|test|packages)\/[^`*]+)`/g)].map(
+      ([, path = '']) => path,
     );
-  });
-
-  it.each(named)('$name is superseded by $by, a later record that is there', ({ name, number, by }) => {
-    expect(records.has(by)).toBe(true);
-    expect(numberOf(by)).toBe(Number(number));
-    expect(numberOf(by)).toBeGreaterThan(numberOf(name));
-  });
-
-  it.each(superseding)('$superseded names $by as superseding it', ({ by, superseded }) => {
-    const sayings = named.filter(({ name }) => numberOf(name) === superseded).map((each) => each.by);
-    expect(sayings).toContain(by);
+    const links = [...read(record).matchAll(/\]\(([^)#:]+)/g)].map(([, to = '']) => `docs/decisions/${to}`);
+    expect([...paths, ...links].filter((path) => !existsSync(resolve(ROOT, path)))).toEqual([]);
   });
 });
 

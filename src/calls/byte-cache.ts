@@ -15,6 +15,8 @@ const ROUND = 2;
 /** Each entry begins with the lengths of its key and its value. */
 const HEAD_WORDS = 2;
 const WORD_BYTES = 4;
+/** The places of the index in which entries are counted. */
+const COUNTED_PLACES = 8_192;
 /** High enough that an unused place is too old. */
 const FIRST_ROUND = 2;
 
@@ -86,13 +88,13 @@ export class ByteCache {
     return this.#misses;
   }
 
-  /** The entries that `get` can find. Walks through the index: about a millisecond for 48 MiB. */
+  /** The entries that `get` can find; of more than a few thousand, an estimate within some per cent. */
   get entries(): number {
+    // Hashes spread the entries evenly over the index.
+    const counted = Math.min(this.#index.length, COUNTED_PLACES * PLACE_WORDS);
     let entries = 0;
-    for (let place = 0; place < this.#index.length; place += PLACE_WORDS) {
-      if (this.#isKept(place)) entries++;
-    }
-    return entries;
+    for (let place = 0; place < counted; place += PLACE_WORDS) if (this.#isKept(place)) entries++;
+    return Math.round((entries * this.#index.length) / counted);
   }
 
   /** The bytes in use, including the index. */

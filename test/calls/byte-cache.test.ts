@@ -131,6 +131,15 @@ describe('the figures of a cache', () => {
     expect(entries).toBe(keptOf(cache, keys).length);
   });
 
+  it('are nearly the entries of a large one', () => {
+    const cache = new ByteCache(16 * 1_024 * KIB);
+    const keys = numbers(0, 40_000);
+    for (const key of keys) cache.set(keyOf(key), valueOf(key));
+    const kept = keptOf(cache, keys).length;
+    expect(cache.entries / kept).toBeGreaterThan(0.95);
+    expect(cache.entries / kept).toBeLessThan(1.05);
+  });
+
   it('are the bytes that it has filled, up to its limit', () => {
     const cache = new ByteCache(64 * KIB);
     const empty = cache.bytes;
