@@ -34,7 +34,7 @@ export function routeOf(n: number): RouteDefinition & { id: string; middleware: 
 /** The n-th route as the store keeps it. */
 export function storedRoute(n: number): NewRoute {
   const route = routeOf(n);
-  return { route, caller: 'bench', requestId: undefined, shape: shapeOf(route) };
+  return { route, caller: 'bench', idempotencyKey: undefined, shape: shapeOf(route) };
 }
 
 function scatter(n: number): string {

@@ -1,6 +1,6 @@
 import { startGrpcFace } from './run/grpc-face.js';
 import { openOperations } from './run/operations.js';
-import type { Parts, Surroundings } from './run/shared-parts.js';
+import type { SharedParts, Dependencies } from './run/shared-parts.js';
 import { startRestFace } from './run/rest-face.js';
 import { startTracing } from './run/tracing.js';
 import { CallLog } from './calls/call-log.js';
@@ -31,18 +31,18 @@ export interface App {
  *
  * @throws Error when a part cannot be opened; everything opened before it is closed again
  */
-export async function startApp(config: Config, surroundings: Surroundings): Promise<App> {
-  const { logger } = surroundings;
+export async function startApp(config: Config, dependencies: Dependencies): Promise<App> {
+  const { logger } = dependencies;
   const closing = new Closing();
   const callLog = new CallLog(logger, config.limits.maxRefusalsLogged, config.accessLog);
-  const opened = { ...surroundings, config, closing, callLog };
+  const opened = { ...dependencies, config, closing, callLog };
   try {
     const operations = await openOperations(config, opened);
     const tracing = config.traces ? await startTracing(opened) : undefined;
     const tls =
       config.tls &&
       (await followTls('TLS_CERT_FILE, TLS_KEY_FILE or TLS_CLIENT_CA_FILE', config.tls, opened));
-    const parts: Parts = { ...opened, operations, tls, tracing };
+    const parts: SharedParts = { ...opened, operations, tls, tracing };
     const grpc = config.grpc && (await startGrpcFace(config.grpc, parts));
     const httpUrl = config.http && (await startRestFace(config.http, grpc?.pipeline, parts));
     const log = (step: string, ms: number): void => {

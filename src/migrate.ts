@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { startProblem } from './run/start-problem.js';
 import { readMigration } from './settings/config.js';
-import { opening } from './run/open-or-explain.js';
+import { openOrExplain } from './run/open-or-explain.js';
 import { closeDatabase, openDatabase } from './store/database.js';
 import { migrateDown, migrateUp, migrationStatus } from './store/migrations.js';
 import { reachDatabase } from './store/reach-database.js';
@@ -30,7 +30,7 @@ async function main(): Promise<void> {
   const { database, databaseWaitMs } = readMigration(process.env);
   const knex = openDatabase(database);
   try {
-    await opening('The database named by DATABASE_URL cannot be reached', () =>
+    await openOrExplain('The database named by DATABASE_URL cannot be reached', () =>
       reachDatabase(knex, { waitMs: databaseWaitMs, log: say }),
     );
     if (values.status === true) {

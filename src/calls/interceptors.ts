@@ -43,15 +43,15 @@ export interface InterceptorOptions {
 }
 
 /** Who logs each call: this pipeline itself, or the gateway that calls it in memory. */
-export type Door = 'grpc' | 'gateway';
+export type Face = 'grpc' | 'gateway';
 
 /** The steps of every call before its method, outermost first. */
-export function createInterceptors(options: InterceptorOptions, door: Door = 'grpc'): Interceptor[] {
+export function createInterceptors(options: InterceptorOptions, face: Face = 'grpc'): Interceptor[] {
   return [
     // Outside all others: observers see calls as clients do, and their fields are in the log.
     ...(options.observers ?? []),
     // Outside the rest, so that every answer is logged as the client gets it.
-    door === 'grpc' ? logging(options) : namingCaller,
+    face === 'grpc' ? logging(options) : namingCaller,
     // Outside everything that may throw, so that any error becomes a status.
     sealing(options),
     // Before the guard, which may wait for keys.

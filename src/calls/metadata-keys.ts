@@ -1,7 +1,7 @@
 /** The bearer credential of a call (RFC 6750 2.1, as metadata). */
 export const AUTHORIZATION = 'authorization';
 
-/** The request id of a create, which an HTTP client may send as a header. */
+/** The idempotency key of a create, its field `request_id` (AIP-155), as a header or as metadata. */
 export const IDEMPOTENCY_KEY = 'idempotency-key';
 
 /** The id of a call in every log line and error; also the key of the trailer that returns it. */
@@ -14,7 +14,7 @@ export const GUARD_ONLY = 'x-guard-only';
 export const TRACEPARENT = 'traceparent';
 export const TRACESTATE = 'tracestate';
 
-/** All that is read of a call's metadata: a door need not pass on any other key. */
+/** All that is read of a call's metadata: a face need not pass on any other key. */
 export const READ_KEYS = [
   AUTHORIZATION,
   IDEMPOTENCY_KEY,

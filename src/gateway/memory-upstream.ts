@@ -2,7 +2,7 @@ import type { CallMetadata, Upstream } from '@route-registry/transcoder';
 import type { Pipeline } from '../calls/pipeline.js';
 import { sinceStart } from './clock.js';
 
-/** The gRPC half of the same process as an upstream: its pipeline, called without a socket. */
+/** The gRPC face of the same process as an upstream: its pipeline, called without a socket. */
 export function memoryUpstream(pipeline: Pipeline): Upstream {
   return {
     unary: ({ path, message, metadata, deadline, cancellation }) =>

@@ -17,9 +17,10 @@ export interface CreateCommand {
   /** The token's `sub`. */
   readonly caller: string;
   /**
-   * The request id from every place that gave one (AIP-155); all must be equal. If empty, each call creates a route.
+   * The caller's key for safe repeats, the field `request_id` (AIP-155), from every place that gave one; all must be
+   * equal. If empty, each call creates a route.
    */
-  readonly requestIds: readonly string[];
+  readonly idempotencyKeys: readonly string[];
 }
 
 /** The parts that the registry depends on. */
@@ -42,18 +43,18 @@ export class Registry {
   }
 
   /**
-   * Stores a new route, or returns the one that the same caller created with the same request id.
+   * Stores a new route, or returns the one that the same caller created with the same idempotency key.
    *
    * @throws RegistryError `ROUTE_INVALID` with every violation, `ROUTE_EXISTS`, `REQUEST_ID_REUSED`,
    *   `STORE_UNAVAILABLE`
    */
   async create(command: CreateCommand, signal?: Signal): Promise<Route> {
     const { store, duplicates, now, newId } = this.#options;
-    const { definition, caller, requestId } = accept(command);
+    const { definition, caller, idempotencyKey } = accept(command);
     const nowMs = now();
     const route: Route = { id: newId(nowMs), ...definition, createdAt: new Date(nowMs) };
     const stored = await store.insert(
-      { route, caller, requestId, shape: shapeOf(definition) },
+      { route, caller, idempotencyKey, shape: shapeOf(definition) },
       duplicates,
       signal,
     );
@@ -74,9 +75,11 @@ export class Registry {
    */
   async check(command: CreateCommand, signal?: Signal): Promise<RouteDefinition> {
     const { store, duplicates } = this.#options;
-    const { definition, caller, requestId } = accept(command);
+    const { definition, caller, idempotencyKey } = accept(command);
     const earlier =
-      requestId === undefined ? undefined : await store.findByRequestId(caller, requestId, signal);
+      idempotencyKey === undefined
+        ? undefined
+        : await store.findByIdempotencyKey(caller, idempotencyKey, signal);
     if (earlier !== undefined) {
       repeated(earlier, definition);
     } else if (duplicates === 'reject') {
@@ -105,7 +108,7 @@ export class Registry {
 interface AcceptedCommand {
   readonly definition: RouteDefinition;
   readonly caller: string;
-  readonly requestId: string | undefined;
+  readonly idempotencyKey: string | undefined;
 }
 
 function accept(command: CreateCommand): AcceptedCommand {
@@ -113,21 +116,21 @@ function accept(command: CreateCommand): AcceptedCommand {
   const definition = { method, path, middleware, handler };
   const violations = [
     ...checkDefinition(definition).map((violation) => ({ ...violation, field: `route.${violation.field}` })),
-    ...checkRequestIds(command.requestIds),
+    ...checkIdempotencyKeys(command.idempotencyKeys),
   ];
   if (violations.length > 0) throw routeInvalid(violations);
-  return { definition, caller: command.caller, requestId: command.requestIds[0] };
+  return { definition, caller: command.caller, idempotencyKey: command.idempotencyKeys[0] };
 }
 
-function checkRequestIds(requestIds: readonly string[]): Violation[] {
+function checkIdempotencyKeys(idempotencyKeys: readonly string[]): Violation[] {
   const field = 'request_id';
-  const violations = requestIds
-    .filter((id) => id.length > REQUEST_ID_MAX || !REQUEST_ID_SYNTAX.test(id))
-    .map((id) => ({
+  const violations = idempotencyKeys
+    .filter((key) => key.length > REQUEST_ID_MAX || !REQUEST_ID_SYNTAX.test(key))
+    .map((key) => ({
       field,
-      description: `Is ${quote(id)}. 1 to ${REQUEST_ID_MAX} visible ASCII characters are allowed.`,
+      description: `Is ${quote(key)}. 1 to ${REQUEST_ID_MAX} visible ASCII characters are allowed.`,
     }));
-  if (requestIds.some((id) => id !== requestIds[0])) {
+  if (idempotencyKeys.some((key) => key !== idempotencyKeys[0])) {
     violations.push({ field, description: 'Was given more than once with different values. Give it once.' });
   }
   return violations;

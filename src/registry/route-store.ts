@@ -5,8 +5,8 @@ export interface NewRoute {
   readonly route: Route;
   /** The caller: the token's `sub`. */
   readonly caller: string;
-  /** The caller's key for this create; absent when a repeat creates another route. */
-  readonly requestId: string | undefined;
+  /** The caller's key for a safe repeat, its `request_id`; absent when a repeat creates another route. */
+  readonly idempotencyKey: string | undefined;
   /** The text that duplicates share. */
   readonly shape: string;
 }
@@ -14,7 +14,7 @@ export interface NewRoute {
 /** The result of an insert. */
 export type InsertOutcome =
   | { readonly outcome: 'inserted' }
-  /** Nothing was stored: the caller already used this request id, for `route`. */
+  /** Nothing was stored: the caller already used this idempotency key, for `route`. */
   | { readonly outcome: 'repeated'; readonly route: Route }
   /** Nothing was stored: the route `id` has this shape, and duplicates are refused. */
   | { readonly outcome: 'duplicate'; readonly id: string };
@@ -29,9 +29,8 @@ export type Signal = Pick<AbortSignal, 'aborted'>;
  *   on, every instance finds it.
  * - Text is returned byte for byte, middleware with its order and repeats, and the time to the millisecond.
  * - A stored route never changes.
- * - Of any number of concurrent inserts with one caller and request id, on any number of instances, one is `inserted`
- *   and all others are `repeated` with its route. Callers do not share request ids. The request id is checked before
- *   the shape.
+ * - Of any number of concurrent inserts with one caller and idempotency key, on any number of instances, one is `inserted`
+ *   and all others are `repeated` with its route. Callers do not share keys. The key is checked before the shape.
  * - While duplicates are refused, of any number of concurrent inserts with one shape, one is `inserted` and all others
  *   are `duplicate` with the id of the first; routes stored while duplicates were allowed count.
  * - Two strings are equal only if all their bytes are: case, accents and trailing spaces make a difference.
@@ -44,8 +43,8 @@ export interface RouteStore {
   insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome>;
   /** The route with this identifier. Any string is allowed; a string that is not an identifier is not found. */
   find(id: string, signal?: Signal): Promise<Route | undefined>;
-  /** The route that the caller created with this request id. */
-  findByRequestId(caller: string, requestId: string, signal?: Signal): Promise<Route | undefined>;
+  /** The route that the caller created with this idempotency key. */
+  findByIdempotencyKey(caller: string, idempotencyKey: string, signal?: Signal): Promise<Route | undefined>;
   /** The identifier of the first route of this shape. */
   findByShape(shape: string, signal?: Signal): Promise<string | undefined>;
   /** Resolves when the store is ready to serve. */

@@ -48,7 +48,7 @@ function toCommand(request: CreateRouteRequest, { metadata, caller }: HandlerCon
   return {
     definition: { method, path, middleware, handler },
     caller: caller.subject,
-    requestIds: [
+    idempotencyKeys: [
       ...(request.requestId === '' ? [] : [request.requestId]),
       ...metadata.get(IDEMPOTENCY_KEY).map(String),
     ],

@@ -1,5 +1,5 @@
 /** Leaves out the observers that are turned off. */
-export function present<Observers extends readonly unknown[]>(
+export function enabled<Observers extends readonly unknown[]>(
   ...observers: Observers
 ): Exclude<Observers[number], undefined>[] {
   return observers.filter((observer) => observer !== undefined) as Exclude<Observers[number], undefined>[];

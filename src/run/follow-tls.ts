@@ -1,7 +1,7 @@
 import { FollowedTls, type TlsLog } from '../edge/followed-tls.js';
 import type { TlsFiles } from '../settings/tls-config.js';
 import type { Closing } from './closing.js';
-import { opening } from './open-or-explain.js';
+import { openOrExplain } from './open-or-explain.js';
 
 /**
  * Follows the files until the service closes.
@@ -14,7 +14,7 @@ export async function followTls(
   files: TlsFiles,
   { closing, logger, rereadMs }: { closing: Closing; logger: TlsLog; rereadMs?: number | undefined },
 ): Promise<FollowedTls> {
-  const tls = await opening(`The files of ${settings} cannot be used`, () =>
+  const tls = await openOrExplain(`The files of ${settings} cannot be used`, () =>
     FollowedTls.open(files, logger, rereadMs),
   );
   closing.resource('TLS files', () => {

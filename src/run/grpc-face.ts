@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { Admission } from '../calls/admission.js';
 import { ByteCache } from '../calls/byte-cache.js';
-import { createInterceptors, type Door } from '../calls/interceptors.js';
+import { createInterceptors, type Face } from '../calls/interceptors.js';
 import { createPipeline, type Interceptor, type Pipeline } from '../calls/pipeline.js';
 import { Health } from '../grpc/health.js';
 import { routeService } from '../routes/route-service.js';
@@ -9,16 +9,16 @@ import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from '../grpc/server.
 import { Monitor } from '../watch/monitor.js';
 import { WorkObserver } from '../watch/work-observer.js';
 import { GRACE_MS } from './closing.js';
-import { listening } from './open-or-explain.js';
+import { listenOrExplain } from './open-or-explain.js';
 import { Registry } from '../registry/registry.js';
 import { newRouteId } from '../registry/route-id.js';
 import type { GrpcConfig } from '../settings/config.js';
-import { present } from './enabled.js';
-import type { Parts } from './shared-parts.js';
+import { enabled } from './enabled.js';
+import type { SharedParts } from './shared-parts.js';
 import { openRouteStore } from './route-store.js';
 import { openTokenAuthenticator } from './token-authenticator.js';
 
-/** The gRPC half, as seen by the REST half. */
+/** The gRPC face, as seen by the REST face. */
 interface GrpcFace {
   /** The address of the server, with its actual port. */
   readonly address: string;
@@ -33,7 +33,7 @@ interface GrpcFace {
  */
 export async function startGrpcFace(
   { address, database, replicas, tokens, duplicateRoutes, reflection }: GrpcConfig,
-  parts: Parts,
+  parts: SharedParts,
 ): Promise<GrpcFace> {
   const { config, closing, logger, callLog, tls, tracing, stop, rereadMs } = parts;
   const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;
@@ -42,7 +42,7 @@ export async function startGrpcFace(
   const authenticator = await openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
 
   const work = new WorkObserver();
-  const observers = present(work, metrics?.statements(), tracing?.statements(database));
+  const observers = enabled(work, metrics?.statements(), tracing?.statements(database));
   const { store, schemaVersion, pools } = await openRouteStore(
     { database, replicas, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
     { closing, logger, stop, observers, checkMs, checkLimitMs },
@@ -78,11 +78,11 @@ export async function startGrpcFace(
   metrics?.pools(pools);
   metrics?.caches({ routes: () => cache, tokens: () => authenticator.remembered });
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
-  const pipelineFor = (door: Door, ...observers: (Interceptor | undefined)[]): Pipeline =>
-    createPipeline(methods, createInterceptors({ ...steps, observers: present(...observers) }, door));
+  const pipelineFor = (face: Face, ...observers: (Interceptor | undefined)[]): Pipeline =>
+    createPipeline(methods, createInterceptors({ ...steps, observers: enabled(...observers) }, face));
   const pipeline = pipelineFor('grpc', tracing?.calls, measured?.interceptor);
   const observeStreaming = measured?.beginStreaming;
-  const server = await listening('GRPC_ADDRESS', address, () =>
+  const server = await listenOrExplain('GRPC_ADDRESS', address, () =>
     startGrpcServer({
       address,
       methods,

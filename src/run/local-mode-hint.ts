@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** The addresses of the service; absent for a half that does not run. */
+/** The addresses of the service; absent for a face that does not run. */
 export interface Addresses {
   readonly grpcAddress: string | undefined;
   readonly httpUrl: string | undefined;

@@ -4,7 +4,7 @@
  * @param failure the message if that fails, followed by the cause; it names the setting and holds no secret
  * @throws Error with both in one line
  */
-export async function opening<T>(failure: string, open: () => Promise<T>): Promise<T> {
+export async function openOrExplain<T>(failure: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {
@@ -26,8 +26,12 @@ const REFUSALS: readonly (readonly [code: string, words: string])[] = [
  *
  * @throws Error with the setting, its value and the cause in words
  */
-export async function listening<T>(setting: string, address: string, listen: () => Promise<T>): Promise<T> {
-  return opening(`Cannot listen on ${setting}=${address}`, async () => {
+export async function listenOrExplain<T>(
+  setting: string,
+  address: string,
+  listen: () => Promise<T>,
+): Promise<T> {
+  return openOrExplain(`Cannot listen on ${setting}=${address}`, async () => {
     try {
       return await listen();
     } catch (error) {

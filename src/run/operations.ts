@@ -3,7 +3,7 @@ import type { Metrics } from '../watch/metrics/metrics.js';
 import { startOpsServer } from '../watch/ops-server.js';
 import { Readiness } from '../watch/readiness.js';
 import type { Closing } from './closing.js';
-import { listening } from './open-or-explain.js';
+import { listenOrExplain } from './open-or-explain.js';
 import { onPrimary, tellPrimary, workerNumber } from './worker.js';
 import { joinAddress } from '../settings/addresses.js';
 import type { Config } from '../settings/config.js';
@@ -46,7 +46,7 @@ export async function openOperations(
     return { readiness, metrics, url: undefined };
   }
   const { host, port } = ops;
-  const server = await listening('OPS_ADDRESS', joinAddress(host, port), () =>
+  const server = await listenOrExplain('OPS_ADDRESS', joinAddress(host, port), () =>
     startOpsServer(host, port, { readiness: () => readiness.report, metrics }),
   );
   closing.resource('listener for operators', () => server.close());

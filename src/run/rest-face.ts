@@ -7,24 +7,24 @@ import { createDocuments } from '../openapi/documents.js';
 import { Monitor } from '../watch/monitor.js';
 import { GRACE_MS } from './closing.js';
 import { HttpServer } from '../edge/http-server.js';
-import { listening } from './open-or-explain.js';
+import { listenOrExplain } from './open-or-explain.js';
 import { joinAddress } from '../settings/addresses.js';
 import type { HttpConfig } from '../settings/config.js';
-import { present } from './enabled.js';
-import type { Parts } from './shared-parts.js';
+import { enabled } from './enabled.js';
+import type { SharedParts } from './shared-parts.js';
 import { openUpstream } from './upstream.js';
 
 /**
  * Starts the gateway. It calls the configured gRPC server or, without one, the pipeline.
  *
- * @param pipeline of the gRPC half in this process; absent if there is none
+ * @param pipeline of the gRPC face in this process; absent if there is none
  * @returns the base URL of all REST paths
  * @throws Error when it cannot listen on the address
  */
 export async function startRestFace(
   { host, port, basePath, upstream: target, upstreamTls, docs, corsOrigins }: HttpConfig,
   pipeline: Pipeline | undefined,
-  parts: Parts,
+  parts: SharedParts,
 ): Promise<string> {
   const {
     config,
@@ -53,7 +53,7 @@ export async function startRestFace(
     log: logger,
     mayLog: (kind) => callLog.mayWrite(kind),
     answeredLevel: callLog.answeredLevel,
-    observers: present(metrics?.requests(), tracing?.requests(scheme)),
+    observers: enabled(metrics?.requests(), tracing?.requests(scheme)),
   });
   // In one process, the gRPC server's health is also the gateway's.
   if (pipeline === undefined || target !== undefined) {
@@ -73,7 +73,9 @@ export async function startRestFace(
     });
   }
   const server = new HttpServer(gateway, limits, tls);
-  const realPort = await listening('HTTP_ADDRESS', joinAddress(host, port), () => server.listen(host, port));
+  const realPort = await listenOrExplain('HTTP_ADDRESS', joinAddress(host, port), () =>
+    server.listen(host, port),
+  );
   closing.server('HTTP server', () => server.close(GRACE_MS));
   return `${scheme}://${joinAddress(host, realPort)}${basePath}`;
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Closing } from './closing.js';
-import { opening } from './open-or-explain.js';
+import { openOrExplain } from './open-or-explain.js';
 import type { MysqlDatabase } from '../settings/database-url.js';
 import { closeDatabase, type DatabaseLocation, embeddedFileOf, openDatabase } from '../store/database.js';
 import { GaleraDetection } from '../store/galera.js';
@@ -22,7 +22,7 @@ interface RouteStoreConfig {
 }
 
 /** The parts of the process that the store uses. */
-interface StoreSurroundings {
+interface StoreDependencies {
   readonly closing: Closing;
   readonly logger: Logger;
   /** Aborts the wait for the database. */
@@ -51,13 +51,13 @@ interface OpenedRouteStore {
  */
 export async function openRouteStore(
   { database, replicas, silenceMs, waitMs }: RouteStoreConfig,
-  { closing, logger, stop, observers = [], checkMs, checkLimitMs }: StoreSurroundings,
+  { closing, logger, stop, observers = [], checkMs, checkLimitMs }: StoreDependencies,
 ): Promise<OpenedRouteStore> {
   const file = embeddedFileOf(database);
   const galera = new GaleraDetection();
   const knex = openDatabase(database, silenceMs, file, galera);
   closing.resource('database', () => closeDatabase(knex, database));
-  await opening('The database named by DATABASE_URL cannot be reached', () =>
+  await openOrExplain('The database named by DATABASE_URL cannot be reached', () =>
     reachDatabase(knex, { waitMs, stop, log: logger.info.bind(logger) }),
   );
   const schemaVersion = await ensureSchema(knex, database);

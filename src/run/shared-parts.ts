@@ -7,7 +7,7 @@ import type { Tracing } from '../watch/tracing/tracing.js';
 import type { Operations } from './operations.js';
 
 /** The dependencies that the service does not choose itself. */
-export interface Surroundings {
+export interface Dependencies {
   readonly logger: Logger;
   /** Milliseconds since the epoch; default: the system's clock. */
   readonly now?: () => number;
@@ -23,8 +23,8 @@ export interface Surroundings {
   readonly checkLimitMs?: number;
 }
 
-/** The parts that both halves share. */
-export interface Parts extends Surroundings {
+/** The parts that both faces share. */
+export interface SharedParts extends Dependencies {
   readonly config: Config;
   readonly closing: Closing;
   readonly callLog: CallLog;

@@ -1,7 +1,7 @@
 import type { App } from '../app.js';
-import { Workers } from './worker-processes.js';
+import { WorkerProcesses } from './worker-processes.js';
 import type { Config } from '../settings/config.js';
-import type { Surroundings } from './shared-parts.js';
+import type { Dependencies } from './shared-parts.js';
 import { openWorkersOperations, type WorkerReport } from './workers-operations.js';
 
 /**
@@ -10,8 +10,12 @@ import { openWorkersOperations, type WorkerReport } from './workers-operations.j
  *
  * @throws Error when something cannot be opened, like `startApp`
  */
-export async function startInWorkers(config: Config, { logger, stop }: Surroundings): Promise<App> {
-  const workers = new Workers<WorkerReport>({ count: config.workers, drainMs: config.drainDelayMs, logger });
+export async function startInWorkers(config: Config, { logger, stop }: Dependencies): Promise<App> {
+  const workers = new WorkerProcesses<WorkerReport>({
+    count: config.workers,
+    drainMs: config.drainDelayMs,
+    logger,
+  });
   const operations = await openWorkersOperations(config, workers);
   stop?.addEventListener('abort', () => void workers.close().catch(() => undefined), { once: true });
   const addresses = await workers.start().catch(async (error: unknown) => {

@@ -8,7 +8,7 @@ import { secretsIn } from '../settings/secret-file.js';
 import type { TokenConfig } from '../settings/token-config.js';
 
 /** The parts of the process that the authenticator uses. */
-interface TokenSurroundings {
+interface TokenDependencies {
   readonly closing: Closing;
   readonly logger: Logger;
   /** Milliseconds since the epoch. */
@@ -25,7 +25,7 @@ interface TokenSurroundings {
  */
 export async function openTokenAuthenticator(
   { key, issuer, audience }: TokenConfig,
-  { closing, logger, now, rereadMs }: TokenSurroundings,
+  { closing, logger, now, rereadMs }: TokenDependencies,
 ): Promise<RememberingAuthenticator> {
   const onProblem = (err: Error): void => {
     logger.warn(

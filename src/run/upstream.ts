@@ -9,7 +9,7 @@ import type { TlsFiles } from '../settings/tls-config.js';
 import type { Tracing } from '../watch/tracing/tracing.js';
 
 /** The parts of the process that an upstream uses. */
-interface UpstreamSurroundings {
+interface UpstreamDependencies {
   readonly closing: Closing;
   readonly logger: Logger;
   /** How often the TLS files are read again, in milliseconds. Default: 10,000. */
@@ -23,7 +23,7 @@ export async function openUpstream(
   target: string | undefined,
   tlsFiles: TlsFiles | undefined,
   pipeline: Pipeline | undefined,
-  surroundings: UpstreamSurroundings,
+  dependencies: UpstreamDependencies,
 ): Promise<Upstream> {
   if (target === undefined && pipeline !== undefined) return memoryUpstream(pipeline);
   if (target === undefined) throw new Error('The gateway has no gRPC server to call.');
@@ -32,11 +32,11 @@ export async function openUpstream(
     (await followTls(
       'GRPC_UPSTREAM_CA_FILE, GRPC_UPSTREAM_CERT_FILE or GRPC_UPSTREAM_KEY_FILE',
       tlsFiles,
-      surroundings,
+      dependencies,
     ));
   const channel = channelUpstream(target, tls);
-  surroundings.closing.resource('channel to the gRPC server', () => {
+  dependencies.closing.resource('channel to the gRPC server', () => {
     channel.close();
   });
-  return surroundings.tracing?.upstream(channel, target) ?? channel;
+  return dependencies.tracing?.upstream(channel, target) ?? channel;
 }

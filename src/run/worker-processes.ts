@@ -41,7 +41,7 @@ interface Running {
 }
 
 /** Worker processes, which run this program and share its ports. One that ends is replaced. */
-export class Workers<Report> {
+export class WorkerProcesses<Report> {
   readonly #options: Required<WorkersOptions>;
   readonly #running = new Set<Running>();
   readonly #serving = new Map<number, Worker>();

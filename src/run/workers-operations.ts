@@ -1,8 +1,8 @@
 import type { Snapshot } from '../watch/metrics/merged-metrics.js';
 import { type OpsPages, startOpsServer } from '../watch/ops-server.js';
 import type { ReadinessReport } from '../watch/readiness.js';
-import { listening } from './open-or-explain.js';
-import type { Workers } from './worker-processes.js';
+import { listenOrExplain } from './open-or-explain.js';
+import type { WorkerProcesses } from './worker-processes.js';
 import { joinAddress } from '../settings/addresses.js';
 import type { Config } from '../settings/config.js';
 
@@ -25,7 +25,7 @@ interface WorkersOperations {
 /** Opens the operators' listener, if there is one. @throws Error when it cannot listen */
 export async function openWorkersOperations(
   { ops, workers: count }: Config,
-  workers: Workers<WorkerReport>,
+  workers: WorkerProcesses<WorkerReport>,
 ): Promise<WorkersOperations | undefined> {
   if (ops === undefined) return undefined;
   // Loaded only when metrics are on.
@@ -47,7 +47,7 @@ export async function openWorkersOperations(
     },
   };
   const { host, port } = ops;
-  const server = await listening('OPS_ADDRESS', joinAddress(host, port), () =>
+  const server = await listenOrExplain('OPS_ADDRESS', joinAddress(host, port), () =>
     startOpsServer(host, port, pages),
   );
   return { url: `http://${joinAddress(host, server.port)}`, close: () => server.close() };

@@ -24,7 +24,7 @@ const ROUTE_CACHE_MAX_MIB = 1_024;
 const DATABASE_WAIT_MAX_MS = 3_600_000;
 const DRAIN_DELAY_MAX_MS = 600_000;
 
-/** The gRPC half. */
+/** The gRPC face. */
 export interface GrpcConfig {
   /** `host:port` or `unix:/path` */
   readonly address: string;
@@ -36,7 +36,7 @@ export interface GrpcConfig {
   readonly reflection: boolean;
 }
 
-/** The REST half. */
+/** The REST face. */
 export interface HttpConfig {
   readonly host: string;
   readonly port: number;
@@ -52,7 +52,7 @@ export interface HttpConfig {
   readonly docs: boolean;
 }
 
-/** The configuration of the process. A half that does not run is absent. */
+/** The configuration of the process. A face that does not run is absent. */
 export interface Config {
   readonly grpc: GrpcConfig | undefined;
   readonly http: HttpConfig | undefined;

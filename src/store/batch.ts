@@ -5,7 +5,7 @@ import { isWanted, NotSent, type Waiting } from './waiting.js';
 const MAX_BATCH = 64;
 
 /** How many statements of one kind may run at a time, and the pause between them. */
-interface Manner {
+interface Pace {
   /** The most statements while all waiting calls fit into one more. */
   readonly most: number;
   /** The most statements while more calls wait: a distant database serves more only with more statements. */
@@ -14,14 +14,14 @@ interface Manner {
   readonly pauseMs: number;
 }
 
-const MANNERS = {
+const PACES = {
   /** A second statement is sent beside the first as soon as there is a call for it. */
   'at once': { most: 2, mostWhenFull: 4, pauseMs: 0 },
   /** For statements that cost the database more than their entries do. */
   'when full': { most: 1, mostWhenFull: 4, pauseMs: 0 },
   /** Never more than a hundred statements a second, whatever the demand. */
   'one by one': { most: 1, mostWhenFull: 1, pauseMs: 10 },
-} as const satisfies Record<string, Manner>;
+} as const satisfies Record<string, Pace>;
 
 /**
  * Joins calls that arrive while the database is busy into one batch. A single call is sent at once.
@@ -30,10 +30,10 @@ const MANNERS = {
  *   wanted.
  */
 export function batched<Entry extends Waiting, Outcome>(
-  manner: keyof typeof MANNERS,
+  pace: keyof typeof PACES,
   run: (entries: readonly Entry[]) => Promise<readonly (Outcome | Error)[]>,
 ): (entry: Entry) => Promise<Outcome> {
-  const { most, mostWhenFull, pauseMs }: Manner = MANNERS[manner];
+  const { most, mostWhenFull, pauseMs }: Pace = PACES[pace];
   let underWay = 0;
   const waiting: (() => void)[] = [];
 

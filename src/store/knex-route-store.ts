@@ -92,8 +92,8 @@ export class KnexRouteStore implements RouteStore {
     return this.#galera?.on === true ? this.#findOnNode(find) : this.#findJoined(find);
   }
 
-  findByRequestId(caller: string, requestId: string, signal?: Signal): Promise<Route | undefined> {
-    return this.#withRequestId(caller, requestId, this.#served(signal));
+  findByIdempotencyKey(caller: string, idempotencyKey: string, signal?: Signal): Promise<Route | undefined> {
+    return this.#withIdempotencyKey(caller, idempotencyKey, this.#served(signal));
   }
 
   findByShape(shape: string, signal?: Signal): Promise<string | undefined> {
@@ -126,8 +126,12 @@ export class KnexRouteStore implements RouteStore {
     return { signal, captured: this.#observers.capture() };
   }
 
-  async #withRequestId(caller: string, requestId: string, call: ServedCall): Promise<Route | undefined> {
-    const where = { caller: Buffer.from(caller), request_id: Buffer.from(requestId) };
+  async #withIdempotencyKey(
+    caller: string,
+    idempotencyKey: string,
+    call: ServedCall,
+  ): Promise<Route | undefined> {
+    const where = { caller: Buffer.from(caller), request_id: Buffer.from(idempotencyKey) };
     const row = await this.#rows.first(where, call);
     return row === undefined ? undefined : toRoute(row);
   }
@@ -155,7 +159,7 @@ export class KnexRouteStore implements RouteStore {
   }
 
   async #insertOne(insert: Insert, row: NewRouteRow): Promise<InsertOutcome> {
-    const { caller, requestId, shape } = insert.entry;
+    const { caller, idempotencyKey, shape } = insert.entry;
     const refusal = await this.#rows.insert([row], [insert]);
     if (refusal === undefined) {
       this.#knownShapes.set(shape, true);
@@ -164,7 +168,9 @@ export class KnexRouteStore implements RouteStore {
     if (refusal instanceof NotSent) throw refusal;
     if (await this.#isStored(insert)) return { outcome: 'inserted' };
     const repeated =
-      requestId === undefined ? undefined : await this.#withRequestId(caller, requestId, insert);
+      idempotencyKey === undefined
+        ? undefined
+        : await this.#withIdempotencyKey(caller, idempotencyKey, insert);
     if (repeated !== undefined) return { outcome: 'repeated', route: repeated };
     const first = row.shape === null ? undefined : await this.#firstOfShape(shape, insert);
     if (first === undefined) throw refusal;

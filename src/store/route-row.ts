@@ -45,7 +45,7 @@ function bufferOf(bytes: Buffer | ArrayBuffer): Buffer {
 }
 
 /** @throws Error when the id is not a UUID in canonical lower case */
-export function toRow({ route, caller, requestId, shape }: NewRoute): NewRouteRow {
+export function toRow({ route, caller, idempotencyKey, shape }: NewRoute): NewRouteRow {
   const id = encodeId(route.id);
   if (id === undefined) throw new Error('A route is stored under a canonical UUID only.');
   return {
@@ -56,7 +56,7 @@ export function toRow({ route, caller, requestId, shape }: NewRoute): NewRouteRo
     handler: route.handler,
     created_at_ms: route.createdAt.getTime(),
     caller: Buffer.from(caller),
-    request_id: requestId === undefined ? null : Buffer.from(requestId),
+    request_id: idempotencyKey === undefined ? null : Buffer.from(idempotencyKey),
     shape: Buffer.from(shape),
   };
 }

@@ -2,7 +2,7 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { Call } from '../../src/calls/call.js';
-import { createInterceptors, type Door } from '../../src/calls/interceptors.js';
+import { createInterceptors, type Face } from '../../src/calls/interceptors.js';
 import type { Method } from '../../src/calls/method.js';
 import { createPipeline, type Interceptor, type Pipeline } from '../../src/calls/pipeline.js';
 import { Caller } from '../support/caller.js';
@@ -19,24 +19,24 @@ const call: Call = {
 };
 
 /** A pipeline that refuses every call, since the keys that verify tokens are away. */
-function pipelineWith(observers: readonly Interceptor[], lines: string[] = [], door?: Door): Pipeline {
+function pipelineWith(observers: readonly Interceptor[], lines: string[] = [], face?: Face): Pipeline {
   const logger = pino({ level: 'debug' }, { write: (line) => lines.push(line) });
   const cause = new Error('away');
   const refusal = { ok: false, reason: 'KEYS_UNAVAILABLE', message: 'No keys.', cause } as const;
   const authenticator = { authenticate: () => refusal };
   const options = { ...interceptorOptions({ authenticator }, logger), observers };
-  return createPipeline([METHOD], createInterceptors(options, door));
+  return createPipeline([METHOD], createInterceptors(options, face));
 }
 
 describe('an observer of calls', () => {
-  it.each(['grpc', 'gateway'] as const)('of the door %s sees the reply, and why it failed', async (door) => {
+  it.each(['grpc', 'gateway'] as const)('of the face %s sees the reply, and why it failed', async (face) => {
     const seen: unknown[] = [];
     const observer: Interceptor = (context, next) => {
       const reply = next(context);
       seen.push(reply, context.reason);
       return reply;
     };
-    const reply = await pipelineWith([observer], [], door)(call);
+    const reply = await pipelineWith([observer], [], face)(call);
     expect(reply.code).toBe(status.UNAVAILABLE);
     expect(seen).toEqual([reply, 'KEYS_UNAVAILABLE']);
   });

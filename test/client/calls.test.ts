@@ -76,7 +76,7 @@ describe('the client', () => {
 
   it('renews a token that expires while it is used, once, and the call goes on', async () => {
     let lateMs = 0;
-    const { grpcAddress } = await runningService({ surroundings: { now: () => Date.now() + lateMs } });
+    const { grpcAddress } = await runningService({ dependencies: { now: () => Date.now() + lateMs } });
     const asked: (string | undefined)[] = [];
     let kept = tokenFor({ exp: Math.floor(Date.now() / 1_000) + 60 });
     const first = kept;

@@ -10,7 +10,7 @@ const LONG_MS = 300;
 
 it('while the service drains, it does not serve again, however well the store answers', async () => {
   const settings = { DRAIN_DELAY_MS: String(LONG_MS) };
-  const service = await runningService({ settings, surroundings: { checkMs: CHECK_MS } });
+  const service = await runningService({ settings, dependencies: { checkMs: CHECK_MS } });
   const statuses = watchHealth(service.grpcAddress);
   await expect.poll(() => statuses).toEqual(['SERVING']);
   const before = service.log.length;
@@ -20,7 +20,7 @@ it('while the service drains, it does not serve again, however well the store an
 });
 
 it('once the service is closed, it sets no timer any more', async () => {
-  const service = await runningService({ surroundings: { checkMs: CHECK_MS } });
+  const service = await runningService({ dependencies: { checkMs: CHECK_MS } });
   await service.close();
   const setTimer = vi.spyOn(globalThis, 'setTimeout');
   await delay(LONG_MS);

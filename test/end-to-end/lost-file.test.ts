@@ -7,7 +7,7 @@ import { runningService } from '../support/running-service.js';
 it('creates are refused and the health is not serving once the file of the embedded database is deleted', async () => {
   const database = await engines[0].createDatabase();
   onTestFinished(() => database.drop());
-  const service = await runningService({ databaseUrl: database.url, surroundings: { checkMs: 20 } });
+  const service = await runningService({ databaseUrl: database.url, dependencies: { checkMs: 20 } });
   await expect(post(service)).resolves.toMatchObject({ status: 201 });
   await expect(healthOf(service)).resolves.toBe(200);
   rmSync(database.url.replace('sqlite:', ''));

@@ -184,7 +184,7 @@ itOn(engines.slice(1, 2))(
     const service = await runningService({
       databaseUrl: url,
       settings: { DEADLINE_MS: '30000' },
-      surroundings: { checkMs: 200, checkLimitMs: 500 },
+      dependencies: { checkMs: 200, checkLimitMs: 500 },
     });
     await expect.poll(() => readinessOf(service)).toMatchObject({ http: 200 });
     proxy.stall();

@@ -59,7 +59,7 @@ describe.each(TOPOLOGIES)('both faces report alike, gateway %s,', (topology) => 
     const newId = (): string => {
       throw new Error('secret');
     };
-    const service = await runningService({ topology, surroundings: { newId } });
+    const service = await runningService({ topology, dependencies: { newId } });
     await expectAlike(service, {}, { http: 500, status: 'INTERNAL', reason: 'INTERNAL', retryAfter: null });
     const causes = service.log.filter((line) => JSON.stringify(line).includes('secret'));
     expect(causes.map((line) => line['requestId'])).toEqual(['one-name', 'one-name']);

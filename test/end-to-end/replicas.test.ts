@@ -18,7 +18,7 @@ describeOn(engines.slice(1))('with a replica on $name', (engine) => {
     const service = await runningService({
       databaseUrl: database.primary.url,
       settings: { ROUTE_CACHE_MIB: '0', DATABASE_REPLICA_URLS: url },
-      surroundings: { checkMs: 50 },
+      dependencies: { checkMs: 50 },
     });
     const metadata = metadataOf(tokenFor());
     const heard = (message: string): boolean => service.log.some((line) => line['msg'] === message);

@@ -15,7 +15,7 @@ async function startThroughProxy(
   const service = await runningService({
     databaseUrl: url,
     settings: { DEADLINE_MS: deadlineMs },
-    surroundings: { checkMs: 50, checkLimitMs: 500 },
+    dependencies: { checkMs: 50, checkLimitMs: 500 },
   });
   // The service would wait a while for connections that do not end.
   onTestFinished(() => proxy.close());

@@ -31,7 +31,7 @@ async function startSecured(
   const files = new MountedFiles({ ...first });
   const service = await runningService({
     settings: { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key'), ...settings },
-    surroundings: { rereadMs: REREAD_MS },
+    dependencies: { rereadMs: REREAD_MS },
   });
   return { service, files };
 }
@@ -227,7 +227,7 @@ describe('a gateway of its own', () => {
     const upstream = { GRPC_UPSTREAM: target, GRPC_UPSTREAM_TLS: 'on' };
     return runningService({
       settings: { ...upstream, ...settings },
-      surroundings: { rereadMs: REREAD_MS },
+      dependencies: { rereadMs: REREAD_MS },
     });
   }
 

@@ -13,15 +13,15 @@ import { startTcpProxy } from '../support/tcp-proxy.js';
 import { Deferred } from './deferred.js';
 import { type GrpcReply, listen } from './grpc-server.js';
 import { serveSockets } from './socket-server.js';
-import { opening } from './opening.js';
+import { openOrExplain } from './opening.js';
 import { PATH, unaryCall } from './unary-call.js';
 
 type Answer = (call: UnaryCall) => GrpcReply | Promise<GrpcReply>;
 
 /** An upstream to a server with one method. */
 async function upstreamTo(unary: Answer, address?: string): Promise<ChannelUpstream> {
-  const server = opening(await listen({ unary }, [PATH], address));
-  return opening(channelUpstream(server.address));
+  const server = openOrExplain(await listen({ unary }, [PATH], address));
+  return openOrExplain(channelUpstream(server.address));
 }
 
 const echo: Answer = ({ message }) => ({
@@ -196,7 +196,7 @@ describe('a call over a channel', () => {
   });
 
   it('ends calls that wait for a connection when it is closed', async () => {
-    const server = opening(await serveSockets(() => undefined));
+    const server = openOrExplain(await serveSockets(() => undefined));
     const upstream = channelUpstream(server.address);
     const reply = upstream.unary(unaryCall());
     upstream.close();
@@ -217,22 +217,22 @@ describe('the address of an upstream', () => {
   });
 
   it('may be a name', async () => {
-    const server = opening(await listen({ unary: echo }, [PATH]));
-    const upstream = opening(channelUpstream(server.address.replace('127.0.0.1', 'localhost')));
+    const server = openOrExplain(await listen({ unary: echo }, [PATH]));
+    const upstream = openOrExplain(channelUpstream(server.address.replace('127.0.0.1', 'localhost')));
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
   });
 
   it('may be a Unix socket', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'upstream-'));
-    opening({ close: () => rm(folder, { recursive: true }) });
+    openOrExplain({ close: () => rm(folder, { recursive: true }) });
     const upstream = await upstreamTo(echo, `unix:${join(folder, 'socket')}`);
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
   });
 
   it('is reached past a proxy of the environment', async () => {
-    const proxy = opening(await serveSockets((socket) => socket.destroy()));
+    const proxy = openOrExplain(await serveSockets((socket) => socket.destroy()));
     process.env['http_proxy'] = `http://${proxy.address}`;
-    opening({ close: () => delete process.env['http_proxy'] });
+    openOrExplain({ close: () => delete process.env['http_proxy'] });
     const upstream = await upstreamTo(echo);
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
     expect(proxy.connections()).toBe(0);
@@ -243,18 +243,18 @@ describe('the connection of an upstream', () => {
   it('is UNAVAILABLE where there is no server', async () => {
     const server = await listen({ unary: hang }, [PATH]);
     server.close();
-    const upstream = opening(channelUpstream(server.address));
+    const upstream = openOrExplain(channelUpstream(server.address));
     expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
   });
 
   it('is UNAVAILABLE for an invalid name', async () => {
-    const upstream = opening(channelUpstream('nobody.invalid:1'));
+    const upstream = openOrExplain(channelUpstream('nobody.invalid:1'));
     expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
   });
 
   it('is retried soon, but not at once', async () => {
-    const server = opening(await serveSockets((socket) => socket.destroy()));
-    const upstream = opening(channelUpstream(server.address));
+    const server = openOrExplain(await serveSockets((socket) => socket.destroy()));
+    const upstream = openOrExplain(channelUpstream(server.address));
     const codes = await Promise.all([1, 2, 3].map(async () => upstream.unary(unaryCall())));
     expect(codes.map(({ code }) => code)).toEqual(Array(3).fill(status.UNAVAILABLE));
     const calls = 50;
@@ -266,14 +266,16 @@ describe('the connection of an upstream', () => {
   });
 
   it('is UNAVAILABLE where something other than gRPC answers', async () => {
-    const server = opening(await serveSockets((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')));
-    const upstream = opening(channelUpstream(server.address));
+    const server = openOrExplain(
+      await serveSockets((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+    );
+    const upstream = openOrExplain(channelUpstream(server.address));
     expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
   });
 
   it('lets each call wait until its deadline, or until its client goes, where nothing answers', async () => {
-    const server = opening(await serveSockets(() => undefined));
-    const upstream = opening(channelUpstream(server.address));
+    const server = openOrExplain(await serveSockets(() => undefined));
+    const upstream = openOrExplain(channelUpstream(server.address));
     const caller = new Caller();
     const [short, gone] = [
       upstream.unary(unaryCall({ deadline: Date.now() + 20 })),
@@ -287,11 +289,11 @@ describe('the connection of an upstream', () => {
 
   it('is restored when the server comes back', async () => {
     const first = await listen({ unary: echo }, [PATH]);
-    const upstream = opening(channelUpstream(first.address));
+    const upstream = openOrExplain(channelUpstream(first.address));
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
     first.close();
     await expect.poll(async () => (await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
-    opening(await listen({ unary: echo }, [PATH], first.address));
+    openOrExplain(await listen({ unary: echo }, [PATH], first.address));
     await expect
       .poll(async () => (await upstream.unary(unaryCall())).code, { timeout: 10_000 })
       .toBe(status.OK);
@@ -303,9 +305,9 @@ describe('the connection of an upstream', () => {
       begun.resolve();
       return new Promise(() => undefined);
     };
-    const server = opening(await listen({ unary }, [PATH]));
+    const server = openOrExplain(await listen({ unary }, [PATH]));
     const proxy = await startTcpProxy(Number(server.address.split(':')[1]));
-    const upstream = opening(channelUpstream(`127.0.0.1:${proxy.port}`));
+    const upstream = openOrExplain(channelUpstream(`127.0.0.1:${proxy.port}`));
     const reply = upstream.unary(unaryCall());
     await begun.promise;
     await proxy.close();
@@ -314,7 +316,7 @@ describe('the connection of an upstream', () => {
 
   it('leaves no socket behind once it is closed', async () => {
     const closed = new Deferred();
-    const server = opening(
+    const server = openOrExplain(
       await serveSockets((socket) => {
         void once(socket, 'close').then(() => {
           closed.resolve();
@@ -365,8 +367,8 @@ describe('a failure', () => {
       stream.end();
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    opening(server);
-    const upstream = opening(channelUpstream(`127.0.0.1:${(server.address() as AddressInfo).port}`));
+    openOrExplain(server);
+    const upstream = openOrExplain(channelUpstream(`127.0.0.1:${(server.address() as AddressInfo).port}`));
     const reply = await upstream.unary(unaryCall());
     expect(reply.code).toBe(code);
     expect(reply.trailers === undefined).toBe(text === undefined);
@@ -375,7 +377,7 @@ describe('a failure', () => {
   it('has none where no server is', async () => {
     const server = await listen({ unary: hang }, [PATH]);
     server.close();
-    const reply = await opening(channelUpstream(server.address)).unary(unaryCall());
+    const reply = await openOrExplain(channelUpstream(server.address)).unary(unaryCall());
     expect(reply.code).toBe(status.UNAVAILABLE);
     expect(reply.trailers).toBeUndefined();
   });
@@ -390,8 +392,10 @@ describe('several servers behind one target', () => {
         listen({ unary: (call) => ((counts[index] = (counts[index] ?? 0) + 1), echo(call)) }, [PATH]),
       ),
     );
-    for (const server of servers) opening(server);
-    const upstream = opening(channelUpstream(`ipv4:${servers.map(({ address }) => address).join(',')}`));
+    for (const server of servers) openOrExplain(server);
+    const upstream = openOrExplain(
+      channelUpstream(`ipv4:${servers.map(({ address }) => address).join(',')}`),
+    );
     await expect
       .poll(async () => (await upstream.unary(unaryCall())).trailers !== undefined && !counts.includes(0))
       .toBe(true);

@@ -13,7 +13,7 @@ import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../sr
 import { errorOf, httpRequest, reasonOf } from '../../packages/transcoder/test/support/http-request.js';
 import { Deferred } from './deferred.js';
 import { type GrpcReply, listen } from './grpc-server.js';
-import { opening } from './opening.js';
+import { openOrExplain } from './opening.js';
 
 interface RunningGateway {
   readonly origin: string;
@@ -254,8 +254,8 @@ describe('the health over a channel', () => {
       answers.push(answer);
       return answer.promise;
     };
-    const server = opening(await listen({ unary }, [CHECK]));
-    const upstream = opening(channelUpstream(server.address));
+    const server = openOrExplain(await listen({ unary }, [CHECK]));
+    const upstream = openOrExplain(channelUpstream(server.address));
     let begun = 0;
     const observer: RequestObserver = {
       begin: () => {
@@ -269,7 +269,7 @@ describe('the health over a channel', () => {
       asked += 1;
       return upstream.unary({ ...call, deadline: Infinity });
     };
-    const gateway = opening(await startGateway(withoutDeadline, [observer]));
+    const gateway = openOrExplain(await startGateway(withoutDeadline, [observer]));
     const soon = { timeout: 10_000 };
 
     const first = get(`${gateway.origin}${PATH}`, { agent: false }).on('error', () => undefined);

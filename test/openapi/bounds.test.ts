@@ -123,7 +123,9 @@ describe('the schema of a create', () => {
 });
 
 describe('the schema of a request id', () => {
-  const store: Pick<RouteStore, 'findByRequestId'> = { findByRequestId: () => Promise.resolve(undefined) };
+  const store: Pick<RouteStore, 'findByIdempotencyKey'> = {
+    findByIdempotencyKey: () => Promise.resolve(undefined),
+  };
   const registry = new Registry({
     store: store as RouteStore,
     duplicates: 'allow',
@@ -132,7 +134,7 @@ describe('the schema of a request id', () => {
   });
 
   function accepts(requestId: string): Promise<boolean> {
-    const checked = registry.check({ definition: VALID, caller: 'tester', requestIds: [requestId] });
+    const checked = registry.check({ definition: VALID, caller: 'tester', idempotencyKeys: [requestId] });
     return checked.then(
       () => true,
       () => false,

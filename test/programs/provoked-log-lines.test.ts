@@ -91,7 +91,7 @@ async function withSecretFile() {
   const service = await startService({
     databaseUrl: 'sqlite::memory:',
     settings,
-    surroundings: { rereadMs: 20 },
+    dependencies: { rereadMs: 20 },
   });
   onTestFinished(() => service.close());
   return { file, log: service.log };

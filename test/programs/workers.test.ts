@@ -46,7 +46,7 @@ interface Listening {
   readonly ops: string;
 }
 
-async function listening(program: Program): Promise<Listening> {
+async function listenOrExplain(program: Program): Promise<Listening> {
   return (await program.line('listening')) as unknown as Listening;
 }
 
@@ -125,7 +125,7 @@ describe('two workers', () => {
     // The lines about strangers show which connections a worker has.
     const settings = { MAX_REFUSALS_LOGGED: '1000', DRAIN_DELAY_MS: '2000' };
     service = run(programs, { ...SERVICE_SETTINGS, ...settings });
-    addresses = await listening(service);
+    addresses = await listenOrExplain(service);
     ({ id } = await createOver(addresses.http));
   });
 
@@ -262,7 +262,7 @@ describe('two workers', () => {
 /** Starts the service and freezes its second worker. */
 async function withSecondFrozen(context: TestContext): Promise<Program> {
   const service = run(newPrograms(context), SETTINGS);
-  await listening(service);
+  await listenOrExplain(service);
   signal(service, 2, 'SIGSTOP');
   return service;
 }
@@ -302,7 +302,7 @@ it.concurrent(
   'a service in workers heeds MAX_CONNECTIONS in each: a further connection is closed at once',
   async (context) => {
     const service = run(newPrograms(context), { ...SETTINGS, MAX_CONNECTIONS: '2' });
-    const { grpc, http } = await listening(service);
+    const { grpc, http } = await listenOrExplain(service);
     // The gRPC server speaks first, the HTTP server is asked.
     for (const [host, first] of [
       [grpc, ''],
@@ -334,7 +334,7 @@ it.concurrent(
     const programs = newPrograms(context);
     const settings = { GRPC_ADDRESS: '127.0.0.1:0', HTTP_ADDRESS: '127.0.0.1:0', OPS_ADDRESS: 'off' };
     const service = run(programs, { ...settings, WORKERS: '4' });
-    const { http } = await listening(service);
+    const { http } = await listenOrExplain(service);
     const { stdout } = await run(programs, {}, 'token', [
       '--scope',
       'routes:read routes:write',
@@ -366,10 +366,10 @@ it.concurrent(
     const programs = newPrograms(context);
     const settings = { ...SETTINGS, GRPC_ADDRESS: `unix:${programs.folder}/s` };
     const first = run(programs, { ...settings, NODE_OPTIONS: UNLEASHED });
-    await listening(first);
+    await listenOrExplain(first);
     await expect(first.stop('SIGKILL')).resolves.toMatchObject({ exitCode: null });
     expect(linesOf(first.lines(), 'stopping')).toEqual([]);
-    const { grpc, http } = await listening(run(programs, settings));
+    const { grpc, http } = await listenOrExplain(run(programs, settings));
     const { id } = await createOver(http);
     const client = new RouteServiceClient(grpc, credentials.createInsecure());
     const { route } = await get(client, id, metadataOf(tokenFor()));

@@ -17,7 +17,7 @@ const { method, path, middleware, handler } = EARLIER;
 const COMMAND: CreateCommand = {
   definition: { method, path, middleware, handler },
   caller: 'me',
-  requestIds: [],
+  idempotencyKeys: [],
 };
 
 /** A store that answers as told; the real ones have a suite of their own. */
@@ -25,7 +25,7 @@ function storeThat(answers: Partial<RouteStore>): RouteStore {
   const empty: RouteStore = {
     insert: () => Promise.resolve<InsertOutcome>({ outcome: 'inserted' }),
     find: () => Promise.resolve(undefined),
-    findByRequestId: () => Promise.resolve(undefined),
+    findByIdempotencyKey: () => Promise.resolve(undefined),
     findByShape: () => Promise.resolve(undefined),
     ping: () => Promise.resolve(),
   };
@@ -47,14 +47,14 @@ describe('create', () => {
 
   it('returns the first route when the same request id comes with the same definition', async () => {
     const registry = registryOver({ insert: () => Promise.resolve({ outcome: 'repeated', route: EARLIER }) });
-    await expect(registry.create({ ...COMMAND, requestIds: ['k'] })).resolves.toEqual(EARLIER);
+    await expect(registry.create({ ...COMMAND, idempotencyKeys: ['k'] })).resolves.toEqual(EARLIER);
   });
 
   it('refuses a request id that was used for another definition', async () => {
     const registry = registryOver({
       insert: () => Promise.resolve({ outcome: 'repeated', route: { ...EARLIER, handler: 'other' } }),
     });
-    await expect(registry.create({ ...COMMAND, requestIds: ['k'] })).rejects.toMatchObject({
+    await expect(registry.create({ ...COMMAND, idempotencyKeys: ['k'] })).rejects.toMatchObject({
       reason: 'REQUEST_ID_REUSED',
     });
   });
@@ -83,7 +83,7 @@ describe('create', () => {
   it('names the fields of the request, those of the route and the request id together', async () => {
     const definition = { ...COMMAND.definition, method: '', middleware: [''] };
     await expect(
-      registryOver({}).create({ ...COMMAND, definition, requestIds: ['a b'] }),
+      registryOver({}).create({ ...COMMAND, definition, idempotencyKeys: ['a b'] }),
     ).rejects.toMatchObject({
       reason: 'ROUTE_INVALID',
       message: 'The request is not valid: route.method, route.middleware[0], request_id.',
@@ -97,8 +97,8 @@ describe('create', () => {
     ['with a space', ['a b']],
     ['beyond ASCII', ['é']],
     ['given twice with different values', ['a', 'b']],
-  ])('refuses a request id that is %s', async (_, requestIds) => {
-    await expect(registryOver({}).create({ ...COMMAND, requestIds })).rejects.toMatchObject({
+  ])('refuses a request id that is %s', async (_, idempotencyKeys) => {
+    await expect(registryOver({}).create({ ...COMMAND, idempotencyKeys })).rejects.toMatchObject({
       reason: 'ROUTE_INVALID',
       violations: [{ field: 'request_id' }],
     });
@@ -112,8 +112,8 @@ describe('create', () => {
   });
 
   it('accepts a request id of 128 characters, given twice with the same value', async () => {
-    const requestIds = ['~'.repeat(128), '~'.repeat(128)];
-    await expect(registryOver({}).create({ ...COMMAND, requestIds })).resolves.toMatchObject({ id: ID });
+    const idempotencyKeys = ['~'.repeat(128), '~'.repeat(128)];
+    await expect(registryOver({}).create({ ...COMMAND, idempotencyKeys })).resolves.toMatchObject({ id: ID });
   });
 });
 
@@ -140,18 +140,23 @@ describe('check', () => {
   });
 
   it('finds a request id that was used for another definition', async () => {
-    const registry = registryOver({ findByRequestId: () => Promise.resolve({ ...EARLIER, path: '/other' }) });
-    await expect(registry.check({ ...COMMAND, requestIds: ['k'] })).rejects.toMatchObject({
+    const registry = registryOver({
+      findByIdempotencyKey: () => Promise.resolve({ ...EARLIER, path: '/other' }),
+    });
+    await expect(registry.check({ ...COMMAND, idempotencyKeys: ['k'] })).rejects.toMatchObject({
       reason: 'REQUEST_ID_REUSED',
     });
   });
 
   it('passes a repeat of a create, even while duplicates are refused', async () => {
     const registry = registryOver(
-      { findByRequestId: () => Promise.resolve(EARLIER), findByShape: () => Promise.resolve(EARLIER.id) },
+      {
+        findByIdempotencyKey: () => Promise.resolve(EARLIER),
+        findByShape: () => Promise.resolve(EARLIER.id),
+      },
       'reject',
     );
-    await expect(registry.check({ ...COMMAND, requestIds: ['k'] })).resolves.toEqual(COMMAND.definition);
+    await expect(registry.check({ ...COMMAND, idempotencyKeys: ['k'] })).resolves.toEqual(COMMAND.definition);
   });
 });
 

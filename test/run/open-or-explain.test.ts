@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { listening } from '../../src/run/open-or-explain.js';
+import { listenOrExplain } from '../../src/run/open-or-explain.js';
 
 /** As a server does that listens on no other address. */
 async function listenOn(host: string): Promise<void> {
@@ -13,9 +13,9 @@ async function listenOn(host: string): Promise<void> {
 describe('an address to listen on', () => {
   it('that is not of this machine is refused in words', async () => {
     // TEST-NET-1 of RFC 5737, which no machine has.
-    await expect(listening('HTTP_ADDRESS', '192.0.2.1:80', () => listenOn('192.0.2.1'))).rejects.toThrow(
-      'Cannot listen on HTTP_ADDRESS=192.0.2.1:80: this machine does not have this address.',
-    );
+    await expect(
+      listenOrExplain('HTTP_ADDRESS', '192.0.2.1:80', () => listenOn('192.0.2.1')),
+    ).rejects.toThrow('Cannot listen on HTTP_ADDRESS=192.0.2.1:80: this machine does not have this address.');
   });
 
   it.each([
@@ -32,7 +32,7 @@ describe('an address to listen on', () => {
     ['is refused with the cause as it is, where that is another one', 'odd', 'odd'],
   ])('%s', async (_, message, words) => {
     const listen = (): Promise<void> => Promise.reject(new Error(message));
-    await expect(listening('GRPC_ADDRESS', '127.0.0.1:80', listen)).rejects.toThrow(
+    await expect(listenOrExplain('GRPC_ADDRESS', '127.0.0.1:80', listen)).rejects.toThrow(
       `Cannot listen on GRPC_ADDRESS=127.0.0.1:80: ${words}`,
     );
   });

@@ -45,8 +45,8 @@ function open(key: TokenKey): Promise<Authenticator> {
       done();
     },
   });
-  const surroundings = { closing, logger: pino(sink), now: () => NOW * 1000, rereadMs: 20 };
-  return openTokenAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE }, surroundings);
+  const dependencies = { closing, logger: pino(sink), now: () => NOW * 1000, rereadMs: 20 };
+  return openTokenAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE }, dependencies);
 }
 
 function judge(authenticator: Authenticator, key: KeyObject, header: Header) {

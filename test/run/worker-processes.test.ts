@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { Workers, type WorkersOptions } from '../../src/run/worker-processes.js';
+import { WorkerProcesses, type WorkersOptions } from '../../src/run/worker-processes.js';
 
 /** A worker that serves; each report is how often it was asked. */
 const SERVES = `
@@ -17,7 +17,7 @@ const FAILS = `process.send({ kind: 'failed', problem: 'No port.' }, () => proce
 type Line = Readonly<Record<string, unknown>>;
 
 interface Started {
-  readonly workers: Workers<number>;
+  readonly workers: WorkerProcesses<number>;
   readonly lines: Line[];
   /** The numbers of the processes that were started. */
   readonly forked: () => number;
@@ -37,7 +37,13 @@ function create(first: string, second: string, options: Partial<WorkersOptions> 
   let forked = 0;
   const count = (): number => ++forked;
   cluster.on('fork', count);
-  const workers = new Workers<number>({ count: 2, drainMs: 0, logger: pino(sink), pauseMs: 1, ...options });
+  const workers = new WorkerProcesses<number>({
+    count: 2,
+    drainMs: 0,
+    logger: pino(sink),
+    pauseMs: 1,
+    ...options,
+  });
   onTestFinished(async () => {
     cluster.off('fork', count);
     await workers.close().catch(() => undefined);

@@ -15,7 +15,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       await other.end();
       await close();
     });
-    const entry = entryOf({}, { caller: 'other', requestId: 'key' });
+    const entry = entryOf({}, { caller: 'other', idempotencyKey: 'key' });
 
     // More rows than the store's one: the lighter transaction loses.
     await other.beginTransaction();

@@ -23,9 +23,9 @@ describe('a database that is away', () => {
     const calls = [
       () => store.ping(),
       () => store.find(id),
-      () => store.findByRequestId('me', 'k'),
+      () => store.findByIdempotencyKey('me', 'k'),
       () => store.findByShape('GET /'),
-      () => store.insert({ route, caller: 'me', requestId: 'k', shape: 'GET /' }, 'allow'),
+      () => store.insert({ route, caller: 'me', idempotencyKey: 'k', shape: 'GET /' }, 'allow'),
     ];
     const results = await Promise.allSettled(calls.map((call) => call()));
     expect(results).toEqual(

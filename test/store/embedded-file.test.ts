@@ -27,7 +27,8 @@ describe('an embedded database whose file is in use', () => {
     store = new KnexRouteStore(knex, { file: files });
   }
 
-  const insert = (requestId?: string): Promise<unknown> => store.insert(entryOf({}, { requestId }), 'allow');
+  const insert = (requestId?: string): Promise<unknown> =>
+    store.insert(entryOf({}, { idempotencyKey: requestId }), 'allow');
 
   function replace(): void {
     copyFileSync(file, `${file}.copy`);

@@ -112,7 +112,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       ['with a request id, while duplicates are refused', 'reject', 'another key'],
     ])('whose end is not seen is no repeat or duplicate of itself: %s', async (_, duplicates, requestId) => {
       const { store } = await openedWithFirst('INSERT', { done: true });
-      const entry = entryOf({ handler: 'own' }, { requestId });
+      const entry = entryOf({ handler: 'own' }, { idempotencyKey: requestId });
       await expect(store.insert(entry, duplicates)).resolves.toEqual({ outcome: 'inserted' });
       await expect(rowsOf([entry])).resolves.toEqual([1]);
     });
@@ -204,13 +204,13 @@ describeOn(engines.slice(1))('on $name', (engine) => {
           ? faults[(inserts >> 1) % faults.length]
           : undefined,
       );
-      const earlier = entryOf({ handler: 'earlier', path: '/earlier/:id' }, { requestId: 'earlier' });
+      const earlier = entryOf({ handler: 'earlier', path: '/earlier/:id' }, { idempotencyKey: 'earlier' });
       await store.insert(earlier, 'allow');
       faulty = true;
       const fresh = Array.from({ length: 4 }, (_, i) =>
-        entryOf({ handler: `fresh${i}` }, { requestId: i % 2 === 0 ? `key${i}` : undefined }),
+        entryOf({ handler: `fresh${i}` }, { idempotencyKey: i % 2 === 0 ? `key${i}` : undefined }),
       );
-      const repeat = entryOf({ handler: 'earlier', path: '/earlier/:id' }, { requestId: 'earlier' });
+      const repeat = entryOf({ handler: 'earlier', path: '/earlier/:id' }, { idempotencyKey: 'earlier' });
       const duplicate = entryOf({ handler: 'duplicate', path: '/earlier/:key' });
       const allowed = entryOf({ handler: 'allowed', path: '/earlier/:key' });
       const results = await Promise.all([
@@ -249,9 +249,9 @@ describeOn(engines.slice(1))('on $name', (engine) => {
         faulty = !faulty;
         return faulty ? { done: false } : undefined;
       });
-      const entry = entryOf({}, { requestId: 'found' });
+      const entry = entryOf({}, { idempotencyKey: 'found' });
       await store.insert(entry, 'allow');
-      await expect(store.findByRequestId('me', 'found')).resolves.toEqual(entry.route);
+      await expect(store.findByIdempotencyKey('me', 'found')).resolves.toEqual(entry.route);
       await expect(store.findByShape(entry.shape)).resolves.toBe(entry.route.id);
     });
   });

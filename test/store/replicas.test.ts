@@ -99,9 +99,9 @@ describeOn(engines.slice(1))('replicas on $name', (engine) => {
 
   it('leave request ids, duplicates and creates to the primary', async () => {
     const { store, statements } = await opened();
-    const first = entryOf({ path: '/first/:id' }, { requestId: 'key' });
+    const first = entryOf({ path: '/first/:id' }, { idempotencyKey: 'key' });
     await store.insert(first, 'reject');
-    const repeat = entryOf({ path: '/first/:id' }, { requestId: 'key' });
+    const repeat = entryOf({ path: '/first/:id' }, { idempotencyKey: 'key' });
     await expect(store.insert(repeat, 'reject')).resolves.toEqual({
       outcome: 'repeated',
       route: first.route,
@@ -110,7 +110,7 @@ describeOn(engines.slice(1))('replicas on $name', (engine) => {
       outcome: 'duplicate',
       id: first.route.id,
     });
-    await expect(store.findByRequestId('me', 'key')).resolves.toEqual(first.route);
+    await expect(store.findByIdempotencyKey('me', 'key')).resolves.toEqual(first.route);
     await expect(store.findByShape(first.shape)).resolves.toBe(first.route.id);
     expect(new Set(statements.map(({ server }) => server))).toEqual(new Set(['primary']));
     await expect(database.replica.knex('routes').count({ rows: '*' })).resolves.toEqual([{ rows: 0 }]);

@@ -78,7 +78,7 @@ describeOn(storeSetups)('the store on $name', (setup) => {
   it('stores one route for concurrent inserts with one caller and request id, from two instances', async () => {
     const requestId = randomBytes(8).toString('hex');
     const inserts = Array.from({ length: 50 }, async (_, index) => {
-      const entry = entryOf({}, { requestId });
+      const entry = entryOf({}, { idempotencyKey: requestId });
       const result = await (index % 2 === 0 ? store : otherStore).insert(entry, 'allow');
       return result.outcome === 'repeated'
         ? { ...result, id: result.route.id }
@@ -98,8 +98,8 @@ describeOn(storeSetups)('the store on $name', (setup) => {
     ['a request id that differs by case', 'me', 'KEY'],
     ['a border between the two at another place', 'mek', 'ey'],
   ])('does not take %s for a repeat', async (_, caller, requestId) => {
-    await store.insert(entryOf({}, { caller: 'me', requestId: 'key' }), 'allow');
-    await expect(store.insert(entryOf({}, { caller, requestId }), 'allow')).resolves.toEqual({
+    await store.insert(entryOf({}, { caller: 'me', idempotencyKey: 'key' }), 'allow');
+    await expect(store.insert(entryOf({}, { caller, idempotencyKey: requestId }), 'allow')).resolves.toEqual({
       outcome: 'inserted',
     });
   });
@@ -109,10 +109,10 @@ describeOn(storeSetups)('the store on $name', (setup) => {
     ['beyond ASCII', 'müller@example'],
     ['with signs of SQL', `o'b"r\\ie?n\0--`],
   ])('finds a route by its caller and request id: a caller that is %s', async (_, caller) => {
-    const entry = entryOf({}, { caller, requestId: `find'me?` });
+    const entry = entryOf({}, { caller, idempotencyKey: `find'me?` });
     await store.insert(entry, 'allow');
-    await expect(otherStore.findByRequestId(caller, `find'me?`)).resolves.toEqual(entry.route);
-    await expect(otherStore.findByRequestId(caller, 'find-you')).resolves.toBeUndefined();
+    await expect(otherStore.findByIdempotencyKey(caller, `find'me?`)).resolves.toEqual(entry.route);
+    await expect(otherStore.findByIdempotencyKey(caller, 'find-you')).resolves.toBeUndefined();
   });
 
   it('stores many routes without request id for one caller', async () => {
@@ -156,17 +156,17 @@ describeOn(storeSetups)('the store on $name', (setup) => {
   });
 
   it('looks at the request id before the shape', async () => {
-    const first = entryOf({ path: '/retried/:id' }, { requestId: 'retried' });
+    const first = entryOf({ path: '/retried/:id' }, { idempotencyKey: 'retried' });
     await store.insert(first, 'reject');
-    const again = entryOf({ path: '/retried/:id' }, { requestId: 'retried' });
+    const again = entryOf({ path: '/retried/:id' }, { idempotencyKey: 'retried' });
     await expect(store.insert(again, 'reject')).resolves.toEqual({ outcome: 'repeated', route: first.route });
   });
 
   it('takes a duplicate with a request id as a repeat when it comes again', async () => {
     await store.insert(entryOf({ path: '/both/:id' }), 'allow');
-    const second = entryOf({ path: '/both/:id' }, { requestId: 'both' });
+    const second = entryOf({ path: '/both/:id' }, { idempotencyKey: 'both' });
     await expect(store.insert(second, 'allow')).resolves.toEqual({ outcome: 'inserted' });
-    const again = entryOf({ path: '/both/:id' }, { requestId: 'both' });
+    const again = entryOf({ path: '/both/:id' }, { idempotencyKey: 'both' });
     await expect(store.insert(again, 'allow')).resolves.toEqual({ outcome: 'repeated', route: second.route });
   });
 
@@ -174,7 +174,7 @@ describeOn(storeSetups)('the store on $name', (setup) => {
     await store.insert(entryOf({ path: '/often/:id' }), 'allow');
     const inserts = Array.from({ length: 20 }, (_, index) =>
       (index % 2 === 0 ? store : otherStore).insert(
-        entryOf({ path: '/often/:id' }, { requestId: 'often' }),
+        entryOf({ path: '/often/:id' }, { idempotencyKey: 'often' }),
         'allow',
       ),
     );

@@ -57,10 +57,10 @@ describeOn(engines)('an observer of the store on $name', (engine) => {
   afterAll(() => database.close());
 
   it('sees the statement of each call, and what it captured of it', async () => {
-    const entry = entryOf({}, { requestId: 'observed' });
+    const entry = entryOf({}, { idempotencyKey: 'observed' });
     await store.insert(entry, 'allow');
     await store.find(entry.route.id);
-    await store.findByRequestId('me', 'observed');
+    await store.findByIdempotencyKey('me', 'observed');
     await store.findByShape(entry.shape);
     expect(recorder.seen).toEqual([
       { ...FIRST, operation: 'INSERT', batchSize: 1, captured: ['call 1'] },

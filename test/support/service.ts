@@ -4,7 +4,7 @@ import { credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import jwt from 'jsonwebtoken';
 import { pino } from 'pino';
 import { type App, startApp } from '../../src/app.js';
-import type { Surroundings } from '../../src/run/shared-parts.js';
+import type { Dependencies } from '../../src/run/shared-parts.js';
 import { readConfig } from '../../src/settings/config.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import {
@@ -43,12 +43,12 @@ export interface ServiceOptions {
   readonly databaseUrl: string;
   readonly topology?: Topology;
   readonly settings?: Readonly<Record<string, string>>;
-  readonly surroundings?: Omit<Surroundings, 'logger'>;
+  readonly dependencies?: Omit<Dependencies, 'logger'>;
 }
 
 /** Starts the service on a migrated database. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { databaseUrl, topology = 'in process', settings = {}, surroundings = {} } = options;
+  const { databaseUrl, topology = 'in process', settings = {}, dependencies = {} } = options;
   const log: Record<string, unknown>[] = [];
   const sink = new Writable({
     write(line: Buffer, _encoding, done) {
@@ -61,7 +61,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     startApp(
       readConfig({ ...SERVICE_SETTINGS, ...EVERY_LINE, DATABASE_URL: databaseUrl, ...settings, ...role }),
       {
-        ...surroundings,
+        ...dependencies,
         logger,
       },
     );

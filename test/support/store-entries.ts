@@ -20,5 +20,5 @@ function routeOf(change: Partial<Route> = {}): Route {
 /** A new route with a unique path, as a store takes it. */
 export function entryOf(change: Partial<Route> = {}, rest: Partial<NewRoute> = {}): NewRoute {
   const route = routeOf(change);
-  return { route, caller: 'me', requestId: undefined, shape: shapeOf(route), ...rest };
+  return { route, caller: 'me', idempotencyKey: undefined, shape: shapeOf(route), ...rest };
 }

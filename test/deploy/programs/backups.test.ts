@@ -111,7 +111,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
       Object.assign(url, { username: name, password: 'password', pathname: `/${name}` });
       const knex = openDatabase(parseDatabaseUrl(url.href));
       await migrateUp(knex);
-      const entry = entryOf({ middleware: ["it's 👍", 'b'] }, { requestId: 'once' });
+      const entry = entryOf({ middleware: ["it's 👍", 'b'] }, { idempotencyKey: 'once' });
       await new KnexRouteStore(knex).insert(entry, 'reject');
       await knex.destroy();
 
@@ -128,7 +128,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
       onTestFinished(() => restored.destroy());
       const store = new KnexRouteStore(restored);
       await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
-      await expect(store.findByRequestId('me', 'once')).resolves.toEqual(entry.route);
+      await expect(store.findByIdempotencyKey('me', 'once')).resolves.toEqual(entry.route);
       await expect(migrateUp(restored)).resolves.toEqual([]);
     },
   );

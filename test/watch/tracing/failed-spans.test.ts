@@ -16,7 +16,7 @@ const NO_MESSAGE = framed(Buffer.alloc(0));
 
 /** Every create fails. */
 const FAILING = {
-  surroundings: {
+  dependencies: {
     newId: () => {
       throw new Error('no ids today');
     },
