@@ -5,7 +5,7 @@ import { built } from '../support/built.js';
 
 /** Sends itself the signal, and again when it is to stop; 0 if nothing ends it before. */
 const SIGNALLED_TWICE = `
-  const { onStopSignals } = await import('${built()}/process/stop-signals.js');
+  const { onStopSignals } = await import('${built()}/run/stop-signals.js');
   const [signal, repeatMs] = process.argv.slice(1);
   const again = () => {
     process.once(signal, () => process.exit(0));
