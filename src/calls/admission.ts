@@ -46,7 +46,7 @@ export class Admission {
    * @param caller whose work it is; each caller has at most half of the places
    * @throws CallError `OVERLOADED`, before the work has begun
    */
-  async wait<T>(caller: string, work: () => Promise<T>): Promise<T> {
+  async wait<T>(caller: string, work: () => T | Promise<T>): Promise<T> {
     const own = this.#waitingOf.get(caller) ?? 0;
     this.#check(own);
     this.#waiting++;

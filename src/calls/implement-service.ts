@@ -55,31 +55,26 @@ export function implement<Service extends ServiceDefinition>(
 ): Method[] {
   return Object.entries(service.methods).map(([key, { name, requestType, responseType }]) => {
     const { access, handle, remembered } = implementation[key as keyof Service['methods']];
-    const answer = async (request: unknown, context: HandlerContext): Promise<Uint8Array> =>
-      encode(responseType, await context.admit(() => handle(request, context)));
-    const run = remembered === undefined ? answer : remembering(answer, remembered);
-    return {
+    const method: Method = {
       path: `/${service.fullName}/${name}`,
       access,
-      run: (message, context) => run(decode(requestType, message), context),
+      decode: (message) => decode(requestType, message),
+      handle: async (request, context) => encode(responseType, await handle(request, context)),
     };
+    return remembered === undefined ? method : remembering(method, remembered);
   });
 }
 
-/** Answers synchronously from memory where possible. */
-function remembering<Request>(
-  run: (request: Request, context: HandlerContext) => Promise<Uint8Array>,
-  { cache, keyOf }: RememberedAnswers<Request>,
-): (request: Request, context: HandlerContext) => Uint8Array | Promise<Uint8Array> {
-  return (request, context) => {
-    const key = Buffer.from(keyOf(request));
-    return (
-      cache.get(key) ??
-      run(request, context).then((answer) => {
-        cache.set(key, answer);
-        return answer;
-      })
-    );
+function remembering(method: Method, { cache, keyOf }: RememberedAnswers<unknown>): Method {
+  const keyBytes = (request: unknown): Buffer => Buffer.from(keyOf(request));
+  return {
+    ...method,
+    recall: (request) => cache.get(keyBytes(request)),
+    handle: async (request, context) => {
+      const answer = await method.handle(request, context);
+      cache.set(keyBytes(request), answer);
+      return answer;
+    },
   };
 }
 

@@ -64,6 +64,8 @@ export function createInterceptors(options: InterceptorOptions, face: Face = 'gr
     endingAfterGuard,
     // After the guard, so that a stranger's message is not even awaited.
     receivingMessage(options),
+    // Before the places: an answer from memory waits for nothing.
+    answeringFromMemory,
     // After the guard, which knows the caller: no caller takes all places.
     limitingWaiting(options),
   ];
@@ -170,7 +172,7 @@ function receivingMessage({ maxMessageBytes }: InterceptorOptions): Interceptor 
   return (context, next) => {
     const proceed = (message: Uint8Array): Reply | Promise<Reply> => {
       if (message.length > maxMessageBytes) throw requestTooLarge(maxMessageBytes);
-      context.message = message;
+      context.request = context.method?.decode(message);
       return next(context);
     };
     const { message } = context.call;
@@ -178,10 +180,15 @@ function receivingMessage({ maxMessageBytes }: InterceptorOptions): Interceptor 
   };
 }
 
+const answeringFromMemory: Interceptor = (context, next) => {
+  const { method, request, requestId } = context;
+  const answer = method?.recall?.(request);
+  return answer === undefined ? next(context) : okReply(requestId, answer);
+};
+
 function limitingWaiting({ admission }: InterceptorOptions): Interceptor {
   return (context, next) => {
     const { caller } = context;
-    if (caller !== undefined) context.admit = (work) => admission.wait(caller.subject, work);
-    return next(context);
+    return caller === undefined ? next(context) : admission.wait(caller.subject, () => next(context));
   };
 }

@@ -2,7 +2,7 @@ import { Metadata, status } from '@grpc/grpc-js';
 import type { Caller } from '../auth/auth-result.js';
 import type { Call, Reply } from './call.js';
 import { CallError, type Reason } from './failures.js';
-import type { Admit, HandlerContext, Method } from './method.js';
+import type { HandlerContext, Method } from './method.js';
 import { GUARD_ONLY, REQUEST_ID } from './metadata-keys.js';
 import { requestIdOf } from './request-id.js';
 
@@ -17,12 +17,10 @@ export interface CallContext extends HandlerContext {
   readonly requestId: string;
   /** Set by the guard. */
   caller: Caller | undefined;
-  /** Set once the message has arrived. */
-  message: Uint8Array;
+  /** The decoded message, set once that has arrived. */
+  request: unknown;
   /** Set when the deadline passes or the client leaves. */
   readonly signal: { aborted: boolean };
-  /** Set by admission; until then, nothing is bounded. */
-  admit: Admit;
   /** Why the call failed, if it did. */
   reason: Reason | undefined;
   /** Added to each log line about the call; set by observers. */
@@ -56,17 +54,12 @@ export function createPipeline(methods: readonly Method[], interceptors: readonl
       asksGuard: call.metadata.get(GUARD_ONLY).length > 0,
       requestId: requestIdOf(call.metadata.get(REQUEST_ID)[0]),
       caller: undefined,
-      message: NO_MESSAGE,
+      request: undefined,
       signal: { aborted: false },
-      admit: unbounded,
       reason: undefined,
       fields: undefined,
     });
 }
-
-const NO_MESSAGE = new Uint8Array();
-
-const unbounded: Admit = (work) => work();
 
 /** A successful answer. */
 export function okReply(requestId: string, message: Uint8Array): Reply {
@@ -76,9 +69,9 @@ export function okReply(requestId: string, message: Uint8Array): Reply {
 }
 
 function run(context: CallContext): Reply | Promise<Reply> {
-  const { method, message, requestId } = context;
+  const { method, request, requestId } = context;
   if (method === undefined) throw new CallError('PATH_UNKNOWN', 'There is no method with this name.');
-  const answer = method.run(message, context);
+  const answer = method.handle(request, context);
   if (answer instanceof Promise) return answer.then((later) => okReply(requestId, later));
   return okReply(requestId, answer);
 }

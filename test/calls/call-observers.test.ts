@@ -3,12 +3,12 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { Call } from '../../src/calls/call.js';
 import { createInterceptors, type Face } from '../../src/calls/interceptors.js';
-import type { Method } from '../../src/calls/method.js';
 import { createPipeline, type Interceptor, type Pipeline } from '../../src/calls/pipeline.js';
+import { bytesMethod } from '../support/bytes-method.js';
 import { Caller } from '../support/caller.js';
 import { interceptorOptions } from '../support/interceptor-options.js';
 
-const METHOD: Method = { path: '/test.Service/Method', access: { scope: 's' }, run: () => new Uint8Array() };
+const METHOD = bytesMethod('/test.Service/Method', { scope: 's' }, () => new Uint8Array());
 
 const call: Call = {
   path: METHOD.path,

@@ -26,12 +26,12 @@ const CONTEXT: HandlerContext = {
   metadata: new Metadata(),
   caller: undefined,
   signal: { aborted: false },
-  admit: (work) => work(),
 };
 
 /** The decoded answer to a request for one of `ROUTES`. */
 async function answerFor(id: string): Promise<RouteMessage> {
-  const answer = await getRoute?.run(GetRouteRequest.encode({ routeId: id }).finish(), CONTEXT);
+  const request = getRoute?.decode(GetRouteRequest.encode({ routeId: id }).finish());
+  const answer = await getRoute?.handle(request, CONTEXT);
   return Route.decode(answer ?? new Uint8Array());
 }
 
@@ -75,7 +75,10 @@ function remembering(maxBytes: number) {
       },
     },
   );
-  const run = (message: Uint8Array) => method?.run(message, CONTEXT) ?? new Uint8Array();
+  const run = (message: Uint8Array) => {
+    const request = method?.decode(message);
+    return method?.recall?.(request) ?? method?.handle(request, CONTEXT) ?? new Uint8Array();
+  };
   return {
     ran,
     run,

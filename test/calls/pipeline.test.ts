@@ -4,10 +4,11 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
 import { Admission, type AdmissionLimits } from '../../src/calls/admission.js';
 import type { Call, Reply } from '../../src/calls/call.js';
+import { CallError } from '../../src/calls/failures.js';
 import { createInterceptors } from '../../src/calls/interceptors.js';
-import type { Method } from '../../src/calls/method.js';
 import { createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
 import { RegistryError } from '../../src/registry/errors.js';
+import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
 import { Caller } from '../support/caller.js';
 import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
@@ -29,7 +30,7 @@ const authenticator: Authenticator = {
 
 /** A pipeline whose replies can be awaited, synchronous ones too. */
 function pipelineOf(
-  method: Partial<Method>,
+  method: Partial<BytesMethod>,
   lines: string[] = [],
   deadlineMs = 60_000,
 ): (call: Call) => Promise<Reply> {
@@ -37,9 +38,9 @@ function pipelineOf(
   return async (call) => pipeline(call);
 }
 
-function directly(method: Partial<Method>, lines: string[] = [], deadlineMs = 60_000): Pipeline {
+function directly(method: Partial<BytesMethod>, lines: string[] = [], deadlineMs = 60_000): Pipeline {
   const logger = pino({ level: 'debug' }, { write: (line) => lines.push(line) });
-  const whole: Method = { path: PATH, access: { scope: 's' }, run: () => Promise.resolve(ANSWER), ...method };
+  const whole = { ...bytesMethod(PATH, { scope: 's' }, () => Promise.resolve(ANSWER)), ...method };
   return createPipeline(
     [whole],
     createInterceptors(interceptorOptions({ authenticator, deadlineMs }, logger)),
@@ -79,16 +80,16 @@ describe('a call', () => {
     expect(reply.trailers.get('x-request-id')).toEqual(['my-name']);
   });
 
-  it('is answered synchronously by a method that need not wait', () => {
-    const run = (): Uint8Array => ANSWER;
-    expect(directly({ run })(callOf())).toMatchObject({ code: status.OK, message: ANSWER });
+  it('is answered synchronously from memory', () => {
+    const recall = (): Uint8Array => ANSWER;
+    expect(directly({ recall })(callOf())).toMatchObject({ code: status.OK, message: ANSWER });
   });
 
   it('fails synchronously where nothing had to be awaited', () => {
-    const run = (): never => {
-      throw new RegistryError('ROUTE_NOT_FOUND', 'No.');
+    const decode = (): never => {
+      throw new CallError('REQUEST_MALFORMED', 'No.');
     };
-    expect(directly({ run })(callOf())).toMatchObject({ code: status.NOT_FOUND, details: 'No.' });
+    expect(directly({ decode })(callOf())).toMatchObject({ code: status.INVALID_ARGUMENT, details: 'No.' });
   });
 
   it.each([
@@ -103,7 +104,7 @@ describe('a call', () => {
 
   it('passes the caller to the method', async () => {
     const pipeline = pipelineOf({
-      run: (_, { caller }) => Promise.resolve(Buffer.from(caller?.subject ?? '')),
+      handle: (_, { caller }) => Promise.resolve(Buffer.from(caller?.subject ?? '')),
     });
     await expect(pipeline(callOf({ keys: { authorization: 'somebody' } }))).resolves.toMatchObject({
       message: Buffer.from('somebody'),
@@ -146,7 +147,7 @@ describe('the guard', () => {
   });
 
   it('ends a call that only asks for it, without running the method', async () => {
-    const pipeline = pipelineOf({ run: () => Promise.reject(new Error('ran')) });
+    const pipeline = pipelineOf({ handle: () => Promise.reject(new Error('ran')) });
     const reply = await pipeline(callOf({ keys: { 'x-guard-only': '1' } }));
     expect(reply).toMatchObject({ code: status.OK, message: new Uint8Array() });
   });
@@ -163,7 +164,7 @@ describe('the guard', () => {
 describe('a failure', () => {
   it('of our own keeps its text', async () => {
     const error = new RegistryError('ROUTE_EXISTS', 'It exists.', { metadata: { route_id: 'r' } });
-    const reply = await pipelineOf({ run: () => Promise.reject(error) })(callOf());
+    const reply = await pipelineOf({ handle: () => Promise.reject(error) })(callOf());
     expect(reply).toMatchObject({ code: status.ALREADY_EXISTS, details: 'It exists.' });
     expect(errorInfoOf(richErrorOfReply(reply)).metadata).toEqual({ route_id: 'r' });
   });
@@ -180,9 +181,9 @@ describe('a failure', () => {
         throw new TypeError('secret');
       },
     ],
-  ])('%s becomes INTERNAL, and is logged once with its cause and the id of the call', async (_, run) => {
+  ])('%s becomes INTERNAL, and is logged once with its cause and the id of the call', async (_, handle) => {
     const lines: string[] = [];
-    const reply = await pipelineOf({ run }, lines)(callOf({ keys: { 'x-request-id': 'n' } }));
+    const reply = await pipelineOf({ handle }, lines)(callOf({ keys: { 'x-request-id': 'n' } }));
     expect(reply).toMatchObject({ code: status.INTERNAL, details: 'An internal error occurred.' });
     expect(JSON.stringify(richErrorOfReply(reply))).not.toContain('secret');
     expect(lines.filter((line) => line.includes('secret'))).toEqual([
@@ -196,7 +197,7 @@ describe('a failure', () => {
       description: 'd'.repeat(100),
     }));
     const error = new RegistryError('ROUTE_INVALID', 'All is wrong.', { violations });
-    const reply = await pipelineOf({ run: () => Promise.reject(error) })(callOf());
+    const reply = await pipelineOf({ handle: () => Promise.reject(error) })(callOf());
     const rich = richErrorOfReply(reply);
     const kept = (rich.details as { fieldViolations?: object[] }[]).flatMap(
       ({ fieldViolations = [] }) => fieldViolations,
@@ -210,14 +211,14 @@ describe('a failure', () => {
   it('fits the trailers when its message is long, too', async () => {
     const violations = Array.from({ length: 200 }, (_, index) => ({ field: `f${index}`, description: 'd' }));
     const error = new RegistryError('ROUTE_INVALID', 'ü'.repeat(250), { violations });
-    const reply = await pipelineOf({ run: () => Promise.reject(error) })(callOf());
+    const reply = await pipelineOf({ handle: () => Promise.reject(error) })(callOf());
     expect(trailerBytes(reply)).toBeLessThanOrEqual(3_584);
     expect(errorInfoOf(richErrorOfReply(reply)).metadata).toHaveProperty('violations_omitted');
   });
 });
 
 describe('the time of a call', () => {
-  const slow: Partial<Method> = { run: () => new Promise(() => undefined) };
+  const slow: Partial<BytesMethod> = { handle: () => new Promise(() => undefined) };
 
   it('ends at the limit of the server', async () => {
     const reply = await pipelineOf(slow, [], 1)(callOf());
@@ -288,7 +289,7 @@ describe('the log', () => {
     const lines: string[] = [];
     const reply = pipelineOf(
       {
-        run: () => {
+        handle: () => {
           vi.advanceTimersByTime(WAIT_MS);
           return run();
         },
@@ -307,7 +308,7 @@ describe('the log', () => {
   ] as const)('%s', async (_, level, reason) => {
     const lines: string[] = [];
     const error = new RegistryError(reason, 'No.', { cause: new Error('the cause') });
-    await pipelineOf({ run: () => Promise.reject(error) }, lines)(callOf());
+    await pipelineOf({ handle: () => Promise.reject(error) }, lines)(callOf());
     expect(lines.map((line) => JSON.parse(line) as unknown)).toContainEqual(
       expect.objectContaining({ level, reason, msg: 'No.' }),
     );
@@ -328,7 +329,7 @@ describe('the log', () => {
     const lines: string[] = [];
     const keys = { authorization: 'hush me', 'x-request-id': 'n' };
     await pipelineOf(
-      { run: () => Promise.resolve(Buffer.from('hush')) },
+      { handle: () => Promise.resolve(Buffer.from('hush')) },
       lines,
     )(callOf({ keys, message: Buffer.from('hush') }));
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
@@ -340,11 +341,15 @@ describe('the log', () => {
 
 describe('an overloaded service', () => {
   /** A pipeline that takes on so little, beside a public method. */
-  function limited(limits: Partial<AdmissionLimits>, run: Method['run']): Pipeline {
+  function limited(
+    limits: Partial<AdmissionLimits>,
+    handle: BytesMethod['handle'],
+    recall?: BytesMethod['recall'],
+  ): Pipeline {
     const admission = new Admission({ ...LIMITS, ...limits });
-    const methods: Method[] = [
-      { path: PATH, access: { scope: 's' }, run },
-      { path: '/health', access: 'public', run: () => ANSWER },
+    const methods = [
+      bytesMethod(PATH, { scope: 's' }, handle, recall),
+      bytesMethod('/health', 'public', () => ANSWER),
     ];
     const silent = pino({ level: 'silent' });
     return createPipeline(
@@ -353,7 +358,7 @@ describe('an overloaded service', () => {
     );
   }
 
-  const waits: Method['run'] = (_, { admit }) => admit(() => new Promise(() => undefined));
+  const waits: BytesMethod['handle'] = () => new Promise(() => undefined);
 
   it.each([
     ['calls under way', { maxCalls: 1 }],
@@ -379,8 +384,8 @@ describe('an overloaded service', () => {
   });
 
   it('answers from memory without a place', async () => {
-    const pipeline = limited({ maxWaitingCalls: 2 }, (message, context) =>
-      message.length === 0 ? ANSWER : waits(message, context),
+    const pipeline = limited({ maxWaitingCalls: 2 }, waits, ({ length }) =>
+      length === 0 ? ANSWER : undefined,
     );
     void pipeline(callOf({ message: new Uint8Array(1) }));
     expect(await pipeline(callOf())).toMatchObject({ code: status.OK });
@@ -405,8 +410,8 @@ describe('a call whose message is still to come', () => {
   });
 
   it('runs when it has come', async () => {
-    const run: Method['run'] = (message) => message;
-    const reply = await pipelineOf({ run })(callOf({ message: Promise.resolve(ANSWER) }));
+    const handle: BytesMethod['handle'] = (message) => message;
+    const reply = await pipelineOf({ handle })(callOf({ message: Promise.resolve(ANSWER) }));
     expect(reply).toMatchObject({ code: status.OK, message: ANSWER });
   });
 
@@ -428,12 +433,12 @@ describe('a call that ends before its work', () => {
     ],
   ])('%s tells its work so', async (_, deadlineMs, end) => {
     let signal: { readonly aborted: boolean } | undefined;
-    const run: Method['run'] = (_message, context) => {
+    const handle: BytesMethod['handle'] = (_message, context) => {
       signal = context.signal;
       return new Promise(() => undefined);
     };
     const cancellation = new Caller();
-    const reply = pipelineOf({ run }, [], deadlineMs)(callOf({ cancellation }));
+    const reply = pipelineOf({ handle }, [], deadlineMs)(callOf({ cancellation }));
     expect(signal?.aborted).toBe(false);
     end(cancellation);
     await reply;

@@ -9,6 +9,7 @@ import { createInterceptors } from '../../src/calls/interceptors.js';
 import type { Method } from '../../src/calls/method.js';
 import { createPipeline } from '../../src/calls/pipeline.js';
 import { startGrpcServer } from '../../src/grpc/server.js';
+import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
 import { LIMITS as GRPC_LIMITS } from '../support/grpc-limits.js';
 import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
@@ -23,8 +24,8 @@ const MESSAGE = framed(Buffer.from('m'));
 interface Options {
   readonly authenticator?: Authenticator;
   readonly admission?: Admission;
-  /** Runs the method `GUARDED`. */
-  readonly run?: Method['run'];
+  /** Handles the method `GUARDED`. */
+  readonly handle?: BytesMethod['handle'];
   readonly now?: () => number;
   readonly deadlineMs?: number;
 }
@@ -39,7 +40,7 @@ interface Server {
 async function start({
   authenticator = REFUSING,
   admission = new Admission(LIMITS),
-  run = echo,
+  handle = echo,
   now = () => performance.now(),
   deadlineMs = 60_000,
 }: Options = {}): Promise<Server> {
@@ -54,9 +55,9 @@ async function start({
     },
   );
   const methods: Method[] = [
-    { path: ECHO, access: 'public', run: echo },
-    { path: GUARDED, access: { scope: 's' }, run },
-    { path: SLOW, access: 'public', run: () => new Promise(() => undefined) },
+    bytesMethod(ECHO, 'public', echo),
+    bytesMethod(GUARDED, { scope: 's' }, handle),
+    bytesMethod(SLOW, 'public', () => new Promise(() => undefined)),
   ];
   const interceptors = createInterceptors(
     interceptorOptions({ authenticator, admission, now, deadlineMs }, logger),
@@ -74,7 +75,7 @@ async function start({
   return { address: server.address, log, close: () => server.close(5_000) };
 }
 
-const echo: Method['run'] = (message) => message;
+const echo: BytesMethod['handle'] = (message) => message;
 const REFUSING: Authenticator = {
   authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }),
 };
@@ -115,7 +116,7 @@ describe('a call that is refused', () => {
           return { ok: true, caller: { subject: 'me', scopes: new Set(['s']) }, rememberUntilMs: 0 };
         },
       },
-      run: (message) => {
+      handle: (message) => {
         ran.push(message);
         return message;
       },
@@ -165,11 +166,11 @@ describe('a call whose message is late', () => {
 
   it('runs when the message is here, once', async () => {
     let ran = 0;
-    const run: Method['run'] = (message) => {
+    const handle: BytesMethod['handle'] = (message) => {
       ran++;
       return message;
     };
-    const server = await start({ authenticator: admitted, run });
+    const server = await start({ authenticator: admitted, handle });
     const session = connectTo(server);
     const stream = requestOn(session, GUARDED);
     stream.write(half);

@@ -17,6 +17,7 @@ import { createInterceptors } from '../../src/calls/interceptors.js';
 import type { Method } from '../../src/calls/method.js';
 import { createPipeline } from '../../src/calls/pipeline.js';
 import { type GrpcServer, startGrpcServer } from '../../src/grpc/server.js';
+import { bytesMethod } from '../support/bytes-method.js';
 import { LIMITS } from '../support/grpc-limits.js';
 import { frameTypes, grpcHead, sendFields } from '../support/http2-frames.js';
 import { callRaw, framed } from '../support/http2-call.js';
@@ -31,15 +32,11 @@ const HEADERS = 0x1;
 const silent = pino({ level: 'silent' });
 
 const methods: Method[] = [
-  { path: ECHO, access: { scope: 's' }, run: (message) => Promise.resolve(message) },
-  {
-    path: SLOW,
-    access: 'public',
-    run: () => {
-      arrive();
-      return new Promise(() => undefined);
-    },
-  },
+  bytesMethod(ECHO, { scope: 's' }, (message) => Promise.resolve(message)),
+  bytesMethod(SLOW, 'public', () => {
+    arrive();
+    return new Promise(() => undefined);
+  }),
 ];
 
 /** Resolves when a slow call has reached its method. */

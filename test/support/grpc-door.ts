@@ -9,6 +9,7 @@ import type { GrpcLimits, GrpcTimes } from '../../src/grpc/limits.js';
 import type { ServerTls } from '../../src/grpc/renewed-credentials.js';
 import { type GrpcServer, ROUTE_SERVICE, startGrpcServer } from '../../src/grpc/server.js';
 import type { ObserveStreamingCall } from '../../src/grpc/streaming-calls.js';
+import { type BytesMethod, bytesMethod } from './bytes-method.js';
 import { LIMITS } from './grpc-limits.js';
 import { interceptorOptions } from './interceptor-options.js';
 
@@ -57,7 +58,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
   );
   const waiting: (() => void)[] = [];
   let notice: () => void = () => undefined;
-  const slow: Method['run'] = (message) =>
+  const slow: BytesMethod['handle'] = (message) =>
     new Promise((resolve) => {
       waiting.push(() => {
         resolve(message);
@@ -66,9 +67,9 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     });
   const health = new Health([ROUTE_SERVICE]);
   const methods: Method[] = [
-    { path: ECHO, access: 'public', run: (message) => message },
-    { path: GUARDED, access: { scope: 's' }, run: (message) => message },
-    { path: SLOW, access: 'public', run: slow },
+    bytesMethod(ECHO, 'public', (message) => message),
+    bytesMethod(GUARDED, { scope: 's' }, (message) => message),
+    bytesMethod(SLOW, 'public', slow),
     ...health.methods(),
   ];
   const refusing = {

@@ -1,0 +1,14 @@
+import type { Method } from '../../src/calls/method.js';
+
+/** A method whose requests are its messages, as they come. */
+export type BytesMethod = Method<Uint8Array>;
+
+export function bytesMethod(
+  path: string,
+  access: Method['access'],
+  handle: BytesMethod['handle'],
+  recall?: BytesMethod['recall'],
+): Method {
+  const method: BytesMethod = { path, access, decode: (message) => message, handle };
+  return recall === undefined ? method : { ...method, recall };
+}
