@@ -1,7 +1,6 @@
 /**
  * Defers items that arrive while the event loop reads its sockets until all sockets are read, and then acts on all of
- * them together. Sending answers one after the other costs about half as much as sending them between requests: the
- * code of each step stays in the processor's caches, and a peer wakes up once for several answers.
+ * them together. Answers sent one after the other cost about half as much as those sent between requests (decision 13).
  */
 export class EndOfTurn<Item> {
   readonly #act: (item: Item) => void;

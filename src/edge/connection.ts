@@ -21,51 +21,55 @@ export class Connection {
   readonly #streamingCalls = new Map<ServerHttp2Stream, number>();
   readonly #forget: (this: ServerHttp2Stream) => void;
   /** Whether the client has acknowledged the settings, which Node enforces only then. */
-  #agreed = false;
+  #acknowledged = false;
   readonly #beganAt: number;
-  /** When an inspection last saw a sign of life from the client. */
-  #heardAt: number;
-  #heard = false;
+  /** When `endOverdue` last saw that the client had been active. */
+  #activeAt: number;
+  #active = false;
   #openedCall = false;
-  #toldShare: number;
-  #leaves = false;
+  /** The streams that its client may have open, as last announced. */
+  #announced: number;
+  #goingAway = false;
   /** When this connection was first seen without streams after its end was announced. */
-  #leftAt: number | undefined;
+  #emptyAt: number | undefined;
 
   constructor(socket: Socket, limits: ConnectionLimits, ended: EndedSessions, now: number) {
     this.#socket = socket;
     this.#limits = limits;
     this.#ended = ended;
     this.#beganAt = now;
-    this.#heardAt = now;
-    this.#toldShare = limits.maxStreams;
+    this.#activeAt = now;
+    this.#announced = limits.maxStreams;
     const [calls, streamingCalls] = [this.#calls, this.#streamingCalls];
-    const hear = this.#hear;
+    const onActivity = this.#onActivity;
     // One listener for all streams: a closure for each would cost more than the rest.
     this.#forget = function forget(): void {
       if (!calls.delete(this)) streamingCalls.delete(this);
-      hear();
+      onActivity();
     };
   }
 
-  readonly #hear = (): void => {
-    this.#heard = true;
+  readonly #onActivity = (): void => {
+    this.#active = true;
   };
 
-  readonly #greet = (): void => {
+  readonly #onSettings = (): void => {
     // Captured before the first stream, when the client sends its settings.
     this.#native = nativePart();
   };
 
-  readonly #agree = (): void => {
-    this.#agreed = true;
+  readonly #onAcknowledged = (): void => {
+    this.#acknowledged = true;
   };
 
   /** @param share how many streams its client may have open */
   begin(session: ServerHttp2Session, share: number): void {
     this.#session = session;
-    if (share < this.#toldShare) this.#tell(session, share);
-    session.on('ping', this.#hear).once('remoteSettings', this.#greet).once('localSettings', this.#agree);
+    if (share < this.#announced) this.#announce(session, share);
+    session
+      .on('ping', this.#onActivity)
+      .once('remoteSettings', this.#onSettings)
+      .once('localSettings', this.#onAcknowledged);
   }
 
   /**
@@ -74,9 +78,9 @@ export class Connection {
    */
   end(): void {
     this.#session
-      ?.off('ping', this.#hear)
-      .off('remoteSettings', this.#greet)
-      .off('localSettings', this.#agree);
+      ?.off('ping', this.#onActivity)
+      .off('remoteSettings', this.#onSettings)
+      .off('localSettings', this.#onAcknowledged);
     this.#session = undefined;
     if (this.#native !== undefined) this.#ended.keep(this.#native);
     this.#native = undefined;
@@ -95,12 +99,12 @@ export class Connection {
     streams.set(stream, until);
     stream.on('close', this.#forget);
     // In a later turn: closed in its own `stream` event, a session may corrupt the memory of Node 20.
-    if (this.#leaves) setImmediate(this.#goAway);
+    if (this.#goingAway) setImmediate(this.#sendGoAway);
   }
 
   /** Whether the client has acknowledged the settings. */
-  get agreed(): boolean {
-    return this.#agreed;
+  get acknowledged(): boolean {
+    return this.#acknowledged;
   }
 
   /** What the client has sent so far, in bytes. */
@@ -108,7 +112,7 @@ export class Connection {
     return this.#socket.bytesRead;
   }
 
-  /** Whether a unary call was open at any time since the last look. */
+  /** Whether a unary call was open at any time since the last time that this was asked. */
   wasBusy(): boolean {
     const was = this.#openedCall || this.#calls.size > 0;
     this.#openedCall = false;
@@ -118,39 +122,39 @@ export class Connection {
   /**
    * Tells the client how many streams it may have open, if that has changed.
    *
-   * @returns whether the client has been told
+   * @returns whether its client knows
    */
-  allow(share: number): boolean {
+  setMaxConcurrentStreams(share: number): boolean {
     const session = this.#session;
-    if (share === this.#toldShare) return true;
+    if (share === this.#announced) return true;
     if (session === undefined || session.closed || session.destroyed) return false;
     // Node ends a connection with too many unanswered settings.
     if (session.pendingSettingsAck) return false;
-    this.#tell(session, share);
+    this.#announce(session, share);
     return true;
   }
 
-  #tell(session: ServerHttp2Session, share: number): void {
-    this.#toldShare = share;
+  #announce(session: ServerHttp2Session, share: number): void {
+    this.#announced = share;
     session.settings({ maxConcurrentStreams: share });
   }
 
   /** Ends everything that has lasted too long. */
-  inspect(now: number): void {
+  endOverdue(now: number): void {
     for (const streams of [this.#calls, this.#streamingCalls]) {
       for (const [stream, until] of streams) if (now >= until) this.#reset(stream);
     }
-    if (this.#heard) {
-      this.#heard = false;
-      this.#heardAt = now;
+    if (this.#active) {
+      this.#active = false;
+      this.#activeAt = now;
     }
     const { grpcIdleMs, patienceMs } = this.#limits;
-    const silentMs = now - this.#heardAt;
-    if (!this.#agreed) {
-      if (now - this.#beganAt >= Math.min(patienceMs, grpcIdleMs)) this.cut();
+    const inactiveMs = now - this.#activeAt;
+    if (!this.#acknowledged) {
+      if (now - this.#beganAt >= Math.min(patienceMs, grpcIdleMs)) this.destroy();
     } else if (this.#calls.size === 0 && this.#streamingCalls.size === 0) {
-      if (this.#isLeaving()) this.#cutWhenLate(now);
-      else if (silentMs >= grpcIdleMs) this.#goAway();
+      if (this.#hasGoneAway()) this.#destroyWhenLate(now);
+      else if (inactiveMs >= grpcIdleMs) this.#sendGoAway();
     }
   }
 
@@ -161,40 +165,40 @@ export class Connection {
    *
    * @returns whether the connection still waits for that call, or for its socket to close
    */
-  leave(betweenCalls: boolean): boolean {
-    this.#leaves = true;
+  goAway(betweenCalls: boolean): boolean {
+    this.#goingAway = true;
     // grpc-js would wait for ever for a session that it closes after its end, but before its last event.
     if (this.#session?.destroyed === true) {
-      this.cut();
+      this.destroy();
       return true;
     }
     const waits = betweenCalls && this.#calls.size === 0;
-    if (!waits) this.#goAway();
-    return waits && !this.#isLeaving();
+    if (!waits) this.#sendGoAway();
+    return waits && !this.#hasGoneAway();
   }
 
   /** Ends the connection and everything that is open on it. */
-  cut(): void {
+  destroy(): void {
     this.#socket.destroy();
   }
 
-  #isLeaving(): boolean {
+  #hasGoneAway(): boolean {
     return this.#session === undefined || this.#session.closed || this.#session.destroyed;
   }
 
-  readonly #goAway = (): void => {
+  readonly #sendGoAway = (): void => {
     this.#session?.close();
   };
 
   /** A client may leave a properly closed connection half-open. */
-  #cutWhenLate(now: number): void {
-    this.#leftAt ??= now;
-    if (now - this.#leftAt >= this.#limits.patienceMs) this.cut();
+  #destroyWhenLate(now: number): void {
+    this.#emptyAt ??= now;
+    if (now - this.#emptyAt >= this.#limits.patienceMs) this.destroy();
   }
 
   #reset(stream: ServerHttp2Stream): void {
     // A stream that outlives its reset cannot reach its client.
-    if (stream.closed) this.cut();
+    if (stream.closed) this.destroy();
     else stream.close(constants.NGHTTP2_CANCEL);
   }
 }

@@ -14,13 +14,13 @@ import { Connection, type ConnectionLimits } from './connection.js';
 import { EndedSessions } from './ended-sessions.js';
 import { StreamShare } from './stream-share.js';
 
-/** The time between two inspections of every connection, in looks. */
-const LOOKS_PER_INSPECTION = 10;
+/** How many checks of the busy connections come between two of every connection. */
+const CHECKS_PER_SWEEP = 10;
 /** How long the server waits, when it closes, for the next call of a busy connection, in milliseconds. */
 const NEXT_CALL_MS = 250;
 const NEXT_CALL_STEP_MS = 10;
 /** The part of all connections that may send long headers before they acknowledge the settings, which limit those. */
-const UNAGREED_PART = 1 / 8;
+const UNACKNOWLEDGED_PART = 1 / 8;
 
 /** Limits of all connections; times are in milliseconds. */
 interface ConnectionsOptions extends ConnectionLimits {
@@ -33,7 +33,7 @@ interface ConnectionsOptions extends ConnectionLimits {
   readonly streaming: ReadonlyMap<string, number>;
   /** How long a stream may stay open after its limit, or after an answer. */
   readonly unreadMs: number;
-  readonly lookMs: number;
+  readonly checkMs: number;
   /** Called with each stream and its headers, before grpc-js creates its call. */
   readonly onStream: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
   /** Called with the reason when the server ends a connection for an error of its client. Default: not at all. */
@@ -55,25 +55,25 @@ export class Connections {
   readonly #open = new Set<Connection>();
   readonly #ended = new EndedSessions();
   readonly #sockets = new OpenSockets();
-  #leaving = false;
+  #goingAway = false;
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
-  /** Connections with a unary call since the last look. */
+  /** Connections with a unary call since the last check. */
   readonly #busy = new Set<Connection>();
   readonly #share: StreamShare;
-  /** Connections made since the last look, which have the share of new ones. */
+  /** Connections made since the last check, which have the share of new ones. */
   readonly #arrived = new Set<Connection>();
-  /** Connections that had not acknowledged the settings at the last look, oldest first. */
-  readonly #unagreed = new Set<Connection>();
+  /** Connections that had not acknowledged the settings at the last check, oldest first. */
+  readonly #unacknowledged = new Set<Connection>();
   readonly #timer: NodeJS.Timeout;
   #now = clock();
-  #looks = 0;
+  #checks = 0;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     this.#share = new StreamShare(options.maxStreams, options.sharedStreams);
     this.#timer = setInterval(() => {
-      this.#look();
-    }, options.lookMs).unref();
+      this.#check();
+    }, options.checkMs).unref();
   }
 
   /** Takes the connections of a listening server from now on. */
@@ -89,24 +89,24 @@ export class Connections {
       const connection = new Connection(socket, this.#options, this.#ended, this.#now);
       arriving = connection;
       this.#open.add(connection);
-      this.#unagreed.add(connection);
+      this.#unacknowledged.add(connection);
       socket.once('close', () => {
         this.#open.delete(connection);
         this.#busy.delete(connection);
         this.#arrived.delete(connection);
-        this.#unagreed.delete(connection);
+        this.#unacknowledged.delete(connection);
         connection.end();
         this.#endHandshakes();
       });
     });
     listener.prependListener('session', (session) => {
       if (arriving === undefined) return;
-      // Many connections that arrive at once may all become busy before the next look.
+      // Many connections that arrive at once may all become busy before the next check.
       this.#arrived.add(arriving);
       arriving.begin(session, this.#share.ofNew(this.#busy.size + this.#arrived.size));
       this.#ofSession.set(session, arriving);
       // Its handshake ended after the other connections were told to end.
-      if (this.#leaving) arriving.leave(false);
+      if (this.#goingAway) arriving.goAway(false);
       session.once('close', () => this.#ofSession.delete(session));
     });
     listener.on('sessionError', (error: NodeJS.ErrnoException) => {
@@ -134,13 +134,13 @@ export class Connections {
   }
 
   /** Accepts no more connections and announces the end of the open ones; their calls go on. */
-  async leave(): Promise<void> {
+  async goAway(): Promise<void> {
     clearInterval(this.#timer);
-    this.#leaving = true;
+    this.#goingAway = true;
     // `listener.close()` would also close every session at once, from Node 24 on.
     for (const listener of this.#listeners) NetServer.prototype.close.call(listener);
     const waiting = (): boolean =>
-      [...this.#open].filter((connection) => connection.leave(this.#busy.has(connection))).length > 0;
+      [...this.#open].filter((connection) => connection.goAway(this.#busy.has(connection))).length > 0;
     for (let waited = 0; waiting() && waited < NEXT_CALL_MS; waited += NEXT_CALL_STEP_MS) {
       await delay(NEXT_CALL_STEP_MS);
     }
@@ -148,40 +148,41 @@ export class Connections {
   }
 
   /** Ends every connection and everything that is open on it. */
-  cut(): void {
-    for (const connection of this.#open) connection.cut();
+  destroy(): void {
+    for (const connection of this.#open) connection.destroy();
     this.#sockets.destroy();
   }
 
   /** Ends unfinished handshakes once nothing else is open; until then, Node limits their time. */
   #endHandshakes(): void {
-    if (this.#leaving && this.#open.size === 0) this.#sockets.destroy();
+    if (this.#goingAway && this.#open.size === 0) this.#sockets.destroy();
   }
 
-  #look(): void {
+  #check(): void {
     this.#now = clock();
     for (const connection of this.#busy) if (!connection.wasBusy()) this.#busy.delete(connection);
     const share = this.#share.among(this.#busy.size);
-    for (const connection of this.#busy) connection.allow(share);
-    for (const connection of this.#arrived) if (connection.allow(share)) this.#arrived.delete(connection);
-    this.#cutUnagreed();
-    this.#looks = (this.#looks + 1) % LOOKS_PER_INSPECTION;
-    if (this.#looks === 0) for (const connection of this.#open) connection.inspect(this.#now);
+    for (const connection of this.#busy) connection.setMaxConcurrentStreams(share);
+    for (const connection of this.#arrived)
+      if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
+    this.#endUnacknowledged();
+    this.#checks = (this.#checks + 1) % CHECKS_PER_SWEEP;
+    if (this.#checks === 0) for (const connection of this.#open) connection.endOverdue(this.#now);
   }
 
   /** Headers that never end take 20 times as much memory as others from a client that has not acknowledged the settings. */
-  #cutUnagreed(): void {
+  #endUnacknowledged(): void {
     const greedy: Connection[] = [];
-    for (const connection of this.#unagreed) {
-      if (connection.agreed) this.#unagreed.delete(connection);
+    for (const connection of this.#unacknowledged) {
+      if (connection.acknowledged) this.#unacknowledged.delete(connection);
       else if (connection.received > HEAD_MAX_BYTES) greedy.push(connection);
     }
-    const most = Math.ceil(this.#options.maxConnections * UNAGREED_PART);
-    for (const connection of greedy.slice(0, -most)) connection.cut();
+    const most = Math.ceil(this.#options.maxConnections * UNACKNOWLEDGED_PART);
+    for (const connection of greedy.slice(0, -most)) connection.destroy();
   }
 }
 
-/** Whole milliseconds, which V8 stores without allocating. */
+/** Whole milliseconds, which cost no allocation. */
 function clock(): number {
   return Math.round(performance.now());
 }

@@ -1,5 +1,5 @@
-/** How many looks in a row must find room for a larger share before it is granted. */
-const PATIENT_LOOKS = 10;
+/** How many checks in a row must find room for a larger share before it is granted. */
+const CHECKS_BEFORE_GROWTH = 10;
 
 /**
  * The streams that each busy connection may have open. The connections share one budget evenly, in powers of two. A
@@ -9,7 +9,7 @@ export class StreamShare {
   readonly #most: number;
   readonly #budget: number;
   #share: number;
-  #looks = 0;
+  #checks = 0;
 
   /** @param most the largest share, with which connections begin */
   constructor(most: number, budget: number) {
@@ -21,10 +21,10 @@ export class StreamShare {
   /** The share of each connection while this many are busy. */
   among(busy: number): number {
     const fair = this.#fair(busy);
-    this.#looks = fair > this.#share ? this.#looks + 1 : 0;
-    if (fair < this.#share || this.#looks >= PATIENT_LOOKS) {
+    this.#checks = fair > this.#share ? this.#checks + 1 : 0;
+    if (fair < this.#share || this.#checks >= CHECKS_BEFORE_GROWTH) {
       this.#share = fair;
-      this.#looks = 0;
+      this.#checks = 0;
     }
     return this.#share;
   }

@@ -20,8 +20,7 @@ export class CallAnswering {
     this.interceptor = ({ path }, innermost) => {
       if (path !== UNKNOWN_METHOD && !answered.paths.has(path)) return asClass(innermost);
       const call = new ServerCall(path, innermost, answered, this.#late);
-      // V8 allocates a function literal assigned to a property in the old generation; this one would keep the whole call
-      // alive until a full collection. So it is assigned by name.
+      // Assigned by name: a function literal would keep the whole call in memory until a full garbage collection.
       const endCall = ({ code }: SentStatus): void => {
         call.endBy(code);
       };
@@ -32,7 +31,7 @@ export class CallAnswering {
   }
 
   /** Stops waiting for messages: the service is shutting down. */
-  endLate(): void {
+  close(): void {
     this.#late.close();
   }
 }

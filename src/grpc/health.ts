@@ -37,7 +37,7 @@ export class Health {
   setServing(serving: boolean): void {
     if (serving === this.#serving || this.#closed) return;
     this.#serving = serving;
-    for (const watcher of this.#watchers) watcher.tell(this.#statusOf(watcher));
+    for (const watcher of this.#watchers) watcher.update(this.#statusOf(watcher));
   }
 
   /** `Check`, which needs no token, as a method of the pipeline. */
@@ -79,7 +79,7 @@ export class Health {
 
   #watch(stream: WatchStream): void {
     const watcher = new Watcher(stream);
-    watcher.tell(this.#statusOf(watcher));
+    watcher.update(this.#statusOf(watcher));
     if (this.#closed) {
       watcher.end();
       return;
@@ -100,8 +100,8 @@ class Watcher {
   readonly knows: boolean;
   readonly #stream: WatchStream;
   #status = '';
-  #told = '';
-  #telling = false;
+  #sent = '';
+  #sending = false;
 
   constructor(stream: WatchStream) {
     this.knows = stream.request.known;
@@ -109,9 +109,9 @@ class Watcher {
   }
 
   /** Sends a status that is new to the client; a slow reader gets only the latest. */
-  tell(status: string): void {
+  update(status: string): void {
     this.#status = status;
-    if (!this.#telling) this.#send();
+    if (!this.#sending) this.#send();
   }
 
   /** Ends the stream after the latest status. */
@@ -121,11 +121,11 @@ class Watcher {
   }
 
   #send(): void {
-    if (this.#status === this.#told) return;
-    this.#telling = true;
-    this.#told = this.#status;
+    if (this.#status === this.#sent) return;
+    this.#sending = true;
+    this.#sent = this.#status;
     this.#stream.write({ status: this.#status }, (error?: Error | null) => {
-      this.#telling = false;
+      this.#sending = false;
       if (!error) this.#send();
     });
   }

@@ -35,8 +35,8 @@ export interface GrpcTimes {
   readonly keepaliveMs: number;
   /** How long a client may take to answer a ping. */
   readonly keepaliveTimeoutMs: number;
-  /** The interval between looks at the connections. */
-  readonly lookMs: number;
+  /** The interval between checks of the connections. */
+  readonly checkMs: number;
 }
 
 export const TIMES: GrpcTimes = {
@@ -45,5 +45,5 @@ export const TIMES: GrpcTimes = {
   reflectionMs: 60_000,
   keepaliveMs: 60_000,
   keepaliveTimeoutMs: 20_000,
-  lookMs: 100,
+  checkMs: 100,
 };

@@ -58,7 +58,7 @@ export class ServerCall implements Cancellation, EndableCall {
   #received = false;
   #lateMessage: LateMessage | undefined;
   #ended = false;
-  #tell: (() => void) | undefined;
+  #onClientGone: (() => void) | undefined;
 
   constructor(
     path: string,
@@ -76,13 +76,13 @@ export class ServerCall implements Cancellation, EndableCall {
     this.#lateCalls = lateCalls;
   }
 
-  /** Called by grpc-js, with a listener that nobody needs: the handler for this path is never reached. */
+  /** Called by grpc-js; its listener leads to a handler that is never reached. */
   start(): void {
     this.#innermost.start(this);
   }
 
   onCancelled(listener: () => void): void {
-    this.#tell = listener;
+    this.#onClientGone = listener;
   }
 
   onReceiveMetadata(metadata: Metadata): void {
@@ -118,7 +118,7 @@ export class ServerCall implements Cancellation, EndableCall {
     this.#lateCalls.delete(this);
     if (this.#ended) return;
     this.cancelled = true;
-    this.#tell?.();
+    this.#onClientGone?.();
     this.#lateMessage?.reject(requestUnreadable());
   }
 

@@ -113,12 +113,12 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     async close(graceMs) {
       health.close();
       earlyAnswers.close();
-      answering.endLate();
+      answering.close();
       streamingCalls.close();
       const cutting = setTimeout(() => {
-        connections.cut();
+        connections.destroy();
       }, graceMs);
-      await connections.leave();
+      await connections.goAway();
       await shutDown(server);
       clearTimeout(cutting);
     },

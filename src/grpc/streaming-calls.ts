@@ -85,8 +85,8 @@ class StreamingCall extends ServerInterceptingCall {
   readonly #lasts: boolean;
   readonly #limitMs: number;
   #requestId = '';
-  /** Tells the observer about the end, once. */
-  #tellEnd: ReturnType<ObserveStreamingCall> | undefined;
+  /** Calls the observer at the end, once. */
+  #onEnd: ReturnType<ObserveStreamingCall> | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** The answers that the transport has not yet taken. */
   #untaken = 0;
@@ -179,7 +179,7 @@ class StreamingCall extends ServerInterceptingCall {
     this.#requestId = requestIdOf(metadata.get(REQUEST_ID)[0]);
     // The handlers use none of it, and grpc-js keeps it for the whole call.
     for (const key of Object.keys(metadata.getMap())) metadata.remove(key);
-    this.#tellEnd = observe?.(this.#path);
+    this.#onEnd = observe?.(this.#path);
     if (all.size >= most) {
       this.fail(this.#lasts ? watchUnsupported() : overloaded('Too many streaming calls are open.'));
       return;
@@ -204,7 +204,7 @@ class StreamingCall extends ServerInterceptingCall {
   }
 
   #observeEnd(code: status, reason?: Reason): void {
-    this.#tellEnd?.(code, reason);
-    this.#tellEnd = undefined;
+    this.#onEnd?.(code, reason);
+    this.#onEnd = undefined;
   }
 }

@@ -26,7 +26,7 @@ const MESSAGE = framed(Buffer.from('m'));
 const EMPTY_SETTINGS = frame(SETTINGS, 0, 0, Buffer.alloc(0));
 const ACKNOWLEDGED = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
 /** A tenth of the usual times. */
-const FAST = { lookMs: 10, patienceMs: 300, unreadMs: 200 };
+const FAST = { checkMs: 10, patienceMs: 300, unreadMs: 200 };
 
 function socketTo({ address }: Door, allowHalfOpen = false): Socket {
   const { hostname, port } = new URL(`http://${address}`);
@@ -268,7 +268,7 @@ describe('streams are shared among busy connections', () => {
   });
 
   it('and connections that come at once begin with no more than a share', async () => {
-    const door = await openDoor({ ...SHARED, times: { lookMs: 60_000 } });
+    const door = await openDoor({ ...SHARED, times: { checkMs: 60_000 } });
     const sessions = Array.from({ length: 8 }, () => connectTo(door));
     await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));
     await expect.poll(() => sessions.map(streamsOf)).toContain(1);

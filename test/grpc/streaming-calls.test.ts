@@ -105,7 +105,7 @@ describe.each([
 
 describe('a watch', () => {
   it('lasts longer than other calls may', async () => {
-    const door = await openDoor({ limits: { deadlineMs: 50 }, times: { unreadMs: 0, lookMs: 5 } });
+    const door = await openDoor({ limits: { deadlineMs: 50 }, times: { unreadMs: 0, checkMs: 5 } });
     const stream = await begun(connectTo(door), WATCH_PATH);
     const told = once(stream, 'data');
     setTimeout(() => {

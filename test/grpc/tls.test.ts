@@ -62,7 +62,7 @@ describe('the gRPC server with TLS', () => {
   });
 
   it('ends idle connections', async () => {
-    const door = await openSecured({ limits: { grpcIdleMs: 200 }, times: { lookMs: 10 } });
+    const door = await openSecured({ limits: { grpcIdleMs: 200 }, times: { checkMs: 10 } });
     const session = connectHttp2(`https://${door.address}`, { ca: authority.cert });
     await once(session, 'close');
   });
