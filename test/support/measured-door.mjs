@@ -13,7 +13,12 @@ const limits = JSON.parse(process.argv[2]);
 const { pair, times = {} } = JSON.parse(process.argv[3] ?? '{}');
 const health = new Health([]);
 const methods = [
-  { path: '/test.Service/Guarded', access: { scope: 's' }, run: (message) => message },
+  {
+    path: '/test.Service/Guarded',
+    access: { scope: 's' },
+    decode: (message) => message,
+    handle: (message) => message,
+  },
   ...health.methods(),
 ];
 const interceptors = createInterceptors({
