@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,8 +8,6 @@ const PROTO = resolve(import.meta.dirname, '../../../proto');
 const SOURCES = resolve(import.meta.dirname, '../src');
 const SOURCE = 'routing/v1/route_service.proto';
 const ID = '01a1f941-715b-7593-b057-19259d7b5bfc';
-
-const hasGrpcurl = spawnSync('grpcurl', ['-version']).error === undefined;
 
 /** Building and packing take their time where other tests run. */
 const PACKING_MS = 120_000;
@@ -87,10 +84,6 @@ describe('the package in the project of a user', () => {
 
   it('lets buf read its descriptor set, by the command of the README', async () => {
     await getBy('buf curl');
-  });
-
-  it.skipIf(!hasGrpcurl)('lets grpcurl read its descriptor set, by the command of the README', async () => {
-    await getBy('grpcurl');
   });
 
   it('lets proto-loader read its source, with google-proto-files as second include path', async () => {
