@@ -12,11 +12,11 @@ const HASH = 0;
 const START = 1;
 /** The round in which the entry was written; 0 for an unused place. */
 const ROUND = 2;
-/** Each entry begins with the lengths of its key and its value. */
-const HEAD_WORDS = 2;
+/** Each entry begins with its place in the index and the lengths of its key and its value. */
+const HEAD_WORDS = 3;
+const KEY_BYTES = 1;
+const VALUE_BYTES = 2;
 const WORD_BYTES = 4;
-/** The places of the index in which entries are counted. */
-const COUNTED_PLACES = 8_192;
 /** High enough that an unused place is too old. */
 const FIRST_ROUND = 2;
 
@@ -40,6 +40,10 @@ export class ByteCache {
   #head = 0;
   /** The current round of writing. */
   #round = FIRST_ROUND;
+  /** The word at which the oldest entry of the last round begins, and the one at which the latest ends. */
+  #oldest = 0;
+  #lastEnd = 0;
+  #entries = 0;
 
   #hits = 0;
   #misses = 0;
@@ -88,13 +92,9 @@ export class ByteCache {
     return this.#misses;
   }
 
-  /** The entries that `get` can find; of more than a few thousand, an estimate within some per cent. */
+  /** The entries that `get` can find. */
   get entries(): number {
-    // Hashes spread the entries evenly over the index.
-    const counted = Math.min(this.#index.length, COUNTED_PLACES * PLACE_WORDS);
-    let entries = 0;
-    for (let place = 0; place < counted; place += PLACE_WORDS) if (this.#isKept(place)) entries++;
-    return Math.round((entries * this.#index.length) / counted);
+    return this.#entries;
   }
 
   /** The bytes in use, including the index. */
@@ -132,15 +132,15 @@ export class ByteCache {
 
   #hasKey(place: number, key: Uint8Array): boolean {
     const start = this.#startOf(place);
-    if (this.#words[start] !== key.length) return false;
+    if (this.#words[start + KEY_BYTES] !== key.length) return false;
     const from = (start + HEAD_WORDS) * WORD_BYTES;
     for (let i = 0; i < key.length; i++) if (this.#bytes[from + i] !== key[i]) return false;
     return true;
   }
 
   #valueAt(start: number): Buffer {
-    const from = (start + HEAD_WORDS) * WORD_BYTES + (this.#words[start] ?? 0);
-    const value = Buffer.allocUnsafe(this.#words[start + 1] ?? 0);
+    const from = (start + HEAD_WORDS) * WORD_BYTES + (this.#words[start + KEY_BYTES] ?? 0);
+    const value = Buffer.allocUnsafe(this.#words[start + VALUE_BYTES] ?? 0);
     this.#bytes.copy(value, 0, from);
     return value;
   }
@@ -166,24 +166,48 @@ export class ByteCache {
   }
 
   #write(place: number, hash: number, key: Uint8Array, value: Uint8Array): void {
-    const size = HEAD_WORDS + Math.ceil((key.length + value.length) / WORD_BYTES);
+    const size = sizeInWords(key.length, value.length);
     if (size > this.#words.length) return;
     // An entry is contiguous.
-    if (this.#head + size > this.#words.length) {
-      this.#head = 0;
-      this.#round++;
-    }
+    if (this.#head + size > this.#words.length) this.#beginRound();
     const start = this.#head;
-    this.#words[start] = key.length;
-    this.#words[start + 1] = value.length;
+    this.#head += size;
+    this.#discardUntil(this.#head);
+    if (!this.#isKept(place)) this.#entries++;
+    this.#words[start] = place;
+    this.#words[start + KEY_BYTES] = key.length;
+    this.#words[start + VALUE_BYTES] = value.length;
     const from = (start + HEAD_WORDS) * WORD_BYTES;
     this.#bytes.set(key, from);
     this.#bytes.set(value, from + key.length);
     this.#index[place + HASH] = hash;
     this.#index[place + START] = start;
     this.#index[place + ROUND] = this.#round;
-    this.#head += size;
   }
+
+  #beginRound(): void {
+    this.#discardUntil(this.#lastEnd);
+    this.#lastEnd = this.#head;
+    this.#oldest = 0;
+    this.#head = 0;
+    this.#round++;
+  }
+
+  /** Counts out the entries of the last round that begin before this word. */
+  #discardUntil(word: number): void {
+    const end = Math.min(word, this.#lastEnd);
+    while (this.#oldest < end) {
+      const start = this.#oldest;
+      const place = this.#words[start] ?? 0;
+      // The others were written again since.
+      if (this.#startOf(place) === start && this.#roundOf(place) === this.#round - 1) this.#entries--;
+      this.#oldest += sizeInWords(this.#words[start + KEY_BYTES] ?? 0, this.#words[start + VALUE_BYTES] ?? 0);
+    }
+  }
+}
+
+function sizeInWords(keyBytes: number, valueBytes: number): number {
+  return HEAD_WORDS + Math.ceil((keyBytes + valueBytes) / WORD_BYTES);
 }
 
 /** FNV-1a over the bytes in reverse, from a secret seed, with a final mix so that the lowest bits depend on all. */
