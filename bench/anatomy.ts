@@ -1,6 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { LoadResult } from './load/load.js';
+import type { Rounds } from './rounds.js';
+import type { Scenario } from './scenarios.js';
+import type { Servers } from './servers.js';
 
 /** A breakdown of the CPU time of one kind of request. */
 export interface Anatomy {
@@ -12,6 +14,7 @@ export interface Anatomy {
 /** The part of V8's CPU profile that is used; times in microseconds. */
 interface CpuProfile {
   readonly startTime: number;
+  /** Each behind the one that calls it. */
   readonly nodes: readonly ProfileNode[];
   readonly samples: readonly number[];
   readonly timeDeltas: readonly number[];
@@ -23,61 +26,70 @@ interface ProfileNode {
   readonly children?: readonly number[];
 }
 
+/** The time until a new process runs compiled code, in milliseconds. */
+const COMPILE_MS = 1_000;
+const SAMPLING = ['--cpu-prof', '--cpu-prof-interval=250'];
 const DIST = resolve('dist');
 const IDLE = '(idle)';
+const NATIVE = 'native code, system calls';
 /** The profiler's names for time that no function spends. */
 const NAMED: Readonly<Record<string, string>> = {
+  [IDLE]: IDLE,
   '(garbage collector)': 'garbage collection',
-  '(program)': 'native code, system calls',
+  '(program)': NATIVE,
 };
 
-/** Options for Node that make it leave a profile in the folder when it ends. */
-export function profilingTo(folder: string): string[] {
-  return ['--cpu-prof', '--cpu-prof-interval=250', `--cpu-prof-dir=${folder}`];
-}
-
-/** Reads the profile in the folder: only the time in which the load was measured. */
-export async function readAnatomy(name: string, folder: string, load: LoadResult): Promise<Anatomy> {
-  const [file] = await readdir(folder);
-  if (file === undefined) throw new Error('The service left no profile.');
-  const profile = JSON.parse(await readFile(join(folder, file), 'utf8')) as CpuProfile;
-  const partOfNode = partsOf(profile.nodes);
-  const spent = new Map<string, number>();
-  const [from, to] = load.windowUs;
-  let at = profile.startTime;
-  for (const [i, id] of profile.samples.entries()) {
-    const delta = profile.timeDeltas[i] ?? 0;
-    at += delta;
-    const part = partOfNode.get(id);
-    if (at < from || at > to || part === undefined || part === IDLE) continue;
-    spent.set(part, (spent.get(part) ?? 0) + delta);
-  }
+/** Runs a scenario against a separate service on this database, and breaks down the time in which it was measured. */
+export async function profile(
+  scenario: Scenario,
+  databaseUrl: string,
+  rounds: Rounds,
+  servers: Servers,
+): Promise<Anatomy> {
+  const folder = await servers.folder();
+  const options = [...SAMPLING, `--cpu-prof-dir=${folder}`];
+  const { pids, stop, ...at } = await servers.service({ DATABASE_URL: databaseUrl }, [], options);
+  const target = (scenario.wire === 'grpc' ? at.grpc : at.http) ?? '';
+  const load = await rounds.measure(scenario, { target, serverPids: pids, warmUpMs: COMPILE_MS });
+  await stop();
+  const [file = ''] = await readdir(folder);
+  const read = JSON.parse(await readFile(join(folder, file), 'utf8')) as CpuProfile;
+  const spent = spentIn(read, load.windowUs);
   // The profile's clock runs on while others have the processor, so it gives the shares and /proc the sum.
   const sampled = [...spent.values()].reduce((sum, each) => sum + each, 0);
-  const cpuUs = load.serverCpuMs * 1_000;
+  const cpuUs = (load.sample.serverCpuMs ?? 0) * 1_000;
   const parts = [...spent].map(([part, us]) => [part, (us / sampled) * cpuUs] as const);
-  return { name, parts: parts.sort(([, a], [, b]) => b - a) };
+  return { name: scenario.name, parts: parts.sort(([, a], [, b]) => b - a) };
+}
+
+/** The time that each part spent between two times of the monotonic clock. */
+function spentIn(
+  { startTime, nodes, samples, timeDeltas }: CpuProfile,
+  [from, to]: readonly [number, number],
+): Map<string, number> {
+  const parts = partsOf(nodes);
+  const spent = new Map<string, number>();
+  let at = startTime;
+  for (const [i, id] of samples.entries()) {
+    const delta = timeDeltas[i] ?? 0;
+    at += delta;
+    const part = parts.get(id) ?? NATIVE;
+    if (at >= from && at <= to && part !== IDLE) spent.set(part, (spent.get(part) ?? 0) + delta);
+  }
+  return spent;
 }
 
 /** The part to which each node of the call tree belongs; a node without a file belongs to that of its caller. */
 function partsOf(nodes: readonly ProfileNode[]): Map<number, string> {
   const parts = new Map<number, string>();
-  const byId = new Map(nodes.map((node) => [node.id, node]));
-  const visit = (node: ProfileNode, callers: string): void => {
-    const part = partOf(node.callFrame) ?? callers;
-    parts.set(node.id, part);
-    for (const id of node.children ?? []) {
-      const child = byId.get(id);
-      if (child !== undefined) visit(child, part);
-    }
-  };
-  const [root] = nodes;
-  if (root !== undefined) visit(root, 'native code, system calls');
+  for (const { id, callFrame, children = [] } of nodes) {
+    const part = partOf(callFrame) ?? parts.get(id) ?? NATIVE;
+    for (const each of [id, ...children]) parts.set(each, part);
+  }
   return parts;
 }
 
 function partOf({ functionName, url }: ProfileNode['callFrame']): string | undefined {
-  if (functionName === IDLE) return IDLE;
   const named = NAMED[functionName];
   if (named !== undefined || url === '') return named;
   const dependency = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1];

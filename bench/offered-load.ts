@@ -23,9 +23,10 @@ export interface Curve {
 export async function offerLoad(rounds: Rounds, scenario: Scenario, { offered }: Scale): Promise<Curve> {
   const points: Point[] = [];
   for (const rate of offered) {
-    const { requests, seconds, p99Ms } = await rounds.measure(scenario, { rate });
-    points.push({ offered: rate, answered: requests / seconds, p99Ms });
-    if (requests / seconds < rate * KEPT_UP) break;
+    const { sample } = await rounds.measure(scenario, { rate });
+    const { rate: answered = 0, p99Ms = Number.NaN } = sample;
+    points.push({ offered: rate, answered, p99Ms });
+    if (answered < rate * KEPT_UP) break;
   }
   return { name: scenario.name, points };
 }

@@ -2,9 +2,9 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tokenFor } from '../test/support/service.js';
 import { Child } from './child.js';
-import { type Measured, type Sample, sampleOf, sampleWith } from './figures.js';
+import type { Measured, Sample } from './figures.js';
 import { runH2load } from './load/h2load.js';
-import { GRPC_CONNECTIONS, type Load, type LoadResult } from './load/load.js';
+import type { Load, LoadResult } from './load/load.js';
 import type { Scale } from './scale.js';
 import type { Scenario } from './scenarios.js';
 import type { Target, TargetName } from './testbed.js';
@@ -34,21 +34,23 @@ export class Rounds {
   }
 
   /**
-   * Every scenario once a round, so that a passing disturbance of the machine affects all alike; every other round
-   * backwards, so that the burden that a scenario leaves, such as pages to be written, falls on both its neighbours.
+   * All rounds of a group and then those of the next, so that scenarios that are compared run within seconds of each
+   * other and no server rests for long. In a round each scenario has one turn; every other round goes backwards, so that
+   * the burden that a scenario leaves, such as pages to be written, falls on both its neighbours.
    */
-  async run(scenarios: readonly Scenario[], progress: (line: string) => void): Promise<Measured[]> {
-    const measured = scenarios.map(({ name }) => ({ name, samples: [] as Sample[] }));
-    const forwards = [...scenarios.entries()];
-    const backwards = forwards.toReversed();
-    for (let round = 1; round <= this.#scale.rounds; round++) {
-      for (const [i, scenario] of round % 2 === 1 ? forwards : backwards) {
-        progress(`round ${round} of ${this.#scale.rounds}: ${scenario.name}`);
-        measured[i]?.samples.push(await this.#sample(scenario));
-        await sleep(SETTLE_MS);
+  async run(groups: readonly (readonly Scenario[])[], progress: (line: string) => void): Promise<Measured[]> {
+    const { rounds } = this.#scale;
+    const samples = new Map<Scenario, Sample[]>(groups.flat().map((scenario) => [scenario, []]));
+    for (const group of groups) {
+      for (let round = 1; round <= rounds; round++) {
+        for (const scenario of round % 2 === 1 ? group : group.toReversed()) {
+          progress(`${scenario.name}: round ${round} of ${rounds}`);
+          samples.get(scenario)?.push(await this.#sample(scenario));
+          await sleep(SETTLE_MS);
+        }
       }
     }
-    return measured;
+    return [...samples].map(([{ name, goals }, of]) => ({ name, goals, samples: of }));
   }
 
   /** Runs the load generator once for a scenario, with another duration or rate than the scenario's, if given. */
@@ -65,9 +67,8 @@ export class Rounds {
   }
 
   async #sample(scenario: Scenario): Promise<Sample> {
-    if (scenario.tool === undefined) return sampleOf(await this.measure(scenario));
-    const load = this.#load(scenario);
-    return sampleWith({ rate: await runH2load(load, GRPC_CONNECTIONS) });
+    if (scenario.tool === 'h2load') return { rate: await runH2load(this.#load(scenario)) };
+    return (await this.measure(scenario)).sample;
   }
 
   #load({ name, target: targetName, wire, operation, pick, rate }: Scenario): Load {
@@ -86,7 +87,7 @@ export class Rounds {
       callers: CALLERS,
       warmUpMs: this.#scale.warmUpMs,
       durationMs: this.#scale.durationMs,
-      serverPids: target.pids,
+      serverPids: target.pids ?? [],
       ...(rate === undefined ? {} : { rate }),
       ...(this.#databasePid === undefined ? {} : { databasePid: this.#databasePid }),
     };

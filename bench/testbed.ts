@@ -1,6 +1,6 @@
 import type { DatabaseServer } from './database.js';
 import type { Scale } from './scale.js';
-import { NO_CACHE, type Server, type Servers, UNLOGGED, UNMETERED } from './servers.js';
+import type { Server, Servers } from './servers.js';
 
 /**
  * The targets of calls:
@@ -13,8 +13,7 @@ import { NO_CACHE, type Server, type Servers, UNLOGGED, UNMETERED } from './serv
  * - `gateway`: a separate gateway and its gRPC server, joined by TCP
  * - `cold`: the service on the largest database, of which nothing is cached
  * - `stored…`: the service without its cache on a database with so many routes
- * - `workers`: the service with several workers
- * - `old …`: the same targets of another checkout of the project
+ * - `other …`: the same targets on the other of two sides
  */
 export type TargetName =
   | 'echo'
@@ -27,25 +26,19 @@ export type TargetName =
   | 'unlogged'
   | 'traced'
   | 'gateway'
-  | 'workers'
   | Compared
-  | `old ${Compared}`
+  | `other ${Compared}`
   | `stored${number}`;
 
-/** The targets that can be compared with those of another checkout. */
+/** The targets that are also measured side by side. */
 export type Compared = 'service' | 'cold';
 
-/** A server under test with what it stores. */
-export interface Target extends Server {
+/** A server under test, or the database itself, with what it stores. */
+export interface Target extends Partial<Server> {
   /** `mysql://` URL of its database. */
-  readonly databaseUrl?: string;
+  readonly databaseUrl: string;
   /** How many of its routes are asked for. */
   readonly routes: number;
-}
-
-/** The target that stores this many routes. */
-export function storedTarget(routes: number): TargetName {
-  return `stored${routes}`;
 }
 
 /** Fills the databases and starts every server; they idle until they are called. */
@@ -54,35 +47,36 @@ export async function openTestbed(
   database: DatabaseServer,
   servers: Servers,
 ): Promise<ReadonlyMap<TargetName, Target>> {
-  const testbed = new Map<TargetName, Target>();
-  const add = (name: TargetName, server: Server, stored = routes, databaseUrl = ''): void => {
-    testbed.set(name, { ...server, databaseUrl, routes: stored });
-  };
-
-  const echo = await servers.limit('grpc-echo');
-  add('echo', echo);
-  add('app', await servers.limit('express-app'));
-  add('router', await servers.limit('express-router'));
-  add('hop', await servers.limit('grpc-hop', [echo.grpc ?? ''], [echo]));
-  add('rows', { pids: [] }, routes, await database.createDatabase(routes));
-
   const main = await database.createDatabase(routes);
-  add('service', await servers.service({ DATABASE_URL: main }), routes, main);
-  add('alone', await servers.service({ DATABASE_URL: main }), routes, main);
-  add('unmetered', await servers.service({ DATABASE_URL: main, ...UNMETERED }), routes, main);
-  add('unlogged', await servers.service({ DATABASE_URL: main, ...UNLOGGED }), routes, main);
-  const { http: sink } = await servers.limit('otlp-sink');
-  const traces = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${sink ?? ''}` };
-  add('traced', await servers.service({ DATABASE_URL: main, ...traces }), routes, main);
-  const grpc = await servers.service({ DATABASE_URL: main, ROLE: 'grpc' });
-  const upstream = { ROLE: 'gateway', GRPC_UPSTREAM: grpc.grpc ?? '' };
-  add('gateway', await servers.service(upstream, [grpc]), routes, main);
+  const service = (settings = {}, behind: Server[] = []): Promise<Server> =>
+    servers.service({ DATABASE_URL: main, ...settings }, behind);
+  const echo = await servers.limit('grpc-echo');
+  const sink = await servers.limit('otlp-sink');
+  const grpc = await service({ ROLE: 'grpc' });
+  const started: Partial<Record<TargetName, Server>> = {
+    echo,
+    app: await servers.limit('express-app'),
+    router: await servers.limit('express-router'),
+    hop: await servers.limit('grpc-hop', [echo.grpc ?? ''], [echo]),
+    service: await service(),
+    alone: await service(),
+    unmetered: await service({ OPS_ADDRESS: 'off' }),
+    unlogged: await service({ ACCESS_LOG: 'failures' }),
+    traced: await service({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://${sink.http ?? ''}` }),
+    gateway: await service({ ROLE: 'gateway', GRPC_UPSTREAM: grpc.grpc ?? '' }, [grpc]),
+  };
+  const testbed = new Map<TargetName, Target>();
+  for (const [name, server] of Object.entries(started))
+    testbed.set(name as TargetName, { ...server, databaseUrl: main, routes });
+  testbed.set('rows', { databaseUrl: await database.createDatabase(routes), routes });
 
   for (const stored of growth) {
-    const url = await database.createDatabase(stored);
-    const settings = { DATABASE_URL: url, ROLE: 'grpc' };
-    add(storedTarget(stored), await servers.service({ ...settings, ...NO_CACHE }), stored, url);
-    if (stored === growth.at(-1)) add('cold', await servers.service(settings), stored, url);
+    const databaseUrl = await database.createDatabase(stored);
+    const settings = { DATABASE_URL: databaseUrl, ROLE: 'grpc' };
+    const uncached = await servers.service({ ...settings, ROUTE_CACHE_MIB: '0' });
+    testbed.set(`stored${stored}`, { ...uncached, databaseUrl, routes: stored });
+    if (stored === growth.at(-1))
+      testbed.set('cold', { ...(await servers.service(settings)), databaseUrl, routes: stored });
   }
   return testbed;
 }

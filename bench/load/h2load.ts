@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { idOf } from '../stored-routes.js';
 import { grpcMessage, grpcPath } from './grpc-connection.js';
-import type { Load } from './load.js';
+import { GRPC_CONNECTIONS, type Load } from './load.js';
 
 const run = promisify(execFile);
 
@@ -26,7 +26,7 @@ export async function hasH2load(): Promise<boolean> {
  * @returns requests a second
  * @throws Error when a request failed
  */
-export async function runH2load(load: Load, connections: number): Promise<number> {
+export async function runH2load(load: Load): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'rr-h2load-'));
   try {
     const body = join(folder, 'body');
@@ -36,8 +36,8 @@ export async function runH2load(load: Load, connections: number): Promise<number
       `--header=authorization: Bearer ${load.token}`,
       ...(load.wire === 'grpc'
         ? [
-            `--clients=${connections}`,
-            `--max-concurrent-streams=${load.callers / connections}`,
+            `--clients=${GRPC_CONNECTIONS}`,
+            `--max-concurrent-streams=${load.callers / GRPC_CONNECTIONS}`,
             `--data=${body}`,
             '--header=content-type: application/grpc',
             '--header=te: trailers',

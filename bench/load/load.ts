@@ -1,3 +1,5 @@
+import type { Sample } from '../figures.js';
+
 /** The protocol: gRPC over HTTP/2, HTTP/1.1, or MySQL's protocol with prepared statements. */
 export type Wire = 'grpc' | 'http' | 'mysql';
 
@@ -41,20 +43,9 @@ export interface Load {
   readonly databasePid?: number;
 }
 
-/** The figures of one run of the load generator. */
+/** The result of one run of the load generator. */
 export interface LoadResult {
-  /** Requests answered in the measured time. */
-  readonly requests: number;
-  readonly seconds: number;
-  /** Half of the requests, and 99 of 100, were answered within this time; of an open loop since they were due. */
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  /** CPU time for each request. */
-  readonly serverCpuMs: number;
-  readonly databaseCpuMs: number | null;
-  readonly loadCpuMs: number;
-  /** Resident memory of the server's processes at the end. */
-  readonly rssMib: number;
+  readonly sample: Sample;
   /** First route that a following run of the pick `once` may ask for. */
   readonly next: number;
   /** Begin and end of the measured time by the monotonic clock, in microseconds. */

@@ -14,21 +14,21 @@ async function main(): Promise<void> {
   const before = usage(load);
   const latencies = await send(load, calls, next, load.durationMs);
   const after = usage(load);
-
   const requests = latencies.length;
   if (requests === 0) throw new Error('No request was answered.');
+  const each = (what: Exclude<keyof Usage, 'atUs'>): number => (after[what] - before[what]) / requests;
   const sorted = Float64Array.from(latencies).sort();
   const result: LoadResult = {
-    requests,
-    seconds: (after.atUs - before.atUs) / 1e6,
-    p50Ms: percentile(sorted, 50),
-    p99Ms: percentile(sorted, 99),
-    serverCpuMs: (after.serverMs - before.serverMs) / requests,
-    databaseCpuMs: load.databasePid === undefined ? null : (after.databaseMs - before.databaseMs) / requests,
-    loadCpuMs: (after.loadMs - before.loadMs) / requests,
-    rssMib: serverPids(load)
-      .map(rssMib)
-      .reduce((sum, each) => sum + each, 0),
+    sample: {
+      rate: requests / ((after.atUs - before.atUs) / 1e6),
+      serverCpuMs: each('serverMs'),
+      ...(load.databasePid === undefined ? {} : { databaseCpuMs: each('databaseMs') }),
+      cpuMs: each('serverMs') + each('databaseMs'),
+      loadCpuMs: each('loadMs'),
+      p50Ms: percentile(sorted, 50),
+      p99Ms: percentile(sorted, 99),
+      rssMib: sum(serverPids(load).map(rssMib)),
+    },
     next: next() ?? load.stored,
     windowUs: [before.atUs, after.atUs],
   };
@@ -90,15 +90,24 @@ function serverPids({ wire, serverPids: pids }: Load): readonly number[] {
   return wire === 'mysql' ? [process.pid] : pids;
 }
 
-function usage(load: Load): { atUs: number; serverMs: number; databaseMs: number; loadMs: number } {
+interface Usage {
+  readonly atUs: number;
+  readonly serverMs: number;
+  readonly databaseMs: number;
+  readonly loadMs: number;
+}
+
+function usage(load: Load): Usage {
   return {
     atUs: Number(process.hrtime.bigint() / 1_000n),
-    serverMs: serverPids(load)
-      .map(cpuMs)
-      .reduce((sum, each) => sum + each, 0),
+    serverMs: sum(serverPids(load).map(cpuMs)),
     databaseMs: load.databasePid === undefined ? 0 : cpuMs(load.databasePid),
     loadMs: cpuMs(process.pid),
   };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, each) => total + each, 0);
 }
 
 await main();
