@@ -9,6 +9,16 @@ import type { Guard, Upstream } from './upstream.js';
 export interface TranscoderOptions {
   /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
   readonly descriptorSet: Uint8Array;
+  /**
+   * The services to serve, by their full names. Default: all in files that an image of buf does not mark as imports;
+   * without such marks, all of the set.
+   */
+  readonly services?: readonly string[];
+  /**
+   * The `domain` of the errors that the transcoder itself answers with (AIP-193). Default: the proto package of the
+   * first of `services`, else of the first service of the set that is served.
+   */
+  readonly domain?: string;
   /** The gRPC server that answers. */
   readonly upstream: Upstream;
   /** Decides who may learn what is wrong with a request that cannot become a call, and whose costly bodies are read. Default: everybody. */
@@ -27,7 +37,7 @@ export interface TranscoderOptions {
    * one, may still be arriving. Default: 4,096.
    */
   readonly maxRequests?: number;
-  /** The realm in challenges (RFC 6750 3). Default: the proto package of the contract. */
+  /** The realm in challenges (RFC 6750 3). Default: the domain. */
   readonly realm?: string;
   /** The headers that become metadata. Default: `authorization`, `traceparent` and `tracestate`. */
   readonly forwardedHeaders?: ForwardedHeaders;
@@ -64,6 +74,8 @@ const ignore = (): void => undefined;
 /** The options in force, except the realm, whose default is in the contract. */
 export function withDefaults(options: TranscoderOptions) {
   return {
+    services: undefined,
+    domain: undefined,
     guard: undefined,
     basePath: '',
     deadlineMs: 5_000,

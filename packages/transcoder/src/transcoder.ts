@@ -71,7 +71,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
-  const contract = readContract(options.descriptorSet, options.unsupported);
+  const contract = readContract(options.descriptorSet, options);
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });
   const transcoding = new Transcoding(contract, errors, options);

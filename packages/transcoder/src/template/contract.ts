@@ -3,13 +3,14 @@ import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { bindingsOf, type Binding } from './binding.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { httpRuleOf } from './contract-options.js';
+import { servedServices } from './served-services.js';
 
 /** A contract as the transcoder reads it at start. */
 export interface Contract {
   readonly registry: FileRegistry;
-  /** The bindings of all methods that carry `google.api.http`. */
+  /** The bindings of all methods to serve that carry `google.api.http`. */
   readonly bindings: readonly Binding[];
-  /** The proto package of the first service with a binding: the `domain` of errors. */
+  /** The `domain` of errors. */
   readonly domain: string;
   /** A sentence for each method that was skipped because it needs an unsupported feature. */
   readonly skipped: readonly string[];
@@ -18,33 +19,50 @@ export interface Contract {
 /** The treatment of a method that needs an unsupported feature: streaming, or `google.api.HttpBody`. */
 export type UnsupportedMethods = 'refuse' | 'skip';
 
+/** What to serve of a contract. */
+export interface ContractOptions {
+  /** Full names of services. Default: all in files that an image of buf does not mark as imports. */
+  readonly services?: readonly string[] | undefined;
+  /** Default: the proto package of the first of `services`, else of the first service with a binding. */
+  readonly domain?: string | undefined;
+  /** Default: `refuse`. */
+  readonly unsupported?: UnsupportedMethods | undefined;
+}
+
 /**
  * Reads a contract with all its imports.
  *
  * @param descriptorSet a serialized `google.protobuf.FileDescriptorSet`.
- * @throws Error with one sentence, if no method has a binding, a rule does not fit its method, or an unsupported method
- *   is to be refused.
+ * @throws Error with one sentence, if no method has a binding, a named service does not exist or has no HTTP rule, a
+ *   rule does not fit its method, or an unsupported method is to be refused.
  */
 export function readContract(
   descriptorSet: Uint8Array,
-  unsupported: UnsupportedMethods = 'refuse',
+  { services: names, domain, unsupported = 'refuse' }: ContractOptions = {},
 ): Contract {
   const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
-  const methods = [...registry].flatMap((type) => (type.kind === 'service' ? type.methods : []));
+  const services = servedServices(registry, names);
+  const bare = services.find(({ methods }) => !methods.some(httpRuleOf));
+  if (names !== undefined && bare !== undefined) {
+    throw new Error(`No method of the service "${bare.typeName}" has an HTTP rule.`);
+  }
   const skipped: string[] = [];
-  const bindings = methods.flatMap((method) => {
-    const rule = httpRuleOf(method);
-    if (rule === undefined) return [];
-    const reason = unsupportedBecause(method, rule);
-    if (reason === undefined) return bindingsOf(method, rule);
-    const sentence = `${method.parent.typeName}.${method.name}: ${reason}.`;
-    if (unsupported === 'refuse') throw new Error(sentence);
-    skipped.push(sentence);
-    return [];
-  });
+  const bindings = services
+    .flatMap(({ methods }) => methods)
+    .flatMap((method) => {
+      const rule = httpRuleOf(method);
+      if (rule === undefined) return [];
+      const reason = unsupportedBecause(method, rule);
+      if (reason === undefined) return bindingsOf(method, rule);
+      const sentence = `${method.parent.typeName}.${method.name}: ${reason}.`;
+      if (unsupported === 'refuse') throw new Error(sentence);
+      skipped.push(sentence);
+      return [];
+    });
   const [first] = bindings;
   if (first === undefined) throw new Error('No method of the contract can be served by google.api.http.');
-  return { registry, bindings, domain: first.method.parent.file.proto.package, skipped };
+  const [home = first.method.parent] = names === undefined ? [] : services;
+  return { registry, bindings, domain: domain ?? home.file.proto.package, skipped };
 }
 
 /** Why a method cannot be served over HTTP and JSON; undefined if it can. */

@@ -32,20 +32,20 @@ const workspace = {
 const errorDetails = ['ErrorInfo', 'BadRequest', 'RequestInfo'].map((name) => `google.rpc.${name}`);
 const types = ['library.v1', 'google.api.HttpBody', 'google.rpc.Status', ...errorDetails];
 
+/** What `buf build` makes of the contracts of the tests, with all their imports. */
+function build(...filters: string[]): Uint8Array {
+  const buf = join(dirname(require.resolve('@bufbuild/buf/package.json')), 'bin/buf');
+  const args = ['build', '.', '--config', JSON.stringify(workspace), ...filters, '-o', '-'];
+  return execFileSync(buf, args, { cwd: root, maxBuffer: 1 << 24 });
+}
+
 /** The contract of a library with all its imports: a serialized google.protobuf.FileDescriptorSet. */
-export const libraryDescriptorSet: Uint8Array = execFileSync(
-  join(dirname(require.resolve('@bufbuild/buf/package.json')), 'bin/buf'),
-  [
-    'build',
-    '.',
-    '--config',
-    JSON.stringify(workspace),
-    ...types.flatMap((type) => ['--type', type]),
-    '-o',
-    '-',
-  ],
-  { cwd: root, maxBuffer: 1 << 24 },
-);
+export const libraryDescriptorSet = build(...types.flatMap((type) => ['--type', type]));
+
+/** The image of a contract that imports the library's. */
+export function branchImage(...filters: string[]): Uint8Array {
+  return build('--path', relative(root, join(contract, 'branch')), ...filters);
+}
 
 export const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, libraryDescriptorSet));
 

@@ -1,0 +1,44 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { TranscoderOptions } from '../src/options.js';
+import { createTranscoder } from '../src/transcoder.js';
+import { errorOf, httpRequest } from './support/http-request.js';
+import { branchImage } from './support/library-contract.js';
+import { LibraryServer } from './support/library-server.js';
+
+/** Serves the contract of a branch, over the library's upstream, on a loopback port. */
+async function start(options: Partial<TranscoderOptions> = {}): Promise<string> {
+  const given = { descriptorSet: branchImage(), upstream: new LibraryServer(), ...options };
+  const server = createServer(createTranscoder(given).handler);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe('the services of imports', () => {
+  it('are unknown paths, unless the options name them', async () => {
+    const [path, own] = ['/v1/shelves/7', '/v1/branch/shelves/7'];
+    const alone = await start();
+    expect(await httpRequest(alone, { path })).toMatchObject({ status: 404 });
+    expect(await httpRequest(alone, { path: own })).toMatchObject({ status: 401 });
+    const named = await start({ services: ['library.v1.Library'] });
+    expect(await httpRequest(named, { path })).toMatchObject({ status: 401 });
+    expect(await httpRequest(named, { path: own })).toMatchObject({ status: 404 });
+  });
+});
+
+describe('the domain', () => {
+  it.each([
+    { why: 'the package of what is served', options: {}, domain: 'branch.v1' },
+    { why: 'the one given', options: { domain: 'books.example.com' }, domain: 'books.example.com' },
+  ])('is $why, in errors and challenges', async ({ options, domain }) => {
+    const origin = await start(options);
+    const unknown = errorOf(await httpRequest(origin, { path: '/v2' }));
+    expect(unknown.details).toContainEqual(expect.objectContaining({ reason: 'PATH_UNKNOWN', domain }));
+    const stranger = await httpRequest(origin, { path: '/v1/branch/shelves/7' });
+    expect(stranger.headers['www-authenticate']).toBe(`Bearer realm="${domain}"`);
+  });
+});
