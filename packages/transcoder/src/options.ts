@@ -51,7 +51,11 @@ export interface TranscoderOptions {
   readonly standardMethods?: boolean;
   /** Whether an empty string in an output-only field (AIP-203) is omitted from a response. Default: false. */
   readonly omitUnassigned?: boolean;
-  /** The treatment of streaming methods and `google.api.HttpBody`; a skipped one is logged. Default: `refuse`. */
+  /**
+   * The treatment of what cannot be served: streaming methods, `google.api.HttpBody`, paths that go on after `**`, and
+   * the later of two rules for the same requests. `skip` leaves out and logs; other bindings of the method stay.
+   * Default: `refuse`.
+   */
   readonly unsupported?: UnsupportedMethods;
   /** Returns the id of a request, given its header `X-Request-Id`. Default: a random UUID, whatever the header. */
   readonly requestIdOf?: (given: string | undefined) => string;

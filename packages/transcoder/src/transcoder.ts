@@ -44,6 +44,8 @@ export interface Transcoder {
    * later ones that do not arrive complete. All others go on.
    */
   readonly endUploads: () => void;
+  /** A sentence for each reason why bindings of a method are not served, with the option `unsupported: 'skip'`. */
+  readonly skipped: readonly string[];
 }
 
 /** Finds the reply of an exchange, now or later. */
@@ -154,6 +156,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   return {
     handler,
     onCheckContinue: transcode(true),
+    skipped: contract.skipped,
     respond: (request, response, answer) => {
       respond(request, response, answer);
     },

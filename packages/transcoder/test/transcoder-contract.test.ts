@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { TranscoderOptions } from '../src/options.js';
 import { createTranscoder } from '../src/transcoder.js';
 import { errorOf, httpRequest } from './support/http-request.js';
-import { branchImage } from './support/library-contract.js';
+import { branchImage, withRule } from './support/library-contract.js';
 import { LibraryServer } from './support/library-server.js';
 
 /** Serves the contract of a branch, over the library's upstream, on a loopback port. */
@@ -42,3 +42,24 @@ describe('the domain', () => {
     expect(stranger.headers['www-authenticate']).toBe(`Bearer realm="${domain}"`);
   });
 });
+
+describe('what is left out of a contract', () => {
+  it('is in its list, and each a warning in the log', () => {
+    const pattern = { case: 'get', value: '/a' } as const;
+    const warnings: unknown[] = [];
+    const warn = (fields: object, message: string): void => void warnings.push({ ...fields, message });
+    const { skipped } = createTranscoder({
+      descriptorSet: withRule('HoldBody', {
+        pattern,
+        additionalBindings: [{ pattern }, { pattern: { case: 'get', value: '/**/a' } }],
+      }),
+      upstream: new LibraryServer(),
+      unsupported: 'skip',
+      log: { debug: ignore, info: ignore, warn, error: ignore },
+    });
+    expect(skipped).toHaveLength(2);
+    expect(warnings).toEqual(skipped.map((reason) => ({ reason, message: 'method skipped' })));
+  });
+});
+
+const ignore = (): void => undefined;

@@ -5,7 +5,7 @@ import type { HttpReply } from '../http-reply.js';
 import { JsonOutput } from '../json/json-output.js';
 import { RequestMessages } from '../message/request-message.js';
 import type { Binding } from '../template/binding.js';
-import { BindingTable, type Lookup } from '../template/binding-table.js';
+import type { BindingTable, Lookup } from '../template/binding-table.js';
 import type { Contract } from '../template/contract.js';
 import { successRules } from '../template/standard-method.js';
 import type { Guard, Upstream } from '../upstream.js';
@@ -50,12 +50,11 @@ export class Transcoding {
   /** Requests for methods of the contract that are not answered yet. */
   #underWay = 0;
 
-  /** @throws Error with one sentence when two bindings of the contract conflict */
-  constructor({ bindings, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
+  constructor({ bindings, table, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
     const { basePath, maxRequests, standardMethods, omitUnassigned, now } = options;
     this.#basePath = basePath;
     this.#maxRequests = maxRequests;
-    this.#table = new BindingTable(bindings);
+    this.#table = table;
     this.#templates = new Map(bindings.map((each) => [each, basePath + each.template.source]));
     this.#parts = {
       ...options,

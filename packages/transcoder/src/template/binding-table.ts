@@ -1,4 +1,4 @@
-import type { Binding } from './binding.js';
+import { type Binding, refuse, type Unserved } from './binding.js';
 import { comparable } from './path-template.js';
 
 /** The binding for an HTTP method and a path. */
@@ -46,9 +46,15 @@ export class BindingTable {
   readonly #roots = new Map<string, Branch>();
   readonly #verbs = new Set<string>();
 
-  /** @throws Error with one sentence that names both methods, if two bindings match the same requests */
-  constructor(bindings: Iterable<Binding>) {
-    for (const binding of bindings) this.#add(binding);
+  /** The bindings in it, in their order. */
+  readonly bindings: readonly Binding[];
+
+  /**
+   * @param unserved is told of each binding that matches the same requests as one before, in a sentence that names both
+   *   methods. Default: throws an Error with the sentence.
+   */
+  constructor(bindings: readonly Binding[], unserved: Unserved = refuse) {
+    this.bindings = bindings.filter((binding) => this.#add(binding, unserved));
   }
 
   /** Finds the binding for an HTTP method and the raw path of a request. HEAD also finds the bindings of GET. */
@@ -72,7 +78,8 @@ export class BindingTable {
     return withImpliedVerbs([...this.#verbs]);
   }
 
-  #add(binding: Binding): void {
+  /** @returns whether it is in the table now. */
+  #add(binding: Binding, unserved: Unserved): boolean {
     const { segments, customVerb, source } = binding.template;
     let branch = ensure(this.#roots, customVerb);
     for (const segment of segments) {
@@ -83,10 +90,12 @@ export class BindingTable {
     const other = leaf.get(binding.verb);
     if (other !== undefined) {
       const names = [binding, other].map(({ method }) => `${method.parent.typeName}.${method.name}`);
-      throw new Error(`${names.join(' and ')} are bound to the same requests: ${binding.verb} ${source}.`);
+      unserved(`${names.join(' and ')} are bound to the same requests: ${binding.verb} ${source}.`);
+      return false;
     }
     leaf.set(binding.verb, binding);
     this.#verbs.add(binding.verb);
+    return true;
   }
 }
 

@@ -32,23 +32,48 @@ export interface Binding {
   readonly responseBody: DescField | undefined;
 }
 
+/** Is told in a sentence why a sound binding cannot be served: it throws, or the binding is left out. */
+export type Unserved = (sentence: string) => void;
+
+/** @throws Error with the sentence */
+export const refuse: Unserved = (sentence) => {
+  throw new Error(sentence);
+};
+
 /**
  * The bindings of a method: its rule's own and the additional ones.
  *
- * @throws Error with one sentence that names the method, if the rule does not fit the method's messages or could serve
- *   no request.
+ * @throws Error with one sentence that names the method, if the rule does not fit the method's messages or could match
+ *   no request; by default also if it needs what is not supported.
  */
-export function bindingsOf(method: DescMethod, rule: HttpRule): Binding[] {
+export function bindingsOf(method: DescMethod, rule: HttpRule, unserved: Unserved = refuse): Binding[] {
+  const sentence = (reason: string): string => `${method.parent.typeName}.${method.name}: ${reason}.`;
+  let bindings: Binding[];
   try {
     if (rule.additionalBindings.some((additional) => additional.additionalBindings.length > 0)) {
       throw new Error('an additional binding has additional bindings of its own');
     }
-    return [rule, ...rule.additionalBindings].map((each) => bindingOf(method, each));
+    bindings = [rule, ...rule.additionalBindings].map((each) => bindingOf(method, each));
   } catch (error) {
-    throw new Error(`${method.parent.typeName}.${method.name}: ${(error as Error).message}.`, {
-      cause: error,
-    });
+    throw new Error(sentence((error as Error).message), { cause: error });
   }
+  return bindings.filter((binding) => {
+    const reason = unsupportedBecause(binding);
+    if (reason !== undefined) unserved(sentence(reason));
+    return reason === undefined;
+  });
+}
+
+/** Why a binding cannot be served as a unary call with JSON; undefined if it can. */
+function unsupportedBecause({ method, template, body, responseBody }: Binding): string | undefined {
+  if (method.methodKind !== 'unary') return 'streaming methods have no HTTP binding';
+  const fields = [body, responseBody].map((each) => (typeof each === 'object' ? each.message : undefined));
+  if ([method.input, method.output, ...fields].some((type) => type?.typeName === 'google.api.HttpBody')) {
+    return 'google.api.HttpBody is not supported';
+  }
+  return template.segments.slice(0, -1).includes('**')
+    ? `the path template "${template.source}" has segments after "**"`
+    : undefined;
 }
 
 function bindingOf(method: DescMethod, rule: HttpRule): Binding {

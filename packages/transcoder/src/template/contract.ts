@@ -1,7 +1,7 @@
-import { createFileRegistry, fromBinary, type DescMethod, type FileRegistry } from '@bufbuild/protobuf';
+import { createFileRegistry, fromBinary, type FileRegistry } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { bindingsOf, type Binding } from './binding.js';
-import type { HttpRule } from '../gen/google/api/http_pb.js';
+import { bindingsOf, type Binding, refuse } from './binding.js';
+import { BindingTable } from './binding-table.js';
 import { httpRuleOf } from './contract-options.js';
 import { servedServices } from './served-services.js';
 
@@ -10,13 +10,18 @@ export interface Contract {
   readonly registry: FileRegistry;
   /** The bindings of all methods to serve that carry `google.api.http`. */
   readonly bindings: readonly Binding[];
+  /** The same bindings, for look-ups. */
+  readonly table: BindingTable;
   /** The `domain` of errors. */
   readonly domain: string;
-  /** A sentence for each method that was skipped because it needs an unsupported feature. */
+  /** A sentence for each reason why bindings of a method were left out. */
   readonly skipped: readonly string[];
 }
 
-/** The treatment of a method that needs an unsupported feature: streaming, or `google.api.HttpBody`. */
+/**
+ * The treatment of bindings that are sound but cannot be served: those of streaming methods, with
+ * `google.api.HttpBody`, with segments after `**`, and the later of two for the same requests.
+ */
 export type UnsupportedMethods = 'refuse' | 'skip';
 
 /** What to serve of a contract. */
@@ -33,8 +38,8 @@ export interface ContractOptions {
  * Reads a contract with all its imports.
  *
  * @param descriptorSet a serialized `google.protobuf.FileDescriptorSet`.
- * @throws Error with one sentence, if no method has a binding, a named service does not exist or has no HTTP rule, a
- *   rule does not fit its method, or an unsupported method is to be refused.
+ * @throws Error with one sentence, if nothing is left to serve, a named service does not exist or has no HTTP rule, a
+ *   rule does not fit its method, or one that cannot be served is to be refused.
  */
 export function readContract(
   descriptorSet: Uint8Array,
@@ -46,33 +51,18 @@ export function readContract(
   if (names !== undefined && bare !== undefined) {
     throw new Error(`No method of the service "${bare.typeName}" has an HTTP rule.`);
   }
-  const skipped: string[] = [];
-  const bindings = services
+  const skipped = new Set<string>();
+  const unserved = unsupported === 'skip' ? (sentence: string) => void skipped.add(sentence) : refuse;
+  const found = services
     .flatMap(({ methods }) => methods)
     .flatMap((method) => {
       const rule = httpRuleOf(method);
-      if (rule === undefined) return [];
-      const reason = unsupportedBecause(method, rule);
-      if (reason === undefined) return bindingsOf(method, rule);
-      const sentence = `${method.parent.typeName}.${method.name}: ${reason}.`;
-      if (unsupported === 'refuse') throw new Error(sentence);
-      skipped.push(sentence);
-      return [];
+      return rule === undefined ? [] : bindingsOf(method, rule, unserved);
     });
+  const table = new BindingTable(found, unserved);
+  const { bindings } = table;
   const [first] = bindings;
   if (first === undefined) throw new Error('No method of the contract can be served by google.api.http.');
   const [home = first.method.parent] = names === undefined ? [] : services;
-  return { registry, bindings, domain: domain ?? home.file.proto.package, skipped };
-}
-
-/** Why a method cannot be served over HTTP and JSON; undefined if it can. */
-function unsupportedBecause({ methodKind, input, output }: DescMethod, rule: HttpRule): string | undefined {
-  if (methodKind !== 'unary') return 'streaming methods have no HTTP binding';
-  const bodies = [rule, ...rule.additionalBindings].flatMap(({ body, responseBody }) => [
-    input.fields.find(({ name }) => name === body)?.message,
-    output.fields.find(({ name }) => name === responseBody)?.message,
-  ]);
-  return [input, output, ...bodies].some((message) => message?.typeName === 'google.api.HttpBody')
-    ? 'google.api.HttpBody is not supported'
-    : undefined;
+  return { registry, bindings, table, domain: domain ?? home.file.proto.package, skipped: [...skipped] };
 }

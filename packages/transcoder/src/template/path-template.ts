@@ -37,8 +37,7 @@ const CUSTOM_VERB = new RegExp(`:(${LITERAL})$`, 'y');
 /**
  * Parses a path template.
  *
- * @throws Error with one sentence, if the text does not follow the grammar, `**` is not the last segment, or a variable
- *   is repeated.
+ * @throws Error with one sentence, if the text does not follow the grammar or a variable is repeated.
  */
 export function parsePathTemplate(source: string): PathTemplate {
   const segments: Segment[] = [];
@@ -64,9 +63,6 @@ export function parsePathTemplate(source: string): PathTemplate {
   const customVerb = comparable(CUSTOM_VERB.exec(source)?.[1] ?? '');
   if (segments.length === 0 || (position < source.length && customVerb === '')) {
     throw new Error(`the path template "${source}" is not well-formed at character ${position + 1}`);
-  }
-  if (segments.slice(0, -1).includes('**')) {
-    throw new Error(`the path template "${source}" has segments after "**"`);
   }
   const names = variables.map(({ fieldPath }) => fieldPath.join('.'));
   const repeated = names.find((name, index) => names.indexOf(name) !== index);

@@ -1,8 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
-import { createFileRegistry, fromBinary, type DescMessage, type DescMethod } from '@bufbuild/protobuf';
-import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import {
+  create,
+  createFileRegistry,
+  fromBinary,
+  type DescMessage,
+  type DescMethod,
+  type MessageInitShape,
+  setExtension,
+  toBinary,
+} from '@bufbuild/protobuf';
+import { FileDescriptorSetSchema, MethodOptionsSchema } from '@bufbuild/protobuf/wkt';
+import { http } from '../../src/gen/google/api/annotations_pb.js';
+import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 
 const require = createRequire(import.meta.url);
 const contract = resolve(import.meta.dirname, '../contract');
@@ -76,4 +87,15 @@ export function methodOf(name: string): DescMethod {
     ?.methods.find((each) => each.name === method);
   if (found === undefined) throw new Error(`The library has no method ${name}.`);
   return found;
+}
+
+/** The library with an HTTP rule for a method of its service Unsupported. */
+export function withRule(name: string, rule: MessageInitShape<typeof HttpRuleSchema>): Uint8Array {
+  const set = fromBinary(FileDescriptorSetSchema, libraryDescriptorSet);
+  const services = set.file.flatMap(({ service }) => service);
+  const unsupported = firstOf(services.filter((service) => service.name === 'Unsupported'));
+  const method = firstOf(unsupported.method.filter((each) => each.name === name));
+  method.options ??= create(MethodOptionsSchema);
+  setExtension(method.options, http, create(HttpRuleSchema, rule));
+  return toBinary(FileDescriptorSetSchema, set);
 }

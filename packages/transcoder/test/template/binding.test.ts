@@ -84,6 +84,9 @@ describe('the bindings of a method', () => {
       why: 'a oneof takes a variable or the body',
       rule: rule(post('/{first_choice}'), { body: 'third_choice' }),
     },
+    { why: '** comes last', rule: rule(get('/**/a')) },
+    { why: '** comes last in a variable too', rule: rule(get('/{string_value=**}/b')) },
+    { why: '** comes last also before another variable', rule: rule(get('/**/{string_value=**}')) },
     { why: 'a field is in path and body', rule: rule(post('/{string_value}'), { body: 'string_value' }) },
     {
       why: 'additional bindings do not nest',

@@ -1,23 +1,17 @@
-import {
-  create,
-  type FileRegistry,
-  fromBinary,
-  type MessageInitShape,
-  setExtension,
-  toBinary,
-} from '@bufbuild/protobuf';
-import { type FileDescriptorSet, FileDescriptorSetSchema, MethodOptionsSchema } from '@bufbuild/protobuf/wkt';
+import { create, type FileRegistry, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { type FileDescriptorSet, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
-import { http } from '../../src/gen/google/api/annotations_pb.js';
-import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
+import type { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { type ContractOptions, readContract } from '../../src/template/contract.js';
-import { branchImage, libraryDescriptorSet, registry } from '../support/library-contract.js';
+import { branchImage, libraryDescriptorSet, registry, withRule } from '../support/library-contract.js';
 
 /** The files of the library's contract whose names match. */
 function filesOf(names: RegExp): FileDescriptorSet {
   const files = [...(registry satisfies FileRegistry).files].map(({ proto }) => proto);
   return create(FileDescriptorSetSchema, { file: files.filter(({ name }) => names.test(name)) });
 }
+
+type Rule = MessageInitShape<typeof HttpRuleSchema>;
 
 describe('a contract', () => {
   it('has the bindings of all methods that carry an HTTP rule', () => {
@@ -34,35 +28,98 @@ describe('a contract', () => {
     );
     expect(() => readContract(set)).toThrow('No method of the contract can be served by google.api.http.');
   });
+});
+
+describe('what is not supported', () => {
+  const sentence = (name: string, reason: string): string => `library.v1.Unsupported.${name}: ${reason}.`;
+  const STREAM = 'streaming methods have no HTTP binding';
+  const HTTP_BODY = 'google.api.HttpBody is not supported';
+  const getA = { case: 'get', value: '/a' } as const;
+  const postA = { case: 'post', value: '/a' } as const;
+
   it.each([
-    ['Stream', { case: 'get', value: '/a' }, {}, 'streaming methods have no HTTP binding'],
-    ['Upload', { case: 'post', value: '/a' }, {}, 'streaming methods have no HTTP binding'],
-    ['TakeBody', { case: 'post', value: '/a' }, {}, 'google.api.HttpBody is not supported'],
-    ['GiveBody', { case: 'get', value: '/a' }, {}, 'google.api.HttpBody is not supported'],
-    ['HoldBody', { case: 'post', value: '/a' }, { body: 'content' }, 'google.api.HttpBody is not supported'],
-    [
-      'HoldBody',
-      { case: 'get', value: '/a' },
-      { responseBody: 'content' },
-      'google.api.HttpBody is not supported',
-    ],
-    [
-      'HoldBody',
-      { case: 'get', value: '/a' },
-      { additionalBindings: [{ pattern: { case: 'post', value: '/b' }, body: 'content' }] },
-      'google.api.HttpBody is not supported',
-    ],
-  ] satisfies [string, Pattern, Rule, string][])(
-    'with a rule for Unsupported.%s is refused, or served without it',
-    (name, pattern, rest, reason) => {
-      const set = withRule(name, { pattern, ...rest });
-      const sentence = `library.v1.Unsupported.${name}: ${reason}.`;
-      expect(() => readContract(set)).toThrow(sentence);
+    { name: 'Stream', rule: { pattern: getA }, reason: STREAM },
+    { name: 'Upload', rule: { pattern: postA }, reason: STREAM },
+    { name: 'TakeBody', rule: { pattern: postA }, reason: HTTP_BODY },
+    { name: 'GiveBody', rule: { pattern: getA }, reason: HTTP_BODY },
+    {
+      name: 'GiveBody',
+      rule: { pattern: getA, additionalBindings: [{ pattern: postA }] },
+      reason: HTTP_BODY,
+    },
+    { name: 'HoldBody', rule: { pattern: postA, body: 'content' }, reason: HTTP_BODY },
+    { name: 'HoldBody', rule: { pattern: getA, responseBody: 'content' }, reason: HTTP_BODY },
+    {
+      name: 'HoldBody',
+      rule: { pattern: { case: 'get', value: '/**/a' } },
+      reason: 'the path template "/**/a" has segments after "**"',
+    },
+  ] satisfies { name: string; rule: Rule; reason: string }[])(
+    'of $name is refused, or left out with one sentence: $reason',
+    ({ name, rule, reason }) => {
+      const set = withRule(name, rule);
+      expect(() => readContract(set)).toThrow(new Error(sentence(name, reason)));
       const { bindings, skipped } = readContract(set, { unsupported: 'skip' });
-      expect(skipped).toEqual([sentence]);
+      expect(skipped).toEqual([sentence(name, reason)]);
       expect(bindings).toHaveLength(readContract(libraryDescriptorSet).bindings.length);
     },
   );
+
+  it('does not cost the other bindings of its method', () => {
+    const after = { pattern: { case: 'get', value: '/**/b' } } as const;
+    const held = { pattern: { case: 'post', value: '/b' }, body: 'content' } as const;
+    const set = withRule('HoldBody', {
+      pattern: getA,
+      additionalBindings: [after, held, { pattern: postA }],
+    });
+    const { bindings, skipped } = readContract(set, { unsupported: 'skip' });
+    expect(skipped).toEqual([
+      sentence('HoldBody', 'the path template "/**/b" has segments after "**"'),
+      sentence('HoldBody', HTTP_BODY),
+    ]);
+    expect(
+      bindings
+        .filter(({ method }) => method.name === 'HoldBody')
+        .map(({ verb, template }) => `${verb} ${template.source}`),
+    ).toEqual(['GET /a', 'POST /a']);
+  });
+
+  it('is the later of two bindings for the same requests', () => {
+    const [shelf, a] = [{ pattern: { case: 'get', value: '/v1/shelves/*' } }, { pattern: getA }] as const;
+    const set = withRule('HoldBody', { ...shelf, additionalBindings: [a, a] });
+    const { bindings, skipped, table } = readContract(set, { unsupported: 'skip' });
+    const hold = 'library.v1.Unsupported.HoldBody';
+    expect(skipped).toEqual([
+      `${hold} and library.v1.Library.GetShelf are bound to the same requests: GET /v1/shelves/*.`,
+      `${hold} and ${hold} are bound to the same requests: GET /a.`,
+    ]);
+    expect(() => readContract(set)).toThrow(new Error(skipped[0]));
+    expect(bindings.filter(({ method }) => method.name === 'HoldBody')).toHaveLength(1);
+    const found = table.find('GET', '/v1/shelves/7');
+    expect(found).toMatchObject({ binding: { method: { name: 'GetShelf' } } });
+  });
+
+  it('leaves nothing to serve where it is all there is', () => {
+    const set = withRule('Stream', { pattern: getA });
+    const options = { services: ['library.v1.Unsupported'], unsupported: 'skip' } as const;
+    expect(() => readContract(set, options)).toThrow(
+      'No method of the contract can be served by google.api.http.',
+    );
+  });
+
+  it.each([
+    { why: 'a malformed template', rule: { pattern: { case: 'get', value: '/a/{' } } },
+    { why: 'an unknown field', rule: { pattern: postA, body: 'nothing' } },
+    {
+      why: 'an unknown field in what is not supported',
+      rule: { pattern: { case: 'get', value: '/**/{nothing}' } },
+    },
+  ] satisfies { why: string; rule: Rule }[])('is not $why, which no option lets pass', ({ rule }) => {
+    for (const name of ['Stream', 'HoldBody']) {
+      const set = withRule(name, rule);
+      expect(() => readContract(set, { unsupported: 'skip' })).toThrow(`library.v1.Unsupported.${name}: `);
+    }
+  });
 });
 
 describe('the services that are served', () => {
@@ -130,19 +187,3 @@ describe('the domain of errors', () => {
     expect(readContract(branchImage(), options).domain).toBe('library.example.com');
   });
 });
-
-type Rule = MessageInitShape<typeof HttpRuleSchema>;
-type Pattern = NonNullable<Rule['pattern']>;
-
-/** The library with an HTTP rule for a method of its service Unsupported. */
-function withRule(name: string, rule: Rule): Uint8Array {
-  const set = fromBinary(FileDescriptorSetSchema, libraryDescriptorSet);
-  const services = set.file.flatMap(({ service }) => service);
-  const method = services
-    .find((service) => service.name === 'Unsupported')
-    ?.method.find((each) => each.name === name);
-  if (method === undefined) throw new Error(`The library has no method Unsupported.${name}.`);
-  method.options ??= create(MethodOptionsSchema);
-  setExtension(method.options, http, create(HttpRuleSchema, rule));
-  return toBinary(FileDescriptorSetSchema, set);
-}
