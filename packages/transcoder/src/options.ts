@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { FORWARDED_HEADERS, type ForwardedHeaders } from './http/request-headers.js';
 import type { LogKind, TranscoderLog } from './log.js';
 import type { RequestObserver } from './request-observer.js';
@@ -52,9 +53,14 @@ export interface TranscoderOptions {
   /** Whether an empty string in an output-only field (AIP-203) is omitted from a response. Default: false. */
   readonly omitUnassigned?: boolean;
   /**
-   * The treatment of what cannot be served: streaming methods, `google.api.HttpBody`, paths that go on after `**`, and
-   * the later of two rules for the same requests. `skip` leaves out and logs; other bindings of the method stay.
-   * Default: `refuse`.
+   * HTTP rules in place of the annotations of the methods that their selectors name, as in a service's YAML file:
+   * `google.api.HttpRule` in ProtoJSON. Of several for a method, the last holds. Default: none.
+   */
+  readonly rules?: readonly JsonObject[];
+  /**
+   * The treatment of what cannot be served: streaming methods, `google.api.HttpBody`, paths that go on after `**`, the
+   * later of two rules for the same requests, and `rules` whose selector names no method. `skip` leaves out and logs;
+   * other bindings of the method stay. Default: `refuse`.
    */
   readonly unsupported?: UnsupportedMethods;
   /** Returns the id of a request, given its header `X-Request-Id`. Default: a random UUID, whatever the header. */
@@ -80,6 +86,7 @@ export function withDefaults(options: TranscoderOptions) {
   return {
     services: undefined,
     domain: undefined,
+    rules: [],
     guard: undefined,
     basePath: '',
     deadlineMs: 5_000,

@@ -1,14 +1,22 @@
-import { createFileRegistry, fromBinary, type FileRegistry } from '@bufbuild/protobuf';
+import {
+  createFileRegistry,
+  type DescMethod,
+  type FileRegistry,
+  fromBinary,
+  type JsonObject,
+} from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { bindingsOf, type Binding, refuse } from './binding.js';
 import { BindingTable } from './binding-table.js';
+import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { httpRuleOf } from './contract-options.js';
+import { givenRules } from './given-rules.js';
 import { servedServices } from './served-services.js';
 
 /** A contract as the transcoder reads it at start. */
 export interface Contract {
   readonly registry: FileRegistry;
-  /** The bindings of all methods to serve that carry `google.api.http`. */
+  /** The bindings of all methods to serve that have an HTTP rule. */
   readonly bindings: readonly Binding[];
   /** The same bindings, for look-ups. */
   readonly table: BindingTable;
@@ -20,7 +28,8 @@ export interface Contract {
 
 /**
  * The treatment of bindings that are sound but cannot be served: those of streaming methods, with
- * `google.api.HttpBody`, with segments after `**`, and the later of two for the same requests.
+ * `google.api.HttpBody`, with segments after `**`, and the later of two for the same requests; also of given rules
+ * whose selector names no method.
  */
 export type UnsupportedMethods = 'refuse' | 'skip';
 
@@ -30,6 +39,8 @@ export interface ContractOptions {
   readonly services?: readonly string[] | undefined;
   /** Default: the proto package of the first of `services`, else of the first service with a binding. */
   readonly domain?: string | undefined;
+  /** `google.api.HttpRule` in ProtoJSON, each in place of the annotation of its selector. Default: none. */
+  readonly rules?: readonly JsonObject[] | undefined;
   /** Default: `refuse`. */
   readonly unsupported?: UnsupportedMethods | undefined;
 }
@@ -43,20 +54,22 @@ export interface ContractOptions {
  */
 export function readContract(
   descriptorSet: Uint8Array,
-  { services: names, domain, unsupported = 'refuse' }: ContractOptions = {},
+  { services: names, domain, rules = [], unsupported = 'refuse' }: ContractOptions = {},
 ): Contract {
   const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
+  const skipped = new Set<string>();
+  const unserved = unsupported === 'skip' ? (sentence: string) => void skipped.add(sentence) : refuse;
+  const given = givenRules(registry, rules, unserved);
+  const ruleOf = (method: DescMethod): HttpRule | undefined => given.get(method) ?? httpRuleOf(method);
   const services = servedServices(registry, names);
-  const bare = services.find(({ methods }) => !methods.some(httpRuleOf));
+  const bare = services.find(({ methods }) => !methods.some(ruleOf));
   if (names !== undefined && bare !== undefined) {
     throw new Error(`No method of the service "${bare.typeName}" has an HTTP rule.`);
   }
-  const skipped = new Set<string>();
-  const unserved = unsupported === 'skip' ? (sentence: string) => void skipped.add(sentence) : refuse;
   const found = services
     .flatMap(({ methods }) => methods)
     .flatMap((method) => {
-      const rule = httpRuleOf(method);
+      const rule = ruleOf(method);
       return rule === undefined ? [] : bindingsOf(method, rule, unserved);
     });
   const table = new BindingTable(found, unserved);

@@ -1,4 +1,11 @@
-import { create, type FileRegistry, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import {
+  create,
+  type FileRegistry,
+  fromBinary,
+  type JsonObject,
+  type MessageInitShape,
+  toBinary,
+} from '@bufbuild/protobuf';
 import { type FileDescriptorSet, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import type { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
@@ -185,5 +192,77 @@ describe('the domain of errors', () => {
   it('is the one that the options name', () => {
     const options = { services: ['branch.v1.Branch'], domain: 'library.example.com' };
     expect(readContract(branchImage(), options).domain).toBe('library.example.com');
+  });
+});
+
+describe('rules beside the contract', () => {
+  const bound = (rules: JsonObject[], options?: ContractOptions): string[] =>
+    readContract(branchImage(), { rules, ...options }).bindings.map(
+      ({ method, verb, template }) => `${method.name}: ${verb} ${template.source}`,
+    );
+  const [GET_SHELF, LEND] = ['branch.v1.Branch.GetShelf', 'branch.v1.Counter.Lend'];
+
+  it('take the place of the annotation with all its bindings, and serve methods without one', () => {
+    const shelf = {
+      selector: GET_SHELF,
+      put: '/a/{shelf_id}',
+      additionalBindings: [{ get: '/b/{shelf_id}' }],
+    };
+    const lend = { selector: LEND, post: '/{name=**}:lend', body: '*' };
+    expect(bound([lend])).toEqual([
+      'GetShelf: GET /v1/branch/shelves/{shelf_id}',
+      'Lend: POST /{name=**}:lend',
+    ]);
+    expect(bound([shelf])).toEqual(['GetShelf: PUT /a/{shelf_id}', 'GetShelf: GET /b/{shelf_id}']);
+    expect(bound([lend], { services: ['branch.v1.Counter'] })).toEqual(['Lend: POST /{name=**}:lend']);
+  });
+
+  it('may name fields as the proto files do, as YAML files mostly do', () => {
+    const rule = {
+      selector: GET_SHELF,
+      get: '/a',
+      response_body: 'theme',
+      additional_bindings: [{ get: '/b' }],
+    };
+    const { bindings } = readContract(branchImage(), { rules: [rule] });
+    expect(bindings).toMatchObject([{ responseBody: { name: 'theme' } }, { template: { source: '/b' } }]);
+  });
+
+  it('hold for their method by the last', () => {
+    const rules = ['/a', '/b', '/c'].map((get) => ({ selector: GET_SHELF, get }));
+    expect(bound(rules)).toEqual(['GetShelf: GET /c']);
+  });
+
+  it('do not serve a service that is not to be served', () => {
+    const rules = [{ selector: 'library.v1.Library.GetBook', get: '/a' }];
+    expect(bound(rules)).toEqual(['GetShelf: GET /v1/branch/shelves/{shelf_id}']);
+  });
+
+  it.each(['branch.v1.Branch.Close', 'branch.v1.Shop.GetShelf', 'branch.v1.Branch', 'GetShelf', ''])(
+    'with the selector "%s" are refused, or left out',
+    (selector) => {
+      const rules = [
+        { selector: GET_SHELF, get: '/a' },
+        { selector, get: '/b' },
+      ];
+      const sentence = `rules[1]: the contract has no method "${selector}".`;
+      expect(() => readContract(branchImage(), { rules })).toThrow(new Error(sentence));
+      const { bindings, skipped } = readContract(branchImage(), { rules, unsupported: 'skip' });
+      expect(bindings).toHaveLength(1);
+      expect(skipped).toEqual([sentence]);
+    },
+  );
+
+  it.each([
+    { rule: { selector: GET_SHELF, fetch: '/a' }, says: /^rules\[0\]: .*"fetch".*\.$/ },
+    { rule: { selector: GET_SHELF, get: 7 }, says: /^rules\[0\]: .*HttpRule\.get.*\.$/ },
+    { rule: { selector: GET_SHELF, get: '/a', put: '/a' }, says: /^rules\[0\]: .*get and put\.$/ },
+    { rule: { selector: GET_SHELF }, says: /^branch\.v1\.Branch\.GetShelf: .*no HTTP method\.$/ },
+    { rule: { selector: GET_SHELF, get: '/{a' }, says: /^branch\.v1\.Branch\.GetShelf: .*not well-formed/ },
+    { rule: { selector: GET_SHELF, get: '/{a}' }, says: /^branch\.v1\.Branch\.GetShelf: .*no field "a"\.$/ },
+  ])('are refused if they are none or do not fit their method: $rule', ({ rule, says }) => {
+    for (const unsupported of ['refuse', 'skip'] as const) {
+      expect(() => readContract(branchImage(), { rules: [rule], unsupported })).toThrow(says);
+    }
   });
 });
