@@ -1,11 +1,12 @@
 import {
+  clearField,
   createFileRegistry,
   type DescMethod,
   type FileRegistry,
   fromBinary,
   type JsonObject,
 } from '@bufbuild/protobuf';
-import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { bindingsOf, type Binding, refuse } from './binding.js';
 import { BindingTable } from './binding-table.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
@@ -15,6 +16,7 @@ import { servedServices } from './served-services.js';
 
 /** A contract as the transcoder reads it at start. */
 export interface Contract {
+  /** Its types, without comments. */
   readonly registry: FileRegistry;
   /** The bindings of all methods to serve that have an HTTP rule. */
   readonly bindings: readonly Binding[];
@@ -56,7 +58,10 @@ export function readContract(
   descriptorSet: Uint8Array,
   { services: names, domain, rules = [], unsupported = 'refuse' }: ContractOptions = {},
 ): Contract {
-  const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
+  const set = fromBinary(FileDescriptorSetSchema, descriptorSet);
+  // Comments would be most of what a large contract keeps in memory.
+  for (const file of set.file) clearField(file, FileDescriptorProtoSchema.field.sourceCodeInfo);
+  const registry = createFileRegistry(set);
   const skipped = new Set<string>();
   const unserved = unsupported === 'skip' ? (sentence: string) => void skipped.add(sentence) : refuse;
   const given = givenRules(registry, rules, unserved);

@@ -6,7 +6,11 @@ import {
   type MessageInitShape,
   toBinary,
 } from '@bufbuild/protobuf';
-import { type FileDescriptorSet, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import {
+  type FileDescriptorProto,
+  type FileDescriptorSet,
+  FileDescriptorSetSchema,
+} from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import type { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { type ContractOptions, readContract } from '../../src/template/contract.js';
@@ -26,6 +30,14 @@ describe('a contract', () => {
     expect(methods).toContain('CreateShelf');
     expect(methods).not.toContain('Unbound');
     expect(methods.filter((name) => name === 'GetLoan')).toHaveLength(2);
+  });
+
+  it('keeps nothing of the comments', () => {
+    const commented = (files: Iterable<FileDescriptorProto>): boolean[] =>
+      [...files].map(({ sourceCodeInfo }) => sourceCodeInfo !== undefined);
+    expect(commented(fromBinary(FileDescriptorSetSchema, libraryDescriptorSet).file)).toContain(true);
+    const files = [...readContract(libraryDescriptorSet).registry.files];
+    expect(commented(files.map(({ proto }) => proto))).not.toContain(true);
   });
 
   it('is refused without HTTP rules', () => {
