@@ -7,9 +7,11 @@ import { errorOf, httpRequest } from './support/http-request.js';
 import { branchImage, withRule } from './support/library-contract.js';
 import { LibraryServer } from './support/library-server.js';
 
+const image = branchImage();
+
 /** Serves the contract of a branch, over the library's upstream, on a loopback port. */
 async function start(options: Partial<TranscoderOptions> = {}): Promise<string> {
-  const given = { descriptorSet: branchImage(), upstream: new LibraryServer(), ...options };
+  const given = { descriptorSet: image, upstream: new LibraryServer(), ...options };
   const server = createServer(createTranscoder(given).handler);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {

@@ -24,6 +24,10 @@ function filesOf(names: RegExp): FileDescriptorSet {
 
 type Rule = MessageInitShape<typeof HttpRuleSchema>;
 
+/** The contract of a branch, whose imports are marked or not. */
+const image = branchImage();
+const unmarked = branchImage('--as-file-descriptor-set');
+
 describe('a contract', () => {
   it('has the bindings of all methods that carry an HTTP rule', () => {
     const methods = readContract(libraryDescriptorSet).bindings.map(({ method }) => method.name);
@@ -142,7 +146,6 @@ describe('what is not supported', () => {
 });
 
 describe('the services that are served', () => {
-  const [image, unmarked] = [branchImage(), branchImage('--as-file-descriptor-set')];
   const served = (set: Uint8Array, options?: ContractOptions): string[] => {
     const services = readContract(set, options).bindings.map(({ method }) => method.parent.typeName);
     return [...new Set(services)];
@@ -185,15 +188,15 @@ describe('the services that are served', () => {
 
 describe('the domain of errors', () => {
   it.each([
-    { why: 'the package of the first service that is served', set: branchImage(), domain: 'branch.v1' },
+    { why: 'the package of the first service that is served', set: image, domain: 'branch.v1' },
     {
       why: 'the package of the first service in the set',
-      set: branchImage('--as-file-descriptor-set'),
+      set: unmarked,
       domain: 'library.v1',
     },
     {
       why: 'the package of the first service that the options name',
-      set: branchImage(),
+      set: image,
       services: ['library.v1.Probe', 'branch.v1.Branch'],
       domain: 'library.v1',
     },
@@ -203,13 +206,13 @@ describe('the domain of errors', () => {
 
   it('is the one that the options name', () => {
     const options = { services: ['branch.v1.Branch'], domain: 'library.example.com' };
-    expect(readContract(branchImage(), options).domain).toBe('library.example.com');
+    expect(readContract(image, options).domain).toBe('library.example.com');
   });
 });
 
 describe('rules beside the contract', () => {
   const bound = (rules: JsonObject[], options?: ContractOptions): string[] =>
-    readContract(branchImage(), { rules, ...options }).bindings.map(
+    readContract(image, { rules, ...options }).bindings.map(
       ({ method, verb, template }) => `${method.name}: ${verb} ${template.source}`,
     );
   const [GET_SHELF, LEND] = ['branch.v1.Branch.GetShelf', 'branch.v1.Counter.Lend'];
@@ -236,7 +239,7 @@ describe('rules beside the contract', () => {
       response_body: 'theme',
       additional_bindings: [{ get: '/b' }],
     };
-    const { bindings } = readContract(branchImage(), { rules: [rule] });
+    const { bindings } = readContract(image, { rules: [rule] });
     expect(bindings).toMatchObject([{ responseBody: { name: 'theme' } }, { template: { source: '/b' } }]);
   });
 
@@ -258,8 +261,8 @@ describe('rules beside the contract', () => {
         { selector, get: '/b' },
       ];
       const sentence = `rules[1]: the contract has no method "${selector}".`;
-      expect(() => readContract(branchImage(), { rules })).toThrow(new Error(sentence));
-      const { bindings, skipped } = readContract(branchImage(), { rules, unsupported: 'skip' });
+      expect(() => readContract(image, { rules })).toThrow(new Error(sentence));
+      const { bindings, skipped } = readContract(image, { rules, unsupported: 'skip' });
       expect(bindings).toHaveLength(1);
       expect(skipped).toEqual([sentence]);
     },
@@ -274,7 +277,7 @@ describe('rules beside the contract', () => {
     { rule: { selector: GET_SHELF, get: '/{a}' }, says: /^branch\.v1\.Branch\.GetShelf: .*no field "a"\.$/ },
   ])('are refused if they are none or do not fit their method: $rule', ({ rule, says }) => {
     for (const unsupported of ['refuse', 'skip'] as const) {
-      expect(() => readContract(branchImage(), { rules: [rule], unsupported })).toThrow(says);
+      expect(() => readContract(image, { rules: [rule], unsupported })).toThrow(says);
     }
   });
 });
