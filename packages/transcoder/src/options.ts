@@ -20,6 +20,11 @@ export interface TranscoderOptions {
    * first of `services`, else of the first service of the set that is served.
    */
   readonly domain?: string;
+  /**
+   * HTTP rules in place of the annotations of the methods that their selectors name, as in a service's YAML file:
+   * `google.api.HttpRule` in ProtoJSON. Of several for a method, the last holds. Default: none.
+   */
+  readonly rules?: readonly JsonObject[];
   /** The gRPC server that answers. */
   readonly upstream: Upstream;
   /** Decides who may learn what is wrong with a request that cannot become a call, and whose costly bodies are read. Default: everybody. */
@@ -52,11 +57,6 @@ export interface TranscoderOptions {
   readonly standardMethods?: boolean;
   /** Whether an empty string in an output-only field (AIP-203) is omitted from a response. Default: false. */
   readonly omitUnassigned?: boolean;
-  /**
-   * HTTP rules in place of the annotations of the methods that their selectors name, as in a service's YAML file:
-   * `google.api.HttpRule` in ProtoJSON. Of several for a method, the last holds. Default: none.
-   */
-  readonly rules?: readonly JsonObject[];
   /**
    * The treatment of what cannot be served: streaming methods, `google.api.HttpBody`, paths that go on after `**`, the
    * later of two rules for the same requests, and `rules` whose selector names no method. `skip` leaves out and logs;
