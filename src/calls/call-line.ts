@@ -40,8 +40,8 @@ export const namingCaller: Interceptor = (context, next) => {
   const named = (reply: Reply): Reply => {
     const { caller } = context;
     if (caller === undefined) return reply;
-    const { code, details, message, trailers } = reply;
-    return { code, details, message, trailers, subject: loggable(caller.subject) };
+    const { code, details, answered, message, trailers } = reply;
+    return { code, details, answered, message, trailers, subject: loggable(caller.subject) };
   };
   const reply = next(context);
   return reply instanceof Promise ? reply.then(named) : named(reply);

@@ -28,7 +28,7 @@ export function failureReply(failure: CallFailure, requestId: string, maxBytes: 
     STATUS_DETAILS,
     Buffer.from(encodeStatus(failure, requestId, bytesInBase64(maxBytes - others))),
   );
-  return { code: CODES[failure.reason], details: failure.message, trailers };
+  return { code: CODES[failure.reason], details: failure.message, answered: true, trailers };
 }
 
 /** The most bytes whose Base64 fits in the given length. */

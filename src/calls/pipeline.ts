@@ -65,7 +65,7 @@ export function createPipeline(methods: readonly Method[], interceptors: readonl
 export function okReply(requestId: string, message: Uint8Array): Reply {
   const trailers = new Metadata();
   trailers.set(REQUEST_ID, requestId);
-  return { code: status.OK, details: '', message, trailers };
+  return { code: status.OK, details: '', answered: true, message, trailers };
 }
 
 function run(context: CallContext): Reply | Promise<Reply> {

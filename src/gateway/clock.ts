@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import type { Upstream } from '@route-registry/transcoder';
 
 /**
  * The clock of the gateway's deadlines: whole milliseconds since the epoch, counted from the start of this process, so
@@ -13,7 +14,9 @@ export function sinceStart(time: number): number {
   return time - performance.timeOrigin;
 }
 
-/** A time of this clock on the wall clock. */
-export function onWallClock(time: number): number {
-  return time - now() + Date.now();
+/** The same upstream for calls whose deadlines are on this clock; its own are on the wall clock. */
+export function onWallClock(upstream: Upstream): Upstream {
+  return {
+    unary: (call) => upstream.unary({ ...call, deadline: call.deadline - now() + Date.now() }),
+  };
 }

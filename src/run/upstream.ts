@@ -1,7 +1,10 @@
+import { createSecureContext } from 'node:tls';
+import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { Upstream } from '@route-registry/transcoder';
+import { grpcUpstream } from '@route-registry/transcoder/grpc-js';
 import type { Logger } from 'pino';
 import type { Pipeline } from '../calls/pipeline.js';
-import { channelUpstream } from '../gateway/channel-upstream.js';
+import { onWallClock } from '../gateway/clock.js';
 import { memoryUpstream } from '../gateway/memory-upstream.js';
 import type { Closing } from './closing.js';
 import { followTls } from './follow-tls.js';
@@ -17,6 +20,9 @@ interface UpstreamDependencies {
   /** Absent when tracing is off. */
   readonly tracing: Tracing | undefined;
 }
+
+/** Far more than an answer has: a response is hardly larger than its request. */
+const CHANNEL_OPTIONS = { 'grpc.max_receive_message_length': 256 * 1024 };
 
 /** Opens the configured gRPC server or, without one, the pipeline in this process, which needs no socket. */
 export async function openUpstream(
@@ -34,9 +40,17 @@ export async function openUpstream(
       tlsFiles,
       dependencies,
     ));
-  const channel = channelUpstream(target, tls);
+  const identity = (): ChannelCredentials =>
+    tls === undefined
+      ? credentials.createInsecure()
+      : credentials.createFromSecureContext(createSecureContext(tls.latest));
+  const channel = grpcUpstream(target, { credentials: identity(), channelOptions: CHANNEL_OPTIONS });
+  tls?.onRenewed(() => {
+    channel.renew(identity());
+  });
   dependencies.closing.resource('channel to the gRPC server', () => {
     channel.close();
   });
-  return dependencies.tracing?.upstream(channel, target) ?? channel;
+  const upstream = onWallClock(channel);
+  return dependencies.tracing?.upstream(upstream, target) ?? upstream;
 }

@@ -5,7 +5,7 @@ import type { Call } from '../../src/calls/call.js';
 import { createInterceptors, type Face } from '../../src/calls/interceptors.js';
 import { createPipeline, type Interceptor, type Pipeline } from '../../src/calls/pipeline.js';
 import { bytesMethod } from '../support/bytes-method.js';
-import { Caller } from '../support/caller.js';
+import { Caller } from '../../packages/transcoder/test/support/caller.js';
 import { interceptorOptions } from '../support/interceptor-options.js';
 
 const METHOD = bytesMethod('/test.Service/Method', { scope: 's' }, () => new Uint8Array());

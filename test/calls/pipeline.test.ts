@@ -9,7 +9,7 @@ import { createInterceptors } from '../../src/calls/interceptors.js';
 import { createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
 import { RegistryError } from '../../src/registry/errors.js';
 import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
-import { Caller } from '../support/caller.js';
+import { Caller } from '../../packages/transcoder/test/support/caller.js';
 import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 

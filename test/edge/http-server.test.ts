@@ -289,7 +289,7 @@ describe('an HTTP server that closes', () => {
 function realGateway(): Gateway {
   return createGateway({
     descriptorSet,
-    upstream: { unary: () => ({ code: status.OK, details: '' }) },
+    upstream: { unary: () => ({ code: status.OK, details: '', answered: true }) },
     basePath: '',
     deadlineMs: NEVER_MS,
     maxBodyBytes: 65_536,

@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Metadata, status } from '@grpc/grpc-js';
+import { credentials, Metadata, status } from '@grpc/grpc-js';
 import type { UnaryCall } from '@route-registry/transcoder';
+import { grpcUpstream } from '@route-registry/transcoder/grpc-js';
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import type { Call } from '../../src/calls/call.js';
-import { channelUpstream } from '../../src/gateway/channel-upstream.js';
-import { now } from '../../src/gateway/clock.js';
+import { now, onWallClock } from '../../src/gateway/clock.js';
 import { createGateway } from '../../src/gateway/gateway.js';
 import { memoryUpstream } from '../../src/gateway/memory-upstream.js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
-import { type GrpcReply, listen } from './grpc-server.js';
-import { PATH, unaryCall } from './unary-call.js';
+import { type GrpcReply, listen } from '../../packages/transcoder/test/support/grpc-server.js';
+import { PATH, unaryCall } from '../../packages/transcoder/test/support/unary-call.js';
 
 const DEADLINE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -34,7 +34,13 @@ it.each([HOUR_MS, -HOUR_MS])(
     const asked: Call[] = [];
     const upstream = memoryUpstream((call) => {
       asked.push(call);
-      return { code: status.OK, details: '', message: new Uint8Array(), trailers: new Metadata() };
+      return {
+        code: status.OK,
+        details: '',
+        answered: true,
+        message: new Uint8Array(),
+        trailers: new Metadata(),
+      };
     });
     const ignore = (): void => undefined;
     const { onRequest, onCheckContinue } = createGateway({
@@ -73,12 +79,14 @@ it.each([HOUR_MS, -HOUR_MS])(
     const unary = ({ deadline }: UnaryCall): GrpcReply => ({
       code: status.NOT_FOUND,
       details: String(deadline),
+      answered: true,
       trailers: new Metadata(),
     });
     const server = await listen({ unary }, [PATH]);
-    const upstream = channelUpstream(server.address);
+    const channel = grpcUpstream(server.address, { credentials: credentials.createInsecure() });
+    const upstream = onWallClock(channel);
     onTestFinished(() => {
-      upstream.close();
+      channel.close();
       server.close();
     });
     const { details } = await upstream.unary(unaryCall({ deadline: now() + DEADLINE_MS }));

@@ -1,19 +1,19 @@
 import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
-import { Metadata, status } from '@grpc/grpc-js';
+import { credentials, Metadata, status } from '@grpc/grpc-js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import type { RequestObserver, UnaryCall, UnaryReply } from '@route-registry/transcoder';
+import { grpcUpstream } from '@route-registry/transcoder/grpc-js';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { channelUpstream } from '../../src/gateway/channel-upstream.js';
 import { now } from '../../src/gateway/clock.js';
 import { createGateway } from '../../src/gateway/gateway.js';
 import type { Page } from '../../src/gateway/page.js';
 import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../src/gen/healthcheck.js';
 import { errorOf, httpRequest, reasonOf } from '../../packages/transcoder/test/support/http-request.js';
-import { Deferred } from './deferred.js';
-import { type GrpcReply, listen } from './grpc-server.js';
-import { openOrExplain } from './opening.js';
+import { Deferred } from '../../packages/transcoder/test/support/deferred.js';
+import { type GrpcReply, listen } from '../../packages/transcoder/test/support/grpc-server.js';
+import { opening } from '../../packages/transcoder/test/support/opening.js';
 
 interface RunningGateway {
   readonly origin: string;
@@ -66,11 +66,15 @@ async function start(unary: Parameters<typeof startGateway>[0]): Promise<Running
   return gateway;
 }
 
-const unavailable: UnaryReply = { code: status.UNAVAILABLE, details: 'connect ECONNREFUSED secret' };
+const unavailable: UnaryReply = {
+  code: status.UNAVAILABLE,
+  details: 'connect ECONNREFUSED secret',
+  answered: false,
+};
 
 function health(serving: HealthCheckResponse_ServingStatus): GrpcReply {
   const message = HealthCheckResponse.encode({ status: serving }).finish();
-  return { code: status.OK, details: '', message, trailers: new Metadata() };
+  return { code: status.OK, details: '', answered: true, message, trailers: new Metadata() };
 }
 
 const PAGE: Page = {
@@ -191,7 +195,7 @@ describe('the health', () => {
   it.each([
     ['does not serve', () => health(HealthCheckResponse_ServingStatus.NOT_SERVING)],
     ['is away', () => unavailable],
-    ['answers OK without a message', () => ({ code: status.OK, details: '' })],
+    ['answers OK without a message', () => ({ code: status.OK, details: '', answered: true })],
   ])('is 503 while the server %s', async (_, unary) => {
     const response = await httpRequest((await start(unary)).origin, { path: '/api/healthz' });
     expect(response).toMatchObject({ status: 503, text: '{"status":"NOT_SERVING"}' });
@@ -254,8 +258,8 @@ describe('the health over a channel', () => {
       answers.push(answer);
       return answer.promise;
     };
-    const server = openOrExplain(await listen({ unary }, [CHECK]));
-    const upstream = openOrExplain(channelUpstream(server.address));
+    const server = opening(await listen({ unary }, [CHECK]));
+    const upstream = opening(grpcUpstream(server.address, { credentials: credentials.createInsecure() }));
     let begun = 0;
     const observer: RequestObserver = {
       begin: () => {
@@ -269,7 +273,7 @@ describe('the health over a channel', () => {
       asked += 1;
       return upstream.unary({ ...call, deadline: Infinity });
     };
-    const gateway = openOrExplain(await startGateway(withoutDeadline, [observer]));
+    const gateway = opening(await startGateway(withoutDeadline, [observer]));
     const soon = { timeout: 10_000 };
 
     const first = get(`${gateway.origin}${PATH}`, { agent: false }).on('error', () => undefined);
@@ -294,7 +298,7 @@ describe('a request that cannot become a call', () => {
     const asked: UnaryCall[] = [];
     const { origin } = await start((call) => {
       asked.push(call);
-      return { code: status.UNAUTHENTICATED, details: 'No.', trailers: new Metadata() };
+      return { code: status.UNAUTHENTICATED, details: 'No.', answered: true, trailers: new Metadata() };
     });
     const response = await httpRequest(origin, {
       path: '/api/v1/routing/1?wrong=1',

@@ -2,11 +2,11 @@ import { status } from '@grpc/grpc-js';
 import type { UnaryCall, UnaryReply } from '@route-registry/transcoder';
 import { expect, it, vi } from 'vitest';
 import { guardOf } from '../../src/gateway/guard.js';
-import { Deferred } from './deferred.js';
-import { PATH, unaryCall } from './unary-call.js';
+import { Deferred } from '../../packages/transcoder/test/support/deferred.js';
+import { PATH, unaryCall } from '../../packages/transcoder/test/support/unary-call.js';
 
-const ADMITTED: UnaryReply = { code: status.OK, details: '' };
-const REFUSED: UnaryReply = { code: status.UNAUTHENTICATED, details: 'No.' };
+const ADMITTED: UnaryReply = { code: status.OK, details: '', answered: true };
+const REFUSED: UnaryReply = { code: status.UNAUTHENTICATED, details: 'No.', answered: true };
 /** In milliseconds since the epoch. */
 const DEADLINE = Date.now() + 10_000;
 
@@ -97,7 +97,7 @@ it.each([
 it('a refusal is not shared: each request has its own', async () => {
   const { ask, answer, ids } = asked();
   const replies = [ask('me', 'a'), ask('me', 'b')];
-  answer(0, { code: status.CANCELLED, details: '' });
+  answer(0, { code: status.CANCELLED, details: '', answered: true });
   await replies[0];
   expect(ids()).toEqual(['a', 'b']);
   answer(1, REFUSED);

@@ -27,7 +27,7 @@ it.each([
     const asked: Call[] = [];
     const pipeline = (call: Call) => {
       asked.push(call);
-      return { code: status.OK, details: '', trailers: new Metadata() };
+      return { code: status.OK, details: '', answered: true as const, trailers: new Metadata() };
     };
     const begun = performance.now();
     const answered = {

@@ -29,13 +29,14 @@ export interface UnaryReply {
   readonly code: number;
   /** The status message; empty with `OK`. */
   readonly details: string;
+  /**
+   * Whether a server answered. Otherwise the upstream itself ended the call: `details` may then name hosts and sockets,
+   * so clients get a fixed text instead.
+   */
+  readonly answered: boolean;
   /** The response message in binary form, with `OK` only. */
   readonly message?: Uint8Array | undefined;
-  /**
-   * Absent if no server answered and the upstream itself ended the call: `details` may then name hosts and sockets, so
-   * clients get a fixed text instead.
-   */
-  readonly trailers?: Trailers;
+  readonly trailers?: Trailers | undefined;
   /** The caller as identified by the server, only for the log. Default: the log names none. */
   readonly subject?: string | undefined;
 }

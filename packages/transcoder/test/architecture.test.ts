@@ -4,7 +4,7 @@ import { testLayers } from './support/layers.js';
 testLayers({
   src: resolve(import.meta.dirname, '../src'),
   layers: [
-    ['index.ts', 'description.ts'],
+    ['index.ts', 'description.ts', 'grpc-js.ts'],
     ['transcoder.ts'],
     ['options.ts'],
     ['http'],
@@ -16,4 +16,5 @@ testLayers({
     ['http-reply.ts', 'upstream.ts', 'log.ts', 'request-observer.ts', 'gen'],
   ],
   packages: ['@bufbuild/protobuf'],
+  packagesOfOne: { 'grpc-js.ts': ['@grpc/grpc-js'] },
 });

@@ -1,59 +1,39 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
-import {
-  Metadata,
-  Server,
-  ServerCredentials,
-  status,
-  type sendUnaryData,
-  type ServerUnaryCall,
-} from '@grpc/grpc-js';
+import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serve } from '../examples/serve.js';
 import { failures } from '../src/failures/failure.js';
 import { withDefaults } from '../src/options.js';
-import { errorOf, httpRequest } from './support/http-request.js';
+import { Deferred } from './support/deferred.js';
+import { listen as listenGrpc } from './support/grpc-server.js';
+import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
 import { libraryDescriptorSet } from './support/library-contract.js';
 import { LibraryServer, MEMBER } from './support/library-server.js';
+import { opening } from './support/opening.js';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 const MODULES = resolve(PACKAGE, '../../node_modules');
 const BIN = join(MODULES, '.bin');
 const GOOGLE = join(MODULES, 'google-proto-files/google');
+const GET_SHELF = '/library.v1.Library/GetShelf';
 const readme = readFileSync(`${PACKAGE}/README.md`, 'utf8');
 
-/** The library behind a server of grpc-js. */
-async function startLibrary(path: string): Promise<string> {
-  const library = new LibraryServer();
-  const server = new Server();
-  const same = (bytes: Buffer): Buffer => bytes;
-  const handle = (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): void => {
-    const metadata = new Map(
-      Object.entries(call.metadata.getMap()).map(([key, value]) => [key, String(value)]),
-    );
-    const cancellation = { cancelled: false, onCancelled: () => undefined };
-    void library
-      .unary({ path, message: call.request, metadata, deadline: Infinity, cancellation })
-      .then(({ code, details, message }) => {
-        if (message === undefined)
-          done({ code: status[status[code] as keyof typeof status], details, metadata: new Metadata() });
-        else done(null, Buffer.from(message));
-      });
-  };
-  server.register(path, handle, same, same, 'unary');
-  const port = await new Promise<number>((done, fail) => {
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => {
-      if (error === null) done(bound);
-      else fail(error);
-    });
-  });
-  onTestFinished(() => {
-    server.forceShutdown();
-  });
-  return `127.0.0.1:${port}`;
+type Answer = Parameters<typeof listenGrpc>[0]['unary'];
+
+/** The library, for a server of grpc-js. */
+function library(): Answer {
+  const server = new LibraryServer();
+  return async (call) => ({ ...(await server.unary(call)), trailers: new Metadata() });
+}
+
+/** A server of grpc-js with one method, until the end of the test. */
+async function startServer(unary: Answer): Promise<string> {
+  return opening(await listenGrpc({ unary }, [GET_SHELF])).address;
 }
 
 /** The project of a user: the contract of the library, and the files that it imports. */
@@ -83,7 +63,7 @@ describe('the example of the README', () => {
   });
 
   it('serves a contract of a gRPC server', async () => {
-    const origin = await listen(await startLibrary('/library.v1.Library/GetShelf'));
+    const origin = await listen(await startServer(library()));
     const got = await httpRequest(origin, { path: '/v1/shelves/7', headers: { authorization: MEMBER } });
     expect(got.status).toBe(200);
     expect(JSON.parse(got.text)).toMatchObject({ id: '7' });
@@ -91,12 +71,49 @@ describe('the example of the README', () => {
     expect(errorOf(refused)).toMatchObject({ code: 401, message: 'A token is needed.' });
   });
 
+  it('tells nobody where the server would be that has stopped', async () => {
+    const server = await listenGrpc({ unary: library() }, [GET_SHELF]);
+    server.close();
+    const got = await httpRequest(await listen(server.address), { path: '/v1/shelves/7' });
+    expect(errorOf(got)).toMatchObject({ code: 503, message: 'The service is unavailable.' });
+    expect(reasonOf(got)).toBe('UPSTREAM_UNAVAILABLE');
+    expect(got.text).not.toMatch(/ECONNREFUSED|127\.0\.0\.1/);
+  });
+
+  it('waits no longer for a slow server than the client does', async () => {
+    const origin = await listen(await startServer(() => new Promise(() => undefined)));
+    const headers = { 'request-timeout': '0.1' };
+    const got = await httpRequest(origin, { path: '/v1/shelves/7', headers });
+    expect(errorOf(got)).toMatchObject({
+      code: 504,
+      message: 'The deadline passed before the call was answered.',
+    });
+    expect(got.text).not.toMatch(/remote_addr|127\.0\.0\.1/);
+  });
+
+  it('tells the server of a client that left', async () => {
+    const called = new Deferred();
+    const leftMs = new Deferred<number>();
+    const server = startServer(({ cancellation, deadline }) => {
+      cancellation.onCancelled(() => {
+        leftMs.resolve(deadline - Date.now());
+      });
+      called.resolve();
+      return new Promise(() => undefined);
+    });
+    const client = get(`${await listen(await server)}/v1/shelves/7`).on('error', () => undefined);
+    await called.promise;
+    client.destroy();
+    // Not told by the deadline, which would come later.
+    expect(await leftMs.promise).toBeGreaterThan(0);
+  });
+
   it('serves what the command of the README builds', async () => {
     const [, command = ''] = /```sh\n([^]*?)```/.exec(readme) ?? [];
     const folder = folderOfContract();
     const env = { PATH: `${BIN}${delimiter}${process.env['PATH']}` };
     execFileSync('sh', ['-euc', command], { cwd: folder, env });
-    const target = await startLibrary('/library.v1.Library/GetShelf');
+    const target = await startServer(library());
     const origin = await listen(target, readFileSync(join(folder, 'library.binpb')));
     const got = await httpRequest(origin, { path: '/v1/shelves/7', headers: { authorization: MEMBER } });
     expect(JSON.parse(got.text)).toMatchObject({ id: '7' });

@@ -364,7 +364,7 @@ describe('a client that waits for 100', () => {
     const guard: Guard = () =>
       new Promise((resolve) => {
         admit = () => {
-          resolve({ code: Code.OK, details: '' });
+          resolve({ code: Code.OK, details: '', answered: true });
         };
       });
     const gateway = await start({ guard, deadlineMs: 50 });
@@ -446,7 +446,7 @@ describe('requests under way', () => {
   it.each([
     { what: 'throws', unary: () => throwing() },
     { what: 'rejects', unary: () => Promise.reject(new Error('secret')) },
-    { what: 'answers at once', unary: () => ({ code: Code.INTERNAL, details: '' }) },
+    { what: 'answers at once', unary: () => ({ code: Code.INTERNAL, details: '', answered: false }) },
   ])('do not count once the upstream $what', async ({ unary }) => {
     const { origin } = await start({ maxRequests: 1, upstream: { unary } });
     const request = { path: '/v1/hang', headers: { authorization: MEMBER } };

@@ -79,7 +79,7 @@ describe('an upstream that breaks its word', () => {
     },
     {
       why: 'answers OK without a message',
-      unary: () => Promise.resolve({ code: Code.OK, details: '' }),
+      unary: () => Promise.resolve({ code: Code.OK, details: '', answered: true }),
     },
   ])('and $why is INTERNAL in fixed words, with one line in the log', async ({ unary }) => {
     const gateway = await start({ upstream: { unary } });
@@ -395,7 +395,7 @@ describe('trailers', () => {
   });
 
   it('become none where no server answered', async () => {
-    const upstream = { unary: () => ({ code: Code.UNAVAILABLE, details: '' }) };
+    const upstream = { unary: () => ({ code: Code.UNAVAILABLE, details: '', answered: false }) };
     const response = await asMember(
       await start({ upstream, trailerHeaders: new Map([['x-shelf', 'X-Shelf']]) }),
       '/v1/shelves/1',

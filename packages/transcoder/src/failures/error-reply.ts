@@ -57,7 +57,7 @@ export class ErrorReplies {
    */
   ofUpstream(reply: UnaryReply, requestId: string): ErrorReply {
     const code = codeOf(reply.code);
-    if (reply.trailers === undefined) return this.#unanswered(code, reply.details, requestId);
+    if (!reply.answered) return this.#unanswered(code, reply.details, requestId);
     const details = this.#statusDetails(reply.trailers) ?? this.#ownDetails(Code[code], requestId, []);
     const { reason, metadata } = detailOf(details, 'ErrorInfo');
     const tooLarge = code === Code.RESOURCE_EXHAUSTED && reason === 'REQUEST_TOO_LARGE';
@@ -96,8 +96,8 @@ export class ErrorReplies {
   }
 
   /** The details of the `google.rpc.Status` in the trailers; undefined if none can be decoded. */
-  #statusDetails(trailers: Trailers): JsonObject[] | undefined {
-    const [bytes] = trailers.get(STATUS_DETAILS);
+  #statusDetails(trailers: Trailers | undefined): JsonObject[] | undefined {
+    const [bytes] = trailers?.get(STATUS_DETAILS) ?? [];
     if (!(bytes instanceof Uint8Array)) return undefined;
     try {
       return fromBinary(StatusSchema, bytes).details.flatMap((detail) => this.#detailJson(detail));

@@ -58,5 +58,5 @@ export function isOk({ code }: UnaryReply): boolean {
 
 /** Whether a reply shows that the server has identified the caller. */
 export function knowsCaller(reply: UnaryReply): boolean {
-  return isOk(reply) || (reply.trailers !== undefined && codeOf(reply.code) !== Code.UNAUTHENTICATED);
+  return isOk(reply) || (reply.answered && codeOf(reply.code) !== Code.UNAUTHENTICATED);
 }

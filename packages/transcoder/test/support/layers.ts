@@ -1,6 +1,14 @@
 import { relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cyclesAmong, importsOf, isOurs, packageOf, shown, sourceFiles } from './source-imports.js';
+import {
+  cyclesAmong,
+  type Import,
+  importsOf,
+  isOurs,
+  packageOf,
+  shown,
+  sourceFiles,
+} from './source-imports.js';
 
 /** How the files of a package may depend on each other and on other packages. */
 interface Layering {
@@ -10,10 +18,12 @@ interface Layering {
   readonly layers: readonly (readonly string[])[];
   /** The packages that it may import. Node's own modules are open to all. */
   readonly packages: readonly string[];
+  /** Packages that only one file may import, by its name. Default: none. */
+  readonly packagesOfOne?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Defines the tests that hold a package to its layers. */
-export function testLayers({ src, layers, packages }: Layering): void {
+export function testLayers({ src, layers, packages, packagesOfOne = {} }: Layering): void {
   const files = sourceFiles(src);
   const imports = files.flatMap(importsOf);
 
@@ -37,9 +47,12 @@ export function testLayers({ src, layers, packages }: Layering): void {
     });
 
     it('import nothing outside of the package but what it depends on', () => {
-      const allowed = new Set([undefined, ...packages]);
+      const allowed = (each: Import): boolean =>
+        [undefined, ...packages, ...(packagesOfOne[relative(src, each.from)] ?? [])].includes(
+          packageOf(each),
+        );
       const wrong = imports.filter(
-        (each) => !allowed.has(packageOf(each)) || (isOurs(each) && !each.to.startsWith(`${src}/`)),
+        (each) => !allowed(each) || (isOurs(each) && !each.to.startsWith(`${src}/`)),
       );
       expect(wrong.map((each) => shown(each, src))).toEqual([]);
     });

@@ -175,13 +175,18 @@ function fail({ code, message, reason, scope, details }: FailRequest): UnaryRepl
   });
   switch (details) {
     case 'unanswered':
-      return { code, details: message };
+      return { code, details: message, answered: false };
     case 'none':
-      return { code, details: message, trailers: trailersOf({}) };
+      return { code, details: message, answered: true };
     case 'text':
-      return { code, details: message, trailers: trailersOf({ [DETAILS]: 'text' }) };
+      return { code, details: message, answered: true, trailers: trailersOf({ [DETAILS]: 'text' }) };
     case 'broken':
-      return { code, details: message, trailers: trailersOf({ [DETAILS]: new Uint8Array([0xff]) }) };
+      return {
+        code,
+        details: message,
+        answered: true,
+        trailers: trailersOf({ [DETAILS]: new Uint8Array([0xff]) }),
+      };
     case 'untyped':
       return described(code, message, create(AnySchema));
     case 'retry':
@@ -202,7 +207,7 @@ function retryInfo(delay: string): Any {
 const OK_TRAILERS = trailersOf({ 'x-shelf': 'third', 'x-bytes-bin': new Uint8Array([1]) });
 
 function ok(message: Uint8Array): UnaryReply {
-  return { code: Code.OK, details: '', message, trailers: OK_TRAILERS };
+  return { code: Code.OK, details: '', answered: true, message, trailers: OK_TRAILERS };
 }
 
 function failed(code: Code, text: string, reason: string, metadata: Record<string, string> = {}): UnaryReply {
@@ -213,7 +218,7 @@ function failed(code: Code, text: string, reason: string, metadata: Record<strin
 function described(code: Code, message: string, detail: Any): UnaryReply {
   const schema = typeOf('google.rpc.Status');
   const bytes = toBinary(schema, create(schema, { code, message, details: [detail] }));
-  return { code, details: message, trailers: trailersOf({ [DETAILS]: bytes }) };
+  return { code, details: message, answered: true, trailers: trailersOf({ [DETAILS]: bytes }) };
 }
 
 function trailersOf(entries: Readonly<Record<string, string | Uint8Array>>): Trailers {

@@ -8,7 +8,7 @@ import {
   type ServiceDefinition,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
-import type { UnaryCall, UnaryReply } from '@route-registry/transcoder';
+import type { UnaryCall, UnaryReply } from '../../src/upstream.js';
 
 /** A reply with everything that a server of grpc-js sends. */
 export type GrpcReply = Omit<UnaryReply, 'code' | 'trailers'> & {
@@ -32,11 +32,13 @@ interface ListeningServer {
  * Serves an upstream over a socket: each method takes and returns bytes.
  *
  * @param address `host:port` or `unix:/path`; default: any loopback port.
+ * @param identity its certificate; default: no TLS.
  */
 export async function listen(
   upstream: GrpcUpstream,
   paths: readonly string[],
   address = '127.0.0.1:0',
+  identity = ServerCredentials.createInsecure(),
 ): Promise<ListeningServer> {
   const server = new Server();
   const service: ServiceDefinition = Object.fromEntries(
@@ -44,7 +46,7 @@ export async function listen(
   );
   server.addService(service, Object.fromEntries(paths.map((path) => [path, handler(upstream, path)])));
   const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
+    server.bindAsync(address, identity, (error, bound) => {
       if (error === null) resolve(bound);
       else reject(error);
     });

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 
 /** Closes something at the end of the test, in reverse order of opening. */
-export function openOrExplain<T extends { close: () => unknown }>(it: T): T {
+export function opening<T extends { close: () => unknown }>(it: T): T {
   onTestFinished(async () => {
     await it.close();
   });

@@ -1,5 +1,5 @@
-import type { UnaryCall } from '@route-registry/transcoder';
-import { Caller } from '../support/caller.js';
+import type { UnaryCall } from '../../src/upstream.js';
+import { Caller } from './caller.js';
 
 /** The method that these calls invoke. */
 export const PATH = '/library.v1.Probe/Echo';

@@ -1,14 +1,17 @@
-import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import { type ChannelOptions, Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import type { UnaryCall, UnaryReply, Upstream } from '@route-registry/transcoder';
-import { now, onWallClock } from './clock.js';
+import {
+  type ChannelCredentials,
+  type ChannelOptions,
+  Client,
+  Metadata,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
+import type { UnaryCall, UnaryReply, Upstream } from './upstream.js';
 
-const OPTIONS: ChannelOptions = {
+const DEFAULTS: ChannelOptions = {
   // A proxy named by the environment is for external traffic.
   'grpc.enable_http_proxy': 0,
   'grpc.enable_channelz': 0,
-  // Far more than an answer has: a response is hardly larger than its request.
-  'grpc.max_receive_message_length': 256 * 1024,
   // Only the client knows whether a call may be repeated.
   'grpc.enable_retries': 0,
   // Spreads the load over all addresses of the target, whatever service config its DNS records hold.
@@ -23,55 +26,50 @@ const OPTIONS: ChannelOptions = {
   'grpc.keepalive_permit_without_calls': 1,
 };
 
-/** An upstream with a channel of its own. */
-export interface ChannelUpstream extends Upstream {
-  /** Closes the channel: calls in progress run to their end, later ones fail with `UNAVAILABLE`. */
-  close(): void;
+/** The options of an upstream over a channel. */
+export interface GrpcUpstreamOptions {
+  /** Of the channel: `credentials.createInsecure()`, or `credentials.createSsl()` with the certificates. */
+  readonly credentials: ChannelCredentials;
+  /** Options of grpc-js, each in the place of the default of the same name. */
+  readonly channelOptions?: ChannelOptions;
 }
 
-/** The trusted authorities and the certificate of a channel, which may be renewed. */
-interface ChannelTls {
-  /** Without `ca`, the channel trusts the authorities that Node trusts. */
-  readonly latest: SecureContextOptions;
-  /** Calls the listener whenever `latest` has changed. */
-  onRenewed(listener: () => void): void;
+/** An upstream with a channel of its own. */
+export interface GrpcUpstream extends Upstream {
+  /** Uses other credentials for later calls, on a new channel; calls in progress run to their end on the old one. */
+  readonly renew: (credentials: ChannelCredentials) => void;
+  /** Closes the channel: calls in progress run to their end, later ones fail with `UNAVAILABLE`. */
+  readonly close: () => void;
 }
 
 /**
- * Opens a channel to one or more gRPC servers, and makes one plain unary call for each request. The channel connects
- * with the first call, and reconnects after a lost connection. Calls are never retried.
+ * An upstream that calls one or more gRPC servers, with one plain unary call of grpc-js for each request. The channel
+ * connects with the first call, and reconnects after a lost connection. Calls are never retried. A call ends with its
+ * deadline, which is on the wall clock, and when its client goes; the server is told of both.
  *
  * @param target a target of grpc-js (doc/naming.md of gRPC): `host:port`, `dns:///host:port`, `unix:/path`,
  *   `ipv4:host:port,host:port`. Calls are spread evenly over all its addresses.
- * @param tls default: no TLS. With it, the server's certificate must be valid for the host of the target. When it is
- *   renewed, later calls use a new channel; calls in progress run to their end on the old one.
- * @param options replace the defaults, for tests.
  */
-export function channelUpstream(
+export function grpcUpstream(
   target: string,
-  tls?: ChannelTls,
-  options: ChannelOptions = {},
-): ChannelUpstream {
-  const open = (): Client => {
-    const identity =
-      tls === undefined
-        ? credentials.createInsecure()
-        : credentials.createFromSecureContext(createSecureContext(tls.latest));
-    return new Client(target, identity, { ...OPTIONS, ...options });
-  };
-  let client = open();
+  { credentials: first, channelOptions }: GrpcUpstreamOptions,
+): GrpcUpstream {
+  const open = (credentials: ChannelCredentials): Client =>
+    new Client(target, credentials, { ...DEFAULTS, ...channelOptions });
+  let client = open(first);
   let closed = false;
-  tls?.onRenewed(() => {
-    if (closed) return;
-    client.close();
-    client = open();
-  });
   return {
     unary(call: UnaryCall): UnaryReply | Promise<UnaryReply> {
-      if (call.cancellation.cancelled) return notCalled(status.CANCELLED, 'The client has gone.');
-      if (call.deadline <= now()) return notCalled(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
-      if (closed) return notCalled(status.UNAVAILABLE, 'The channel is closed.');
+      if (call.cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
+      if (call.deadline <= Date.now())
+        return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
+      if (closed) return unanswered(status.UNAVAILABLE, 'The channel is closed.');
       return request(client, call);
+    },
+    renew(credentials) {
+      if (closed) return;
+      client.close();
+      client = open(credentials);
     },
     close() {
       closed = true;
@@ -80,8 +78,8 @@ export function channelUpstream(
   };
 }
 
-function notCalled(code: status, details: string): UnaryReply {
-  return { code, details };
+function unanswered(code: status, details: string): UnaryReply {
+  return { code, details, answered: false };
 }
 
 function request(
@@ -97,7 +95,7 @@ function request(
       same,
       Buffer.from(message),
       toMetadata(metadata),
-      { deadline: onWallClock(deadline) },
+      { deadline },
       (error, value) => {
         if (error === null) received = value;
         else resolve(failed(error, headersCame));
@@ -108,7 +106,8 @@ function request(
     });
     // The status follows the message or the error, and has the trailers.
     call.on('status', ({ metadata: trailers }) => {
-      if (received !== undefined) resolve({ code: status.OK, details: '', message: received, trailers });
+      if (received !== undefined)
+        resolve({ code: status.OK, details: '', answered: true, message: received, trailers });
     });
     cancellation.onCancelled(() => {
       call.cancel();
@@ -125,15 +124,16 @@ const BROKEN_OFF: ReadonlySet<status> = new Set([
   status.UNAVAILABLE,
 ]);
 
-/** Trailers show that the server ended the call; if it had sent headers before, they may be empty. */
+/**
+ * A failure always has trailers in grpc-js. If they hold something, the server sent them; if it had sent headers before,
+ * they may be empty, unless the code is one that grpc-js gives by itself.
+ */
 function failed({ code, details, metadata }: ServiceError, headersCame: boolean): UnaryReply {
   const empty = Object.keys(metadata.getMap()).length === 0;
   const answered = headersCame ? !(empty && BROKEN_OFF.has(code)) : !empty;
-  if (answered) return { code, details, trailers: metadata };
+  if (answered) return { code, details, answered, trailers: metadata };
   // An answer too large for this side is a fault of the server; trying again would not help.
-  return headersCame && code === status.RESOURCE_EXHAUSTED
-    ? { code: status.INTERNAL, details }
-    : { code, details };
+  return unanswered(headersCame && code === status.RESOURCE_EXHAUSTED ? status.INTERNAL : code, details);
 }
 
 function toMetadata(entries: UnaryCall['metadata']): Metadata {

@@ -1,4 +1,6 @@
-import type { Cancellation } from '../../src/calls/call.js';
+import type { UnaryCall } from '../../src/upstream.js';
+
+type Cancellation = UnaryCall['cancellation'];
 
 /** A client that waits for an answer until told to go. */
 export class Caller implements Cancellation {

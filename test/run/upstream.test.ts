@@ -1,0 +1,38 @@
+import { Metadata, status } from '@grpc/grpc-js';
+import pino from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
+import { Closing } from '../../src/run/closing.js';
+import { openUpstream } from '../../src/run/upstream.js';
+import { listen } from '../../packages/transcoder/test/support/grpc-server.js';
+import { opening } from '../../packages/transcoder/test/support/opening.js';
+import { PATH, unaryCall } from '../../packages/transcoder/test/support/unary-call.js';
+
+it('a gateway takes no answer of more than 256 KiB from its server, and tells nobody of its own bound', async () => {
+  const server = opening(
+    await listen(
+      {
+        unary: ({ message }) => ({
+          code: status.OK,
+          details: '',
+          answered: true,
+          message,
+          trailers: new Metadata(),
+        }),
+      },
+      [PATH],
+    ),
+  );
+  const closing = new Closing();
+  onTestFinished(async () => {
+    await closing.close();
+  });
+  const dependencies = { closing, logger: pino({ level: 'silent' }), tracing: undefined };
+  const upstream = await openUpstream(server.address, undefined, undefined, dependencies);
+  const ask = async (length: number) => upstream.unary(unaryCall({ message: Buffer.alloc(length) }));
+  expect((await ask(256 * 1024)).code).toBe(status.OK);
+  expect(await ask(256 * 1024 + 1)).toEqual({
+    code: status.INTERNAL,
+    details: expect.stringContaining('262144') as string,
+    answered: false,
+  });
+});
