@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type ServerOptions } from 'node:http';
+import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { create, fromBinary, setExtension, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema, MethodOptionsSchema } from '@bufbuild/protobuf/wkt';
 import express from 'express';
@@ -10,7 +11,7 @@ import { HttpRuleSchema } from '../src/gen/google/api/http_pb.js';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import type { TranscoderOptions } from '../src/options.js';
 import type { Upstream } from '../src/upstream.js';
-import { createTranscoder } from '../src/transcoder.js';
+import { createTranscoder, type Transcoder } from '../src/transcoder.js';
 import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { errorOf, httpRequest, reasonOf, type HttpResponse } from './support/http-request.js';
 import { firstOf, libraryDescriptorSet } from './support/library-contract.js';
@@ -464,22 +465,25 @@ function withStream(): Uint8Array {
 }
 
 describe('as middleware of Express', () => {
-  async function startExpress(mount: string, options: Partial<TranscoderOptions>): Promise<string> {
-    const library = new LibraryServer();
-    const transcoder = createTranscoder({
-      descriptorSet: libraryDescriptorSet,
-      upstream: library,
-      ...options,
-    });
-    const app = express();
-    app.use(mount, transcoder.handler);
-    app.use((_request, response) => void response.status(418).end());
+  function transcoderWith(options: Partial<TranscoderOptions>): Transcoder['handler'] {
+    const upstream = new LibraryServer();
+    return createTranscoder({ descriptorSet: libraryDescriptorSet, upstream, ...options }).handler;
+  }
+
+  async function listen(app: RequestListener): Promise<string> {
     const server = createServer(app);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => {
       server.close();
     });
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  async function startExpress(mount: string, options: Partial<TranscoderOptions>): Promise<string> {
+    const app = express();
+    app.use(mount, transcoderWith(options));
+    app.use((_request, response) => void response.status(418).end());
+    return listen(app);
   }
 
   const headers = { authorization: MEMBER, 'content-type': 'application/json' };
@@ -506,5 +510,57 @@ describe('as middleware of Express', () => {
   it('passes unknown paths on', async () => {
     const origin = await startExpress('/', {});
     expect((await httpRequest(origin, { path: '/elsewhere' })).status).toBe(418);
+  });
+
+  const shelf = { method: 'POST', path: '/v1/shelves', headers, body: '{"theme":"x"}' };
+
+  it('leaves the bodies of unknown paths to what is mounted after it', async () => {
+    const app = express().use(transcoderWith({}), express.json(), (request, response) => {
+      response.send(request.body);
+    });
+    const origin = await listen(app);
+    expect((await httpRequest(origin, { ...shelf, path: '/elsewhere' })).text).toBe('{"theme":"x"}');
+    expect((await httpRequest(origin, shelf)).status).toBe(201);
+  });
+
+  it.each([
+    { what: 'parsed', body: shelf.body },
+    { what: 'found to be empty', body: '' },
+  ])('tells the developer, and no client, that a body was $what before', async ({ body }) => {
+    const causes: unknown[] = [];
+    const ignore = (): void => undefined;
+    const error = (fields: object): void => void causes.push(Reflect.get(fields, 'err'));
+    const transcoder = transcoderWith({ log: { debug: ignore, info: ignore, warn: ignore, error } });
+    const origin = await listen(express().use(express.json(), transcoder));
+    const response = await httpRequest(origin, { ...shelf, body });
+    expect(errorOf(response)).toMatchObject({ code: 500, message: 'An internal error occurred.' });
+    expect(String(causes)).toContain('Mount the transcoder first; it passes on what is not its own.');
+    expect(causes).toHaveLength(1);
+  });
+
+  describe('after express.raw()', () => {
+    const read = express.raw({ type: () => true, limit: 1_000 });
+
+    it.each([
+      { what: 'as it came', body: shelf.body, coding: 'identity' },
+      { what: 'decoded once', body: gzipSync(shelf.body), coding: 'gzip' },
+    ])('it takes the body $what', async ({ body, coding }) => {
+      const origin = await listen(express().use(read, transcoderWith({})));
+      const coded = { ...headers, 'content-encoding': coding };
+      const response = await httpRequest(origin, { ...shelf, headers: coded, body });
+      expect(response.status).toBe(201);
+      expect(JSON.parse(response.text)).toMatchObject({ theme: 'x' });
+    });
+
+    it.each([
+      { what: 'as sent', body: 'x'.repeat(101), coding: 'identity' },
+      { what: 'decoded', body: gzipSync('x'.repeat(101)), coding: 'gzip' },
+    ])('it refuses a body that is too large $what', async ({ body, coding }) => {
+      const origin = await listen(express().use(read, transcoderWith({ maxBodyBytes: 100 })));
+      const coded = { ...headers, 'content-encoding': coding };
+      const response = await httpRequest(origin, { ...shelf, headers: coded, body });
+      expect(response.status).toBe(413);
+      expect(reasonOf(response)).toBe('REQUEST_TOO_LARGE');
+    });
   });
 });

@@ -74,6 +74,16 @@ describe('a transcoder', () => {
       expect(response.text).toBe('{"theme":"x"}');
     });
 
+    it('of a whole message without content needs no content type', async () => {
+      const path = '/v1/shelves/1/books/2:archive';
+      for (const more of [
+        {},
+        { 'content-length': '0' },
+        { 'content-length': '0', 'content-type': 'text/plain' },
+      ])
+        expect((await call('POST', path, undefined, more)).status).toBe(200);
+    });
+
     it('of a create by PUT is 200', async () => {
       expect(await call('PUT', '/v1/loans/x', {})).toMatchObject({ status: 200, text: '{"holder":"x"}' });
     });
@@ -175,6 +185,13 @@ describe('a transcoder', () => {
         body: { reason: 'old' },
         answer: { name: 'shelves/1/books/2', title: 'old', authors: [] },
       },
+      {
+        method: 'POST',
+        path: '/v1/shelves/1/books/2:archive',
+        body: undefined,
+        answer: { name: 'shelves/1/books/2', title: '', authors: [] },
+      },
+      { method: 'POST', path: '/v1/echo/time', body: `"${CREATED_AT}"`, answer: CREATED_AT },
       { method: 'PUT', path: '/v1/echo/items', body: ['a', 'b'], answer: ['a', 'b'] },
       { method: 'PUT', path: '/v1/echo/map', body: { a: 'b' }, answer: { a: 'b' } },
       { method: 'PUT', path: '/v1/echo/text/7', body: '"a"', answer: 'a' },
@@ -388,6 +405,14 @@ describe('a transcoder', () => {
         why: 'the body is missing',
         method: 'POST',
         path: '/v1/shelves',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: [],
+      },
+      {
+        why: 'the body is missing, and would not be an object',
+        method: 'POST',
+        path: '/v1/echo/time',
         http: 400,
         reason: 'REQUEST_MALFORMED',
         fields: [],

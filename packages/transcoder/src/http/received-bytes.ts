@@ -1,14 +1,19 @@
 import type { IncomingMessage } from 'node:http';
-import { Failure, malformed } from '../failures/failure.js';
+import { Failure, internal, malformed } from '../failures/failure.js';
 
 const NO_BYTES = Buffer.alloc(0);
+
+/** The bytes that a middleware such as `express.raw()` has read and decoded; undefined if there are none. */
+export function bytesReadBefore({ body }: IncomingMessage & { readonly body?: unknown }): Buffer | undefined {
+  return Buffer.isBuffer(body) ? body : undefined;
+}
 
 /**
  * Reads the bytes of a request's body. After a failure, the request is paused.
  *
  * @param maxBytes the most bytes.
- * @throws Failure `REQUEST_TOO_LARGE`, at once if the length is given, or `REQUEST_MALFORMED` for a body that does not
- *   arrive whole.
+ * @throws Failure `REQUEST_TOO_LARGE`, at once if the length is given, `REQUEST_MALFORMED` for a body that does not
+ *   arrive whole, or `INTERNAL` for one that a middleware has read and parsed.
  */
 export function receivedBytes(request: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
@@ -37,7 +42,11 @@ export function receivedBytes(request: IncomingMessage, maxBytes: number): Promi
       }
     }
 
-    if (Number(request.headers['content-length']) > maxBytes) end(bodyTooLarge(maxBytes));
+    const before = bytesReadBefore(request);
+    const length = before?.length ?? Number(request.headers['content-length']);
+    if (length > maxBytes) end(bodyTooLarge(maxBytes));
+    else if (before !== undefined) resolve(before);
+    else if (request.readableEnded) end(readBefore());
     else if (!request.readable) breakOff();
     else request.on('data', take).on('end', complete).on('error', breakOff).on('close', breakOff);
   });
@@ -72,6 +81,15 @@ class GrowingBytes {
     this.#bytes.copy(larger, 0, 0, this.size);
     this.#bytes = larger;
   }
+}
+
+/** The developer has to change the order of the middleware, so the log says how. */
+function readBefore(): Failure {
+  return internal(
+    new Error(
+      'A middleware has read the body before the transcoder. Mount the transcoder first; it passes on what is not its own.',
+    ),
+  );
 }
 
 /** @param maxBytes the limit, as sent and decoded */

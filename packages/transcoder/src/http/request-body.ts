@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import { Failure, malformed } from '../failures/failure.js';
-import { bodyTooLarge, receivedBytes } from './received-bytes.js';
+import { bodyTooLarge, bytesReadBefore, receivedBytes } from './received-bytes.js';
 
 /** Decodes a whole body. */
 export type DecodeBody = (bytes: Uint8Array) => Uint8Array;
@@ -35,26 +35,28 @@ export function isCostly({ 'content-length': length, ...headers }: IncomingHttpH
 const NO_BYTES = new Uint8Array();
 
 /**
- * Reads the whole body of a request, as it was sent.
+ * Reads the whole body of a request, as it was sent or as a middleware has left it.
  *
  * @param maxBytes the largest body, in bytes.
  * @returns the bytes; none for a request without a body.
- * @throws Failure `REQUEST_TOO_LARGE`, at once if the length is given, or `REQUEST_MALFORMED`.
+ * @throws Failure `REQUEST_TOO_LARGE`, at once if the length is given, `REQUEST_MALFORMED`, or `INTERNAL` for a body that
+ *   a middleware has read and parsed.
  */
 export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Array | Promise<Uint8Array> {
   return hasBody(request.headers) ? receivedBytes(request, maxBytes) : NO_BYTES;
 }
 
 /**
- * The decoder for the content coding of a request; undefined if the body is not encoded. It throws a Failure
+ * The decoder for the content coding of a request; undefined if the body is not encoded, or not any more. It throws a Failure
  * `REQUEST_TOO_LARGE`, or `REQUEST_MALFORMED` for bytes that do not follow the coding.
  *
  * @param maxBytes the largest body, in bytes after decoding.
  * @throws Failure `CONTENT_TYPE_UNSUPPORTED` for an unknown `Content-Encoding`.
  */
-export function bodyDecoder(headers: IncomingHttpHeaders, maxBytes: number): DecodeBody | undefined {
+export function bodyDecoder(request: IncomingMessage, maxBytes: number): DecodeBody | undefined {
+  const { headers } = request;
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
-  if (coding === 'identity' || !hasBody(headers)) return undefined;
+  if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request)) return undefined;
   const decode = inflaters.get(coding);
   if (decode === undefined) throw encodingUnsupported();
   return (bytes) => {

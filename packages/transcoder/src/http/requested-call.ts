@@ -1,4 +1,5 @@
 import { toBinary, type JsonValue, type Message, type Registry } from '@bufbuild/protobuf';
+import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import { malformed } from '../failures/failure.js';
 import { startOf } from '../fields/message-fields.js';
@@ -72,7 +73,7 @@ export class RequestedCall {
       requireFitHeaders(headers, forwardedHeaders);
       successes.requirePrecondition(this.#found.binding, headers);
       this.#head.deadline = started + requestTimeoutMs(headers, deadlineMs);
-      decode = bodyDecoder(headers, maxBodyBytes);
+      decode = bodyDecoder(request, maxBodyBytes);
     } catch (failure) {
       return this.#verdict.refuse(failure);
     }
@@ -140,13 +141,14 @@ function bodyJson(
   contentType: string | undefined,
   bytes: Uint8Array,
 ): JsonValue | undefined {
-  if (body === undefined) {
-    if (bytes.length > 0) throw malformed('The request has a body; this method takes none.');
-    return undefined;
-  }
-  if (bytes.length === 0) throw malformed('The request has no body; this method takes one.');
-  requireJsonType(contentType);
   const { input: message } = method;
+  if (bytes.length === 0) {
+    // A whole message may be empty, unless its JSON form is not an object of its fields.
+    if (body === undefined || (body === '*' && !hasCustomJsonRepresentation(message))) return undefined;
+    throw malformed('The request has no body; this method takes one.');
+  }
+  if (body === undefined) throw malformed('The request has a body; this method takes none.');
+  requireJsonType(contentType);
   return parseJsonText(bytes, (json) =>
     body === '*'
       ? startOf(registry, { message, json })

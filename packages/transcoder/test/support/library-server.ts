@@ -118,6 +118,7 @@ const methods: Readonly<Record<string, Method>> = {
     ({ loan }: { loan: JsonObject }) => loan,
   ),
   '/library.v1.Probe/Echo': ({ message }) => ok(message),
+  '/library.v1.Probe/EchoTime': ({ message }) => ok(message),
   '/library.v1.Probe/Fail': ({ message }) => fail(read('FailRequest', message) as unknown as FailRequest),
   '/library.v1.Probe/Metadata': ({ metadata }) =>
     ok(toBinary(StructSchema, fromJson(StructSchema, metadataJson(metadata)))),
