@@ -88,7 +88,7 @@ function request(
 ): Promise<UnaryReply> {
   return new Promise((resolve) => {
     let received: Buffer | undefined;
-    let headersCame = false;
+    let initialMetadata: Metadata | undefined;
     const call = client.makeUnaryRequest(
       path,
       same,
@@ -98,16 +98,23 @@ function request(
       { deadline },
       (error, value) => {
         if (error === null) received = value;
-        else resolve(failed(error, headersCame));
+        else resolve(failed(error, initialMetadata));
       },
     );
-    call.on('metadata', () => {
-      headersCame = true;
+    call.on('metadata', (headers) => {
+      initialMetadata = headers;
     });
     // The status follows the message or the error, and has the trailers.
     call.on('status', ({ metadata: trailers }) => {
       if (received !== undefined)
-        resolve({ code: status.OK, details: '', answered: true, message: received, trailers });
+        resolve({
+          code: status.OK,
+          details: '',
+          answered: true,
+          message: received,
+          initialMetadata,
+          trailers,
+        });
     });
     cancellation.onCancelled(() => {
       call.cancel();
@@ -128,10 +135,14 @@ const BROKEN_OFF: ReadonlySet<status> = new Set([
  * A failure always has trailers in grpc-js. If they hold something, the server sent them; if it had sent headers before,
  * they may be empty, unless the code is one that grpc-js gives by itself.
  */
-function failed({ code, details, metadata }: ServiceError, headersCame: boolean): UnaryReply {
+function failed(
+  { code, details, metadata }: ServiceError,
+  initialMetadata: Metadata | undefined,
+): UnaryReply {
   const empty = Object.keys(metadata.getMap()).length === 0;
+  const headersCame = initialMetadata !== undefined;
   const answered = headersCame ? !(empty && BROKEN_OFF.has(code)) : !empty;
-  if (answered) return { code, details, answered, trailers: metadata };
+  if (answered) return { code, details, answered, initialMetadata, trailers: metadata };
   // An answer too large for this side is a fault of the server; trying again would not help.
   return unanswered(headersCame && code === status.RESOURCE_EXHAUSTED ? status.INTERNAL : code, details);
 }

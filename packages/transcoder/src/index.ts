@@ -9,10 +9,11 @@ export {
 export { entityTag, isCurrent } from './http/entity-tag.js';
 export type { Exchange } from './http/exchange.js';
 export type { ForwardedHeaders, UnfitValue } from './http/request-headers.js';
+export type { ResponseHeaders } from './http/response-headers.js';
 export type { ErrorReply, HttpReply } from './http-reply.js';
 export type { LogKind, TranscoderLog } from './log.js';
 export type { TranscoderOptions } from './options.js';
 export type { RequestObservation, RequestObserver, RequestOutcome } from './request-observer.js';
 export type { UnsupportedMethods } from './template/contract.js';
 export { type Answer, createTranscoder, type Transcoder } from './transcoder.js';
-export type { CallMetadata, Guard, Trailers, UnaryCall, UnaryReply, Upstream } from './upstream.js';
+export type { CallMetadata, Guard, ReplyMetadata, UnaryCall, UnaryReply, Upstream } from './upstream.js';

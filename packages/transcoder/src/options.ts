@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { FORWARDED_HEADERS, type ForwardedHeaders } from './http/request-headers.js';
+import type { ResponseHeaders } from './http/response-headers.js';
 import type { LogKind, TranscoderLog } from './log.js';
 import type { RequestObserver } from './request-observer.js';
 import type { UnsupportedMethods } from './template/contract.js';
@@ -47,8 +48,8 @@ export interface TranscoderOptions {
   readonly realm?: string;
   /** The headers that become metadata. Default: `authorization`, `traceparent` and `tracestate`. */
   readonly forwardedHeaders?: ForwardedHeaders;
-  /** The trailers that become headers of the response, by the header's name. Default: none. */
-  readonly trailerHeaders?: ReadonlyMap<string, string>;
+  /** The metadata of replies, first and trailing, that becomes headers of responses. Default: none. */
+  readonly responseHeaders?: ResponseHeaders;
   /**
    * Whether standard methods are answered as the AIPs require: 201 with `Location` for Create (AIP-133) except for a
    * dry run (AIP-163), an entity tag and caching for GET (AIP-131). Otherwise each success is a bare 200. Default:
@@ -93,7 +94,7 @@ export function withDefaults(options: TranscoderOptions) {
     maxBodyBytes: 65_536,
     maxRequests: 4_096,
     forwardedHeaders: FORWARDED_HEADERS,
-    trailerHeaders: new Map<string, string>(),
+    responseHeaders: new Map() as ResponseHeaders,
     standardMethods: true,
     omitUnassigned: false,
     unsupported: 'refuse' as const,

@@ -7,6 +7,7 @@ import { Connections } from './http/connection.js';
 import { Exchange } from './http/exchange.js';
 import { requireWellFormedHead } from './http/request-head.js';
 import { requestLines } from './http/request-line.js';
+import { requireFreeHeaders } from './http/response-headers.js';
 import { Transcoding } from './http/transcoding.js';
 import { type HttpReply, writeEarlyReply, writeReply } from './http-reply.js';
 import { joinObservers } from './request-observer.js';
@@ -65,7 +66,7 @@ const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
  * `google.api.http` annotations of the contract. Every request is answered with a status and, if that is an error, with
  * `{"error":{code, status, message, details}}` (AIP-193).
  *
- * @throws Error with one sentence, if the base path is invalid or the contract cannot be served.
+ * @throws Error with one sentence, if the base path or a header is invalid or the contract cannot be served.
  */
 export function createTranscoder(given: TranscoderOptions): Transcoder {
   const options = withDefaults(given);
@@ -73,6 +74,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
+  requireFreeHeaders(options.responseHeaders);
   const contract = readContract(options.descriptorSet, options);
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });

@@ -1,8 +1,8 @@
 /** The metadata of a call: a value by its lower-case key. */
 export type CallMetadata = ReadonlyMap<string, string>;
 
-/** The trailers of a reply: all values of a key; bytes for a key ending in `-bin`. The `Metadata` of grpc-js fits. */
-export interface Trailers {
+/** Metadata of a reply: all values of a key; bytes for a key ending in `-bin`. The `Metadata` of grpc-js fits. */
+export interface ReplyMetadata {
   get(key: string): readonly (string | Uint8Array)[];
 }
 
@@ -36,7 +36,10 @@ export interface UnaryReply {
   readonly answered: boolean;
   /** The response message in binary form, with `OK` only. */
   readonly message?: Uint8Array | undefined;
-  readonly trailers?: Trailers | undefined;
+  /** What the server sent before its message. */
+  readonly initialMetadata?: ReplyMetadata | undefined;
+  /** What it sent with its status. */
+  readonly trailers?: ReplyMetadata | undefined;
   /** The caller as identified by the server, only for the log. Default: the log names none. */
   readonly subject?: string | undefined;
 }

@@ -42,10 +42,10 @@ const echo: Answer = ({ message }) => ({
 const EMPTY = new Uint8Array();
 const hang: Answer = () => new Promise(() => undefined);
 const refuse: Answer = () => Promise.reject(new Error('called'));
-function trailersOf(name: string, value: string | Buffer): Metadata {
-  const trailers = new Metadata();
-  trailers.set(name, value);
-  return trailers;
+function metadataOf(name: string, value: string | Buffer): Metadata {
+  const metadata = new Metadata();
+  metadata.set(name, value);
+  return metadata;
 }
 
 describe('an upstream over a channel', () => {
@@ -55,13 +55,31 @@ describe('an upstream over a channel', () => {
       details: '',
       message,
       answered: true,
-      trailers: trailersOf('seen-bin', Buffer.from(metadata.get('sent') ?? '')),
+      trailers: metadataOf('seen-bin', Buffer.from(metadata.get('sent') ?? '')),
     }));
     const message = new Uint8Array([9, 0, 255, 9]).subarray(1, 3);
     const reply = await upstream.unary(unaryCall({ message, metadata: new Map([['sent', 'yes']]) }));
     expect(reply.code).toBe(status.OK);
     expect([...(reply.message ?? [])]).toEqual([0, 255]);
     expect(reply.trailers?.get('seen-bin')).toEqual([Buffer.from('yes')]);
+  });
+
+  it.each([
+    ['success', { code: status.OK, message: EMPTY }],
+    ['failure', { code: status.NOT_FOUND }],
+  ])('carries the initial metadata of a %s', async (_, outcome) => {
+    const initialMetadata = metadataOf('early', 'yes');
+    const trailers = metadataOf('late', 'too');
+    const upstream = await upstreamTo(() => ({
+      ...outcome,
+      details: '',
+      answered: true,
+      initialMetadata,
+      trailers,
+    }));
+    const reply = await upstream.unary(unaryCall());
+    expect(reply.initialMetadata?.get('early')).toEqual(['yes']);
+    expect(reply.trailers?.get('late')).toEqual(['too']);
   });
 
   it.each([
@@ -89,7 +107,7 @@ describe('an upstream over a channel', () => {
 
   it('carries status, details and their trailers unchanged', async () => {
     const details = 'not 100% "found"\n📚';
-    const trailers = trailersOf('grpc-status-details-bin', Buffer.from([1, 2, 255]));
+    const trailers = metadataOf('grpc-status-details-bin', Buffer.from([1, 2, 255]));
     const upstream = await upstreamTo(() => ({ code: status.NOT_FOUND, details, answered: true, trailers }));
     const reply = await upstream.unary(unaryCall());
     expect(reply).toMatchObject({ code: status.NOT_FOUND, details });

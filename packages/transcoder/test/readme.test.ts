@@ -28,7 +28,11 @@ type Answer = Parameters<typeof listenGrpc>[0]['unary'];
 /** The library, for a server of grpc-js. */
 function library(): Answer {
   const server = new LibraryServer();
-  return async (call) => ({ ...(await server.unary(call)), trailers: new Metadata() });
+  return async (call) => ({
+    ...(await server.unary(call)),
+    initialMetadata: undefined,
+    trailers: new Metadata(),
+  });
 }
 
 /** A server of grpc-js with one method, until the end of the test. */

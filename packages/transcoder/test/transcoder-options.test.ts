@@ -10,7 +10,7 @@ import { http } from '../src/gen/google/api/annotations_pb.js';
 import { HttpRuleSchema } from '../src/gen/google/api/http_pb.js';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import type { TranscoderOptions } from '../src/options.js';
-import type { Upstream } from '../src/upstream.js';
+import type { ReplyMetadata, UnaryReply, Upstream } from '../src/upstream.js';
 import { createTranscoder, type Transcoder } from '../src/transcoder.js';
 import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { errorOf, httpRequest, reasonOf, type HttpResponse } from './support/http-request.js';
@@ -382,29 +382,85 @@ describe('a body', () => {
   });
 });
 
-describe('trailers', () => {
-  it('become headers where they are named and hold text', async () => {
-    const trailerHeaders = new Map([
-      ['x-shelf', 'X-Shelf-Of-Book'],
-      ['x-bytes-bin', 'X-Bytes'],
-      ['x-none', 'X-None'],
-    ]);
-    const response = await asMember(await start({ trailerHeaders }), '/v1/shelves/1');
-    expect(response.headers['x-shelf-of-book']).toBe('third');
-    expect(response.headers).not.toHaveProperty('x-bytes');
-    expect(response.headers).not.toHaveProperty('x-none');
+describe('metadata of a reply', () => {
+  const initialMetadata = metadataOf({
+    'set-cookie': ['a=1', 'b=2'],
+    'x-both': ['first'],
+    'x-lines': ['a\r\nset-cookie: c=3', 'a\nb', 'a\0', 'fine'],
+    'x-bytes-bin': [new Uint8Array([1])],
+  });
+  const trailers = metadataOf({ 'x-both': ['last'], 'x-unnamed': ['secret'] });
+  const responseHeaders = new Map([
+    ['set-cookie', 'Set-Cookie'],
+    ['x-both', 'X-Both'],
+    ['x-lines', 'Content-Disposition'],
+    ['x-bytes-bin', 'X-Bytes'],
+    ['x-none', 'X-None'],
+  ]);
+  const replying = (reply: UnaryReply) => start({ upstream: { unary: () => reply }, responseHeaders });
+
+  it.each([
+    { what: 'success', code: Code.OK, message: new Uint8Array(), status: 200 },
+    { what: 'failure', code: Code.NOT_FOUND, message: undefined, status: 404 },
+  ])('becomes headers of a $what, each value a line, where it is named', async (given) => {
+    const { code, message, status } = given;
+    const reply = { code, details: '', answered: true, message, initialMetadata, trailers };
+    const { headers, ...response } = await asMember(await replying(reply), '/v1/shelves/1');
+    expect(response.status).toBe(status);
+    expect(headers['set-cookie']).toEqual(['a=1', 'b=2']);
+    expect(headers['x-both']).toBe('first, last');
+    expect(headers['content-disposition']).toBe('fine');
+    expect(headers).not.toHaveProperty('x-bytes');
+    expect(headers).not.toHaveProperty('x-none');
+    expect(JSON.stringify(headers)).not.toContain('secret');
   });
 
-  it('become none where no server answered', async () => {
-    const upstream = { unary: () => ({ code: Code.UNAVAILABLE, details: '', answered: false }) };
-    const response = await asMember(
-      await start({ upstream, trailerHeaders: new Map([['x-shelf', 'X-Shelf']]) }),
-      '/v1/shelves/1',
-    );
+  it('may be missing', async () => {
+    const gateway = await replying({ code: Code.UNAVAILABLE, details: '', answered: false });
+    const response = await asMember(gateway, '/v1/shelves/1');
     expect(response.status).toBe(503);
-    expect(response.headers).not.toHaveProperty('x-shelf');
+    expect(response.headers).not.toHaveProperty('x-both');
+  });
+
+  it('stands beside what middleware has set', async () => {
+    const reply = { code: Code.OK, details: '', answered: true, message: new Uint8Array(), initialMetadata };
+    const { handler } = createTranscoder({
+      descriptorSet: libraryDescriptorSet,
+      upstream: { unary: () => reply },
+      responseHeaders,
+    });
+    const app = express().use((_, response, next) => {
+      response.setHeader('Set-Cookie', 'session=1');
+      next();
+    }, handler);
+    const server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { headers } = await httpRequest(origin, { path: '/v1/shelves/1' });
+    expect(headers['set-cookie']).toEqual(['session=1', 'a=1', 'b=2']);
+  });
+
+  it.each([
+    { name: 'Content-Type', why: 'is written by the transcoder or by Node' },
+    { name: 'eTag', why: 'is written by the transcoder or by Node' },
+    { name: 'Transfer-Encoding', why: 'is written by the transcoder or by Node' },
+    { name: 'X Header', why: 'is not the name of a header' },
+    { name: '', why: 'is not the name of a header' },
+  ])('cannot become "$name", which $why', ({ name, why }) => {
+    const upstream = new LibraryServer();
+    const options = {
+      descriptorSet: libraryDescriptorSet,
+      upstream,
+      responseHeaders: new Map([['a', name]]),
+    };
+    expect(() => createTranscoder(options)).toThrow(why);
   });
 });
+
+function metadataOf(entries: Readonly<Record<string, readonly (string | Uint8Array)[]>>): ReplyMetadata {
+  return { get: (key) => entries[key] ?? [] };
+}
 
 describe('standard methods', () => {
   it('are answered like all others where they are not told apart', async () => {

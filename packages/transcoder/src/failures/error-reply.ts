@@ -5,7 +5,7 @@ import { Code } from '../gen/google/rpc/code_pb.js';
 import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../gen/google/rpc/status_pb.js';
 import type { ErrorReply } from '../http-reply.js';
-import type { Trailers, UnaryReply } from '../upstream.js';
+import type { ReplyMetadata, UnaryReply } from '../upstream.js';
 import { bearerChallenge } from './bearer-challenge.js';
 import type { Failure, FieldViolation } from './failure.js';
 import { codeOf, httpStatusOf } from './http-status.js';
@@ -96,7 +96,7 @@ export class ErrorReplies {
   }
 
   /** The details of the `google.rpc.Status` in the trailers; undefined if none can be decoded. */
-  #statusDetails(trailers: Trailers | undefined): JsonObject[] | undefined {
+  #statusDetails(trailers: ReplyMetadata | undefined): JsonObject[] | undefined {
     const [bytes] = trailers?.get(STATUS_DETAILS) ?? [];
     if (!(bytes instanceof Uint8Array)) return undefined;
     try {

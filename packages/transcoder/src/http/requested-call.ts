@@ -19,6 +19,7 @@ import {
   requestTimeoutMs,
   requireFitHeaders,
 } from './request-headers.js';
+import { addHeaders, type ResponseHeaders } from './response-headers.js';
 import type { SuccessReplies } from './success-reply.js';
 import type { Uploads } from './uploads.js';
 
@@ -29,7 +30,7 @@ export interface CallParts {
   readonly deadlineMs: number;
   readonly maxBodyBytes: number;
   readonly forwardedHeaders: ForwardedHeaders;
-  readonly trailerHeaders: ReadonlyMap<string, string>;
+  readonly responseHeaders: ResponseHeaders;
   readonly errors: ErrorReplies;
   readonly registry: Registry;
   readonly requests: RequestMessages;
@@ -113,25 +114,14 @@ export class RequestedCall {
   }
 
   #reply(message: Message, reply: UnaryReply): HttpReply {
-    const { errors, successes } = this.#parts;
-    const { request, requestId } = this.#exchange;
+    const { errors, successes, responseHeaders } = this.#parts;
+    const { request, response, requestId } = this.#exchange;
     this.#exchange.known = knowsCaller(reply);
     this.#exchange.subject = reply.subject;
-    const answer = isOk(reply)
+    if (responseHeaders.size > 0) addHeaders(response, responseHeaders, reply);
+    return isOk(reply)
       ? successes.reply(this.#found.binding, message, reply.message, request.headers)
       : errors.ofUpstream(reply, requestId);
-    return this.#withTrailers(answer, reply);
-  }
-
-  #withTrailers(answer: HttpReply, { trailers }: UnaryReply): HttpReply {
-    const { trailerHeaders } = this.#parts;
-    if (trailers === undefined || trailerHeaders.size === 0) return answer;
-    const headers: Record<string, string> = { ...answer.headers };
-    for (const [key, name] of trailerHeaders) {
-      const [value] = trailers.get(key);
-      if (typeof value === 'string') headers[name] = value;
-    }
-    return { ...answer, headers };
   }
 }
 

@@ -14,6 +14,7 @@ import type { ForwardedHeaders } from './request-headers.js';
 import { PacedWork } from './paced-work.js';
 import { requestTarget } from './request-target.js';
 import { type CallParts, RequestedCall } from './requested-call.js';
+import type { ResponseHeaders } from './response-headers.js';
 import { SuccessReplies } from './success-reply.js';
 import { Uploads } from './uploads.js';
 
@@ -26,7 +27,7 @@ interface TranscodingOptions {
   readonly maxBodyBytes: number;
   readonly maxRequests: number;
   readonly forwardedHeaders: ForwardedHeaders;
-  readonly trailerHeaders: ReadonlyMap<string, string>;
+  readonly responseHeaders: ResponseHeaders;
   readonly standardMethods: boolean;
   readonly omitUnassigned: boolean;
   readonly now: () => number;

@@ -11,8 +11,9 @@ import {
 import type { UnaryCall, UnaryReply } from '../../src/upstream.js';
 
 /** A reply with everything that a server of grpc-js sends. */
-export type GrpcReply = Omit<UnaryReply, 'code' | 'trailers'> & {
+export type GrpcReply = Omit<UnaryReply, 'code' | 'initialMetadata' | 'trailers'> & {
   readonly code: status;
+  readonly initialMetadata?: Metadata | undefined;
   readonly trailers: Metadata;
 };
 
@@ -77,7 +78,8 @@ function handler(upstream: GrpcUpstream, path: string): UntypedHandleCall {
     );
     const deadline = Number(call.getDeadline());
     const reply = upstream.unary({ path, message, metadata, deadline, cancellation: cancellationOf(call) });
-    void Promise.resolve(reply).then(({ code, details, message, trailers }) => {
+    void Promise.resolve(reply).then(({ code, details, message, initialMetadata, trailers }) => {
+      if (initialMetadata !== undefined) call.sendMetadata(initialMetadata);
       if (message === undefined) callback({ code, details, metadata: trailers });
       else callback(null, Buffer.from(message), trailers);
     });

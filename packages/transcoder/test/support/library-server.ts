@@ -10,7 +10,14 @@ import {
 import { anyPack, AnySchema, EmptySchema, StructSchema, type Any } from '@bufbuild/protobuf/wkt';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
 import { RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.js';
-import type { CallMetadata, Guard, Trailers, UnaryCall, UnaryReply, Upstream } from '../../src/upstream.js';
+import type {
+  CallMetadata,
+  Guard,
+  ReplyMetadata,
+  UnaryCall,
+  UnaryReply,
+  Upstream,
+} from '../../src/upstream.js';
 import { messageType, registry, typeOf } from './library-contract.js';
 
 /** Credentials that may call everything. */
@@ -204,11 +211,8 @@ function retryInfo(delay: string): Any {
   return anyPack(RetryInfoSchema, fromJson(RetryInfoSchema, { retryDelay: delay }));
 }
 
-/** The trailers of every successful reply. */
-const OK_TRAILERS = trailersOf({ 'x-shelf': 'third', 'x-bytes-bin': new Uint8Array([1]) });
-
 function ok(message: Uint8Array): UnaryReply {
-  return { code: Code.OK, details: '', answered: true, message, trailers: OK_TRAILERS };
+  return { code: Code.OK, details: '', answered: true, message };
 }
 
 function failed(code: Code, text: string, reason: string, metadata: Record<string, string> = {}): UnaryReply {
@@ -222,7 +226,7 @@ function described(code: Code, message: string, detail: Any): UnaryReply {
   return { code, details: message, answered: true, trailers: trailersOf({ [DETAILS]: bytes }) };
 }
 
-function trailersOf(entries: Readonly<Record<string, string | Uint8Array>>): Trailers {
+function trailersOf(entries: Readonly<Record<string, string | Uint8Array>>): ReplyMetadata {
   return {
     get: (key) => {
       const value = entries[key];
