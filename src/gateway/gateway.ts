@@ -89,7 +89,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...options,
     guard: guardOf(upstream),
     forwardedHeaders: FORWARDED_HEADERS,
-    omitUnassigned: true,
+    json: { omit: 'unassigned', milliseconds: true },
     requestIdOf,
     now,
     write: (write) => {

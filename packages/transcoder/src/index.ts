@@ -11,6 +11,7 @@ export type { Exchange } from './http/exchange.js';
 export type { ForwardedHeaders, UnfitValue } from './http/request-headers.js';
 export type { ResponseHeaders } from './http/response-headers.js';
 export type { ErrorReply, HttpReply } from './http-reply.js';
+export type { JsonOptions } from './json/json-options.js';
 export type { LogKind, TranscoderLog } from './log.js';
 export type { TranscoderOptions } from './options.js';
 export type { RequestObservation, RequestObserver, RequestOutcome } from './request-observer.js';

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { FORWARDED_HEADERS, type ForwardedHeaders } from './http/request-headers.js';
 import type { ResponseHeaders } from './http/response-headers.js';
+import type { JsonOptions } from './json/json-options.js';
 import type { LogKind, TranscoderLog } from './log.js';
 import type { RequestObserver } from './request-observer.js';
 import type { UnsupportedMethods } from './template/contract.js';
@@ -56,8 +57,8 @@ export interface TranscoderOptions {
    * true.
    */
   readonly standardMethods?: boolean;
-  /** Whether an empty string in an output-only field (AIP-203) is omitted from a response. Default: false. */
-  readonly omitUnassigned?: boolean;
+  /** How bodies are read and written. Default: ProtoJSON with every field without presence, and nothing unknown. */
+  readonly json?: JsonOptions;
   /**
    * The treatment of what cannot be served: streaming methods, `google.api.HttpBody`, paths that go on after `**`, the
    * later of two rules for the same requests, and `rules` whose selector names no method. `skip` leaves out and logs;
@@ -96,7 +97,7 @@ export function withDefaults(options: TranscoderOptions) {
     forwardedHeaders: FORWARDED_HEADERS,
     responseHeaders: new Map() as ResponseHeaders,
     standardMethods: true,
-    omitUnassigned: false,
+    json: {} as JsonOptions,
     unsupported: 'refuse' as const,
     requestIdOf: () => randomUUID() as string,
     write: (writing: () => void) => {

@@ -2,20 +2,21 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { create, fromBinary, setExtension, toBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, type JsonValue, setExtension, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema, MethodOptionsSchema } from '@bufbuild/protobuf/wkt';
 import express from 'express';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { http } from '../src/gen/google/api/annotations_pb.js';
 import { HttpRuleSchema } from '../src/gen/google/api/http_pb.js';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
+import type { JsonOptions } from '../src/json/json-options.js';
 import type { TranscoderOptions } from '../src/options.js';
 import type { ReplyMetadata, UnaryReply, Upstream } from '../src/upstream.js';
 import { createTranscoder, type Transcoder } from '../src/transcoder.js';
 import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { errorOf, httpRequest, reasonOf, type HttpResponse } from './support/http-request.js';
 import { firstOf, libraryDescriptorSet } from './support/library-contract.js';
-import { LibraryServer, MEMBER } from './support/library-server.js';
+import { CREATED_AT, LibraryServer, MEMBER } from './support/library-server.js';
 
 const running: RunningTranscoder[] = [];
 afterEach(async () => {
@@ -475,18 +476,40 @@ describe('standard methods', () => {
   });
 });
 
-describe('an empty string in an output-only field', () => {
+describe('JSON', () => {
+  const shelf = {
+    method: 'POST',
+    headers: { authorization: MEMBER, 'content-type': 'application/json' },
+    body: '{}',
+  };
+
+  it.each<{ json: JsonOptions; answer: JsonValue }>([
+    { json: {}, answer: { id: 'poems & prose', theme: '', createdAt: '2026-01-02T03:04:05Z' } },
+    {
+      json: { milliseconds: true, protoNames: true },
+      answer: { id: 'poems & prose', theme: '', created_at: CREATED_AT },
+    },
+    { json: { omit: 'defaults' }, answer: { id: 'poems & prose', createdAt: '2026-01-02T03:04:05Z' } },
+  ])('of a response is $answer with $json', async ({ json, answer }) => {
+    const response = await httpRequest((await start({ json })).origin, { ...shelf, path: '/v1/shelves' });
+    expect(JSON.parse(response.text)).toEqual(answer);
+  });
+
   it.each([
-    { omitUnassigned: true, shown: false },
-    { omitUnassigned: false, shown: true },
-  ])('is shown: $shown, where omitUnassigned is $omitUnassigned', async ({ omitUnassigned, shown }) => {
-    const response = await httpRequest((await start({ omitUnassigned })).origin, {
-      method: 'POST',
-      path: '/v1/shelves?validateOnly=true',
-      headers: { authorization: MEMBER, 'content-type': 'application/json' },
-      body: '{}',
-    });
-    expect('id' in (JSON.parse(response.text) as object)).toBe(shown);
+    { omit: 'nothing', shown: { id: '', theme: '' } },
+    { omit: 'unassigned', shown: { theme: '' } },
+    { omit: 'defaults', shown: {} },
+  ] as const)('of a dry run is $shown where $omit is left out', async ({ omit, shown }) => {
+    const path = '/v1/shelves?validateOnly=true';
+    const response = await httpRequest((await start({ json: { omit } })).origin, { ...shelf, path });
+    expect(JSON.parse(response.text)).toEqual(shown);
+  });
+
+  it('of a request may have unknown fields where they are ignored, but never such parameters', async () => {
+    const { origin } = await start({ json: { ignoreUnknown: true } });
+    const request = { ...shelf, body: '{"theme":"x","colour":"red"}' };
+    expect((await httpRequest(origin, { ...request, path: '/v1/shelves' })).status).toBe(201);
+    expect((await httpRequest(origin, { ...request, path: '/v1/shelves?colour=red' })).status).toBe(400);
   });
 });
 

@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { fromBinary, type JsonObject, type Message } from '@bufbuild/protobuf';
+import { fromBinary, type Message } from '@bufbuild/protobuf';
 import type { Binding } from '../template/binding.js';
 import { entityTag, isCurrent, preconditionFailed } from './entity-tag.js';
-import { memberOf } from '../fields/json-object.js';
 import type { JsonOutput } from '../json/json-output.js';
 import type { HttpReply } from '../http-reply.js';
 import { isDryRun, pathOfResource, type SuccessRule } from '../template/standard-method.js';
@@ -53,9 +52,11 @@ export class SuccessReplies {
   }
 
   #body({ method, responseBody }: Binding, response: Message): string {
-    const json = this.#output.json(method.output, response);
-    if (responseBody === undefined) return JSON.stringify(json);
-    return JSON.stringify(memberOf(json as JsonObject, responseBody.jsonName) ?? null);
+    const json =
+      responseBody === undefined
+        ? this.#output.json(method.output, response)
+        : this.#output.fieldJson(responseBody, response);
+    return JSON.stringify(json);
   }
 }
 

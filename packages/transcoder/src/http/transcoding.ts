@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import { methodNotAllowed, overloaded, pathUnknown } from '../failures/failure.js';
 import type { HttpReply } from '../http-reply.js';
+import type { JsonOptions } from '../json/json-options.js';
 import { JsonOutput } from '../json/json-output.js';
 import { RequestMessages } from '../message/request-message.js';
 import type { Binding } from '../template/binding.js';
@@ -29,7 +30,7 @@ interface TranscodingOptions {
   readonly forwardedHeaders: ForwardedHeaders;
   readonly responseHeaders: ResponseHeaders;
   readonly standardMethods: boolean;
-  readonly omitUnassigned: boolean;
+  readonly json: JsonOptions;
   readonly now: () => number;
 }
 
@@ -52,7 +53,7 @@ export class Transcoding {
   #underWay = 0;
 
   constructor({ bindings, table, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
-    const { basePath, maxRequests, standardMethods, omitUnassigned, now } = options;
+    const { basePath, maxRequests, standardMethods, json, now } = options;
     this.#basePath = basePath;
     this.#maxRequests = maxRequests;
     this.#table = table;
@@ -61,10 +62,10 @@ export class Transcoding {
       ...options,
       errors,
       registry,
-      requests: new RequestMessages(registry),
+      requests: new RequestMessages(registry, json),
       successes: new SuccessReplies(
         standardMethods ? successRules(bindings) : new Map(),
-        new JsonOutput(registry, omitUnassigned),
+        new JsonOutput(registry, json),
         basePath,
       ),
       uploads: new Uploads(now, maxRequests),

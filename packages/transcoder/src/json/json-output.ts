@@ -5,6 +5,7 @@ import {
   type DescMessage,
   type JsonObject,
   type JsonValue,
+  type JsonWriteOptions,
   type Message,
   type Registry,
 } from '@bufbuild/protobuf';
@@ -13,6 +14,7 @@ import { FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
 import { typeInAny } from '../fields/any-content.js';
 import { hasBehavior } from '../template/contract-options.js';
 import { memberOf } from '../fields/json-object.js';
+import type { JsonOptions } from './json-options.js';
 
 /** Converts the JSON form of a value, which it may change in place, to its output form. */
 type Amendment = (json: JsonValue) => JsonValue;
@@ -20,26 +22,48 @@ type Amendment = (json: JsonValue) => JsonValue;
 /** Adjusts one field in the JSON form of its message. */
 type FieldAmendment = (json: JsonObject) => void;
 
-/**
- * The JSON form of response messages: ProtoJSON with every field without presence, in order of their numbers. A
- * `google.protobuf.Timestamp` has at least three decimals.
- */
+/** The JSON form of response messages: ProtoJSON with the fields in order of their numbers. */
 export class JsonOutput {
   readonly #registry: Registry;
-  readonly #omitUnassigned: boolean;
+  readonly #written: Partial<JsonWriteOptions>;
+  readonly #omitsUnassigned: boolean;
+  readonly #milliseconds: boolean;
+  readonly #amends: boolean;
   readonly #amendments = new Map<DescMessage, Amendment>();
 
-  /** @param omitUnassigned whether to omit an empty string in an output-only field (AIP-203) */
-  constructor(registry: Registry, omitUnassigned: boolean) {
+  constructor(registry: Registry, options: JsonOptions = {}) {
+    const { omit = 'nothing', protoNames = false, milliseconds = false } = options;
     this.#registry = registry;
-    this.#omitUnassigned = omitUnassigned;
+    this.#written = { registry, alwaysEmitImplicit: omit !== 'defaults', useProtoFieldName: protoNames };
+    this.#omitsUnassigned = omit === 'unassigned';
+    this.#milliseconds = milliseconds;
+    this.#amends = this.#omitsUnassigned || milliseconds;
   }
 
   /** @throws Error if the message has no JSON form, for example a time after the year 9999 */
   json(schema: DescMessage, message: Message): JsonValue {
-    return this.#amendment(schema)(
-      toJson(schema, message, { alwaysEmitImplicit: true, registry: this.#registry }),
+    const json = toJson(schema, message, this.#written);
+    return this.#amends ? this.#amendment(schema)(json) : json;
+  }
+
+  /**
+   * The JSON form of one field of a message: its default if it is omitted from the message's own form, null if it is not
+   * set.
+   *
+   * @throws Error if the message has no JSON form
+   */
+  fieldJson(field: DescField, message: Message): JsonValue {
+    const key = this.#nameOf(field);
+    const whole = { ...this.#written, alwaysEmitImplicit: true };
+    return (
+      memberOf(this.json(field.parent, message) as JsonObject, key) ??
+      memberOf(toJson(field.parent, message, whole) as JsonObject, key) ??
+      null
     );
+  }
+
+  #nameOf(field: DescField): string {
+    return this.#written.useProtoFieldName === true ? field.name : field.jsonName;
   }
 
   #amendment(message: DescMessage): Amendment {
@@ -54,7 +78,7 @@ export class JsonOutput {
   #compile(message: DescMessage): Amendment {
     switch (message.typeName) {
       case 'google.protobuf.Timestamp':
-        return withMilliseconds;
+        return this.#milliseconds ? withMilliseconds : unchanged;
       case 'google.protobuf.Any':
         return (json) => this.#amendAny(json as JsonObject);
       default:
@@ -71,9 +95,10 @@ export class JsonOutput {
   }
 
   #fieldAmendment(field: DescField): FieldAmendment | undefined {
-    const { jsonName: key, message } = field;
+    const { message } = field;
+    const key = this.#nameOf(field);
     if (message === undefined) {
-      const omitted = this.#omitUnassigned && isPlainString(field);
+      const omitted = this.#omitsUnassigned && isPlainString(field);
       if (!omitted || !hasBehavior(field, FieldBehavior.OUTPUT_ONLY)) return undefined;
       return (json) => {
         if (json[key] === '') Reflect.deleteProperty(json, key);

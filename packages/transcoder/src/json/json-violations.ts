@@ -5,6 +5,7 @@ import { contentOfAny, isAny } from '../fields/any-content.js';
 import type { FieldViolation } from '../failures/failure.js';
 import { isObject } from '../fields/json-object.js';
 import { fieldsByName, shortened } from '../fields/message-fields.js';
+import type { JsonOptions } from './json-options.js';
 import { StrictJson } from './strict-json.js';
 
 type MapField = Extract<DescField, { fieldKind: 'map' }>;
@@ -15,11 +16,13 @@ type MapField = Extract<DescField, { fieldKind: 'map' }>;
  */
 export class JsonViolations {
   readonly #registry: Registry;
+  readonly #ignoresUnknown: boolean;
   readonly #strict: StrictJson;
 
-  constructor(registry: Registry) {
+  constructor(registry: Registry, options: JsonOptions = {}) {
     this.#registry = registry;
-    this.#strict = new StrictJson(registry);
+    this.#ignoresUnknown = options.ignoreUnknown === true;
+    this.#strict = new StrictJson(registry, options);
   }
 
   /** The violations in a refused value, at the given field path; none if each part alone is valid. */
@@ -39,10 +42,10 @@ export class JsonViolations {
       const field = fieldsByName(message).get(key);
       const place = joined(path, field?.name ?? shortened(key));
       if (field === undefined) {
-        yield unknownField(place);
+        if (!this.#ignoresUnknown) yield unknownField(place);
         continue;
       }
-      const oneof = value === null ? undefined : field.oneof;
+      const oneof = value === null && !takesNull(field) ? undefined : field.oneof;
       const rival = seen.get(field) ?? (oneof && seen.get(oneof));
       seen.set(field, key);
       if (oneof !== undefined) seen.set(oneof, key);
@@ -89,6 +92,12 @@ export class JsonViolations {
       yield { field: path, description: `Has an invalid key; ${allowedScalar(field.mapKey)} is allowed.` };
     }
   }
+}
+
+/** Whether null is a value of a field, and not its absence. */
+function takesNull(field: DescField): boolean {
+  const type = (field.enum ?? field.message)?.typeName;
+  return type === 'google.protobuf.NullValue' || type === 'google.protobuf.Value';
 }
 
 function joined(path: string, name: string): string {

@@ -4,6 +4,7 @@ import {
   type DescField,
   type DescMessage,
   type JsonObject,
+  type JsonReadOptions,
   type JsonValue,
   type Message,
   type Registry,
@@ -13,6 +14,7 @@ import { contentOfAny, isAny } from '../fields/any-content.js';
 import { isObject, memberOf } from '../fields/json-object.js';
 import { messageForms } from '../fields/text-form.js';
 import { strictScalar } from '../fields/text-value.js';
+import type { JsonOptions } from './json-options.js';
 
 /**
  * Converts a JSON value, which it may change in place, to the one that `fromJson` reads as intended; undefined if
@@ -30,17 +32,19 @@ type FieldRule = (json: JsonObject) => boolean;
  */
 export class StrictJson {
   readonly #registry: Registry;
+  readonly #read: Partial<JsonReadOptions>;
   readonly #rules = new Map<DescMessage, Rule>();
 
-  constructor(registry: Registry) {
+  constructor(registry: Registry, { ignoreUnknown = false }: JsonOptions = {}) {
     this.#registry = registry;
+    this.#read = { registry, ignoreUnknownFields: ignoreUnknown };
   }
 
   /** @throws Error if the value, which may be changed in place, is not the ProtoJSON form of the message */
   read(message: DescMessage, json: JsonValue): Message {
     const strict = this.#rule(message)(json);
     if (strict === undefined) throw new Error(`The value is not the ProtoJSON form of ${message.typeName}.`);
-    return fromJson(message, strict, { registry: this.#registry });
+    return fromJson(message, strict, this.#read);
   }
 
   /** Whether a value is the ProtoJSON form of a message. */

@@ -5,6 +5,7 @@ import type { Binding, BoundVariable, FieldTarget } from '../template/binding.js
 import { type Failure, malformed, type FieldViolation } from '../failures/failure.js';
 import { isObject, memberOf } from '../fields/json-object.js';
 import { fieldsByName } from '../fields/message-fields.js';
+import type { JsonOptions } from '../json/json-options.js';
 import { JsonViolations } from '../json/json-violations.js';
 import { variableValue } from '../template/path-template.js';
 import { queryParameters, type QueryParameter } from './query-parameters.js';
@@ -25,9 +26,9 @@ export class RequestMessages {
   readonly #strict: StrictJson;
   readonly #jsonViolations: JsonViolations;
 
-  constructor(registry: Registry) {
-    this.#strict = new StrictJson(registry);
-    this.#jsonViolations = new JsonViolations(registry);
+  constructor(registry: Registry, options: JsonOptions = {}) {
+    this.#strict = new StrictJson(registry, options);
+    this.#jsonViolations = new JsonViolations(registry, options);
   }
 
   /**

@@ -1,14 +1,14 @@
 import { fromJson, type JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { JsonOutput } from '../../src/json/json-output.js';
-import { messageType, registry, typeOf } from '../support/library-contract.js';
+import { firstOf, messageType, registry, typeOf } from '../support/library-contract.js';
 
-const output = new JsonOutput(registry, true);
+const output = new JsonOutput(registry, { omit: 'unassigned', milliseconds: true });
 
 /** The JSON output of the message with the given JSON form. */
-function written(json: JsonValue, type = 'library.v1.Everything'): JsonValue {
+function written(json: JsonValue, type = 'library.v1.Everything', by = output): JsonValue {
   const schema = typeOf(type);
-  return output.json(schema, fromJson(schema, json, { registry }));
+  return by.json(schema, fromJson(schema, json, { registry }));
 }
 
 const WHOLE = '2026-01-02T03:04:05Z';
@@ -111,6 +111,56 @@ describe('the JSON form of a message', () => {
     const named = { constructor: { time: WHOLE }, toString: ['a'], valueOf: 'b' };
     expect(written(named)).toMatchObject({ ...named, constructor: { time: DECIMALS } });
     expect(Object.keys(written({}) as object)).not.toContain('constructor');
+  });
+
+  it.each([
+    { json: { time: WHOLE }, form: { time: WHOLE }, why: 'whole seconds' },
+    {
+      json: { timeList: ['1970-01-01T00:00:00.000000000Z'] },
+      form: { timeList: ['1970-01-01T00:00:00Z'] },
+      why: 'decimals of zero',
+    },
+    {
+      json: { time: '2026-01-02T03:04:05.12Z' },
+      form: { time: '2026-01-02T03:04:05.120Z' },
+      why: 'two decimals',
+    },
+  ])('has times as ProtoJSON has them, unless it is told otherwise: $why', ({ json, form }) => {
+    expect(written(json, undefined, new JsonOutput(registry))).toMatchObject(form);
+  });
+
+  it('has everything that is not set, unless it is told otherwise', () => {
+    const form = { assignedText: '', stringValue: '', int32List: [], boolValue: false };
+    expect(written({}, undefined, new JsonOutput(registry))).toMatchObject(form);
+  });
+
+  it('may leave out every default, but nothing that is set in a oneof or has presence', () => {
+    const sparse = new JsonOutput(registry, { omit: 'defaults', milliseconds: true });
+    const set = { optionalString: '', secondChoice: 0, nested: {}, nestedList: [{}], time: DECIMALS };
+    expect(written({ ...set, stringValue: '', genre: 0, stringList: [] }, undefined, sparse)).toEqual(set);
+  });
+
+  it('may have the names of the proto file', () => {
+    const named = new JsonOutput(registry, { protoNames: true, omit: 'unassigned', milliseconds: true });
+    const json = { timeList: [WHOLE], Odd: 'a', nested: { timeMap: { someKey: WHOLE } } };
+    const form = { time_list: [DECIMALS], odd_name: 'a', nested: { time_map: { someKey: DECIMALS } } };
+    const got = written(json, undefined, named);
+    expect(got).toMatchObject(form);
+    expect(got).not.toHaveProperty('assigned_text');
+  });
+
+  it.each([
+    { omit: 'nothing', field: 'string_value', form: '' },
+    { omit: 'defaults', field: 'string_value', form: '' },
+    { omit: 'defaults', field: 'string_list', form: [] },
+    { omit: 'unassigned', field: 'assigned_text', form: '' },
+    { omit: 'defaults', field: 'nested', form: null },
+    { omit: 'nothing', field: 'nested', form: null },
+  ] as const)('of $field alone is its default though $omit is left out', ({ omit, field: name, form }) => {
+    const schema = messageType('Everything');
+    const field = firstOf(schema.fields.filter((each) => each.name === name));
+    const by = new JsonOutput(registry, { omit, protoNames: true });
+    expect(by.fieldJson(field, fromJson(schema, {}))).toEqual(form);
   });
 
   it('leaves out what the service assigns and has not assigned', () => {

@@ -9,6 +9,12 @@ const strict = new StrictJson(registry);
 const found = (json: JsonValue, path = ''): string[] =>
   [...new JsonViolations(registry).find(schema, json, path)].map(({ field }) => field);
 
+it('names what is wrong beside unknown fields that are ignored, and not these', () => {
+  const json = { noField: 1, nested: { other: {}, stringValue: 1 } };
+  const violations = [...new JsonViolations(registry, { ignoreUnknown: true }).find(schema, json)];
+  expect(violations.map(({ field }) => field)).toEqual(['nested.string_value']);
+});
+
 describe('the wrong places of a JSON value', () => {
   it.each<{ json: JsonValue; fields: string[]; why: string }>([
     { json: { stringValue: 1 }, fields: ['string_value'], why: 'a scalar has another type' },
@@ -21,6 +27,11 @@ describe('the wrong places of a JSON value', () => {
       why: 'both names came, if empty',
     },
     { json: { firstChoice: 'a', secondChoice: 1 }, fields: ['second_choice'], why: 'a oneof takes one' },
+    {
+      json: { firstChoice: 'a', nullChoice: null },
+      fields: ['null_choice'],
+      why: 'null may be a value of a oneof',
+    },
     {
       json: { genre: 'GENRE_NONE', genreList: ['GENRE_PROSE', true] },
       fields: ['genre', 'genre_list[1]'],

@@ -44,7 +44,7 @@ export async function startTranscoder(
       ['idempotency-key', 'refuse'],
       ['traceparent', 'drop'],
     ]),
-    omitUnassigned: true,
+    json: { omit: 'unassigned', milliseconds: true },
     requestIdOf: (given = '') => (REQUEST_ID.test(given) ? given : `made-${ids.next().value}`),
     log: collectingLog(log),
     ...options,
