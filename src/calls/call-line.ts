@@ -41,7 +41,7 @@ export const namingCaller: Interceptor = (context, next) => {
     const { caller } = context;
     if (caller === undefined) return reply;
     const { code, details, answered, message, trailers } = reply;
-    return { code, details, answered, message, trailers, subject: loggable(caller.subject) };
+    return { code, details, answered, message, trailers, fields: { sub: loggable(caller.subject) } };
   };
   const reply = next(context);
   return reply instanceof Promise ? reply.then(named) : named(reply);

@@ -38,6 +38,6 @@ export interface Reply {
   readonly message?: Uint8Array | undefined;
   /** Always has `x-request-id`; for a failure also `grpc-status-details-bin`. */
   readonly trailers: Metadata;
-  /** The caller, only for the log of the gateway in the same process. */
-  readonly subject?: string | undefined;
+  /** The caller, only for the log line of the gateway in the same process. */
+  readonly fields?: { readonly sub: string };
 }

@@ -50,7 +50,7 @@ export async function startRestFace(
     realm: REALM,
     corsOrigins,
     pages: docs ? createDocuments(basePath) : [],
-    log: logger,
+    log: logger.child({ face: 'rest' }),
     mayLog: (kind) => callLog.mayWrite(kind),
     answeredLevel: callLog.answeredLevel,
     observers: enabled(metrics?.requests(), tracing?.requests(scheme)),

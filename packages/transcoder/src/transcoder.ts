@@ -183,7 +183,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
         observation.end({ template: undefined, status, reason, requestId });
         if (mayLog('strangers')) {
           const { fields } = observation;
-          log.info({ face: 'rest', requestId, status, reason, ...fields }, 'request answered');
+          log.info({ requestId, status, reason, ...fields }, 'request answered');
         }
       } else if (last.request.complete || last.response.headersSent) {
         endAfter(last.response, socket);

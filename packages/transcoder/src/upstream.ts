@@ -40,8 +40,8 @@ export interface UnaryReply {
   readonly initialMetadata?: ReplyMetadata | undefined;
   /** What it sent with its status. */
   readonly trailers?: ReplyMetadata | undefined;
-  /** The caller as identified by the server, only for the log. Default: the log names none. */
-  readonly subject?: string | undefined;
+  /** Added to the log line about the request, for example who the caller is. Default: nothing. */
+  readonly fields?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The gRPC server that answers: over a channel, or in the same process. */

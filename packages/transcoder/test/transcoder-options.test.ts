@@ -103,7 +103,7 @@ describe('a log', () => {
     await asMember(gateway, '/v1/shelves/x?secret=1');
     await httpRequest(gateway.origin, { path: '/nowhere' });
     await asMember(gateway, '/v1/shelves/1');
-    const common = { face: 'rest', method: 'GET', ms };
+    const common = { method: 'GET', ms };
     expect(gateway.log).toEqual([
       {
         level: 'info',
@@ -136,10 +136,10 @@ describe('a log', () => {
     expect(gateway.log).toMatchObject([{ level: 'info', fields: { status: 200 } }]);
   });
 
-  it('names the caller where the server tells', async () => {
+  it('has what the server adds, such as the caller', async () => {
     const library = new LibraryServer();
     const upstream: Upstream = {
-      unary: async (call) => ({ ...(await library.unary(call)), subject: 'ann' }),
+      unary: async (call) => ({ ...(await library.unary(call)), fields: { sub: 'ann' } }),
     };
     const gateway = await start({ upstream });
     await asMember(gateway, '/v1/shelves/1');

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpReply } from '../http-reply.js';
 import type { RequestObservation } from '../request-observer.js';
-import type { UnaryCall } from '../upstream.js';
+import type { UnaryCall, UnaryReply } from '../upstream.js';
 import { hasBody } from './request-body.js';
 
 type UnaryCancellation = UnaryCall['cancellation'];
@@ -22,8 +22,8 @@ export class Exchange implements UnaryCancellation {
   template: string | undefined;
   /** Whether the server has identified the caller; otherwise it is a stranger. */
   known = false;
-  /** The caller, if the server names it. */
-  subject: string | undefined;
+  /** What the server adds to the log line. */
+  fields: UnaryReply['fields'];
   /** Whether the reply has been handed to Node. */
   answered = false;
   readonly #awaitsContinue: boolean;

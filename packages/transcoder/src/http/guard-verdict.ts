@@ -46,7 +46,7 @@ export class GuardVerdict {
     const verdict = await this.#guard?.(this.#call);
     if (verdict === undefined) return undefined;
     this.#exchange.known = knowsCaller(verdict);
-    this.#exchange.subject = verdict.subject;
+    this.#exchange.fields = verdict.fields;
     return isOk(verdict) ? undefined : this.#errors.ofUpstream(verdict, this.#exchange.requestId);
   }
 }

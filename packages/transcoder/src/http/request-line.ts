@@ -26,17 +26,16 @@ export function requestLines({ answeredLevel, log, mayLog, now }: LineOptions): 
     const failed = reply === undefined || reply.status >= 400;
     const level = reply?.routine === true ? 'debug' : failed ? 'info' : answeredLevel;
     if (log.isLevelEnabled?.(level) === false) return;
-    const { requestId, verb, started, url, known, subject, observation } = exchange;
+    const { requestId, verb, started, url, known, fields, observation } = exchange;
     if (failed && level === 'info' && !mayLog(known ? 'callers' : 'strangers')) return;
     const line = {
-      face: 'rest',
       requestId,
       method: verb,
       path: loggedPath(url),
       status: reply?.status,
       reason: reply?.reason,
       ms: now() - started,
-      sub: subject,
+      ...fields,
       ...observation.fields,
     };
     log[level](line, message);

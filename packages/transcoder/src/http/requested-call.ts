@@ -117,7 +117,7 @@ export class RequestedCall {
     const { errors, successes, responseHeaders } = this.#parts;
     const { request, response, requestId } = this.#exchange;
     this.#exchange.known = knowsCaller(reply);
-    this.#exchange.subject = reply.subject;
+    this.#exchange.fields = reply.fields;
     if (responseHeaders.size > 0) addHeaders(response, responseHeaders, reply);
     return isOk(reply)
       ? successes.reply(this.#found.binding, message, reply.message, request.headers)
