@@ -2,8 +2,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startFaultServer, STORED } from './support/fault-server.js';
-import { installPacked, type PackedPackage } from './support/packed-package.js';
+import { installPacked, type PackedPackage } from '../../transcoder/test/support/packed-package.js';
 
+const PACKAGE = resolve(import.meta.dirname, '..');
 const PROTO = resolve(import.meta.dirname, '../../../proto');
 const SOURCES = resolve(import.meta.dirname, '../src');
 const SOURCE = 'routing/v1/route_service.proto';
@@ -18,7 +19,7 @@ describe('the package in the project of a user', () => {
 
   beforeAll(async () => {
     const beside = ['@bufbuild', '@grpc/grpc-js', '@grpc/proto-loader', 'google-proto-files', '.bin'];
-    user = await installPacked(beside);
+    user = await installPacked(PACKAGE, beside);
     readme = readFileSync(join(user.installed, 'README.md'), 'utf8');
   }, PACKING_MS);
 

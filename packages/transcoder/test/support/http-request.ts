@@ -1,4 +1,5 @@
 import { request as send, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import { request as sendSecurely } from 'node:https';
 import type { JsonObject } from '@bufbuild/protobuf';
 
 /** A request as sent over the wire: the path is not normalised. */
@@ -16,10 +17,15 @@ export interface HttpResponse {
   readonly text: string;
 }
 
-/** Sends one request on a separate connection. */
+/**
+ * Sends one request on a separate connection.
+ *
+ * @param ca the certificate of the authority to trust; with it, the connection is secure.
+ */
 export function httpRequest(
   origin: string,
   { method = 'GET', path, headers = {}, body }: HttpRequest,
+  ca?: Buffer,
 ): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(origin);
@@ -29,7 +35,8 @@ export function httpRequest(
         ? {}
         : { 'content-length': Buffer.byteLength(body) };
     const framed = { ...headers, ...length };
-    const request = send({ hostname, port, method, path, headers: framed, agent: false }, (response) => {
+    const options = { hostname, port, method, path, headers: framed, agent: false } as const;
+    const request = (ca === undefined ? send : sendSecurely)({ ...options, ca }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);

@@ -1,14 +1,13 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-const PACKAGE = resolve(import.meta.dirname, '../..');
-const INSTALLED = resolve(PACKAGE, '../../node_modules');
+const INSTALLED = resolve(import.meta.dirname, '../../../../node_modules');
 
-/** The package as its users have it: packed, and unpacked into a folder of its own. */
+/** A package of this repository as its users have it: packed, and unpacked into a folder of its own. */
 export interface PackedPackage {
   /** Where a user's project is. */
   readonly folder: string;
@@ -19,13 +18,17 @@ export interface PackedPackage {
   remove(): Promise<void>;
 }
 
-/** Packs the package and installs it, with links to the given packages of this repository instead of downloads. */
-export async function installPacked(beside: readonly string[]): Promise<PackedPackage> {
+/**
+ * Packs a package and installs it, with links to the given packages of this repository instead of downloads.
+ *
+ * @param source the folder of the package, which has its name.
+ */
+export async function installPacked(source: string, beside: readonly string[]): Promise<PackedPackage> {
   const folder = await mkdtemp(join(tmpdir(), 'packed-'));
   const modules = join(folder, 'node_modules');
-  const installed = join(modules, '@route-registry/client');
+  const installed = join(modules, '@route-registry', basename(source));
   await mkdir(installed, { recursive: true });
-  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: PACKAGE });
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: source });
   const [tarball = ''] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'));
   await run('tar', ['-xzf', join(folder, tarball), '-C', installed, '--strip-components=1']);
   for (const name of beside) {
