@@ -113,7 +113,7 @@ describe('the example of the README', () => {
   });
 
   it('serves what the command of the README builds', async () => {
-    const [, command = ''] = /```sh\n([^]*?)```/.exec(readme) ?? [];
+    const [command = ''] = /^buf build .*$/m.exec(readme) ?? [];
     const folder = folderOfContract();
     const env = { PATH: `${BIN}${delimiter}${process.env['PATH']}` };
     execFileSync('sh', ['-euc', command], { cwd: folder, env });

@@ -178,6 +178,12 @@ describe('a transcoder', () => {
         body: { title: 'T' },
         answer: { name: 'shelves/1/books/2', title: 'T', authors: [{ name: 'title' }] },
       },
+      {
+        method: 'PATCH',
+        path: '/v1/shelves/1/books/2',
+        body: { title: 'T' },
+        answer: { name: 'shelves/1/books/2', title: 'T', authors: [] },
+      },
       { method: 'DELETE', path: '/v1/shelves/1/books/2', body: undefined, answer: {} },
       {
         method: 'POST',

@@ -159,6 +159,7 @@ describe('a query', () => {
     { query: 'time=2001-02-29T00:00:00Z', field: 'time', why: 'the calendar has no such day' },
     { query: 'time_list=2001-01-01T24:00:00Z', field: 'time_list', why: 'a day has no such hour' },
     { query: 'field_mask=a,,b', field: 'field_mask', why: 'a path is missing' },
+    { query: 'field_mask=b_c', field: 'field_mask', why: 'a path is in snake case' },
     { query: 'duration=1.5', field: 'duration', why: 'a duration has its unit' },
     { query: 'duration=1s+', field: 'duration', why: 'a duration ends with its unit' },
     { query: 'string_value=%zz', field: 'string_value', why: 'an escape is broken' },

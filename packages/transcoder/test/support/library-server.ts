@@ -106,9 +106,9 @@ const methods: Readonly<Record<string, Method>> = {
   })),
   '/library.v1.Library/UpdateBook': answering(
     ['UpdateBookRequest', 'Book'],
-    ({ book, updateMask }: { book: JsonObject; updateMask: string }) => ({
+    ({ book, updateMask }: { book: JsonObject; updateMask?: string }) => ({
       ...book,
-      authors: [{ name: updateMask }],
+      authors: updateMask === undefined ? [] : [{ name: updateMask }],
     }),
   ),
   '/library.v1.Library/DeleteBook': () => ok(toBinary(EmptySchema, create(EmptySchema))),
