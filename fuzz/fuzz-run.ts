@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tokenFor } from '../test/support/service.js';
 import { outcomeOf } from './case-limit.js';
 import { GrpcSessions } from './grpc/grpc-sessions.js';
-import { caseOf } from './kinds.js';
+import { casesIn } from './kinds.js';
 import { Ledger } from './ledger.js';
 import { heapProblems, isJudged, residentProblems } from './memory.js';
 import { RestConnections } from './rest/rest-connections.js';
@@ -11,6 +11,7 @@ import { HonestCaller, type HonestFigures } from './service/honest-caller.js';
 import { WatchedService } from './service/watched-service.js';
 import { createStoredRoutes, storedRouteProblems } from './stored-routes.js';
 import { Tally } from './tally.js';
+import { drawn } from './values/draws.js';
 import type { World } from './world.js';
 
 /** The options of a run. */
@@ -122,12 +123,12 @@ async function work(
   tally: Tally,
 ): Promise<void> {
   const next: Iterator<number, unknown> = numbers[Symbol.iterator]();
+  const cases = casesIn(world);
   const worker = async (): Promise<void> => {
     while (performance.now() < until && !tally.hopeless) {
-      const drawn = next.next();
-      if (drawn.done === true) return;
-      const caseNumber = drawn.value;
-      const { kind, fuzzCase } = caseOf(seed, caseNumber, world);
+      const { done, value: caseNumber } = next.next();
+      if (done === true) return;
+      const { kind, fuzzCase } = drawn(cases, seed, caseNumber);
       tally.begin(caseNumber);
       tally.end(caseNumber, kind, await outcomeOf(fuzzCase), fuzzCase);
     }

@@ -1,6 +1,6 @@
 import type { Ledger, ShownRoute } from './ledger.js';
-import { Random } from './values/random.js';
-import { validDraft } from './values/route-draft.js';
+import { validDraft } from './values/callers.js';
+import { drawn } from './values/draws.js';
 import type { StoredRoute } from './world.js';
 
 const COUNT = 20;
@@ -13,13 +13,13 @@ export async function createStoredRoutes(
   token: string,
   ledger: Ledger,
 ): Promise<StoredRoute[]> {
-  const random = new Random(1, 0);
   const routes: StoredRoute[] = [];
   while (routes.length < COUNT) {
+    const draft = drawn(validDraft, 1, routes.length);
     const response = await fetch(`http://${http}/v1/routing`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(validDraft(random)),
+      body: JSON.stringify(draft),
     });
     const body = await response.text();
     if (response.status !== 201) throw new Error(`A route cannot be created: ${response.status} ${body}`);

@@ -1,7 +1,6 @@
 import type { GrpcSessions } from './grpc/grpc-sessions.js';
 import type { Ledger } from './ledger.js';
 import type { RestConnections } from './rest/rest-connections.js';
-import type { Random } from './values/random.js';
 
 /** A route that was there before the first case. */
 export interface StoredRoute {
@@ -41,9 +40,6 @@ export interface FuzzCase {
   /** @param signal is aborted when the case has lasted too long, and must end whatever it has open */
   send(signal: AbortSignal): Promise<Outcome>;
 }
-
-/** Makes the cases of one kind. The same random choices in the same world make the same case. */
-export type Generator = (random: Random, world: World, number: number) => FuzzCase;
 
 /** Bytes with everything escaped that is not visible ASCII, cut after 4 KiB. */
 export function escaped(bytes: Buffer): string {

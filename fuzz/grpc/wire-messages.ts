@@ -1,12 +1,19 @@
+import fc, { type Arbitrary } from 'fast-check';
 import { CreateRouteRequest, GetRouteRequest } from '../../src/gen/routing/v1/route_service.js';
+import type { RouteDraft } from '../values/callers.js';
+import { at, bytesOf, place, weighted } from '../values/draws.js';
 import { hostileText } from '../values/hostile-text.js';
-import type { Random } from '../values/random.js';
-import { type RouteDraft } from '../values/route-draft.js';
-import { bytesField, key, LENGTH, VARINT, varint } from './wire.js';
+
+/** The wire types of protocol buffers, of which 6 and 7 do not exist. */
+const VARINT = 0;
+const LENGTH = 2;
+const MORE = 0x80;
+/** Half of a surrogate pair, an overlong NUL and a byte that never occurs, each as a careless encoder would write it. */
+const NOT_UTF8 = Buffer.from('eda080c080ff', 'hex');
 
 /** The request of a create as the contract has it. */
 export function createMessage(route: RouteDraft, requestId = '', validateOnly = false): Buffer {
-  const whole = { id: '', ...route, createdAt: undefined };
+  const whole = { id: '', ...route, middleware: [...route.middleware], createdAt: undefined };
   return Buffer.from(CreateRouteRequest.encode({ route: whole, requestId, validateOnly }).finish());
 }
 
@@ -14,54 +21,25 @@ export function getMessage(routeId: string): Buffer {
   return Buffer.from(GetRouteRequest.encode({ routeId }).finish());
 }
 
-/** Bytes that follow the wire format of protocol buffers, or nearly, around a sound message. */
-export function oddMessage(sound: Buffer, random: Random): Buffer {
-  const parts = [sound];
-  for (let more = random.between(1, 4); more > 0; more--)
-    parts.splice(random.below(2), 0, oddField(random, 3));
-  const whole = Buffer.concat(parts);
-  return random.percent(20) ? whole.subarray(0, random.below(whole.length + 1)) : whole;
+/** A field of bytes behind their length. @param claimed the length that it claims */
+export function bytesField(field: number, bytes: Uint8Array, claimed = bytes.length): Buffer {
+  return Buffer.concat([key(field, LENGTH), varint(claimed), bytes]);
 }
 
-function oddField(random: Random, depth: number): Buffer {
-  const field = random.pick([0, 1, 1, 2, 3, 4, 5, 6, 7, 15, 16, 19_000, 536_870_911, 536_870_912]);
-  switch (random.below(depth > 0 ? 12 : 9)) {
-    case 0:
-      return Buffer.concat([
-        key(field, VARINT),
-        varint(random.pick([0, 1, 2, 127, 2 ** 32, 2 ** 52]), random.below(12)),
-      ]);
-    case 1:
-      return Buffer.concat([key(field, random.pick([1, 5])), random.bytes(random.pick([4, 8, 8, 3]))]);
-    case 2:
-      return key(field, random.pick([3, 4, 6, 7]));
-    case 3:
-      return bytesField(field, NOT_UTF8);
-    case 4:
-      return bytesField(
-        field,
-        random.bytes(random.below(12)),
-        random.pick([0, 1, 5, 127, 65_536, 2 ** 31, 2 ** 40]),
-      );
-    case 5:
-      return Buffer.concat([key(field, LENGTH), Buffer.alloc(random.pick([9, 10, 11, 20]), 0xff)]);
-    case 6:
-      return random.bytes(random.between(1, 12));
-    case 7:
-    case 8:
-      return bytesField(field, Buffer.from(hostileText(random)));
-    case 9:
-      return nested(field, random.pick([2, 99, 101, 3_000]));
-    default:
-      return bytesField(
-        field,
-        Buffer.concat(random.list(random.below(4), () => oddField(random, depth - 1))),
-      );
-  }
+/** The key of a field. */
+function key(field: number, wireType: number): Buffer {
+  return varint(field * 8 + wireType);
 }
 
-/** Half of a surrogate pair, an overlong NUL and a byte that never occurs, each as a careless encoder would write it. */
-const NOT_UTF8 = Buffer.from('eda080c080ff', 'hex');
+/** A number in base 128, seven bits a byte. @param overlong bytes that add nothing to it */
+function varint(value: number, overlong = 0): Buffer {
+  const bytes: number[] = [];
+  let rest = BigInt(value);
+  for (; rest >= 128n; rest >>= 7n) bytes.push(Number(rest & 127n) | MORE);
+  bytes.push(Number(rest));
+  for (let more = overlong; more > 0; more--) bytes.push((bytes.pop() ?? 0) | MORE, 0);
+  return Buffer.from(bytes);
+}
 
 /** A group or message in itself, again and again. */
 function nested(field: number, depth: number): Buffer {
@@ -71,3 +49,42 @@ function nested(field: number, depth: number): Buffer {
   for (let level = 0; level < depth; level++) inner = bytesField(field, inner);
   return inner;
 }
+
+const number = fc.constantFrom(0, 1, 1, 2, 3, 4, 5, 6, 7, 15, 16, 19_000, 536_870_911, 536_870_912);
+const value = fc
+  .tuple(fc.constantFrom(0, 1, 2, 127, 2 ** 32, 2 ** 52), fc.nat(11))
+  .map(([drawn, overlong]) => varint(drawn, overlong));
+const fixed = fc.tuple(fc.constantFrom(1, 5), bytesOf(4, 8, 8, 3));
+const lie = fc.tuple(bytesOf(0, 3, 11), fc.constantFrom(0, 1, 5, 127, 65_536, 2 ** 31, 2 ** 40));
+
+/** What follows the wire format of protocol buffers, or nearly. */
+const { field } = fc.letrec<{ field: Buffer }>((tie) => ({
+  field: fc.oneof(
+    { maxDepth: 3 },
+    fc.tuple(number, value).map(([of, drawn]) => Buffer.concat([key(of, VARINT), drawn])),
+    fc.tuple(number, fixed).map(([of, [type, bytes]]) => Buffer.concat([key(of, type), bytes])),
+    fc.tuple(number, fc.constantFrom(3, 4, 6, 7)).map(([of, type]) => key(of, type)),
+    number.map((of) => bytesField(of, NOT_UTF8)),
+    fc.tuple(number, lie).map(([of, [bytes, claimed]]) => bytesField(of, bytes, claimed)),
+    fc
+      .tuple(number, fc.constantFrom(9, 10, 11, 20))
+      .map(([of, length]) => Buffer.concat([key(of, LENGTH), Buffer.alloc(length, 0xff)])),
+    bytesOf(1, 4, 12),
+    fc.tuple(number, hostileText).map(([of, text]) => bytesField(of, Buffer.from(text))),
+    fc.tuple(number, fc.constantFrom(2, 99, 101, 3_000)).map(([of, depth]) => nested(of, depth)),
+    fc
+      .tuple(number, fc.array(tie('field'), { maxLength: 3 }))
+      .map(([of, inner]) => bytesField(of, Buffer.concat(inner))),
+  ),
+}));
+
+const surroundings = fc.array(fc.tuple(fc.boolean(), field), { minLength: 1, maxLength: 4 });
+
+/** Puts odd fields around a sound message, and now and then cuts it. */
+export const oddMessage: Arbitrary<(sound: Buffer) => Buffer> = fc
+  .tuple(surroundings, weighted([4, fc.constant(undefined)], [1, place]))
+  .map(([fields, cut]) => (sound) => {
+    const side = (before: boolean): Buffer[] => fields.flatMap(([is, odd]) => (is === before ? [odd] : []));
+    const whole = Buffer.concat([...side(true), sound, ...side(false)]);
+    return cut === undefined ? whole : whole.subarray(0, at(cut, whole.length + 1));
+  });

@@ -1,4 +1,8 @@
+import fc, { type Arbitrary } from 'fast-check';
+import { framed } from '../../test/support/http2-call.js';
 import {
+  CANCEL,
+  CONTINUATION,
   DATA,
   END_HEADERS,
   type Frame,
@@ -8,95 +12,93 @@ import {
   RST_STREAM,
   SETTINGS,
   settings,
+  WINDOW_UPDATE,
 } from '../../test/support/http2-frames.js';
 import { CREATE, GET } from '../grpc/grpc-case.js';
-import { framed } from '../../test/support/http2-call.js';
-import { restCase } from '../rest/rest-case.js';
-import type { Random } from '../values/random.js';
+import { restCases } from '../rest/rest-case.js';
+import { listOf, percent, weighted } from '../values/draws.js';
 import type { FuzzCase, World } from '../world.js';
-import { bytesOf, call, CONTINUATION, headerBlock, NO_BYTES, opening, PRIORITY } from './frame-sequences.js';
-import { http2Case } from './http2-case.js';
+import { callsOf, headerBlock, opening, PRIORITY } from './frame-sequences.js';
+import { http2Cases } from './http2-case.js';
 
-const CANCEL = 0x8;
 const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 /** Asks reflection for all services. */
 const LIST_SERVICES = framed(Buffer.from([0x3a, 0x00]));
+const NO_BYTES = Buffer.alloc(0);
+
+/** How a client ends that has sent all it wanted. */
+const leaving = fc.constantFrom('leave' as const, 'unread' as const);
 
 /** Streams that are reset as soon as they are opened (CVE-2023-44487). */
-export function rapidResets(random: Random, world: World): FuzzCase {
-  const frames = opening();
-  let creates = 0;
-  for (let stream = 1; stream < 2 * random.between(50, 400); stream += 2) {
-    const head = { path: random.pick([CREATE, GET]), good: random.percent(20) };
-    if (head.good && head.path === CREATE) creates++;
-    const [headers, data] = call(stream, head, random, world);
-    if (headers !== undefined) frames.push(headers);
-    if (data !== undefined && random.percent(50)) frames.push(data);
-    frames.push({ type: RST_STREAM, flags: 0, stream, payload: number(CANCEL) });
-  }
-  return http2Case({ bytes: bytesOf(frames), ending: 'leave', creates }, random, world);
+export function rapidResets(world: World): Arbitrary<FuzzCase> {
+  const many = callsOf({ paths: [CREATE, GET], good: 20, count: [50, 400] }, world);
+  const whole = listOf([400], fc.boolean());
+  const sendings = fc.tuple(many, whole).map(([calls, isWhole]) => {
+    const frames = calls.flatMap(({ headers, data }, i): Frame[] => {
+      const reset = { ...headers, type: RST_STREAM, flags: 0, payload: number(CANCEL) };
+      return isWhole[i] === true ? [headers, data, reset] : [headers, reset];
+    });
+    return { frames: [opening(), ...frames], ending: 'leave' as const, calls };
+  });
+  return http2Cases(sendings, world);
 }
 
 /** More streams than the service allows, all left open. */
-export function tooManyStreams(random: Random, world: World): FuzzCase {
-  const frames = opening();
-  for (let stream = 1; stream < 2 * random.between(130, 400); stream += 2) {
-    const head = { path: random.pick([CREATE, GET, REFLECTION]), good: random.percent(50) };
-    frames.push({ type: HEADERS, flags: END_HEADERS, stream, payload: headerBlock(head, world) });
-  }
-  const ending = random.pick(['leave', 'unread'] as const);
-  return http2Case({ bytes: bytesOf(frames), ending, creates: 0 }, random, world);
+export function tooManyStreams(world: World): Arbitrary<FuzzCase> {
+  const many = callsOf({ paths: [CREATE, GET, REFLECTION], good: 50, count: [130, 400] }, world);
+  const sendings = fc.tuple(many, leaving).map(([calls, ending]) => ({
+    frames: [opening(), ...calls.map(({ headers }) => headers)],
+    ending,
+  }));
+  return http2Cases(sendings, world);
 }
 
 /** A client that asks for much and takes nothing: no window, or a socket that it does not read. */
-export function slowReader(random: Random, world: World): FuzzCase {
-  if (random.percent(40)) {
-    const get = `GET ${random.pick(['/openapi.json', '/docs', '/healthz'])} HTTP/1.1\r\nHost: x\r\n\r\n`;
-    const bytes = Buffer.from(get.repeat(random.between(20, 200)));
-    return restCase({ bytes, ending: 'unread', quietMs: 0 }, random, world);
-  }
-  const frames = opening(random.pick([0, 0, 65_535]));
-  frames.push({
-    type: HEADERS,
-    flags: END_HEADERS,
-    stream: 1,
-    payload: headerBlock({ path: REFLECTION, good: false }, world),
-  });
-  frames.push(
-    ...random.list(random.between(10, 100), () => ({
-      type: DATA,
-      flags: 0,
-      stream: 1,
-      payload: LIST_SERVICES,
-    })),
-  );
-  for (let stream = 3; stream < 60; stream += 2)
-    frames.push(...call(stream, { path: GET, good: true }, random, world));
-  const ending = random.pick(['leave', 'unread'] as const);
-  return http2Case({ bytes: bytesOf(frames), ending, creates: 0 }, random, world);
+export function slowReader(world: World): Arbitrary<FuzzCase> {
+  const overRest = fc
+    .tuple(fc.constantFrom('/openapi.json', '/docs', '/healthz'), fc.integer({ min: 20, max: 200 }))
+    .map(([path, times]) => {
+      const bytes = Buffer.from(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(times));
+      return { bytes, ending: 'unread' as const, quietMs: 0 };
+    });
+  const overGrpc = fc
+    .record({
+      window: fc.constantFrom(0, 0, 65_535),
+      times: fc.integer({ min: 10, max: 100 }),
+      gets: callsOf({ paths: [GET], good: 100, count: [29, 29], first: 3 }, world),
+      ending: leaving,
+    })
+    .map(({ window, times, gets, ending }) => {
+      const reflection = headerBlock(REFLECTION, false, world);
+      const headers = { type: HEADERS, flags: END_HEADERS, stream: 1, payload: reflection };
+      const question = { type: DATA, flags: 0, stream: 1, payload: LIST_SERVICES };
+      const rest = gets.flatMap((get) => [get.headers, get.data]);
+      return { frames: [opening(window), headers, ...Array<Frame>(times).fill(question), ...rest], ending };
+    });
+  return weighted([40, restCases(overRest, world)], [60, http2Cases(overGrpc, world)]);
 }
 
+const CHEAP: readonly Frame[] = [
+  { type: PING, flags: 0, stream: 0, payload: Buffer.alloc(8) },
+  { type: SETTINGS, flags: 0, stream: 0, payload: settings({ 4: 1 }) },
+  { type: PRIORITY, flags: 0, stream: 3, payload: Buffer.from('0000000300', 'hex') },
+  { type: DATA, flags: 0, stream: 1, payload: NO_BYTES },
+  { type: CONTINUATION, flags: 0, stream: 1, payload: NO_BYTES },
+  { type: CONTINUATION, flags: 0, stream: 1, payload: Buffer.from('000161ff', 'hex') },
+  { type: RST_STREAM, flags: 0, stream: 1, payload: number(CANCEL) },
+  { type: WINDOW_UPDATE, flags: 0, stream: 1, payload: number(1) },
+  { type: 0xfe, flags: 0, stream: 0, payload: Buffer.alloc(100) },
+];
+
 /** Hundreds of frames of one kind that cost the sender nothing. */
-export function frameFlood(random: Random, world: World): FuzzCase {
-  const times = random.between(100, 2_000);
-  const repeated = random.pick<Frame>([
-    { type: PING, flags: 0, stream: 0, payload: Buffer.alloc(8) },
-    { type: SETTINGS, flags: 0, stream: 0, payload: settings({ 4: 1 }) },
-    { type: PRIORITY, flags: 0, stream: 3, payload: Buffer.from('0000000300', 'hex') },
-    { type: DATA, flags: 0, stream: 1, payload: NO_BYTES },
-    { type: CONTINUATION, flags: 0, stream: 1, payload: NO_BYTES },
-    { type: CONTINUATION, flags: 0, stream: 1, payload: Buffer.from('000161ff', 'hex') },
-    { type: RST_STREAM, flags: 0, stream: 1, payload: number(CANCEL) },
-    { type: 0x8, flags: 0, stream: 1, payload: number(1) },
-    { type: 0xfe, flags: 0, stream: 0, payload: Buffer.alloc(100) },
-  ]);
-  const head = { path: CREATE, good: random.percent(50) };
-  const flags = repeated.type === CONTINUATION ? 0 : END_HEADERS;
-  const headers = { type: HEADERS, flags, stream: 1, payload: headerBlock(head, world) };
-  const flood = Array.from({ length: times }, () => repeated);
-  return http2Case(
-    { bytes: bytesOf([...opening(), headers, ...flood]), ending: 'leave', creates: 0 },
-    random,
-    world,
-  );
+export function frameFlood(world: World): Arbitrary<FuzzCase> {
+  const sendings = fc
+    .tuple(fc.constantFrom(...CHEAP), fc.integer({ min: 100, max: 2_000 }), percent(50))
+    .map(([repeated, times, good]) => {
+      const flags = repeated.type === CONTINUATION ? 0 : END_HEADERS;
+      const headers = { type: HEADERS, flags, stream: 1, payload: headerBlock(CREATE, good, world) };
+      const frames = [opening(), headers, ...Array<Frame>(times).fill(repeated)];
+      return { frames, ending: 'leave' as const };
+    });
+  return http2Cases(sendings, world);
 }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { status } from '@grpc/grpc-js';
+import fc, { type Arbitrary } from 'fast-check';
 import {
   ACK,
   DATA,
@@ -17,18 +18,20 @@ import { statusIn } from '../../test/faults/programs/grpc-connection.js';
 import { STREAM_RESET } from '../../test/faults/programs/load-result.js';
 import { routeIn } from '../grpc/grpc-problems.js';
 import type { ShownRoute } from '../ledger.js';
-import { inPieces } from '../values/mutation.js';
-import type { Random } from '../values/random.js';
 import { escaped, type FuzzCase, type World } from '../world.js';
+import { cutting } from '../values/mutation.js';
 import { type Ending, exchange } from './exchange.js';
+import type { Call } from './frame-sequences.js';
 
-/** The bytes that a client sends on a connection to the gRPC face. */
-interface Http2Bytes {
+/** The frames that a client sends on a connection to the gRPC face. */
+interface Http2Sending {
   /** Everything after the preface. */
-  readonly bytes: Buffer;
+  readonly frames: readonly Frame[];
+  /** Changes the bytes of the frames; default: they stay. */
+  readonly spoil?: (bytes: Buffer) => Buffer;
   readonly ending: Ending;
-  /** Creates among its calls that may succeed. */
-  readonly creates: number;
+  /** The calls that may create a route; default: none. */
+  readonly calls?: readonly Call[];
 }
 
 const NEVER: readonly number[] = [status.UNKNOWN, status.INTERNAL, status.UNAVAILABLE, status.DATA_LOSS];
@@ -41,10 +44,20 @@ const AFTERWARDS_MS = 20;
 /** A service that waits for the rest of a frame is silent for longer than this, in milliseconds. */
 const QUIET_MS = 100;
 
-/** A case that sends these bytes to the gRPC face. */
-export function http2Case({ bytes, ending, creates }: Http2Bytes, random: Random, world: World): FuzzCase {
-  const whole = Buffer.concat([PREFACE, bytes, frame(PING, 0, 0, LAST_PING)]);
-  const pieces = inPieces(whole, random);
+/** Cases that send these frames to the gRPC face. */
+export function http2Cases(sendings: Arbitrary<Http2Sending>, world: World): Arbitrary<FuzzCase> {
+  return fc.tuple(sendings, cutting).map(([sending, cut]) => http2Case(sending, cut, world));
+}
+
+function http2Case(
+  { frames, spoil = (bytes) => bytes, ending, calls = [] }: Http2Sending,
+  cut: (bytes: Buffer) => Buffer[],
+  world: World,
+): FuzzCase {
+  const bytes = frames.map(({ type, flags, stream, payload }) => frame(type, flags, stream, payload));
+  const whole = Buffer.concat([PREFACE, spoil(Buffer.concat(bytes)), frame(PING, 0, 0, LAST_PING)]);
+  const pieces = cut(whole);
+  const creates = calls.filter((call) => call.creates).length;
   return {
     shown: () => escaped(whole),
     async send(signal) {

@@ -1,101 +1,78 @@
+import fc, { type Arbitrary } from 'fast-check';
+import type { RouteDraft } from '../values/callers.js';
+import { at, place, weighted, words } from '../values/draws.js';
 import { hostileText, word } from '../values/hostile-text.js';
-import type { Random } from '../values/random.js';
-import type { RouteDraft } from '../values/route-draft.js';
 
-const FIELDS = ['id', 'method', 'path', 'middleware', 'handler', 'createdAt', 'created_at'];
-const NUMBERS = [
-  '0',
-  '-0',
-  '1e999',
-  '-1',
-  '01',
-  '1.',
-  '.5',
-  '9'.repeat(400),
-  '0x10',
-  'NaN',
-  'Infinity',
-  '1e-999',
-];
-const ESCAPES = ['\\ud800', '\\udc00\\ud800', '\\u0000', '\\x41', '\\u00', '\\', '\\/', '\\ud83d\\ude00'];
+const FIELDS = words('id method path middleware handler createdAt created_at');
+const NUMBERS = [...words('0 -0 1e999 -1 01 1. .5 0x10 NaN Infinity 1e-999'), '9'.repeat(400)];
+const CONSTANTS = ['', ...words('null true false nul TRUE')];
+const ESCAPES = words(String.raw`\ud800 \udc00\ud800 \u0000 \x41 \u00 \ \/ \ud83d\ude00`);
 const TAILS = ['', ' ', '\n', ',', '}', '{}', 'x', '\0', '//', '/* */', '\ufeff'];
-const DEPTHS = [3, 90, 101, 5_000, 30_000];
-
-/** The body of a create as text: something like ProtoJSON, or like JSON, or like neither. */
-export function jsonBody(draft: RouteDraft, random: Random): Buffer {
-  const text = JSON.stringify(draft);
-  switch (random.below(12)) {
-    case 0:
-      return Buffer.from(
-        withFields(text, `${JSON.stringify(hostileText(random))}:${jsonValue(random, 2)}`, random),
-      );
-    case 1:
-      return Buffer.from(withFields(text, `"${random.pick(FIELDS)}":${jsonValue(random, 2)}`, random));
-    case 2:
-      return Buffer.from(withFields(text, '"__proto__":{"handler":"polluted"}', random));
-    case 3:
-      return Buffer.from(replacedValue(text, jsonValue(random, 3), random));
-    case 4:
-      return Buffer.from(replacedValue(text, `"${random.pick(ESCAPES)}"`, random));
-    case 5:
-      return Buffer.from(text + random.pick(TAILS) + random.pick(TAILS));
-    case 6:
-      return Buffer.from(jsonValue(random, 4));
-    case 7:
-      return Buffer.concat([random.pick(MARKS), Buffer.from(text)]);
-    case 8:
-      return Buffer.from(text, random.pick(['utf16le', 'latin1', 'base64'] as const));
-    case 9:
-      return Buffer.from(text.slice(0, random.below(text.length)));
-    case 10:
-      return Buffer.from(
-        withFields(text, `"id":"${word(random)}","createdAt":"${random.pick(TIMES)}"`, random),
-      );
-    default:
-      return Buffer.from(nested(random));
-  }
-}
-
+const TIMES = ['', ...words('2026-01-01T00:00:00Z 0000-00-00T00:00:00Z 9999-12-31T23:59:60Z 1')];
 /** Byte order marks, and bytes that are not UTF-8. */
-const MARKS = ['efbbbf', 'feff', 'fffe', 'c080', 'eda080', 'f8', '00'].map((hex) => Buffer.from(hex, 'hex'));
-const TIMES = ['2026-01-01T00:00:00Z', '0000-00-00T00:00:00Z', '9999-12-31T23:59:60Z', '', '1'];
+const MARKS = words('efbbbf feff fffe c080 eda080 f8 00').map((hex) => Buffer.from(hex, 'hex'));
 
+const quoted = hostileText.map((text) => JSON.stringify(text));
+const escape = fc.constantFrom(...ESCAPES).map((each) => `"${each}"`);
 /** A JSON value of any type, now and then of none. */
-function jsonValue(random: Random, depth: number): string {
-  switch (random.below(depth > 0 ? 8 : 6)) {
-    case 0:
-      return random.pick(NUMBERS);
-    case 1:
-      return random.pick(['null', 'true', 'false', 'nul', 'TRUE', '']);
-    case 2:
-      return `"${random.pick(ESCAPES)}"`;
-    case 6:
-      return `[${random.list(random.below(4), () => jsonValue(random, depth - 1)).join(',')}]`;
-    case 7:
-      return `{${random
-        .list(random.below(4), () => `${JSON.stringify(hostileText(random))}:${jsonValue(random, depth - 1)}`)
-        .join(',')}}`;
-    default:
-      return JSON.stringify(hostileText(random));
-  }
-}
+const jsonValue = fc.oneof(
+  fc.constantFrom(...NUMBERS),
+  fc.constantFrom(...CONSTANTS),
+  escape,
+  quoted,
+  fc.json({ maxDepth: 4, stringUnit: 'binary' }),
+);
+const member = weighted<readonly string[]>(
+  [1, fc.tuple(fc.oneof(quoted, fc.constantFrom(...FIELDS.map((name) => `"${name}"`))), jsonValue)],
+  [1, fc.constant(['"__proto__"', '{"handler":"polluted"}'])],
+  [
+    1,
+    fc.tuple(word, fc.constantFrom(...TIMES)).map(([id, time]) => ['"id"', `"${id}","createdAt":"${time}"`]),
+  ],
+).map(([name, value]) => `${name}:${value}`);
+const nested = fc
+  .tuple(fc.constantFrom(3, 90, 101, 5_000, 30_000), fc.boolean())
+  .map(([depth, isList]) =>
+    isList ? '['.repeat(depth) + ']'.repeat(depth) : `${'{"middleware":'.repeat(Math.min(depth, 4_000))}1`,
+  );
 
-function nested(random: Random): string {
-  const depth = random.pick(DEPTHS);
-  return random.percent(50)
-    ? '['.repeat(depth) + ']'.repeat(depth)
-    : `${'{"middleware":'.repeat(Math.min(depth, 4_000))}1`;
-}
-
-/** The object's text with further members at its beginning or end, where they may double one. */
-function withFields(text: string, members: string, random: Random): string {
-  return random.percent(50) ? `{${members},${text.slice(1)}` : `${text.slice(0, -1)},${members}}`;
-}
+/** Makes of a route's JSON something like ProtoJSON, or like JSON, or like neither. */
+export const jsonSpoiling: Arbitrary<(draft: RouteDraft) => Buffer> = weighted<
+  (text: string) => string | Buffer
+>(
+  // Further members at the beginning or end, where they may double one.
+  [3, member.map((more) => (text) => `{${more},${text.slice(1)}`)],
+  [3, member.map((more) => (text) => `${text.slice(0, -1)},${more}}`)],
+  [
+    2,
+    fc.tuple(fc.oneof(jsonValue, escape), place).map(
+      ([value, which]) =>
+        (text) =>
+          replaced(text, value, which),
+    ),
+  ],
+  [
+    1,
+    fc
+      .tuple(fc.constantFrom(...TAILS), fc.constantFrom(...TAILS))
+      .map((tails) => (text) => text + tails.join('')),
+  ],
+  [1, jsonValue.map((value) => () => value)],
+  [1, fc.constantFrom(...MARKS).map((mark) => (text) => Buffer.concat([mark, Buffer.from(text)]))],
+  [
+    1,
+    fc
+      .constantFrom('utf16le', 'latin1', 'base64')
+      .map((as) => (text) => Buffer.from(text, as as BufferEncoding)),
+  ],
+  [1, place.map((cut) => (text) => text.slice(0, at(cut, text.length)))],
+  [1, nested.map((value) => () => value)],
+).map((spoil) => (draft) => Buffer.from(spoil(JSON.stringify(draft))));
 
 /** The object's text with another value for one member. */
-function replacedValue(text: string, value: string, random: Random): string {
+function replaced(text: string, value: string, which: number): string {
   const members = [...text.matchAll(/"(?:method|path|middleware|handler)":/g)];
-  const { index, 0: name } = random.pick(members);
+  const { index = 0, 0: name = '' } = members[at(which, members.length)] ?? {};
   const next = text.indexOf(',"', index + name.length);
   return text.slice(0, index + name.length) + value + (next < 0 ? '}' : text.slice(next));
 }

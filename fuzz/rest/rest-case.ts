@@ -1,5 +1,5 @@
-import { inPieces } from '../values/mutation.js';
-import type { Random } from '../values/random.js';
+import fc, { type Arbitrary } from 'fast-check';
+import { cutting } from '../values/mutation.js';
 import { escaped, type FuzzCase, type World } from '../world.js';
 import { type Ending, exchange } from '../raw/exchange.js';
 import { type HttpAnswer, httpAnswers } from './http-answers.js';
@@ -22,9 +22,18 @@ interface SoundRest {
   readonly further?: FurtherCheck;
 }
 
-/** A case that sends a sound request to the REST face, on a connection that may have carried others. */
-export function soundRestCase({ bytes, isHead, further }: SoundRest, random: Random, world: World): FuzzCase {
-  const pieces = inPieces(bytes, random);
+/** Cases that send sound requests to the REST face, on connections that may have carried others. */
+export function soundRestCases(requests: Arbitrary<SoundRest>, world: World): Arbitrary<FuzzCase> {
+  return fc
+    .tuple(requests, cutting)
+    .map(([request, cut]) => soundRestCase(request, cut(request.bytes), world));
+}
+
+function soundRestCase(
+  { bytes, isHead, further }: SoundRest,
+  pieces: readonly Buffer[],
+  world: World,
+): FuzzCase {
   return {
     shown: () => escaped(bytes),
     async send(signal) {
@@ -47,9 +56,14 @@ interface RestBytes {
   readonly quietMs: number;
 }
 
-/** A case that sends these bytes to the REST face, on a separate connection. */
-export function restCase({ bytes, ending, quietMs }: RestBytes, random: Random, world: World): FuzzCase {
-  const pieces = inPieces(Buffer.concat([bytes, LAST]), random);
+/** Cases that send these bytes to the REST face, each on a separate connection. */
+export function restCases(sendings: Arbitrary<RestBytes>, world: World): Arbitrary<FuzzCase> {
+  return fc.tuple(sendings, cutting).map(([sending, cut]) => {
+    return restCase(sending, cut(Buffer.concat([sending.bytes, LAST])), world);
+  });
+}
+
+function restCase({ bytes, ending, quietMs }: RestBytes, pieces: readonly Buffer[], world: World): FuzzCase {
   return {
     shown: () => escaped(bytes),
     async send(signal) {

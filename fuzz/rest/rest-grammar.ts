@@ -1,99 +1,66 @@
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
-import { STRANGER } from '../ledger.js';
-import { badCredential } from '../values/credential.js';
-import { hostileText, word } from '../values/hostile-text.js';
-import type { Random } from '../values/random.js';
-import { type RouteDraft, routeDraft, validDraft } from '../values/route-draft.js';
+import fc, { type Arbitrary } from 'fast-check';
+import { sharedKey } from '../grpc/grpc-grammar.js';
+import { callerWith, routeDraft } from '../values/callers.js';
+import { at, listOf, percent, place, weighted, words } from '../values/draws.js';
+import { headerText, hostileText, word } from '../values/hostile-text.js';
 import type { FuzzCase, World } from '../world.js';
-import { jsonBody } from './json-body.js';
-import { type FurtherCheck, soundRestCase } from './rest-case.js';
-import { oddHeader, oddTarget } from './request-parts.js';
+import { jsonSpoiling } from './json-body.js';
+import { soundRestCases } from './rest-case.js';
 import { sameOnBothFaces } from './same-on-both-faces.js';
+
+/** A header, in Latin-1. */
+type Header = readonly [name: string, value: string];
+
+/** A body with the headers that describe it. */
+interface Body {
+  readonly bytes: Buffer;
+  readonly headers: readonly Header[];
+}
 
 /** The parts of a request, from which its bytes are made. */
 interface RestRequest {
-  verb: string;
-  target: string;
-  /** Names and values, in Latin-1. */
-  readonly headers: [name: string, value: string][];
-  body: Buffer | undefined;
-  chunked: boolean;
+  readonly verb: string;
+  readonly target: string;
+  readonly credentials: readonly string[];
+  readonly headers: readonly Header[];
+  readonly body?: Buffer;
 }
 
-const VERBS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'M-SEARCH'];
-
-/** Requests in sound HTTP/1.1 whose parts are what the contract describes, or nearly. */
-export function restByGrammar(random: Random, world: World, number: number): FuzzCase {
-  if (random.percent(15)) return twin(random, world, number);
-  const good = random.percent(85);
-  const request: RestRequest = { verb: 'GET', target: '', headers: [], body: undefined, chunked: false };
-  request.headers.push(['host', world.http]);
-  const credentials = good ? [`Bearer ${world.token}`] : badCredential(random, world);
-  for (const value of credentials) request.headers.push(['authorization', value]);
-  if (random.percent(60))
-    create(request, good ? routeDraft(random) : { ...validDraft(random), handler: STRANGER }, random);
-  else request.target = oddTarget(random, world);
-  if (random.percent(15)) request.verb = random.pick(VERBS);
-  for (let odd = random.pick([0, 0, 1, 1, 2, 5]); odd > 0; odd--)
-    request.headers.push(oddHeader(random, world));
-  return soundCase(request, random, world);
-}
-
-/** A create that means the same on both faces. */
-function twin(random: Random, world: World, number: number): FuzzCase {
-  const draft = routeDraft(random);
-  const validateOnly = random.percent(30);
-  const requestId = random.percent(30) ? `case-${number}` : '';
-  const query = [
-    ...(validateOnly ? [`${random.pick(['validateOnly', 'validate_only'])}=true`] : []),
-    ...(requestId === '' ? [] : [`${random.pick(['requestId', 'request_id'])}=${requestId}`]),
-  ];
-  const request: RestRequest = {
-    verb: 'POST',
-    target: `/v1/routing${query.length > 0 ? '?' : ''}${query.join('&')}`,
-    headers: [
-      ['host', world.http],
-      ['authorization', `Bearer ${world.token}`],
-      ['content-type', 'application/json'],
-    ],
-    body: Buffer.from(JSON.stringify(draft)),
-    chunked: random.percent(20),
-  };
-  const further = sameOnBothFaces({ route: draft, requestId, validateOnly }, world);
-  return soundCase(request, random, world, further);
-}
-
-function soundCase(request: RestRequest, random: Random, world: World, further?: FurtherCheck): FuzzCase {
-  const isHead = request.verb === 'HEAD';
-  return soundRestCase(
-    { bytes: bytesOf(request, random), isHead, ...(further !== undefined && { further }) },
-    random,
-    world,
-  );
-}
-
-function create(request: RestRequest, draft: RouteDraft, random: Random): void {
-  request.verb = 'POST';
-  request.target = `/v1/routing${random.percent(30) ? `?${oddQuery(random)}` : ''}`;
-  request.body = random.percent(60) ? Buffer.from(JSON.stringify(draft)) : jsonBody(draft, random);
-  request.chunked = random.percent(20);
-  request.headers.push(['content-type', random.percent(90) ? 'application/json' : random.pick(TYPES)]);
-  if (random.percent(15)) encode(request, random);
-}
-
+const VERBS = words('GET HEAD POST PUT PATCH DELETE OPTIONS TRACE PROPFIND M-SEARCH');
+const PATHS = words(`
+  / /healthz /openapi.json /docs /v1/routing/ /v1/routing /v1/Routing /v1//routing /v1/routing: /v1/routing/%00
+  /v1/routing/%2e%2e /v1/routing/..%2f.. /v1/routing/%ff /v1/routing/% /v1/routing/a/b /%2f%2f //v1/routing *
+  v1/routing /v1/routing/:route_id /v1/routing/{route_id} /constructor /__proto__`);
+const CONDITIONS = ['"a", "b"', ...words('* "" W/"x" " x , "\u00e9"')];
+const HEADERS: Readonly<Record<string, readonly string[]>> = {
+  'if-none-match': CONDITIONS,
+  'if-match': CONDITIONS,
+  'if-modified-since': ['Thu, 01 Jan 2099 00:00:00 GMT', 'never'],
+  'request-timeout': ['', ...words('5 0.001 1e3 -1 0 0.0 99999999999 abc 1. \u00b2')],
+  traceparent: words('00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01 00-0-0-0 x \u00ff'),
+  tracestate: ['a=b', ',', '='.repeat(600)],
+  accept: words('application/json text/html */*;q=0 ,'),
+  'accept-encoding': words('gzip identity;q=0 br;q=2'),
+  expect: ['100-continue', '200-ok', ''],
+  range: words('bytes=0-0 bytes=9-1 bytes=-'),
+  connection: ['x, y', ...words('close keep-alive upgrade authorization')],
+  upgrade: ['h2c', 'websocket'],
+  'x-http-method-override': ['DELETE', 'GET'],
+  'x-forwarded-for': ['127.0.0.1', '\u00ff'],
+  cookie: ['a=b', '=', ';;;'],
+  origin: ['null', 'https://evil.test'],
+  host: ['', 'a b', ...words('evil.test [::1 a,b x:99999')],
+  ['__proto__']: ['x'],
+  constructor: ['x'],
+};
 const TYPES = [
-  'application/json; charset=utf-8',
-  'application/json; charset="UTF-8"',
-  'application/json; charset=latin1',
-  'application/json;;',
-  'application/jsonx',
-  'text/plain',
-  'multipart/form-data; boundary=x',
-  'application/x-www-form-urlencoded',
-  'application/grpc',
-  '',
+  ...['', 'application/json; charset=utf-8', 'application/json; charset="UTF-8"'],
+  ...['application/json; charset=latin1', 'multipart/form-data; boundary=x'],
+  ...words(
+    'application/json;; application/jsonx text/plain application/x-www-form-urlencoded application/grpc',
+  ),
 ];
-
 /** Content codings with what they make of a body. */
 const CODINGS: readonly (readonly [name: string, encode: (body: Buffer) => Buffer])[] = [
   ['gzip', (body) => gzipSync(body)],
@@ -104,80 +71,175 @@ const CODINGS: readonly (readonly [name: string, encode: (body: Buffer) => Buffe
   ['zstd', (body) => body],
   ['gzip, gzip', (body) => gzipSync(gzipSync(body))],
 ];
+const NAMES = words('requestId request_id validateOnly validate_only route route.id route.handler id');
+const VALUES = ['', ...words('true false 1 TRUE %00 %ff % a+b %F0%9F%98%80 __proto__ a%2 =&=')];
 
-function encode(request: RestRequest, random: Random): void {
-  const { body = Buffer.alloc(0) } = request;
-  const bomb = Buffer.alloc(random.pick([65_536, 65_537, 1_000_000]), ' ');
-  const plain = random.percent(15) ? bomb : body;
-  const [name, encoded] = random.pick(CODINGS);
-  const bytes = encoded(plain);
-  request.body = random.percent(80) ? bytes : bytes.subarray(0, random.below(bytes.length + 1));
-  request.headers.push(['content-encoding', random.percent(90) ? name : random.pick(CODINGS)[0]]);
-}
+/** How a request is written: its chunks, or none, and which of its headers have names in upper case. */
+const writing = fc.record({
+  chunk: weighted([80, fc.constant(undefined)], [20, fc.constantFrom(1_000, 16_384, 100_000)]),
+  upper: listOf([20], percent(10)),
+});
 
-const NAMES = [
-  'requestId',
-  'request_id',
-  'validateOnly',
-  'validate_only',
-  'route',
-  'route.id',
-  'route.handler',
-  'id',
-];
-const VALUES = [
-  'true',
-  'false',
-  '1',
-  'TRUE',
-  '',
-  '%00',
-  '%ff',
-  '%',
-  'a+b',
-  '%F0%9F%98%80',
-  '__proto__',
-  'a%2',
-  '=&=',
-];
-
+const parameter = fc
+  .tuple(
+    weighted(
+      [80, fc.constantFrom(...NAMES)],
+      [20, fc.tuple(word, fc.constantFrom('', '[]', '.')).map((both) => both.join(''))],
+    ),
+    weighted([60, fc.constantFrom(...VALUES)], [40, hostileText.map(percentEncoded)]),
+    percent(90),
+  )
+  .map(([name, value, whole]) => encodeURI(name) + (whole ? `=${value.slice(0, 300)}` : ''));
 /** A query whose names are those of the contract, in all spellings, or not. */
-function oddQuery(random: Random): string {
-  const part = (): string => {
-    const name = random.percent(80)
-      ? random.pick(NAMES)
-      : encodeURIComponent(word(random) + random.pick(['', '[]', '.']));
-    const value = random.percent(60) ? random.pick(VALUES) : percentEncoded(hostileText(random));
-    return random.percent(90) ? `${name}=${value.slice(0, 300)}` : name;
-  };
-  return random.list(random.between(1, 4), part).join(random.pick(['&', '&', '&&', ';']));
-}
+const oddQuery = fc
+  .tuple(fc.array(parameter, { minLength: 1, maxLength: 4 }), fc.constantFrom('&', '&', '&&', ';'))
+  .map(([parts, between]) => `?${parts.join(between)}`);
 
 function percentEncoded(text: string): string {
   return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
 }
 
-function bytesOf({ verb, target, headers, body, chunked }: RestRequest, random: Random): Buffer {
-  const framing: [string, string][] =
-    body === undefined
-      ? []
-      : [chunked ? ['transfer-encoding', 'chunked'] : ['content-length', `${body.length}`]];
-  const lines = [...headers, ...framing].map(([name, value]) => `${spelled(name, random)}: ${value}\r\n`);
+/** Encodes a body, or a bomb in its place, now and then as another coding than is said, or cut. */
+const encoded: Arbitrary<(body: Buffer) => Body> = fc
+  .record({
+    bomb: weighted([85, fc.constant(undefined)], [15, fc.constantFrom(65_536, 65_537, 1_000_000)]),
+    coding: fc.constantFrom(...CODINGS),
+    said: weighted([90, fc.constant(undefined)], [10, fc.constantFrom(...CODINGS)]),
+    cut: weighted([80, fc.constant(undefined)], [20, place]),
+  })
+  .map(({ bomb, coding, said = coding, cut }) => (body) => {
+    const whole = coding[1](bomb === undefined ? body : Buffer.alloc(bomb, ' '));
+    const bytes = cut === undefined ? whole : whole.subarray(0, at(cut, whole.length + 1));
+    return { bytes, headers: [['content-encoding', said[0]]] };
+  });
+
+/** A header that means something to the service, or to some server. */
+function oddHeader({ routes }: World): Arbitrary<Header> {
+  const named = (name: string, value: Arbitrary<string>): Arbitrary<Header> =>
+    value.map((each) => [name, each] as const);
+  const known = Object.entries(HEADERS).map(([name, values]) => named(name, fc.constantFrom(...values)));
+  const long = fc.constantFrom(0, 1, 1_000, 7_000, 17_000).map((length) => 'a'.repeat(length));
+  return weighted<Header>(
+    [1, named('idempotency-key', fc.oneof(sharedKey(), headerText))],
+    [1, named('x-request-id', headerText)],
+    [1, named('if-none-match', fc.constantFrom(...routes.map(({ id }) => `"${id}"`)))],
+    [1, fc.tuple(word, long).map(([name, value]) => [`x-${name.replaceAll('~', '')}`, value] as const)],
+    [4, fc.oneof(...known)],
+  );
+}
+
+/** A target of a get, of another path, or of none. */
+function oddTarget({ routes }: World): Arbitrary<string> {
+  const id = fc.constantFrom(...routes.map((route) => route.id));
+  const nearly = (each: string): string[] => [each.toUpperCase(), `${each}/`, `${each}%20`, each.slice(1)];
+  const routing = weighted(
+    [2, id],
+    [1, fc.constantFrom(...routes.flatMap((route) => [...nearly(route.id), route.id.replaceAll('-', '')]))],
+    [1, fc.tuple(word, word).map(([path, query]) => `${path}?${query}`)],
+    [1, hostileText.map(targetOf)],
+  ).map((name) => `/v1/routing/${name}`);
+  const other = fc
+    .tuple(fc.constantFrom(...PATHS), fc.constantFrom('', '', '?', '?a=b', '#x', '?'.repeat(300)))
+    .map((parts) => parts.join(''));
+  return weighted([5, routing], [1, other]);
+}
+
+/** A text in a target: nothing that would end the request line, the rest as it is. */
+function targetOf(text: string): string {
+  const bytes = Buffer.from(text.replace(/[\s\0]/g, '%20'));
+  return bytes.toString('latin1').replace(/\s/g, '%20');
+}
+
+/** Requests in sound HTTP/1.1 whose parts are what the contract describes, or nearly. */
+export function restByGrammar(world: World): Arbitrary<FuzzCase> {
+  const create = fc
+    .record({
+      caller: callerWith(world.token, 85),
+      query: weighted([70, fc.constant('')], [30, oddQuery]),
+      write: weighted(
+        [60, fc.constant((draft: unknown) => Buffer.from(JSON.stringify(draft)))],
+        [40, jsonSpoiling],
+      ),
+      encode: weighted<(body: Buffer) => Body>(
+        [85, fc.constant((bytes) => ({ bytes, headers: [] }))],
+        [15, encoded],
+      ),
+      type: weighted([90, fc.constant('application/json')], [10, fc.constantFrom(...TYPES)]),
+    })
+    .map(({ caller: { credentials, draft }, query, write, encode, type }) => {
+      const { bytes, headers } = encode(write(draft));
+      const all: readonly Header[] = [['content-type', type], ...headers];
+      return { verb: 'POST', target: `/v1/routing${query}`, credentials, headers: all, body: bytes };
+    });
+  const get = fc
+    .tuple(callerWith(world.token, 85), oddTarget(world))
+    .map(([{ credentials }, target]) => ({ verb: 'GET', target, credentials, headers: [] }));
+  const requests = fc
+    .record({
+      base: weighted<RestRequest>([60, create], [40, get]),
+      verb: weighted([85, fc.constant(undefined)], [15, fc.constantFrom(...VERBS)]),
+      more: listOf([0, 0, 1, 1, 2, 5], oddHeader(world)),
+      written: writing,
+    })
+    .map(({ base, verb = base.verb, more, written }) => {
+      const request = { ...base, verb, headers: [...base.headers, ...more] };
+      return { bytes: bytesOf(request, written, world), isHead: verb === 'HEAD' };
+    });
+  return weighted([85, soundRestCases(requests, world)], [15, twins(world)]);
+}
+
+/** Creates that mean the same on both faces. */
+function twins(world: World): Arbitrary<FuzzCase> {
+  const parameter = (value: Arbitrary<string>, ...names: string[]): Arbitrary<string[]> =>
+    weighted(
+      [70, fc.constant([])],
+      [30, fc.tuple(fc.constantFrom(...names), value).map((both) => [both.join('=')])],
+    );
+  const requests = fc
+    .record({
+      route: routeDraft,
+      dry: parameter(fc.constant('true'), 'validateOnly', 'validate_only'),
+      key: parameter(fc.uuid(), 'requestId', 'request_id'),
+      written: writing,
+    })
+    .map(({ route, dry, key, written }) => {
+      const query = [...dry, ...key].join('&');
+      const target = `/v1/routing${query === '' ? '' : '?'}${query}`;
+      const headers: Header[] = [['content-type', 'application/json']];
+      const body = Buffer.from(JSON.stringify(route));
+      const request = { verb: 'POST', target, credentials: [`Bearer ${world.token}`], headers, body };
+      const create = { route, requestId: key[0]?.split('=')[1] ?? '', validateOnly: dry.length > 0 };
+      const further = sameOnBothFaces(create, world);
+      return { bytes: bytesOf(request, written, world), isHead: false, further };
+    });
+  return soundRestCases(requests, world);
+}
+
+function bytesOf(
+  { verb, target, credentials, headers, body }: RestRequest,
+  { chunk, upper }: { readonly chunk: number | undefined; readonly upper: readonly boolean[] },
+  { http }: World,
+): Buffer {
+  const all: Header[] = [
+    ['host', http],
+    ...credentials.map((each): Header => ['authorization', each]),
+    ...headers,
+  ];
+  if (body !== undefined)
+    all.push(chunk === undefined ? ['content-length', `${body.length}`] : ['transfer-encoding', 'chunked']);
+  const lines = all.map(
+    ([name, value], i) => `${upper[i] === true ? name.toUpperCase() : name}: ${value}\r\n`,
+  );
   const head = Buffer.from(`${verb} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1');
   if (body === undefined) return head;
-  return Buffer.concat([head, chunked ? inChunks(body, random) : body]);
+  return Buffer.concat([head, chunk === undefined ? body : inChunks(body, chunk)]);
 }
 
-function spelled(name: string, random: Random): string {
-  return random.percent(90) ? name : name.toUpperCase();
-}
-
-function inChunks(body: Buffer, random: Random): Buffer {
-  const size = random.pick([1_000, 16_384, body.length + 1]);
+function inChunks(body: Buffer, size: number): Buffer {
   const chunks: Buffer[] = [];
-  for (let at = 0; at < body.length; at += size) {
-    const chunk = body.subarray(at, at + size);
-    chunks.push(Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n'));
+  for (let from = 0; from < body.length; from += size) {
+    const part = body.subarray(from, from + size);
+    chunks.push(Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n'));
   }
   return Buffer.concat([...chunks, Buffer.from('0\r\n\r\n')]);
 }

@@ -10,7 +10,7 @@ import {
 } from '../grpc/grpc-problems.js';
 import { createMessage, getMessage } from '../grpc/wire-messages.js';
 import type { ShownRoute } from '../ledger.js';
-import type { RouteDraft } from '../values/route-draft.js';
+import type { RouteDraft } from '../values/callers.js';
 import type { World } from '../world.js';
 import { type HttpAnswer, httpAnswers } from './http-answers.js';
 import type { FurtherCheck } from './rest-case.js';

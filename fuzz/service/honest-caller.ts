@@ -5,8 +5,8 @@ import { percentile } from '../../bench/load/percentile.js';
 import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
 import { create, get, metadataOf } from '../../test/support/service.js';
 import type { Ledger, ShownRoute } from '../ledger.js';
-import { validDraft } from '../values/route-draft.js';
-import { Random } from '../values/random.js';
+import { type RouteDraft, validDraft } from '../values/callers.js';
+import { drawn } from '../values/draws.js';
 
 const PAUSE_MS = 50;
 const CALL_LIMIT_MS = 10_000;
@@ -33,7 +33,6 @@ export class HonestCaller {
   readonly #ledger: Ledger;
   readonly #onProblem: (problem: string) => void;
   readonly #client: RouteServiceClient;
-  readonly #random = new Random(0, 0);
   readonly #timesMs: number[] = [];
   readonly #working: Promise<void>;
   #stopped = false;
@@ -77,7 +76,7 @@ export class HonestCaller {
   }
 
   async #fromRestToGrpc(): Promise<void> {
-    const body = JSON.stringify(validDraft(this.#random));
+    const body = JSON.stringify(this.#draft());
     const created = await this.#rest('/v1/routing', { method: 'POST', body });
     this.#ledger.acknowledge(created);
     const { error, route } = await get(this.#client, created.id, metadataOf(this.#token));
@@ -86,13 +85,18 @@ export class HonestCaller {
   }
 
   async #fromGrpcToRest(): Promise<void> {
-    const draft = { id: '', ...validDraft(this.#random), createdAt: undefined };
+    const draft = { id: '', ...this.#draft(), createdAt: undefined };
     const request = { route: draft, requestId: '', validateOnly: false };
     const { error, route } = await create(this.#client, request, metadataOf(this.#token));
     if (error !== undefined || route === undefined) throw error ?? new Error('There is no route.');
     const created = { ...route, createdAt: route.createdAt?.toISOString() ?? '' };
     this.#ledger.acknowledge(created);
     requireSame(created, await this.#rest(`/v1/routing/${route.id}`, { method: 'GET' }));
+  }
+
+  #draft(): RouteDraft & { middleware: string[] } {
+    const draft = drawn(validDraft, 0, this.#timesMs.length);
+    return { ...draft, middleware: [...draft.middleware] };
   }
 
   async #rest(path: string, init: RequestInit): Promise<ShownRoute> {

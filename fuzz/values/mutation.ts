@@ -1,44 +1,48 @@
-import type { Random } from './random.js';
+import fc, { type Arbitrary } from 'fast-check';
+import { at, bytesOf, place, weighted } from './draws.js';
+
+type Change = (bytes: Buffer) => Buffer;
 
 /**
- * Bytes with up to four changes: flipped, lost, repeated, moved or strange ones.
+ * Up to four changes of bytes: flipped, lost, repeated, inserted or strange ones.
  *
  * @param dictionary byte sequences worth inserting in this format
  */
-export function mutated(bytes: Buffer, random: Random, dictionary: readonly Buffer[]): Buffer {
-  let result = bytes;
-  for (let changes = random.between(1, 4); changes > 0; changes--)
-    result = changed(result, random, dictionary);
-  return result;
+export function mutation(dictionary: readonly Buffer[]): Arbitrary<Change> {
+  const entry = fc.constantFrom(...dictionary);
+  const part = fc.oneof<Arbitrary<Change>[]>(
+    fc.nat(7).map((bit) => (old) => Buffer.from(old.map((byte) => byte ^ (1 << bit)))),
+    fc.constant(() => Buffer.alloc(0)),
+    fc.integer({ min: 2, max: 5 }).map((times) => (old) => Buffer.concat(Array<Buffer>(times).fill(old))),
+    fc.oneof(bytesOf(1, 2, 4, 8), entry).map((added) => (old) => Buffer.concat([added, old])),
+    fc.constantFrom(0x00, 0x0a, 0x20, 0x7f, 0xff).map((byte) => (old) => Buffer.alloc(old.length, byte)),
+    entry.map((instead) => () => instead),
+  );
+  const partChange = fc
+    .tuple(place, fc.constantFrom(1, 1, 2, 4, 9, 40), part)
+    .map(([drawn, length, change]): Change => {
+      return (bytes) => {
+        const from = at(drawn, bytes.length + 1);
+        const [before, old] = [bytes.subarray(0, from), bytes.subarray(from, from + length)];
+        return Buffer.concat([before, change(old), bytes.subarray(from + length)]);
+      };
+    });
+  const cut = place.map(
+    (drawn): Change =>
+      (bytes) =>
+        bytes.subarray(0, at(drawn, bytes.length + 1)),
+  );
+  return fc
+    .array(weighted([6, partChange], [1, cut]), { minLength: 1, maxLength: 4 })
+    .map((changes) => (bytes) => changes.reduce((changed, change) => change(changed), bytes));
 }
 
-function changed(bytes: Buffer, random: Random, dictionary: readonly Buffer[]): Buffer {
-  const at = random.below(bytes.length + 1);
-  const end = Math.min(bytes.length, at + random.pick([1, 1, 2, 4, 9, 40]));
-  const part = bytes.subarray(at, end);
-  const around = (middle: Buffer, after = end): Buffer =>
-    Buffer.concat([bytes.subarray(0, at), middle, bytes.subarray(after)]);
-  switch (random.below(7)) {
-    case 0:
-      return around(Buffer.from(part.map((byte) => byte ^ (1 << random.below(8)))));
-    case 1:
-      return around(Buffer.alloc(0));
-    case 2:
-      return around(Buffer.concat(random.list(random.between(2, 5), () => part)));
-    case 3:
-      return around(random.bytes(random.between(1, 8)), at);
-    case 4:
-      return around(Buffer.alloc(part.length, random.pick([0x00, 0x0a, 0x20, 0x7f, 0xff])));
-    case 5:
-      return bytes.subarray(0, at);
-    default:
-      return around(random.pick(dictionary), random.percent(50) ? at : end);
-  }
-}
-
-/** The same bytes in up to three pieces, so that a reader meets them cut anywhere. */
-export function inPieces(bytes: Buffer, random: Random): Buffer[] {
-  const cuts = random.list(random.pick([0, 0, 0, 1, 2]), () => random.below(bytes.length + 1));
-  const edges = [0, ...cuts.sort((one, other) => one - other), bytes.length];
+/** Cuts bytes into up to three pieces, so that a reader meets them cut anywhere. */
+export const cutting: Arbitrary<(bytes: Buffer) => Buffer[]> = weighted<number[]>(
+  [3, fc.constant([])],
+  [2, fc.array(place, { minLength: 1, maxLength: 2 })],
+).map((places) => (bytes) => {
+  const cuts = places.map((drawn) => at(drawn, bytes.length + 1)).sort((one, other) => one - other);
+  const edges = [0, ...cuts, bytes.length];
   return edges.slice(1).map((edge, index) => bytes.subarray(edges[index], edge));
-}
+});

@@ -1,0 +1,87 @@
+import fc, { type Arbitrary } from 'fast-check';
+import { STRANGER } from '../ledger.js';
+import { bytesOf, listOf, weighted, words } from './draws.js';
+import { hostileText, word } from './hostile-text.js';
+
+/** The fields of a route that a client gives, all of the right type. */
+export interface RouteDraft {
+  readonly method: string;
+  readonly path: string;
+  readonly middleware: readonly string[];
+  readonly handler: string;
+}
+
+/** Somebody who calls, with the route that they would create. */
+interface Caller {
+  /** The values of `authorization`; none is none at all. */
+  readonly credentials: readonly string[];
+  readonly draft: RouteDraft;
+}
+
+const METHODS = words("GET POST PUT PATCH DELETE QUERY M-SEARCH a!#$%&'*+.^`|~");
+const NAMES = ['authenticate', '認証', '👩‍👩‍👧', 'a b', '__proto__', 'a\ufeffb', '%00', '"'];
+
+const segment = weighted([85, word], [15, fc.constantFrom(...words("... %2F %e4 a:b @ !$&'()*+,;="))]);
+const name = fc.constantFrom(...NAMES);
+const parameter = fc.nat(8).map((number) => `:p${number}`);
+const path = fc
+  .tuple(fc.array(segment, { maxLength: 4 }), fc.uniqueArray(parameter, { maxLength: 2 }))
+  .map(([segments, parameters]) => `/${[...segments, ...parameters].join('/')}`);
+
+/** A route that keeps the contract. */
+export const validDraft: Arbitrary<RouteDraft> = fc.record(
+  {
+    method: fc.constantFrom(...METHODS),
+    path,
+    middleware: listOf([0, 0, 1, 2, 3, 64], name),
+    handler: weighted([90, word], [10, name]),
+  },
+  { noNullPrototype: true },
+);
+
+const hostileNames = listOf([1, 2, 5, 64, 65, 300], weighted([90, word], [10, hostileText]));
+const hostileFields = fc.record(
+  { method: hostileText, path: hostileText, middleware: hostileNames, handler: hostileText },
+  { requiredKeys: [] },
+);
+
+/** A route of which any fields are anything; half of all routes are valid. */
+export const routeDraft: Arbitrary<RouteDraft> = weighted(
+  [50, validDraft],
+  [50, fc.tuple(validDraft, hostileFields).map(([draft, hostile]) => ({ ...draft, ...hostile }))],
+);
+
+/** A caller, in so many of a hundred cases one with a good token, and with one of these drafts. */
+export function callerWith(token: string, share: number, draft = routeDraft): Arbitrary<Caller> {
+  return weighted<Caller>(
+    [share, draft.map((each) => ({ credentials: [`Bearer ${token}`], draft: each }))],
+    [100 - share, fc.record({ credentials: badCredentials(token), draft: strangeDraft })],
+  );
+}
+
+const strangeDraft = validDraft.map((draft) => ({ ...draft, handler: STRANGER }));
+const unsigned = fc
+  .constantFrom('none', 'None', 'NONE', '', 'HS999', 'RS256')
+  .map((alg) => Buffer.from(JSON.stringify({ alg, typ: 'JWT', crit: ['exp'] })).toString('base64url'));
+
+function badCredentials(token: string): Arbitrary<string[]> {
+  const [head = '', payload = '', signature = ''] = token.split('.');
+  const values = fc.oneof(
+    fc.constantFrom(
+      'Bearer',
+      'Basic dXNlcjpwYXNzd29yZA==',
+      `Bearer ${head}.${payload}.`,
+      'Bearer \u00e9\u00ff',
+    ),
+    fc
+      .tuple(unsigned, fc.constantFrom('', signature))
+      .map(([alg, sign]) => `Bearer ${alg}.${payload}.${sign}`),
+    word.map((end) => `Bearer ${head}.${payload}.${signature.slice(0, -2)}${end}`),
+    fc.constantFrom(100, 8_192, 8_193, 12_000).map((length) => `Bearer ${'a'.repeat(length)}`),
+    fc.tuple(bytesOf(20), word).map(([bytes, end]) => `Bearer ${bytes.toString('base64url')}.${end}.${end}`),
+  );
+  return weighted(
+    [1, fc.constantFrom([], [`Bearer ${token.slice(1)}`, `Bearer ${token.slice(2)}`])],
+    [4, values.map((value) => [value])],
+  );
+}
