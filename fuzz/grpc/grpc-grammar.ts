@@ -29,42 +29,34 @@ const CONTENT_TYPES = [
   ...words('application/grpc+proto application/grpc+json application/grpcx application/json text/html'),
 ];
 
+const ACCEPTED = ['gzip', 'identity,deflate', 'x', ',,,', ''];
+const BINARY = ['AAAA', 'A', '!!!!', '', 'AA==, AA', '\u00ff'];
+const ODD = { 'x-unknown-path': CREATE, 'grpc-previous-rpc-attempts': '-1' };
+const value = headerText.map((text) => text.trim());
+const binaryName = word.map((name) => `${name.toLowerCase().replaceAll('~', '')}-bin`);
+const trace = fc.constantFrom('', '00-1-1-1', 'x'.repeat(600));
+const manyValues = listOf([1, 2, 12], fc.nat(599).map(letters));
+
 /** Metadata that means something to the service, to grpc-js, or to some server. */
-const oddMetadata = weighted<GrpcHeaders>(
-  [2, fc.record({ 'grpc-timeout': fc.constantFrom(...TIMEOUTS) })],
-  [1, fc.record({ 'content-type': fc.constantFrom(...CONTENT_TYPES) })],
-  [1, fc.record({ 'grpc-accept-encoding': fc.constantFrom('gzip', 'identity,deflate', 'x', ',,,', '') })],
-  [
-    1,
-    fc
-      .tuple(word, fc.constantFrom('AAAA', 'A', '!!!!', '', 'AA==, AA', '\u00ff'))
-      .map(([name, value]) => ({ [`${name.toLowerCase().replaceAll('~', '')}-bin`]: value })),
-  ],
-  [1, fc.record({ 'idempotency-key': fc.oneof(sharedKey(), headerText.map(trimmed)) })],
-  [
-    1,
-    fc.record({
-      'x-request-id': headerText.map(trimmed),
-      traceparent: fc.constantFrom('', '00-1-1-1', 'x'.repeat(600)),
-    }),
-  ],
-  [
-    1,
-    listOf([1, 2, 12], fc.nat(599)).map((lengths) => ({
-      'x-many': lengths.map((length) => 'a'.repeat(length)),
-    })),
-  ],
-  [1, fc.constantFrom(4_000, 8_100, 16_000).map((length) => ({ 'x-long': 'a'.repeat(length) }))],
-  [1, fc.constant({ 'x-unknown-path': CREATE, 'grpc-previous-rpc-attempts': '-1' })],
+const oddMetadata: Arbitrary<GrpcHeaders> = fc.oneof(
+  fc.record({ 'grpc-timeout': fc.constantFrom(...TIMEOUTS) }),
+  fc.record({ 'content-type': fc.constantFrom(...CONTENT_TYPES) }),
+  fc.record({ 'grpc-accept-encoding': fc.constantFrom(...ACCEPTED) }),
+  fc.tuple(binaryName, fc.constantFrom(...BINARY)).map(([name, each]) => ({ [name]: each })),
+  fc.record({ 'idempotency-key': fc.oneof(sharedKey(), value) }),
+  fc.record({ 'x-request-id': value, traceparent: trace }),
+  fc.record({ 'x-many': manyValues }),
+  fc.record({ 'x-long': fc.constantFrom(4_000, 8_100, 16_000).map(letters) }),
+  fc.constant(ODD),
 );
+
+function letters(length: number): string {
+  return 'a'.repeat(length);
+}
 
 /** A key that other cases use, too. */
 export function sharedKey(): Arbitrary<string> {
   return fc.nat(98).map((number) => `key-${number}`);
-}
-
-function trimmed(text: string): string {
-  return text.trim();
 }
 
 /** A body and how it claims to be encoded. */
@@ -73,56 +65,47 @@ interface Encoded {
   readonly headers?: GrpcHeaders;
 }
 
+/** Puts a message behind its prefix. */
+type Coding = (message: Buffer) => Encoded;
+
 /** Empty messages on both sides of the bound of 64 KiB, and far beyond. */
 const bomb = fc.constantFrom(65_536, 65_537, 300_000).map((length) => Buffer.alloc(length));
-const encoding = fc.record({
-  'grpc-encoding': fc.constantFrom('gzip', 'deflate', 'identity', 'snappy', '', 'gzip, gzip'),
-});
-
-/** Puts a message behind a prefix that may lie about its length and its coding. */
-const coding = weighted<(message: Buffer) => Encoded>(
-  [75, fc.constant((message) => ({ body: framed(message) }))],
-  [
-    20,
-    fc.tuple(weighted([4, fc.constant(undefined)], [1, bomb]), encoding, fc.nat(5)).map(
-      ([instead, headers, way]) =>
-        (message) =>
-          compressed(instead ?? message, headers, way),
-    ),
-  ],
-  [
-    3,
-    fc
-      .tuple(
-        fc.constantFrom(0, 1, 2, 127, 255),
-        fc.constantFrom(0, 1, undefined, 65_537, 2 ** 31, 2 ** 32 - 1),
-      )
-      .map(([flag, length]) => (message) => {
-        const body = framed(message);
-        body.writeUInt8(flag, 0);
-        body.writeUInt32BE(length ?? message.length + 1, 1);
-        return { body };
-      }),
-  ],
-  [
-    3,
-    fc
-      .constantFrom(0, 2, 3, 20, 300)
-      .map((times) => (message) => ({ body: Buffer.concat(Array<Buffer>(times).fill(framed(message))) })),
-  ],
-  [3, place.map((cut) => (message) => ({ body: framed(message).subarray(0, at(cut, message.length + 5)) }))],
+const otherMessage = weighted([4, fc.constant(undefined)], [1, bomb]);
+const encoding = fc.constantFrom('gzip', 'deflate', 'identity', 'snappy', '', 'gzip, gzip');
+const compression = fc.tuple(otherMessage, encoding, fc.nat(5)).map(
+  ([other, name, way]): Coding =>
+    (message) =>
+      compressed(other ?? message, name, way),
 );
+/** A flag and a length that are not those of the message. */
+const lie = fc
+  .tuple(fc.constantFrom(0, 1, 2, 127, 255), fc.constantFrom(0, 1, undefined, 65_537, 2 ** 31, 2 ** 32 - 1))
+  .map(([flag, length]): Coding => (message) => {
+    const body = framed(message);
+    body.writeUInt8(flag, 0);
+    body.writeUInt32BE(length ?? message.length + 1, 1);
+    return { body };
+  });
+const repetition = fc
+  .constantFrom(0, 2, 3, 20, 300)
+  .map((times): Coding => (message) => ({ body: Buffer.concat(Array<Buffer>(times).fill(framed(message))) }));
+const cut = place.map((to): Coding => (message) => ({
+  body: framed(message).subarray(0, at(to, message.length + 5)),
+}));
+const sound = fc.constant<Coding>((message) => ({ body: framed(message) }));
+/** Prefixes that may lie about the length and the coding of a message. */
+const coding = weighted([75, sound], [16, compression], [3, lie], [3, repetition], [3, cut]);
 
-function compressed(plain: Buffer, headers: GrpcHeaders, way: number): Encoded {
+function compressed(plain: Buffer, name: string, way: number): Encoded {
   switch (way) {
     case 0:
       return { body: framed(gzipSync(plain), true), headers: { 'grpc-encoding': 'gzip' } };
     case 1:
       return { body: framed(deflateSync(plain), true), headers: { 'grpc-encoding': 'deflate' } };
     case 2:
-      return { body: framed(gzipSync(plain).subarray(0, -5), true), headers };
+      return { body: framed(gzipSync(plain).subarray(0, -5), true), headers: { 'grpc-encoding': name } };
     default:
-      return { body: framed(plain, way > 3), headers };
+      return { body: framed(plain, way > 3), headers: { 'grpc-encoding': name } };
   }
 }
 
@@ -160,26 +143,17 @@ interface SoundCall {
 
 function callIn({ routes }: World): Arbitrary<SoundCall> {
   const requestId = weighted([80, fc.constant('')], [12, sharedKey()], [8, fc.oneof(hostileText, word)]);
-  const id = weighted([60, fc.constantFrom(...routes.map((route) => route.id))], [40, hostileText]);
+  const create = fc
+    .tuple(requestId, percent(20))
+    .map(([key, dry]) => ({ path: CREATE, message: (draft: RouteDraft) => createMessage(draft, key, dry) }));
+  const get = weighted([60, fc.constantFrom(...routes.map(({ id }) => id))], [40, hostileText]).map((id) => {
+    return { path: GET, message: () => getMessage(id) };
+  });
+  const path = weighted([13, fc.constantFrom(...OTHER_PATHS)], [7, fc.constantFrom(...UNKNOWN_PATHS)]);
   const name = weighted([60, fc.constantFrom(...SYMBOLS)], [40, hostileText]);
-  const other = fc.tuple(name, fc.integer({ min: 1, max: 8 }));
-  return weighted<SoundCall>(
-    [
-      60,
-      fc.tuple(requestId, percent(20)).map(([key, dry]) => ({
-        path: CREATE,
-        message: (draft) => createMessage(draft, key, dry),
-      })),
-    ],
-    [20, id.map((each) => ({ path: GET, message: () => getMessage(each) }))],
-    [
-      20,
-      fc
-        .tuple(weighted([13, fc.constantFrom(...OTHER_PATHS)], [7, fc.constantFrom(...UNKNOWN_PATHS)]), other)
-        .map(([path, [symbol, field]]) => ({
-          path,
-          message: () => bytesField(path.includes('Reflection') ? field : 1, Buffer.from(symbol)),
-        })),
-    ],
-  );
+  const other = fc.tuple(path, name, fc.integer({ min: 1, max: 8 })).map(([to, symbol, field]) => {
+    const message = bytesField(to.includes('Reflection') ? field : 1, Buffer.from(symbol));
+    return { path: to, message: () => message };
+  });
+  return weighted<SoundCall>([60, create], [20, get], [20, other]);
 }

@@ -1,20 +1,20 @@
-import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { credentials } from '@grpc/grpc-js';
 import { percentile } from '../../bench/load/percentile.js';
 import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
 import { create, get, metadataOf } from '../../test/support/service.js';
 import type { Ledger, ShownRoute } from '../ledger.js';
-import { type RouteDraft, validDraft } from '../values/callers.js';
+import { askRest } from '../stored-routes.js';
+import { validDraft } from '../values/callers.js';
 import { drawn } from '../values/draws.js';
 
 const PAUSE_MS = 50;
-const CALL_LIMIT_MS = 10_000;
 const AFTER_FAILURE_MS = 1_000;
 /** The limit for calls of gRPC. */
 const SERVICE_CONFIG = {
   loadBalancingConfig: [],
-  methodConfig: [{ name: [{ service: '' }], timeout: `${CALL_LIMIT_MS / 1_000}s` }],
+  methodConfig: [{ name: [{ service: '' }], timeout: '10s' }],
 };
 
 /** Figures of an honest caller. */
@@ -28,29 +28,26 @@ export interface HonestFigures {
 
 /** An ordinary client that goes on beside the cases: it creates on one face, reads on the other, and is always served. */
 export class HonestCaller {
-  readonly #target: { readonly grpc: string; readonly http: string };
+  readonly #http: string;
   readonly #token: string;
   readonly #ledger: Ledger;
-  readonly #onProblem: (problem: string) => void;
   readonly #client: RouteServiceClient;
   readonly #timesMs: number[] = [];
   readonly #working: Promise<void>;
   #stopped = false;
 
   constructor(
-    target: { readonly grpc: string; readonly http: string },
+    { grpc, http }: { readonly grpc: string; readonly http: string },
     token: string,
     ledger: Ledger,
     onProblem: (problem: string) => void,
   ) {
-    this.#target = target;
+    this.#http = http;
     this.#token = token;
     this.#ledger = ledger;
-    this.#onProblem = onProblem;
-    this.#client = new RouteServiceClient(target.grpc, credentials.createInsecure(), {
-      'grpc.service_config': JSON.stringify(SERVICE_CONFIG),
-    });
-    this.#working = this.#work();
+    const options = { 'grpc.service_config': JSON.stringify(SERVICE_CONFIG) };
+    this.#client = new RouteServiceClient(grpc, credentials.createInsecure(), options);
+    this.#working = this.#work(onProblem);
   }
 
   async stop(): Promise<HonestFigures> {
@@ -61,14 +58,14 @@ export class HonestCaller {
     return { served: sorted.length, p99Ms: percentile(sorted, 99), maxMs: sorted.at(-1) ?? 0 };
   }
 
-  async #work(): Promise<void> {
+  async #work(onProblem: (problem: string) => void): Promise<void> {
     while (!this.#stopped) {
       const begun = performance.now();
       try {
         await (this.#timesMs.length % 2 === 0 ? this.#fromRestToGrpc() : this.#fromGrpcToRest());
         this.#timesMs.push(performance.now() - begun);
       } catch (error) {
-        this.#onProblem(`An honest caller was not served: ${String(error)}`);
+        onProblem(`An honest caller was not served: ${String(error)}`);
         await sleep(AFTER_FAILURE_MS);
       }
       await sleep(PAUSE_MS);
@@ -76,8 +73,8 @@ export class HonestCaller {
   }
 
   async #fromRestToGrpc(): Promise<void> {
-    const body = JSON.stringify(this.#draft());
-    const created = await this.#rest('/v1/routing', { method: 'POST', body });
+    const draft = drawn(validDraft, 0, this.#timesMs.length);
+    const created = JSON.parse(await askRest(this.#http, this.#token, '/v1/routing', draft)) as ShownRoute;
     this.#ledger.acknowledge(created);
     const { error, route } = await get(this.#client, created.id, metadataOf(this.#token));
     if (error !== undefined) throw error;
@@ -85,28 +82,14 @@ export class HonestCaller {
   }
 
   async #fromGrpcToRest(): Promise<void> {
-    const draft = { id: '', ...this.#draft(), createdAt: undefined };
-    const request = { route: draft, requestId: '', validateOnly: false };
+    const { middleware, ...draft } = drawn(validDraft, 0, this.#timesMs.length);
+    const sent = { id: '', ...draft, middleware: [...middleware], createdAt: undefined };
+    const request = { route: sent, requestId: '', validateOnly: false };
     const { error, route } = await create(this.#client, request, metadataOf(this.#token));
     if (error !== undefined || route === undefined) throw error ?? new Error('There is no route.');
     const created = { ...route, createdAt: route.createdAt?.toISOString() ?? '' };
     this.#ledger.acknowledge(created);
-    requireSame(created, await this.#rest(`/v1/routing/${route.id}`, { method: 'GET' }));
-  }
-
-  #draft(): RouteDraft & { middleware: string[] } {
-    const draft = drawn(validDraft, 0, this.#timesMs.length);
-    return { ...draft, middleware: [...draft.middleware] };
-  }
-
-  async #rest(path: string, init: RequestInit): Promise<ShownRoute> {
-    const response = await fetch(`http://${this.#target.http}${path}`, {
-      ...init,
-      headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' },
-      signal: AbortSignal.timeout(CALL_LIMIT_MS),
-    });
-    if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
-    return (await response.json()) as ShownRoute;
+    requireSame(created, JSON.parse(await askRest(this.#http, this.#token, `/v1/routing/${route.id}`)));
   }
 }
 

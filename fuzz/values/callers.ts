@@ -61,8 +61,11 @@ export function callerWith(token: string, share: number, draft = routeDraft): Ar
 
 const strangeDraft = validDraft.map((draft) => ({ ...draft, handler: STRANGER }));
 const unsigned = fc
-  .constantFrom('none', 'None', 'NONE', '', 'HS999', 'RS256')
-  .map((alg) => Buffer.from(JSON.stringify({ alg, typ: 'JWT', crit: ['exp'] })).toString('base64url'));
+  .tuple(
+    fc.constantFrom('none', 'None', 'NONE', '', 'HS999', 'RS256'),
+    fc.constantFrom({}, { crit: ['exp'] }),
+  )
+  .map(([alg, more]) => Buffer.from(JSON.stringify({ alg, typ: 'JWT', ...more })).toString('base64url'));
 
 function badCredentials(token: string): Arbitrary<string[]> {
   const [head = '', payload = '', signature = ''] = token.split('.');
