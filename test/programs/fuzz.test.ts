@@ -3,7 +3,7 @@ import { built } from '../support/built.js';
 import { type Ended, moduleUrl, Programs } from '../support/process.js';
 
 const PATIENCE_MS = 120_000;
-const SEED = ['--seed', '7'];
+const SEED = ['--seed', '12'];
 /** Enough of this seed that one asks for a verb that the service does not know, and few enough that none waits long. */
 const SOME_CASES = ['--cases', '24', ...SEED];
 
@@ -81,7 +81,7 @@ describe('the fuzzer', { timeout: PATIENCE_MS }, () => {
     const { exitCode, stdout } = await fuzz(SOME_CASES, ANSWERS_500);
     expect(stdout).toMatch(finding);
     expect(exitCode).toBe(1);
-    const [, replay = ''] = /replay: npm run fuzz -- (--seed 7 --only \d+)\n/.exec(stdout) ?? [];
+    const [, replay = ''] = /replay: npm run fuzz -- (--seed 12 --only \d+)\n/.exec(stdout) ?? [];
     const again = await fuzz(replay.split(' '), ANSWERS_500);
     expect(again.stdout).toMatch(finding);
     expect(again.stdout).toContain('\n1 cases in ');
