@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
 import { get } from 'node:http';
+import { createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
@@ -85,7 +87,11 @@ describe('the example of the README', () => {
   });
 
   it('waits no longer for a slow server than the client does', async () => {
-    const origin = await listen(await startServer(() => new Promise(() => undefined)));
+    // Unlike a server of grpc-js, it does not end calls at their deadlines either.
+    const slow = createHttp2Server().on('stream', (stream) => stream.on('error', () => undefined));
+    await once(slow.listen(0, '127.0.0.1'), 'listening');
+    const { port } = opening(slow).address() as AddressInfo;
+    const origin = await listen(`127.0.0.1:${port}`);
     const headers = { 'request-timeout': '0.1' };
     const got = await httpRequest(origin, { path: '/v1/shelves/7', headers });
     expect(errorOf(got)).toMatchObject({
