@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { installPacked } from '../../packages/client/test/support/packed-package.js';
+import { installPacked } from '../../packages/transcoder/test/support/packed-package.js';
 import { needs, programPath } from '../support/needs.js';
 import { create, metadataOf, routeTo, startService, tokenFor } from '../support/service.js';
 
@@ -11,7 +11,7 @@ it(
   async () => {
     const [service, user] = await Promise.all([
       startService({ databaseUrl: 'sqlite::memory:' }),
-      installPacked([]),
+      installPacked(resolve('packages/client'), []),
     ]);
     onTestFinished(async () => void (await Promise.all([service.close(), user.remove()])));
     const token = tokenFor();
