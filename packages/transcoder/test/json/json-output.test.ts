@@ -140,6 +140,13 @@ describe('the JSON form of a message', () => {
     expect(written({ ...set, stringValue: '', genre: 0, stringList: [] }, undefined, sparse)).toEqual(set);
   });
 
+  it('may leave out what is not assigned, with times as ProtoJSON has them', () => {
+    const unassigned = new JsonOutput(registry, { omit: 'unassigned' });
+    const got = written({ time: WHOLE, stringValue: '' }, undefined, unassigned);
+    expect(got).toMatchObject({ time: WHOLE, stringValue: '' });
+    expect(got).not.toHaveProperty('assignedText');
+  });
+
   it('may have the names of the proto file', () => {
     const named = new JsonOutput(registry, { protoNames: true, omit: 'unassigned', milliseconds: true });
     const json = { timeList: [WHOLE], Odd: 'a', nested: { timeMap: { someKey: WHOLE } } };
