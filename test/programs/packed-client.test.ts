@@ -13,7 +13,9 @@ it(
       startService({ databaseUrl: 'sqlite::memory:' }),
       installPacked(resolve('packages/client'), []),
     ]);
-    onTestFinished(async () => void (await Promise.all([service.close(), user.remove()])));
+    onTestFinished(async () => {
+    await Promise.all([service.close(), user.remove()]);
+  });
     const token = tokenFor();
     const request = { route: routeTo('packed'), requestId: '', validateOnly: false };
     const { route } = await create(service.client, request, metadataOf(token));
