@@ -7,6 +7,7 @@ import { Connections } from './http/connection.js';
 import { Exchange } from './http/exchange.js';
 import { requireWellFormedHead } from './http/request-head.js';
 import { requestLines } from './http/request-line.js';
+import { requireLowerCase } from './http/request-headers.js';
 import { requireFreeHeaders } from './http/response-headers.js';
 import { Transcoding } from './http/transcoding.js';
 import { type HttpReply, writeEarlyReply, writeReply } from './http-reply.js';
@@ -74,6 +75,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
+  requireLowerCase(options.forwardedHeaders);
   requireFreeHeaders(options.responseHeaders);
   const contract = readContract(options.descriptorSet, options);
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');

@@ -459,6 +459,15 @@ describe('metadata of a reply', () => {
   });
 });
 
+it('a header that becomes metadata must be named in lower case', () => {
+  const options = {
+    descriptorSet: libraryDescriptorSet,
+    upstream: new LibraryServer(),
+    forwardedHeaders: new Map([['X-Shelf', 'drop']] as const),
+  };
+  expect(() => createTranscoder(options)).toThrow('The forwarded header "X-Shelf" must be in lower case.');
+});
+
 function metadataOf(entries: Readonly<Record<string, readonly (string | Uint8Array)[]>>): ReplyMetadata {
   return { get: (key) => entries[key] ?? [] };
 }

@@ -22,6 +22,13 @@ export const FORWARDED_HEADERS: ForwardedHeaders = new Map([
   ['tracestate', 'drop'],
 ]);
 
+/** @throws Error with one sentence, if a name is not in lower case, as the names of metadata are. */
+export function requireLowerCase(forwarded: ForwardedHeaders): void {
+  for (const name of forwarded.keys()) {
+    if (name !== name.toLowerCase()) throw new Error(`The forwarded header "${name}" must be in lower case.`);
+  }
+}
+
 const MALFORMED = 'The request has an invalid header.';
 
 const NONE: CallMetadata = new Map();

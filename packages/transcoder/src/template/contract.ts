@@ -6,7 +6,11 @@ import {
   fromBinary,
   type JsonObject,
 } from '@bufbuild/protobuf';
-import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import {
+  FileDescriptorProtoSchema,
+  type FileDescriptorSet,
+  FileDescriptorSetSchema,
+} from '@bufbuild/protobuf/wkt';
 import { bindingsOf, type Binding, refuse } from './binding.js';
 import { BindingTable } from './binding-table.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
@@ -51,14 +55,14 @@ export interface ContractOptions {
  * Reads a contract with all its imports.
  *
  * @param descriptorSet a serialized `google.protobuf.FileDescriptorSet`.
- * @throws Error with one sentence, if nothing is left to serve, a named service does not exist or has no HTTP rule, a
+ * @throws Error with one sentence, if the bytes are no such set, nothing is left to serve, a named service does not exist or has no HTTP rule, a
  *   rule does not fit its method, or one that cannot be served is to be refused.
  */
 export function readContract(
   descriptorSet: Uint8Array,
   { services: names, domain, rules = [], unsupported = 'refuse' }: ContractOptions = {},
 ): Contract {
-  const set = fromBinary(FileDescriptorSetSchema, descriptorSet);
+  const set = readSet(descriptorSet);
   // Comments would be most of what a large contract keeps in memory.
   for (const file of set.file) clearField(file, FileDescriptorProtoSchema.field.sourceCodeInfo);
   const registry = createFileRegistry(set);
@@ -83,4 +87,13 @@ export function readContract(
   if (first === undefined) throw new Error('No method of the contract can be served by google.api.http.');
   const [home = first.method.parent] = names === undefined ? [] : services;
   return { registry, bindings, table, domain: domain ?? home.file.proto.package, skipped: [...skipped] };
+}
+
+function readSet(bytes: Uint8Array): FileDescriptorSet {
+  try {
+    return fromBinary(FileDescriptorSetSchema, bytes);
+  } catch (cause) {
+    const wanted = 'a serialized google.protobuf.FileDescriptorSet, as `buf build -o` and `protoc` write it';
+    throw new Error(`The descriptor set is not ${wanted}.`, { cause });
+  }
 }

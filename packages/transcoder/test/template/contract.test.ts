@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import {
   create,
   type FileRegistry,
@@ -42,6 +43,15 @@ describe('a contract', () => {
     expect(commented(fromBinary(FileDescriptorSetSchema, libraryDescriptorSet).file)).toContain(true);
     const files = [...readContract(libraryDescriptorSet).registry.files];
     expect(commented(files.map(({ proto }) => proto))).not.toContain(true);
+  });
+
+  it.each([
+    ['as JSON', Buffer.from('{"file":[]}')],
+    ['compressed', gzipSync(libraryDescriptorSet)],
+  ])('is refused in a sentence %s', (_, bytes) => {
+    expect(() => readContract(bytes)).toThrow(
+      'The descriptor set is not a serialized google.protobuf.FileDescriptorSet, as `buf build -o` and `protoc` write it.',
+    );
   });
 
   it('is refused without HTTP rules', () => {
