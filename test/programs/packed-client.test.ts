@@ -14,8 +14,8 @@ it(
       installPacked(resolve('packages/client'), []),
     ]);
     onTestFinished(async () => {
-    await Promise.all([service.close(), user.remove()]);
-  });
+      await Promise.all([service.close(), user.remove()]);
+    });
     const token = tokenFor();
     const request = { route: routeTo('packed'), requestId: '', validateOnly: false };
     const { route } = await create(service.client, request, metadataOf(token));
