@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { FORWARDED_HEADERS, type ForwardedHeaders } from './http/request-headers.js';
-import type { ResponseHeaders } from './http/response-headers.js';
+import { FORWARDED_HEADERS, type ForwardedHeaders, requireLowerCase } from './http/request-headers.js';
+import { requireFreeHeaders, type ResponseHeaders } from './http/response-headers.js';
 import type { JsonOptions } from './json/json-options.js';
 import type { LogKind, TranscoderLog } from './log.js';
 import type { RequestObserver } from './request-observer.js';
@@ -83,9 +83,16 @@ export interface TranscoderOptions {
 
 const ignore = (): void => undefined;
 
-/** The options in force, except the realm, whose default is in the contract. */
-export function withDefaults(options: TranscoderOptions) {
-  return {
+// Segments of unreserved characters: nothing that a router reads as a pattern.
+const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
+
+/**
+ * The options in force, except the realm, whose default is in the contract.
+ *
+ * @throws Error with one sentence, if the base path or a header is invalid.
+ */
+export function optionsInForce(given: TranscoderOptions) {
+  const options = {
     services: undefined,
     domain: undefined,
     rules: [],
@@ -108,6 +115,13 @@ export function withDefaults(options: TranscoderOptions) {
     answeredLevel: 'debug' as const,
     mayLog: () => true,
     observers: [],
-    ...options,
+    ...given,
   };
+  const { basePath, forwardedHeaders, responseHeaders } = options;
+  if (!BASE_PATH.test(basePath)) {
+    throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
+  }
+  requireLowerCase(forwardedHeaders);
+  requireFreeHeaders(responseHeaders);
+  return options;
 }

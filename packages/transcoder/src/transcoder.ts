@@ -7,12 +7,10 @@ import { Connections } from './http/connection.js';
 import { Exchange } from './http/exchange.js';
 import { requireWellFormedHead } from './http/request-head.js';
 import { requestLines } from './http/request-line.js';
-import { requireLowerCase } from './http/request-headers.js';
-import { requireFreeHeaders } from './http/response-headers.js';
 import { Transcoding } from './http/transcoding.js';
 import { type HttpReply, writeEarlyReply, writeReply } from './http-reply.js';
 import { joinObservers } from './request-observer.js';
-import { type TranscoderOptions, withDefaults } from './options.js';
+import { optionsInForce, type TranscoderOptions } from './options.js';
 import { readContract } from './template/contract.js';
 
 /** Serves the unary methods of a contract over HTTP and JSON. */
@@ -59,9 +57,6 @@ const LINGER_MS = 500;
 /** The log level for the cause of a failure; other causes matter only for debugging. */
 const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: 'error', 503: 'warn' };
 
-// Segments of unreserved characters: nothing that a router reads as a pattern.
-const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
-
 /**
  * Creates a transcoder. It translates HTTP and JSON to unary gRPC calls to the upstream, according to the
  * `google.api.http` annotations of the contract. Every request is answered with a status and, if that is an error, with
@@ -70,13 +65,8 @@ const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
  * @throws Error with one sentence, if the base path or a header is invalid or the contract cannot be served.
  */
 export function createTranscoder(given: TranscoderOptions): Transcoder {
-  const options = withDefaults(given);
-  const { basePath, log, mayLog, now, requestIdOf, write } = options;
-  if (!BASE_PATH.test(basePath)) {
-    throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
-  }
-  requireLowerCase(options.forwardedHeaders);
-  requireFreeHeaders(options.responseHeaders);
+  const options = optionsInForce(given);
+  const { log, mayLog, now, requestIdOf, write } = options;
   const contract = readContract(options.descriptorSet, options);
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });

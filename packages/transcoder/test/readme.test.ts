@@ -10,7 +10,7 @@ import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serve } from '../examples/serve.js';
 import { failures } from '../src/failures/failure.js';
-import { withDefaults } from '../src/options.js';
+import { optionsInForce } from '../src/options.js';
 import { Deferred } from './support/deferred.js';
 import { listen as listenGrpc } from './support/grpc-server.js';
 import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
@@ -139,7 +139,7 @@ describe('the README', () => {
 
   it('lists every option', () => {
     const given = { descriptorSet: new Uint8Array(), upstream: new LibraryServer() };
-    expect(new Set(rows('Options'))).toEqual(new Set([...Object.keys(withDefaults(given)), 'realm']));
+    expect(new Set(rows('Options'))).toEqual(new Set([...Object.keys(optionsInForce(given)), 'realm']));
   });
 
   it('lists every reason with its status', () => {

@@ -617,7 +617,7 @@ describe('as middleware of Express', () => {
   ])('tells the developer, and no client, that a body was $what before', async ({ body }) => {
     const causes: unknown[] = [];
     const ignore = (): void => undefined;
-    const error = (fields: object): void => void causes.push(Reflect.get(fields, 'err'));
+    const error = (fields: object): void => void causes.push((fields as { readonly err?: unknown }).err);
     const transcoder = transcoderWith({ log: { debug: ignore, info: ignore, warn: ignore, error } });
     const origin = await listen(express().use(express.json(), transcoder));
     const response = await httpRequest(origin, { ...shelf, body });
