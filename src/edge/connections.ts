@@ -29,13 +29,15 @@ interface ConnectionsOptions extends ConnectionLimits {
   readonly sharedStreams: number;
   /** The time limit of a unary call. */
   readonly deadlineMs: number;
-  /** The paths of the streaming methods, each with the time limit of a call. */
-  readonly streaming: ReadonlyMap<string, number>;
   /** How long a stream may stay open after its limit, or after an answer. */
   readonly unreadMs: number;
   readonly checkMs: number;
-  /** Called with each stream and its headers, before grpc-js creates its call. */
-  readonly onStream: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+  /**
+   * Called with each stream and its headers, before grpc-js creates its call.
+   *
+   * @returns the time limit of a streaming call; undefined for a unary one
+   */
+  readonly onStream: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => number | undefined;
   /** Called with the reason when the server ends a connection for an error of its client. Default: not at all. */
   readonly onError?: ((reason: string) => void) | undefined;
 }
@@ -114,16 +116,14 @@ export class Connections {
       if (error.code === 'ERR_HTTP2_ERROR') this.#options.onError?.(error.message);
     });
     listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
-      const path = String(headers[':path']);
-      this.#options.onStream(stream, headers);
+      const longestMs = this.#options.onStream(stream, headers);
       if (isTooLong(rawHeaders)) {
         stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
         return;
       }
       const connection = this.#ofSession.get(stream.session);
       if (connection === undefined) return;
-      const { streaming, deadlineMs, unreadMs } = this.#options;
-      const longestMs = streaming.get(path);
+      const { deadlineMs, unreadMs } = this.#options;
       if (longestMs !== undefined) {
         connection.openStreamingCall(stream, this.#now + longestMs + unreadMs);
       } else {

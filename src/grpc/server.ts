@@ -95,11 +95,12 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     ...limits,
     ...times,
     sharedStreams: limits.maxWaitingCalls / 2,
-    streaming: longestMs,
     onStream: (stream, headers) => {
       const path = String(headers[':path']);
+      const limitMs = longestMs.get(path);
       earlyAnswers.arrive(stream, path);
-      limitRequest(stream, headers, longestMs.has(path));
+      limitRequest(stream, headers, limitMs !== undefined);
+      return limitMs;
     },
     onError: options.onConnectionError,
   });
