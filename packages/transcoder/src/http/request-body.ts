@@ -47,8 +47,8 @@ export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Ar
 }
 
 /**
- * The decoder for the content coding of a request; undefined if the body is not encoded, or not any more. It throws a Failure
- * `REQUEST_TOO_LARGE`, or `REQUEST_MALFORMED` for bytes that do not follow the coding.
+ * The decoder for the content coding of a request; undefined if the body is not encoded, or not any more. It throws a
+ * Failure `REQUEST_TOO_LARGE`, or `REQUEST_MALFORMED` for bytes that do not follow the coding.
  *
  * @param maxBytes the largest body, in bytes after decoding.
  * @throws Failure `CONTENT_TYPE_UNSUPPORTED` for an unknown `Content-Encoding`.
