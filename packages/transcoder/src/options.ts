@@ -41,8 +41,8 @@ export interface TranscoderOptions {
   /** The largest body of a request, in bytes, as sent and decoded. Default: 65,536. */
   readonly maxBodyBytes?: number;
   /**
-   * The most requests for methods of the contract that may be in progress at a time; at most half of them, and at least
-   * one, may still be arriving. Default: 4,096.
+   * The most requests for methods of the contract that may be in progress at a time. At most half of them, and at least
+   * one, may still be arriving or wait to be decoded. Default: 4,096.
    */
   readonly maxRequests?: number;
   /** The realm in challenges (RFC 6750 3). Default: the domain. */

@@ -73,7 +73,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const transcoding = new Transcoding(contract, errors, options);
   const record = requestLines(options);
   const observer = joinObservers(options.observers);
-  const connections = new Connections();
+  const connections = new Connections(options.maxRequests);
   let ending = false;
 
   const failed = (error: unknown, { requestId }: Exchange): HttpReply =>
@@ -83,8 +83,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     // `onClientError` may have answered in its place.
     if (exchange.answered) return;
     exchange.answered = true;
-    const { requestId, request, response, observation } = exchange;
-    connections.of(request.socket).answered();
+    const { requestId, response, observation } = exchange;
     if (exchange.cancelled) {
       exchange.end();
       record(exchange, 'client gone');
@@ -111,9 +110,14 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   ): void {
     const id = request.headers['x-request-id'];
     const requestId = requestIdOf(typeof id === 'string' ? id : undefined);
+    const connection = connections.of(request.socket);
+    if (connection.full) {
+      if (!request.socket.destroyed) log.debug({ requestId }, 'connection ends');
+      request.socket.destroy();
+      return;
+    }
     const observation = observer.begin({ method: String(request.method), headers: request.headers });
     const exchange = new Exchange(request, response, requestId, now(), awaitsContinue, observation);
-    const connection = connections.of(request.socket);
     connection.begin(exchange);
     const finishWith = (reply: HttpReply): void => {
       write(() => {
@@ -123,7 +127,6 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     let reply: HttpReply | Promise<HttpReply>;
     try {
       requireWellFormedHead(request, exchange.url);
-      connection.requirePlace();
       reply = answer(exchange);
     } catch (error) {
       reply = failed(error, exchange);

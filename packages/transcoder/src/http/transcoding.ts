@@ -10,6 +10,7 @@ import type { BindingTable, Lookup } from '../template/binding-table.js';
 import type { Contract } from '../template/contract.js';
 import { successRules } from '../template/standard-method.js';
 import type { Guard, Upstream } from '../upstream.js';
+import { ArrivingPlaces } from './arriving-places.js';
 import { type Exchange, targetOf } from './exchange.js';
 import type { ForwardedHeaders } from './request-headers.js';
 import { PacedWork } from './paced-work.js';
@@ -58,6 +59,7 @@ export class Transcoding {
     this.#maxRequests = maxRequests;
     this.#table = table;
     this.#templates = new Map(bindings.map((each) => [each, basePath + each.template.source]));
+    const places = new ArrivingPlaces(maxRequests);
     this.#parts = {
       ...options,
       errors,
@@ -68,8 +70,8 @@ export class Transcoding {
         new JsonOutput(registry, json),
         basePath,
       ),
-      uploads: new Uploads(now, maxRequests),
-      decoding: new PacedWork(now),
+      uploads: new Uploads(now, places),
+      decoding: new PacedWork(now, places),
     };
   }
 

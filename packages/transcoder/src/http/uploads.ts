@@ -1,22 +1,19 @@
-import { deadlineExceeded, overloaded, shuttingDown } from '../failures/failure.js';
+import { deadlineExceeded, shuttingDown } from '../failures/failure.js';
 import type { HttpReply } from '../http-reply.js';
+import type { ArrivingPlaces } from './arriving-places.js';
 import type { GuardVerdict } from './guard-verdict.js';
 import type { Exchange } from './exchange.js';
 
-/**
- * The request bodies that did not arrive together with their heads. They hold at most half of the places for requests,
- * and at least one: the others are left for requests that arrive whole.
- */
+/** The request bodies that did not arrive together with their heads. */
 export class Uploads {
   readonly #now: () => number;
-  readonly #most: number;
+  readonly #places: ArrivingPlaces;
   readonly #arriving = new Set<(failure: Error) => void>();
   #ended = false;
 
-  /** @param maxRequests the places for requests. */
-  constructor(now: () => number, maxRequests: number) {
+  constructor(now: () => number, places: ArrivingPlaces) {
     this.#now = now;
-    this.#most = Math.max(1, Math.floor(maxRequests / 2));
+    this.#places = places;
   }
 
   /**
@@ -39,7 +36,7 @@ export class Uploads {
     const arrived = (): void => {
       clearImmediate(turn);
       clearTimeout(timer);
-      this.#arriving.delete(end);
+      if (this.#arriving.delete(end)) this.#places.leave();
     };
     try {
       return await new Promise<Uint8Array | HttpReply>((resolve, reject) => {
@@ -49,8 +46,10 @@ export class Uploads {
             end(shuttingDown());
             return;
           }
-          if (this.#arriving.size >= this.#most) {
-            end(overloaded(`It has ${this.#most} requests that are still arriving.`));
+          try {
+            this.#places.take();
+          } catch (failure) {
+            end(failure as Error);
             return;
           }
           this.#arriving.add(end);
