@@ -4,12 +4,12 @@ import { AUTHORIZATION, GUARD_ONLY } from '../calls/metadata-keys.js';
 
 const OK: number = status.OK;
 const NO_MESSAGE = new Uint8Array();
-/** How long an admission over a channel is shared, in milliseconds. */
+/** How long an admission is shared, in milliseconds. */
 const ADMITTED_MS = 1_000;
 /** The most admissions that are kept: with the largest tokens, 8 MiB. */
 const ADMISSIONS = 1_000;
 
-/** A question that a guard over a channel has not answered yet. */
+/** A question that has not been answered yet. */
 interface Question {
   /** In milliseconds since the epoch. */
   readonly deadline: number;
@@ -18,8 +18,9 @@ interface Question {
 
 /**
  * The guard of the gRPC server, which ends a marked call once the caller is admitted, and runs no method. Over a channel
- * that costs nearly as much as the call itself, so requests with the same credential for the same method share a
- * question that is under way, and an admission for a second: the call itself is guarded again in any case.
+ * that costs nearly as much as the call itself, and in one process a twentieth of a create. So requests with the same
+ * credential for the same method share a question that is under way, and an admission for a second: the call itself is
+ * guarded again in any case.
  *
  * @param admittedMs how long an admission is shared, in milliseconds
  */
@@ -45,7 +46,10 @@ export function guardOf(upstream: Upstream, admittedMs = ADMITTED_MS): Guard {
     const earlier = underWay.get(key);
     if (earlier === undefined) {
       const answer = ask(call);
-      if (!(answer instanceof Promise)) return answer;
+      if (!(answer instanceof Promise)) {
+        share(key, answer);
+        return answer;
+      }
       const reply = answer.then((given) => {
         share(key, given);
         return given;

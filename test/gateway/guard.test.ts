@@ -106,7 +106,17 @@ it('a refusal is not shared: each request has its own', async () => {
   expect(ids()).toEqual(['a', 'b', 'c']);
 });
 
-it('a guard in the same process answers at once', () => {
-  const guard = guardOf({ unary: () => REFUSED });
-  expect(guard(unaryCall())).toBe(REFUSED);
+it.each([
+  { what: 'an admission is shared', reply: ADMITTED, questions: 1 },
+  { what: 'a refusal is not', reply: REFUSED, questions: 2 },
+])('a guard in the same process answers at once: $what', ({ reply, questions }) => {
+  let asked = 0;
+  const guard = guardOf({
+    unary: () => {
+      asked += 1;
+      return reply;
+    },
+  });
+  expect([guard(unaryCall()), guard(unaryCall())]).toEqual([reply, reply]);
+  expect(asked).toBe(questions);
 });
