@@ -21,9 +21,6 @@ const NEVER: readonly number[] = [
   status.UNAVAILABLE,
   status.DATA_LOSS,
 ];
-/** Texts of grpc-js itself, below all interceptors, for a message or timeout of a streaming call that it cannot read. */
-const READ_BY_GRPC_JS =
-  /^(?:Error deserializing request|Failed to decompress message|Invalid grpc-timeout value )/;
 /** Reasons of a reset without a status: the client is told to stop, or was cut off because it does harm. */
 const ALLOWED_RESETS: readonly number[] = [0x0, 0x8, 0xb];
 const PREFIX_BYTES = 5;
@@ -68,10 +65,10 @@ export function grpcProblems(answer: GrpcAnswer, sent: SentCall, ledger: Ledger)
     return [];
   }
   const problems: string[] = [];
-  if ((NEVER.includes(code) && !READ_BY_GRPC_JS.test(details)) || (code === LATE && !sent.hasTimeout)) {
+  if (NEVER.includes(code) || (code === LATE && !sent.hasTimeout)) {
     problems.push(`A call ended with ${status[code] ?? code}: ${details}`);
   }
-  if (code !== OK && sent.path.startsWith('/routing.v1.RouteService/') && reason === undefined) {
+  if (code !== OK && reason === undefined) {
     problems.push(`A failure has no details: ${status[code] ?? code} ${details}`);
   }
   const route = sent.creates ? routeOf(answer) : undefined;

@@ -16,12 +16,17 @@ export interface AdmissionLimits {
 export class Admission {
   readonly #limits: AdmissionLimits;
   readonly #waitingOf = new Map<string, number>();
+  readonly #arriving: Arrivals;
+  /** Those that need no token: apart, so that strangers take no place of a caller. */
+  readonly #arrivingOpen: Arrivals;
   #calls = 0;
-  #arriving = 0;
   #waiting = 0;
 
   constructor(limits: AdmissionLimits) {
     this.#limits = limits;
+    const part = (parts: number): number => Math.max(1, Math.floor(limits.maxCalls / parts));
+    this.#arriving = new Arrivals(part(2));
+    this.#arrivingOpen = new Arrivals(part(8));
   }
 
   /**
@@ -32,8 +37,17 @@ export class Admission {
   enter({ message }: Pick<Call, 'message'>): void {
     const { maxCalls } = this.#limits;
     if (this.#calls >= maxCalls) throw overloaded(`It has ${maxCalls} calls under way.`);
-    if (message instanceof Promise) this.#await(message);
+    if (message instanceof Promise) this.#arriving.add(message);
     this.#calls++;
+  }
+
+  /**
+   * Takes a call that needs no token. While its message arrives, it is one of an eighth as many as there are places.
+   *
+   * @throws CallError `OVERLOADED`
+   */
+  enterOpen({ message }: Pick<Call, 'message'>): void {
+    if (message instanceof Promise) this.#arrivingOpen.add(message);
   }
 
   leave(): void {
@@ -61,20 +75,30 @@ export class Admission {
     }
   }
 
-  #await(message: Promise<unknown>): void {
-    const most = Math.max(1, Math.floor(this.#limits.maxCalls / 2));
-    if (this.#arriving >= most) throw overloaded(`It has ${most} requests that are still arriving.`);
-    this.#arriving++;
-    const arrived = (): void => {
-      this.#arriving--;
-    };
-    message.then(arrived, arrived);
-  }
-
   #check(own: number): void {
     const { maxWaitingCalls } = this.#limits;
     const share = Math.floor(maxWaitingCalls / 2);
     if (this.#waiting >= maxWaitingCalls) throw overloaded(`It has ${maxWaitingCalls} calls waiting.`);
     if (own >= share) throw overloaded(`The caller has ${share} calls waiting.`);
+  }
+}
+
+/** Messages that are still arriving. */
+class Arrivals {
+  readonly #most: number;
+  #count = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Counts a message until it has arrived, or has failed. @throws CallError `OVERLOADED` */
+  add(message: Promise<unknown>): void {
+    if (this.#count >= this.#most) throw overloaded(`It has ${this.#most} requests that are still arriving.`);
+    this.#count++;
+    const arrived = (): void => {
+      this.#count--;
+    };
+    message.then(arrived, arrived);
   }
 }

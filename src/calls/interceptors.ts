@@ -128,8 +128,11 @@ function limitingCalls({ admission }: InterceptorOptions): Interceptor {
     admission.leave();
   };
   return (context, next) => {
-    // Health checks are never refused.
-    if (context.method?.access === 'public') return next(context);
+    if (context.method?.access === 'public') {
+      // A health check whose message is there is never refused.
+      admission.enterOpen(context.call);
+      return next(context);
+    }
     admission.enter(context.call);
     let reply: Reply | Promise<Reply> | undefined;
     try {

@@ -1,6 +1,7 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { type EndedSessions, nativePart } from './ended-sessions.js';
+import type { OpenStreams } from './open-streams.js';
 
 /** Limits of a connection; times are in milliseconds. */
 export interface ConnectionLimits {
@@ -14,6 +15,7 @@ export class Connection {
   readonly #limits: ConnectionLimits;
   readonly #socket: Socket;
   readonly #ended: EndedSessions;
+  readonly #openStreams: OpenStreams;
   #session: ServerHttp2Session | undefined;
   #native: object | undefined;
   /** The open streams of unary and of streaming calls, each with the time until which it may be open. */
@@ -33,10 +35,17 @@ export class Connection {
   /** When this connection was first seen without streams after its end was announced. */
   #emptyAt: number | undefined;
 
-  constructor(socket: Socket, limits: ConnectionLimits, ended: EndedSessions, now: number) {
+  constructor(
+    socket: Socket,
+    limits: ConnectionLimits,
+    ended: EndedSessions,
+    openStreams: OpenStreams,
+    now: number,
+  ) {
     this.#socket = socket;
     this.#limits = limits;
     this.#ended = ended;
+    this.#openStreams = openStreams;
     this.#beganAt = now;
     this.#activeAt = now;
     this.#announced = limits.maxStreams;
@@ -45,6 +54,7 @@ export class Connection {
     // One listener for all streams: a closure for each would cost more than the rest.
     this.#forget = function forget(): void {
       if (!calls.delete(this)) streamingCalls.delete(this);
+      openStreams.close(this);
       onActivity();
     };
   }
@@ -97,6 +107,7 @@ export class Connection {
 
   #open(streams: Map<ServerHttp2Stream, number>, stream: ServerHttp2Stream, until: number): void {
     streams.set(stream, until);
+    this.#openStreams.open();
     stream.on('close', this.#forget);
     // In a later turn: closed in its own `stream` event, a session may corrupt the memory of Node 20.
     if (this.#goingAway) setImmediate(this.#sendGoAway);
@@ -132,6 +143,11 @@ export class Connection {
     if (session.pendingSettingsAck) return false;
     this.#announce(session, share);
     return true;
+  }
+
+  /** Tells the client that it may have no more streams open than these. */
+  limitStreams(most: number): void {
+    if (this.#announced > most) this.setMaxConcurrentStreams(most);
   }
 
   #announce(session: ServerHttp2Session, share: number): void {

@@ -12,6 +12,7 @@ import { HEAD_MAX_BYTES, isTooLong } from './head-limit.js';
 import { OpenSockets } from './open-sockets.js';
 import { Connection, type ConnectionLimits } from './connection.js';
 import { EndedSessions } from './ended-sessions.js';
+import { OpenStreams } from './open-streams.js';
 import { StreamShare } from './stream-share.js';
 
 /** How many checks of the busy connections come between two of every connection. */
@@ -19,14 +20,23 @@ const CHECKS_PER_SWEEP = 10;
 /** How long the server waits, when it closes, for the next call of a busy connection, in milliseconds. */
 const NEXT_CALL_MS = 250;
 const NEXT_CALL_STEP_MS = 10;
+/** How many times more streams all connections may open together than may be open: few of them are busy at once. */
+const OVERBOOKED = 3;
+/** The errors for which a session is ended; others are those of sockets, and ends by the client. */
+const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
+  'ERR_HTTP2_ERROR',
+  'ERR_HTTP2_TOO_MANY_INVALID_FRAMES',
+]);
 /** The part of all connections that may send long headers before they acknowledge the settings, which limit those. */
 const UNACKNOWLEDGED_PART = 1 / 8;
 
 /** Limits of all connections; times are in milliseconds. */
 interface ConnectionsOptions extends ConnectionLimits {
   readonly maxConnections: number;
-  /** The streams of all busy connections together. */
+  /** The streams that the busy connections share. */
   readonly sharedStreams: number;
+  /** The most streams of all connections. */
+  readonly mostStreams: number;
   /** The time limit of a unary call. */
   readonly deadlineMs: number;
   /** How long a stream may stay open after its limit, or after an answer. */
@@ -62,6 +72,7 @@ export class Connections {
   /** Connections with a unary call since the last check. */
   readonly #busy = new Set<Connection>();
   readonly #share: StreamShare;
+  readonly #streams: OpenStreams;
   /** Connections made since the last check, which have the share of new ones. */
   readonly #arrived = new Set<Connection>();
   /** Connections that had not acknowledged the settings at the last check, oldest first. */
@@ -72,7 +83,11 @@ export class Connections {
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
-    this.#share = new StreamShare(options.maxStreams, options.sharedStreams);
+    this.#share = new StreamShare(options.maxStreams, {
+      busy: options.sharedStreams,
+      open: OVERBOOKED * options.mostStreams,
+    });
+    this.#streams = new OpenStreams(options.mostStreams);
     this.#timer = setInterval(() => {
       this.#check();
     }, options.checkMs).unref();
@@ -88,7 +103,7 @@ export class Connections {
     let arriving: Connection | undefined;
     // Node creates a connection's session in its own listener, so `session` comes before the next connection.
     listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
-      const connection = new Connection(socket, this.#options, this.#ended, this.#now);
+      const connection = new Connection(socket, this.#options, this.#ended, this.#streams, this.#now);
       arriving = connection;
       this.#open.add(connection);
       this.#unacknowledged.add(connection);
@@ -105,32 +120,36 @@ export class Connections {
       if (arriving === undefined) return;
       // Many connections that arrive at once may all become busy before the next check.
       this.#arrived.add(arriving);
-      arriving.begin(session, this.#share.ofNew(this.#busy.size + this.#arrived.size));
+      arriving.begin(session, this.#share.ofNew(this.#busy.size + this.#arrived.size, this.#open.size));
       this.#ofSession.set(session, arriving);
       // Its handshake ended after the other connections were told to end.
       if (this.#goingAway) arriving.goAway(false);
       session.once('close', () => this.#ofSession.delete(session));
     });
     listener.on('sessionError', (error: NodeJS.ErrnoException) => {
-      // Other errors are those of sockets, and ends by the client.
-      if (error.code === 'ERR_HTTP2_ERROR') this.#options.onError?.(error.message);
+      if (CLIENT_ERRORS.has(error.code)) this.#options.onError?.(error.message);
     });
     listener.prependListener('stream', (...[stream, headers, , rawHeaders]: StreamEvent) => {
-      const longestMs = this.#options.onStream(stream, headers);
-      if (isTooLong(rawHeaders)) {
-        stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      const { deadlineMs, unreadMs, onStream } = this.#options;
+      const connection = this.#ofSession.get(stream.session);
+      if (this.#streams.full) {
+        stream.close(constants.NGHTTP2_REFUSED_STREAM);
         return;
       }
-      const connection = this.#ofSession.get(stream.session);
-      if (connection === undefined) return;
-      const { deadlineMs, unreadMs } = this.#options;
+      const longestMs = onStream(stream, headers);
       if (longestMs !== undefined) {
-        connection.openStreamingCall(stream, this.#now + longestMs + unreadMs);
-      } else {
+        connection?.openStreamingCall(stream, this.#now + longestMs + unreadMs);
+      } else if (connection !== undefined) {
         connection.openCall(stream, this.#now + deadlineMs + unreadMs);
         this.#busy.add(connection);
       }
+      if (isTooLong(rawHeaders)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     });
+  }
+
+  /** Notes that the call of a stream is over. */
+  answer(stream: ServerHttp2Stream): void {
+    this.#streams.answer(stream, this.#now);
   }
 
   /** Accepts no more connections and announces the end of the open ones; their calls go on. */
@@ -159,9 +178,13 @@ export class Connections {
   }
 
   #check(): void {
+    // Streams that wait only for their clients make room for calls. Answers of the last moment may be on their way.
+    for (const stream of this.#streams.stuck(this.#now)) stream.close(constants.NGHTTP2_CANCEL);
     this.#now = clock();
     for (const connection of this.#busy) if (!connection.wasBusy()) this.#busy.delete(connection);
-    const share = this.#share.among(this.#busy.size);
+    const share = this.#share.among(this.#busy.size, this.#open.size);
+    const most = this.#share.ofIdle(this.#open.size);
+    if (most < this.#options.maxStreams) for (const connection of this.#open) connection.limitStreams(most);
     for (const connection of this.#busy) connection.setMaxConcurrentStreams(share);
     for (const connection of this.#arrived)
       if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);

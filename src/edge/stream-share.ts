@@ -1,26 +1,33 @@
 /** How many checks in a row must find room for a larger share before it is granted. */
 const CHECKS_BEFORE_GROWTH = 10;
 
+/** The most streams that all busy connections may have together, and all that are open. */
+interface Budget {
+  readonly busy: number;
+  readonly open: number;
+}
+
 /**
- * The streams that each busy connection may have open. The connections share one budget evenly, in powers of two. A
- * share shrinks at once but grows only after a while, so that it does not follow every connection that comes and goes.
+ * The streams that each connection may have open. The busy ones share one budget evenly, in powers of two, and all of
+ * them a larger one, since all may become busy at once. A share shrinks at once but grows only after a while, so that it
+ * does not follow every connection that comes and goes.
  */
 export class StreamShare {
   readonly #most: number;
-  readonly #budget: number;
+  readonly #budget: Budget;
   #share: number;
   #checks = 0;
 
   /** @param most the largest share, with which connections begin */
-  constructor(most: number, budget: number) {
+  constructor(most: number, budget: Budget) {
     this.#most = most;
     this.#budget = budget;
     this.#share = most;
   }
 
-  /** The share of each connection while this many are busy. */
-  among(busy: number): number {
-    const fair = this.#fair(busy);
+  /** The share of each busy connection while this many are busy and open. */
+  among(busy: number, open: number): number {
+    const fair = this.#fair(busy, open);
     this.#checks = fair > this.#share ? this.#checks + 1 : 0;
     if (fair < this.#share || this.#checks >= CHECKS_BEFORE_GROWTH) {
       this.#share = fair;
@@ -30,12 +37,18 @@ export class StreamShare {
   }
 
   /** The share of a new connection, as the last of this many. */
-  ofNew(busy: number): number {
-    return Math.min(this.#share, this.#fair(busy));
+  ofNew(busy: number, open: number): number {
+    return Math.min(this.#share, this.#fair(busy, open));
   }
 
-  #fair(busy: number): number {
-    const even = Math.max(1, this.#budget / Math.max(1, busy));
+  /** The most that any connection may have while this many are open. */
+  ofIdle(open: number): number {
+    return this.#fair(0, open);
+  }
+
+  #fair(busy: number, open: number): number {
+    const { busy: ofBusy, open: ofOpen } = this.#budget;
+    const even = Math.max(1, Math.min(ofBusy / Math.max(1, busy), ofOpen / Math.max(1, open)));
     return even >= this.#most ? this.#most : 2 ** Math.floor(Math.log2(even));
   }
 }

@@ -19,10 +19,12 @@ export class EarlyAnswers {
   readonly #unreadMs: number;
   readonly #deadlineMs: number;
   readonly #bidirectional: ReadonlySet<string>;
+  readonly #onAnswer: (stream: ServerHttp2Stream) => void;
   readonly #answered: (this: ServerHttp2Stream) => void;
   /** Sends each refusal that waits. */
   readonly #waiting = new Set<() => void>();
   #arriving: ServerHttp2Stream | undefined;
+  #arrivingWaits = false;
   #closed = false;
 
   /**
@@ -30,11 +32,18 @@ export class EarlyAnswers {
    *   milliseconds
    * @param deadlineMs the time limit of a call, in milliseconds
    * @param bidirectional paths of methods whose clients end their requests only after the answer, served or not
+   * @param onAnswer called with each stream when its call is over
    */
-  constructor(unreadMs: number, deadlineMs: number, bidirectional: readonly string[]) {
+  constructor(
+    unreadMs: number,
+    deadlineMs: number,
+    bidirectional: readonly string[],
+    onAnswer: (stream: ServerHttp2Stream) => void,
+  ) {
     this.#unreadMs = unreadMs;
     this.#deadlineMs = deadlineMs;
     this.#bidirectional = new Set(bidirectional);
+    this.#onAnswer = onAnswer;
     // No call follows on a connection that is ending.
     this.#answered = resettingWhenLate(() => (this.#closed ? 0 : unreadMs));
   }
@@ -42,7 +51,8 @@ export class EarlyAnswers {
   /** Takes each stream, before grpc-js creates its call. */
   arrive(stream: ServerHttp2Stream, path: string): void {
     stream.on('finish', this.#answered);
-    this.#arriving = this.#bidirectional.has(path) ? undefined : stream;
+    this.#arriving = stream;
+    this.#arrivingWaits = !this.#bidirectional.has(path);
   }
 
   /**
@@ -53,13 +63,15 @@ export class EarlyAnswers {
    */
   sendStatusOf(call: ServerInterceptingCallInterface, deadline: number): (status: SentStatus) => void {
     const stream = this.#arriving;
+    const mayWait = this.#arrivingWaits;
     const sendStatus = call.sendStatus.bind(call);
     let waits = false;
     return (status) => {
       // While one waits, grpc-js goes on with messages that it has already read.
       if (waits) return;
-      if (stream === undefined || stream.headersSent) {
+      if (stream === undefined || !mayWait || stream.headersSent) {
         sendStatus(status);
+        if (stream !== undefined) this.#onAnswer(stream);
         return;
       }
       waits = true;
@@ -72,7 +84,9 @@ export class EarlyAnswers {
 
   /** Sends an answer once the request has ended, at the latest when the call's time is over. */
   sendAfterRequest(stream: ServerHttp2Stream, send: () => void, leftMs = this.#deadlineMs): void {
-    if (stream.readableEnded || this.#closed) {
+    this.#onAnswer(stream);
+    // No end follows on a stream that is gone.
+    if (stream.readableEnded || stream.destroyed || this.#closed) {
       send();
       return;
     }

@@ -12,6 +12,8 @@ export interface GrpcLimits {
   readonly maxConnections: number;
   /** Open streams of one connection. */
   readonly maxStreams: number;
+  /** Calls in progress; an eighth more streams may be open, of all connections. */
+  readonly maxCalls: number;
   /** Calls that may wait for the database; half as many streams are shared among the busy connections. */
   readonly maxWaitingCalls: number;
   /** How long a connection without calls may stay silent, in milliseconds. */

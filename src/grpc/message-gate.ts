@@ -1,62 +1,82 @@
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { constants, type ServerHttp2Stream } from 'node:http2';
+import { WholeMessages } from './whole-messages.js';
 
-/** A message of gRPC over HTTP/2 begins with a flag and its length in four bytes. */
-const PREFIX_BYTES = 5;
-/** The messages that may begin in one chunk: grpc-js unpacks them all at once, before anything can pause it. */
-const MOST = 16;
-/** The same for compressed messages, of which a few bytes expand to the largest message. */
-const MOST_COMPRESSED = 2;
+/** A second message ends a call that has only one. */
+const MOST_OF_UNARY = 2;
+/** What grpc-js keeps about each message that waits for its handler, beyond its bytes. */
+const WAITING_BYTES = 256;
+/** The first byte of a message, at which grpc-js's decoder drops the one before. */
 const NEXT_MESSAGE = Buffer.alloc(1);
-/** The pieces in which a message may come: grpc-js keeps each in a buffer of its own, of a hundred bytes and more. */
-const MOST_PIECES = 1_024;
+
+type Read = (bytes: Buffer) => void;
 
 /**
- * Resets a stream that sends more messages at once, or one message in more pieces, than any client has reason to.
- *
- * @param streams whether the call may have more than one message
+ * Hands each message on to grpc-js once it is whole. grpc-js itself would keep its pieces, each of which keeps all that
+ * Node has read from the connection at the same time: 64 KiB for a byte.
  */
-export function limitRequest(
-  stream: ServerHttp2Stream,
-  { 'grpc-encoding': encoding }: IncomingHttpHeaders,
-  streams: boolean,
-): void {
-  const compressed = encoding !== undefined && encoding !== 'identity';
-  // A second message ends any other call.
-  if (streams || encoding !== undefined) limitMessages(stream, compressed ? MOST_COMPRESSED : MOST);
-  if (!streams) limitPieces(stream);
-}
+export class MessageGates {
+  readonly #maxMessageBytes: number;
+  #arriving: ServerHttp2Stream | undefined;
 
-function limitMessages(stream: ServerHttp2Stream, most: number): void {
-  let prefixed = 0;
-  let length = 0;
-  stream.on('data', (chunk: Buffer) => {
-    let begun = 0;
-    for (let at = 0; at < chunk.length && begun <= most;) {
-      if (prefixed < PREFIX_BYTES) {
-        if (prefixed === 0) begun += 1;
-        else length = length * 256 + chunk.readUInt8(at);
-        prefixed += 1;
-        at += 1;
-      } else {
-        const skipped = Math.min(length, chunk.length - at);
-        length -= skipped;
-        at += skipped;
-      }
-      if (prefixed === PREFIX_BYTES && length === 0) prefixed = 0;
-    }
-    // grpc-js reads nothing from a closed stream.
-    if (begun > most) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-  });
-  stream.on('end', () => {
-    // grpc-js's decoder keeps a message's bytes until the next message begins: here, for the whole call.
-    if (prefixed === 0) stream.emit('data', NEXT_MESSAGE);
-  });
-}
+  /** @param maxMessageBytes the largest message; grpc-js refuses a larger one when it sees its length */
+  constructor(maxMessageBytes: number) {
+    this.#maxMessageBytes = maxMessageBytes;
+  }
 
-function limitPieces(stream: ServerHttp2Stream): void {
-  let pieces = 0;
-  stream.on('data', () => {
-    pieces += 1;
-    if (pieces > MOST_PIECES) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-  });
+  /** Takes each stream, before grpc-js creates its call. */
+  arrive(stream: ServerHttp2Stream): void {
+    this.#arriving = stream;
+  }
+
+  /** Gates the call that grpc-js is creating, which it does in its listener for the stream. */
+  gateUnary(): void {
+    this.#gate((read) => {
+      let messages = 0;
+      return (message) => {
+        messages += 1;
+        if (messages > MOST_OF_UNARY) return;
+        read(messages === 1 ? message : message.subarray(NEXT_MESSAGE.length));
+        // The decoder would keep its pieces for the whole call.
+        if (messages === 1) read(NEXT_MESSAGE);
+      };
+    });
+  }
+
+  /**
+   * The same for a streaming call, which is reset when more bytes of messages wait for its handler than one message may
+   * have.
+   *
+   * @returns to be called when the handler has read a message
+   */
+  gateStreaming(): () => void {
+    const waiting: number[] = [];
+    let bytes = 0;
+    this.#gate((read, stream) => {
+      stream.on('end', () => {
+        read(NEXT_MESSAGE);
+      });
+      return (message) => {
+        // grpc-js reads nothing from a closed stream.
+        if (bytes > this.#maxMessageBytes) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+        waiting.push(message.length);
+        bytes += message.length + WAITING_BYTES;
+        read(message);
+      };
+    });
+    return () => {
+      bytes -= (waiting.shift() ?? 0) + WAITING_BYTES;
+    };
+  }
+
+  #gate(readerOf: (read: Read, stream: ServerHttp2Stream) => Read): void {
+    const stream = this.#arriving;
+    const [listener] = stream?.listeners('data') ?? [];
+    if (stream === undefined || listener === undefined) return;
+    const messages = new WholeMessages(this.#maxMessageBytes, readerOf(listener as Read, stream));
+    stream.removeAllListeners('data').on('data', (chunk: Buffer) => {
+      messages.add(chunk);
+      // grpc-js pauses after each message, and what comes then would be kept in pieces.
+      if (stream.isPaused()) stream.resume();
+    });
+  }
 }

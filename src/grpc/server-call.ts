@@ -1,17 +1,13 @@
 import { performance } from 'node:perf_hooks';
-import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
+import { Metadata, type ServerInterceptingCallInterface, type status } from '@grpc/grpc-js';
 import { EndOfTurn } from '../calls/end-of-turn.js';
 import type { Cancellation, Reply } from '../calls/call.js';
-import {
-  type CallError,
-  compressionUnsupported,
-  deadlineExceeded,
-  requestTooLarge,
-  requestUnreadable,
-} from '../calls/failures.js';
+import { type CallError, requestUnreadable } from '../calls/failures.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import type { CallsEndedAtClose, EndableCall } from './calls-ended-at-close.js';
 import type { EarlyAnswers, SentStatus } from './early-answer.js';
+import { failureBehind } from './failure-behind.js';
+import type { MessageGates } from './message-gate.js';
 import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './strict-server.js';
 
 /** The calls that the pipeline answers, and their limits. */
@@ -26,6 +22,7 @@ export interface AnsweredCalls {
   /** The largest request message, in bytes; grpc-js refuses larger ones. */
   readonly maxMessageBytes: number;
   readonly earlyAnswers: EarlyAnswers;
+  readonly gates: MessageGates;
 }
 
 const NO_BYTES = Buffer.alloc(0);
@@ -73,6 +70,7 @@ export class ServerCall implements Cancellation, EndableCall {
     const leftMs = Math.min(Number(innermost.getDeadline()) - Date.now(), answered.deadlineMs);
     this.#deadline = performance.now() + leftMs;
     this.#sendStatus = answered.earlyAnswers.sendStatusOf(innermost, this.#deadline);
+    answered.gates.gateUnary();
     this.#lateCalls = lateCalls;
   }
 
@@ -125,11 +123,7 @@ export class ServerCall implements Cancellation, EndableCall {
   /** Ends the call as grpc-js would, with the pipeline's reply for the same failure. */
   endBy(code: status): void {
     const { maxMessageBytes, uncompressed } = this.#answered;
-    if (code === status.DEADLINE_EXCEEDED) this.fail(deadlineExceeded());
-    else if (code === status.RESOURCE_EXHAUSTED) this.fail(requestTooLarge(maxMessageBytes));
-    else if (code === status.UNIMPLEMENTED && uncompressed.has(this.#path))
-      this.fail(compressionUnsupported());
-    else this.fail(requestUnreadable());
+    this.fail(failureBehind(code, maxMessageBytes, !uncompressed.has(this.#path)));
   }
 
   /** Lets the pipeline start without the message: the guard does not need it, and the deadline covers the wait. */
@@ -186,6 +180,7 @@ export class ServerCall implements Cancellation, EndableCall {
   #answer(reply: Reply): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#message = undefined;
     this.#lateCalls.delete(this);
     // The pipeline holds a place for the call until the wait for its message ends.
     if (!this.#received) this.#lateMessage?.reject(requestUnreadable());

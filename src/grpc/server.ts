@@ -3,14 +3,15 @@ import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
 import { Connections } from '../edge/connections.js';
 import { EarlyAnswers } from './early-answer.js';
 import { type Health, WATCH_PATH } from './health.js';
-import { limitRequest } from './message-gate.js';
+import { MessageGates } from './message-gate.js';
 import { type GrpcLimits, type GrpcTimes, TIMES } from './limits.js';
 import type { Method } from '../calls/method.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { addReflectionTo, REFLECTION_PATHS } from './reflection.js';
 import { CallAnswering } from './call-answering.js';
 import { RenewedCredentials, type ServerTls } from './renewed-credentials.js';
-import { type ObserveStreamingCall, StreamingCalls } from './streaming-calls.js';
+import type { ObserveStreamingCall } from './streaming-call.js';
+import { StreamingCalls } from './streaming-calls.js';
 import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';
 
 /** The services that health and reflection describe. */
@@ -19,6 +20,9 @@ export const ROUTE_SERVICE = RouteServiceDefinition.fullName;
 
 /** The paths of the streaming methods, by their type. */
 export const STREAMING_PATHS = { server_stream: [WATCH_PATH], bidi_stream: REFLECTION_PATHS } as const;
+
+/** More streams may be open than calls may be under way, so that further calls are told why they are refused. */
+const STREAMS_PER_CALL = 1.125;
 
 /** The parts of a server. */
 interface GrpcServerOptions {
@@ -60,13 +64,18 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const paths = new Set(methods.map(({ path }) => path));
   const longestMs = new Map(REFLECTION_PATHS.map((path) => [path, times.reflectionMs]));
   longestMs.set(WATCH_PATH, Infinity);
-  const earlyAnswers = new EarlyAnswers(times.unreadMs, deadlineMs, STREAMING_PATHS.bidi_stream);
+  const earlyAnswers = new EarlyAnswers(times.unreadMs, deadlineMs, STREAMING_PATHS.bidi_stream, (stream) => {
+    connections.answer(stream);
+  });
+  const gates = new MessageGates(maxMessageBytes);
   const streamingCalls = new StreamingCalls({
     longestMs,
     requestMs: deadlineMs,
     most: options.mostStreamingCalls,
+    maxMessageBytes,
     maxTrailerBytes: limits.maxTrailerBytes,
     earlyAnswers,
+    gates,
     observe: options.observeStreaming,
   });
   // What strangers send to methods without a guard is not inflated.
@@ -79,6 +88,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     deadlineMs,
     maxMessageBytes,
     earlyAnswers,
+    gates,
   });
   const interceptors = [answering.interceptor, streamingCalls.interceptor];
   const server = new StrictServer(
@@ -95,11 +105,12 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     ...limits,
     ...times,
     sharedStreams: limits.maxWaitingCalls / 2,
+    mostStreams: STREAMS_PER_CALL * limits.maxCalls,
     onStream: (stream, headers) => {
       const path = String(headers[':path']);
       const limitMs = longestMs.get(path);
       earlyAnswers.arrive(stream, path);
-      limitRequest(stream, headers, limitMs !== undefined);
+      gates.arrive(stream);
       return limitMs;
     },
     onError: options.onConnectionError,

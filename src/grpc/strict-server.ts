@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { Server, type ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
 import type { EarlyAnswers } from './early-answer.js';
-import { READ_KEYS } from '../calls/metadata-keys.js';
+import { AUTHORIZATION, IDEMPOTENCY_KEY, READ_KEYS } from '../calls/metadata-keys.js';
 import type { StreamEvent } from '../edge/connections.js';
 
 /** The path to which calls of unregistered methods are redirected. */
@@ -34,15 +34,17 @@ const READ: ReadonlySet<string> = new Set([
   'grpc-timeout',
   ...READ_KEYS,
 ]);
+/** What metadata cannot carry. */
+const UNFIT = /[^\x20-\x7e]/g;
 /** The longest timeout, in milliseconds: a longer one would overflow in grpc-js, into the past. */
 const LONGEST_MS = 99_999_999;
 
 /**
- * The server of grpc-js, which misreads parts of a call's headers: a second `authorization`, which Node drops silently; a
- * `grpc-timeout` that is malformed or days long; the path of an unknown method, which grpc-js answers below all
- * interceptors. It takes the content types of other protocols for its own, such as gRPC-Web's, answers a stream that is
- * already closed, which throws, and inflates messages before any interceptor sees them. This class corrects the headers
- * before grpc-js reads them, and keeps the streams from it that are no calls.
+ * The server of grpc-js, which misreads parts of a call's headers: a second `authorization`, which Node drops silently;
+ * values that are not printable ASCII, which it drops itself; a `grpc-timeout` that is malformed or days long; the path of
+ * an unknown method, which it answers below all interceptors. It takes the content types of other protocols for its own,
+ * such as gRPC-Web's, answers a stream that is already closed, which throws, and inflates messages before any interceptor
+ * sees them. This class corrects the headers before grpc-js reads them, and keeps the streams from it that are no calls.
  *
  * This is the only place that reads private state of grpc-js (decision 18): nothing public shows the raw headers of a
  * call.
@@ -155,9 +157,19 @@ function correct(
     headers[':path'] = UNKNOWN_METHOD;
     headers[UNKNOWN_PATH_KEY] = beginningOf(path, maxPathBytes);
   }
-  if (rawHeaders.indexOf('authorization') === rawHeaders.lastIndexOf('authorization')) return;
-  const given = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1] === 'authorization');
-  headers.authorization = given.join(', ');
+  if (rawHeaders.indexOf(AUTHORIZATION) !== rawHeaders.lastIndexOf(AUTHORIZATION)) {
+    const given = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1] === AUTHORIZATION);
+    headers[AUTHORIZATION] = given.join(', ');
+  }
+  // Neither is valid then: no token has a question mark, no idempotency key a space.
+  mask(headers, AUTHORIZATION, '?');
+  mask(headers, IDEMPOTENCY_KEY, ' ');
+}
+
+function mask(headers: IncomingHttpHeaders, name: string, replacement: string): void {
+  const value = headers[name];
+  if (typeof value === 'string' && value.search(UNFIT) >= 0)
+    headers[name] = value.replace(UNFIT, replacement);
 }
 
 /** Copies the text, since a slice would keep all of it. Node reads headers as Latin-1, one byte per character. */

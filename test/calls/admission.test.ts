@@ -41,6 +41,18 @@ describe('calls under way', () => {
 });
 
 describe('calls whose messages are still arriving', () => {
+  it('take no places of others when they need no token, and have an eighth as many for themselves', () => {
+    const calls = admission({ maxCalls: 16 });
+    const arriving = { message: new Promise<Uint8Array>(() => undefined) };
+    for (let i = 0; i < 2; i++) calls.enterOpen(arriving);
+    expect(() => {
+      calls.enterOpen(arriving);
+    }).toThrow(overloaded(/2 requests that are still arriving/));
+    calls.enterOpen(WHOLE);
+    for (let i = 0; i < 8; i++) calls.enter(arriving);
+    for (let i = 0; i < 8; i++) calls.enter(WHOLE);
+  });
+
   it('hold half of the places, and leave the others to calls that arrive whole', () => {
     const calls = admission({ maxCalls: 5 });
     const arriving = { message: new Promise<Uint8Array>(() => undefined) };

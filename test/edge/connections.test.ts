@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type ClientHttp2Session, connect, constants } from 'node:http2';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { status } from '@grpc/grpc-js';
@@ -9,6 +9,7 @@ import { firstBlock } from '../../bench/load/hpack.js';
 import { FrameConnection } from '../support/frame-connection.js';
 import {
   ACK,
+  DATA,
   frame,
   GOAWAY,
   grpcHead,
@@ -174,11 +175,12 @@ describe('connections', () => {
       onConnectionError: (reason) => reasons.push(reason),
     });
     const block = firstBlock(grpcHead(SLOW));
-    /** Opens so many streams as soon as it may. */
-    const open = (streams: number): FrameConnection => {
+    /** Opens so many streams as soon as it may, and sends so many frames without data on the first. */
+    const open = (streams: number, empty = 0): FrameConnection => {
       const connection = new FrameConnection(socketTo(door), {}, ({ type, flags }) => {
         if (type !== SETTINGS || (flags & ACK) !== 0) return;
         for (let begun = 0; begun < streams; begun++) connection.begin(block);
+        for (let sent = 0; sent < empty; sent++) connection.send(DATA, 0, 1, Buffer.alloc(0));
       });
       return connection;
     };
@@ -191,6 +193,8 @@ describe('connections', () => {
     await echoes(connectTo(door));
     open(2);
     await expect.poll(() => reasons).toEqual(['Protocol error']);
+    open(1, 2_000);
+    await expect.poll(() => reasons).toEqual(['Protocol error', 'Too many invalid HTTP/2 frames']);
   });
 
   it('may have a greatest age', async () => {
@@ -231,6 +235,60 @@ describe('a stream', () => {
   });
 });
 
+describe('streams beyond the most of all connections', () => {
+  /** At most five streams, of which two may wait only for their clients. */
+  const FEW = { limits: { maxCalls: 4 }, times: { ...FAST, unreadMs: 60_000 } };
+  /** Streams of a client without a window, which takes no answer. */
+  const untaken = (door: Door, count: number): ClientHttp2Stream[] => {
+    const session = connect(`http://${door.address}`, { settings: { initialWindowSize: 0 } });
+    onTestFinished(() => {
+      session.destroy();
+    });
+    session.on('error', () => undefined);
+    return Array.from({ length: count }, () =>
+      requestOn(session, ECHO)
+        .on('error', () => undefined)
+        .end(MESSAGE),
+    );
+  };
+  const closed = (stream: ClientHttp2Stream): Promise<unknown> =>
+    new Promise((resolve) => stream.once('close', resolve));
+
+  it('are refused, so that clients may send them again, until others have ended', async () => {
+    const door = await openDoor(FEW);
+    const calls = Array.from({ length: 5 }, () => outcomeOf(requestOn(connectTo(door), SLOW).end(MESSAGE)));
+    await door.arrived(5);
+    const refused = requestOn(connectTo(door), ECHO)
+      .on('error', () => undefined)
+      .end(MESSAGE);
+    await closed(refused);
+    expect(refused.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM);
+    door.answer();
+    await Promise.all(calls);
+    await echoes(connectTo(door));
+  });
+
+  it('are made room for by those that wait only for their clients, the oldest first', async () => {
+    const door = await openDoor(FEW);
+    const streams = untaken(door, 4);
+    await Promise.all(streams.slice(0, 2).map(closed));
+    expect(streams.map(({ rstCode }) => rstCode)).toEqual([
+      ...Array<number>(2).fill(constants.NGHTTP2_CANCEL),
+      ...Array<number>(2).fill(constants.NGHTTP2_NO_ERROR),
+    ]);
+    await echoes(connectTo(door));
+  });
+
+  it('take nothing from calls under way', async () => {
+    const door = await openDoor(FEW);
+    const call = outcomeOf(requestOn(connectTo(door), SLOW).end(MESSAGE));
+    await door.arrived(1);
+    await Promise.all(untaken(door, 3).slice(0, 2).map(closed));
+    door.answer();
+    expect((await call).code).toBe(status.OK);
+  });
+});
+
 describe('streams are shared among busy connections', () => {
   /** 8 streams for all, at most 4 for each. */
   const SHARED = { limits: { maxStreams: 4, maxWaitingCalls: 16 }, times: FAST };
@@ -265,6 +323,16 @@ describe('streams are shared among busy connections', () => {
       sessions.push(session);
     }
     expect(sessions.map(streamsOf)).toEqual(Array(8).fill(4));
+  });
+
+  it('and idle ones may open fewer while there are many', async () => {
+    // 13 streams for all that are open.
+    const door = await openDoor({ limits: { maxStreams: 8, maxCalls: 4 }, times: FAST });
+    const first = connectTo(door);
+    await once(first, 'remoteSettings');
+    expect(streamsOf(first)).toBe(8);
+    const sessions = [first, ...Array.from({ length: 5 }, () => connectTo(door))];
+    await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(6).fill(2));
   });
 
   it('and connections that come at once begin with no more than a share', async () => {

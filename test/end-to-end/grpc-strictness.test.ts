@@ -93,6 +93,18 @@ describe.each(engines.slice(0, 1))('the gRPC face', (engine) => {
       reason: 'ROUTE_INVALID',
     },
     {
+      title: 'an idempotency key that metadata cannot carry',
+      headers: { 'idempotency-key': 'caf\u00e9' },
+      code: status.INVALID_ARGUMENT,
+      reason: 'ROUTE_INVALID',
+    },
+    {
+      title: 'a credential that metadata cannot carry',
+      headers: { authorization: 'Bearer caf\u00e9' },
+      code: status.UNAUTHENTICATED,
+      reason: 'TOKEN_INVALID',
+    },
+    {
       title: 'rich errors sent by a client',
       path: GET,
       body: UNKNOWN_ID,

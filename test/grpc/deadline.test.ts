@@ -3,6 +3,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import type { Call } from '../../src/calls/call.js';
 import { CallsEndedAtClose } from '../../src/grpc/calls-ended-at-close.js';
 import { EarlyAnswers } from '../../src/grpc/early-answer.js';
+import { MessageGates } from '../../src/grpc/message-gate.js';
 import { ServerCall } from '../../src/grpc/server-call.js';
 
 const PATH = '/test.Service/Echo';
@@ -36,7 +37,8 @@ it.each([
       uncompressed: new Set<string>(),
       deadlineMs,
       maxMessageBytes: 1,
-      earlyAnswers: new EarlyAnswers(1, 1, []),
+      earlyAnswers: new EarlyAnswers(1, 1, [], () => undefined),
+      gates: new MessageGates(1),
     };
     const call = new ServerCall(PATH, innermost, answered, new CallsEndedAtClose());
     vi.setSystemTime(Date.now() + HOUR_MS);

@@ -1,11 +1,21 @@
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { once } from 'node:events';
-import { type ClientHttp2Session, constants, type IncomingHttpHeaders } from 'node:http2';
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  constants,
+  createServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { EarlyAnswers } from '../../src/grpc/early-answer.js';
+import { WATCH_PATH } from '../../src/grpc/health.js';
 import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
-import { type Field, firstBlock } from '../../bench/load/hpack.js';
+import { firstBlock } from '../../bench/load/hpack.js';
 import {
   ACK,
   DATA,
@@ -38,13 +48,21 @@ const PATIENT = { times: { unreadMs: 60_000 } };
 /** A turn of a busy event loop, in milliseconds. */
 const TURN_MS = 3;
 const NO_BYTES = Buffer.alloc(0);
-const GRPC = 'application/grpc';
+/** A message that does not leave at once, but for the window of its connection. */
+const LONG = framed(Buffer.alloc(60_000));
+const HALF = framed(Buffer.alloc(10)).subarray(0, 10);
+const SHORT = framed(Buffer.alloc(100));
+const COMPRESSED = framed(Buffer.alloc(60_000), true);
+/** Headers of a call. */
+type Headers = Readonly<Record<string, string>>;
+const PLAIN: Headers = { 'content-type': 'text/plain' };
+const GRPC_WEB: Headers = { 'content-type': 'application/grpc-web+proto' };
+const GZIP: Headers = { 'grpc-encoding': 'gzip' };
 
-/** The first block of headers of a call. */
-function headOf(path: string, contentType: string): Buffer {
-  return firstBlock(
-    grpcHead(path).map(([name, value]): Field => [name, name === 'content-type' ? contentType : value]),
-  );
+/** The first block of headers of a call; these replace those of the same name. */
+function headOf(path: string, headers: Headers): Buffer {
+  const usual = grpcHead(path).filter(([name]) => headers[name] === undefined);
+  return firstBlock([...usual, ...Object.entries(headers)]);
 }
 
 /** Resolves when the server has read and answered what was sent before. */
@@ -75,14 +93,14 @@ function makeTurnsLong(): void {
 async function answeredInTurn(
   { address }: Door,
   path: string,
-  contentType: string,
+  headers: Headers,
   last: Buffer,
 ): Promise<{ answered: number; refused: number }> {
   const workerData = {
     port: Number(new URL(`http://${address}`).port),
     begin: Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, NO_BYTES)]),
     acknowledge: frame(SETTINGS, ACK, 0, NO_BYTES),
-    first: frame(HEADERS, END_HEADERS, 1, headOf(path, contentType)),
+    first: frame(HEADERS, END_HEADERS, 1, headOf(path, headers)),
     last,
     calls: CALLS_IN_TURN,
   };
@@ -93,15 +111,21 @@ async function answeredInTurn(
 
 describe('a client that has as many streams open as it may', () => {
   it.each([
-    ['of a stranger', GUARDED, framed(Buffer.alloc(60_000))],
-    ['too large', ECHO, Buffer.concat([ENDLESS, Buffer.alloc(60_000)])],
-    ['of an unknown method', UNKNOWN, framed(Buffer.alloc(60_000))],
-    ['of another content type', ECHO, framed(Buffer.alloc(60_000)), 'text/plain'],
+    ['of a stranger', GUARDED, LONG],
+    ['too large', ECHO, Buffer.concat([ENDLESS, LONG])],
+    ['of messages of a stranger', GUARDED, Buffer.concat([SHORT, SHORT, SHORT, LONG])],
+    ['of a second message', ECHO, Buffer.concat([framed(NO_BYTES), framed(NO_BYTES), LONG])],
+    ['compressed, of a public method', ECHO, COMPRESSED, GZIP],
+    ['compressed, of a streaming method', WATCH_PATH, COMPRESSED, GZIP],
+    ['of one streaming call too many', WATCH_PATH, LONG],
+    ['of an unknown method', UNKNOWN, LONG],
+    ['of another content type', ECHO, LONG, PLAIN],
+    ['of gRPC-Web', ECHO, LONG, GRPC_WEB],
   ])(
     'is answered although it forgets the rest of an answered request: %s',
-    async (_, path, body, type = GRPC) => {
-      const { address } = await openDoor({ ...PATIENT, limits: { maxStreams: 4 } });
-      const block = headOf(path, type);
+    async (_, path, body, headers = {}) => {
+      const { address } = await openDoor({ ...PATIENT, limits: { maxStreams: 4 }, mostStreamingCalls: 0 });
+      const block = headOf(path, headers);
       const ends = await callForgetfully(address, { block, body, calls: CALLS, streams: 4 });
       expect(ends).toEqual({ answered: CALLS, resets: [], goaways: [] });
     },
@@ -111,13 +135,13 @@ describe('a client that has as many streams open as it may', () => {
     ['ends its half', GUARDED, frame(DATA, END_STREAM, 1, NO_BYTES)],
     ['ends its half with a message', GUARDED, frame(DATA, END_STREAM, 1, framed(NO_BYTES))],
     ['resets it', GUARDED, frame(RST_STREAM, 0, 1, number(constants.NGHTTP2_NO_ERROR))],
-    ['ends its half of another content type', ECHO, frame(DATA, END_STREAM, 1, NO_BYTES), 'text/plain'],
+    ['ends its half of another content type', ECHO, frame(DATA, END_STREAM, 1, NO_BYTES), PLAIN],
     ['ends its half of an unknown method', UNKNOWN, frame(DATA, END_STREAM, 1, NO_BYTES)],
-  ])('%s once it is answered, and makes the next call', async (_, path, last, contentType = GRPC) => {
+  ])('%s once it is answered, and makes the next call', async (_, path, last, headers = {}) => {
     // The answer comes at the deadline.
     const door = await openDoor({ ...PATIENT, limits: { maxStreams: 1, deadlineMs: 20 } });
     makeTurnsLong();
-    const { answered, refused } = await answeredInTurn(door, path, contentType, last);
+    const { answered, refused } = await answeredInTurn(door, path, headers, last);
     expect(answered + refused).toBe(CALLS_IN_TURN);
     expect(refused).toBeLessThanOrEqual(NODE_REFUSES ? CALLS_IN_TURN / 2 : 0);
   });
@@ -146,8 +170,6 @@ describe('a client that has as many streams open as it may', () => {
 });
 
 describe('a refusal', () => {
-  const HALF = framed(Buffer.alloc(10)).subarray(0, 10);
-
   it.each([
     ['of a stranger', GUARDED, HALF, status.UNAUTHENTICATED],
     ['of a message that is too large', ECHO, ENDLESS, status.RESOURCE_EXHAUSTED],
@@ -183,7 +205,7 @@ describe('a refusal', () => {
     process.on('warning', listener);
     onTestFinished(() => void process.off('warning', listener));
     const session = connectTo(await openDoor(PATIENT));
-    const stream = requestOn(session, '/grpc.health.v1.Health/Watch');
+    const stream = requestOn(session, WATCH_PATH);
     stream.write(Buffer.concat(Array<Buffer>(12).fill(framed(Buffer.from([0xff])))));
     await roundTrip(session);
     expect((await outcomeOf(stream.end())).code).not.toBe(status.OK);
@@ -232,6 +254,50 @@ describe('a refusal', () => {
       }
     },
   );
+});
+
+describe('an answer to a request that does not end', () => {
+  /** A stream on the server's side, and the client's end of it. */
+  async function openStream(): Promise<{ stream: ServerHttp2Stream; client: ClientHttp2Stream }> {
+    const server = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const client = requestOn(connectTo({ address: `127.0.0.1:${port}` }), ECHO).on('error', () => undefined);
+    client.write(HALF);
+    const [stream] = (await once(server, 'stream')) as [ServerHttp2Stream];
+    return { stream: stream.on('error', () => undefined), client };
+  }
+
+  const answers = (): EarlyAnswers => new EarlyAnswers(60_000, 60_000, [], () => undefined);
+
+  it('is given up when its stream is reset', async () => {
+    const { stream } = await openStream();
+    const sent = new Promise<void>((resolve) => {
+      answers().sendAfterRequest(stream, resolve);
+    });
+    stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    await sent;
+    expect(stream.closed).toBe(true);
+  });
+
+  it('is given up at once when its connection has ended', async () => {
+    const { stream, client } = await openStream();
+    client.session?.destroy();
+    await once(stream, 'close');
+    let sent = false;
+    answers().sendAfterRequest(stream, () => (sent = true));
+    expect(sent).toBe(true);
+  });
+
+  it('leaves at once while the server closes', async () => {
+    const { stream } = await openStream();
+    const closing = answers();
+    closing.close();
+    let sent = false;
+    closing.sendAfterRequest(stream, () => (sent = true));
+    expect(sent).toBe(true);
+  });
 });
 
 describe('a request that was answered before it was complete', () => {

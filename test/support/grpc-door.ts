@@ -8,7 +8,7 @@ import { Health } from '../../src/grpc/health.js';
 import type { GrpcLimits, GrpcTimes } from '../../src/grpc/limits.js';
 import type { ServerTls } from '../../src/grpc/renewed-credentials.js';
 import { type GrpcServer, ROUTE_SERVICE, startGrpcServer } from '../../src/grpc/server.js';
-import type { ObserveStreamingCall } from '../../src/grpc/streaming-calls.js';
+import type { ObserveStreamingCall } from '../../src/grpc/streaming-call.js';
 import { type BytesMethod, bytesMethod } from './bytes-method.js';
 import { LIMITS } from './grpc-limits.js';
 import { interceptorOptions } from './interceptor-options.js';
