@@ -60,17 +60,31 @@ it.each([
   expect.soft(peak, says).toBeLessThan(mostMib);
 });
 
-it('pages that nobody reads hold a piece of them on each connection, also with TLS', async () => {
+/** Starts the service with TLS. */
+async function startSecurely(): Promise<ServiceProcess> {
   const folder = await mkdtemp(join(inject('temporaryFolder'), 'tls-'));
   const { cert, key } = createAuthority().issue();
   const files = { TLS_CERT_FILE: join(folder, 'tls.crt'), TLS_KEY_FILE: join(folder, 'tls.key') };
   await writeFile(files.TLS_CERT_FILE, cert);
   await writeFile(files.TLS_KEY_FILE, key);
-  const service = await start(files);
+  return start(files);
+}
+
+it('pages that nobody reads hold a piece of them on each connection, also with TLS', async () => {
+  const service = await startSecurely();
   const { count, before, peak } = await attack(service, { name: 'strangers read no page', connections: 200 });
   figure('pages over TLS that nobody reads', { connections: count, before, peak });
   expect.soft(count).toBe(200);
   expect.soft(peak - before).toBeLessThan(80);
+});
+
+it('requests whose responses nobody takes share their places, and cost their connection when there are none', async () => {
+  const service = await startSecurely();
+  const name = 'strangers ask for pages that they do not read';
+  const { count, before, peak } = await attack(service, { name, connections: 1_000 });
+  figure(name, { connections: 1_000, 'of them left': count, before, peak });
+  expect.soft(count).toBeLessThan(100);
+  expect.soft(peak - before).toBeLessThan(500);
 });
 
 it.each([

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { expect, it } from 'vitest';
+import { Route } from '../../src/gen/routing/v1/route_service.js';
+import { PATH_MAX } from '../../src/registry/path-pattern.js';
+import { METHOD_MAX, MIDDLEWARE_MAX, NAME_MAX } from '../../src/registry/route.js';
+import { readConfig } from '../../src/settings/config.js';
+
+const FILE = resolve(import.meta.dirname, '../../deploy/haproxy/haproxy.cfg');
+/** HAProxy keeps a part of each buffer for its own headers (`tune.maxrewrite`), and its frames need some of it. */
+const OVERHEAD_BYTES = 2_048;
+
+it('a buffer of HAProxy holds the answer to the largest route of ASCII names, with its trailers', () => {
+  const largest = Route.encode({
+    id: '01a1f941-715b-7593-b057-19259d7b5bfc',
+    method: 'M'.repeat(METHOD_MAX),
+    path: `/${'p'.repeat(PATH_MAX - 1)}`,
+    middleware: Array<string>(MIDDLEWARE_MAX).fill('m'.repeat(NAME_MAX)),
+    handler: 'h'.repeat(NAME_MAX),
+    createdAt: new Date(),
+  }).finish();
+  const needed = largest.length + readConfig({}).limits.maxTrailerBytes + OVERHEAD_BYTES;
+  const [, bytes = '0'] = /^ *tune\.bufsize (\d+)$/m.exec(readFileSync(FILE, 'utf8')) ?? [];
+  expect(Number(bytes)).toBeGreaterThan(needed);
+});
