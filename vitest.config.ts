@@ -21,7 +21,7 @@ function project(name: string, needs: readonly Need[], options: Options): TestPr
       testTimeout: 30_000,
       hookTimeout: 60_000,
       // Far longer than anything takes: other test files run at the same time.
-      expect: { poll: { timeout: 10_000 } },
+      expect: { poll: { timeout: 20_000 } },
       ...options,
     },
   };

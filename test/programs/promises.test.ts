@@ -31,6 +31,7 @@ const REFLECTION = ['v1', 'v1alpha'].map(
 );
 /** A `ServerReflectionRequest` for the list of services (grpc/reflection/v1/reflection.proto). */
 const LIST_SERVICES = Buffer.from([0x3a, 0x00]);
+const RETRIES = 'route_registry_statement_retries_total';
 
 /** When metrics were read, and of which process. */
 type Moment =
@@ -107,7 +108,7 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
     ['server', { operation: 'INSERT', server: 'primary', code: 'ER_DUP_ENTRY' }],
     ['recovered', { operation: 'SELECT', server: 'primary' }],
   ],
-  route_registry_statement_retries_total: [['recovered', { operation: 'INSERT' }]],
+  [RETRIES]: [['recovered', { operation: 'INSERT' }]],
   route_registry_replica_fallbacks_total: [['replicated']],
   route_registry_cache_hits_total: [
     ['server', { cache: 'routes' }],
@@ -373,10 +374,21 @@ async function run(database: Database, replica: Database): Promise<Seen> {
     });
     await leaving();
 
-    // The connections end under the statements, which are sent again over others.
     await proxy.close();
     await proxy.reopen();
     await Promise.all(creates);
+
+    // A connection ends under its statement, which is sent again over another one.
+    await until(async () => {
+      await face.create();
+      proxy.stall();
+      const create = face.create();
+      await scrape(server);
+      await proxy.close();
+      await proxy.reopen();
+      await create;
+      return missingIn(await scrape(server), 'recovered', RETRIES).length === 0;
+    });
 
     // The database is away, and comes back.
     await proxy.close();
