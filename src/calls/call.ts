@@ -16,11 +16,8 @@ export interface CallMetadata {
 export interface Call {
   /** The method's path: `/package.Service/Method`. */
   readonly path: string;
-  /**
-   * The request message in binary form; a promise while it is still arriving. It is rejected with a `CallError` if it
-   * cannot be read.
-   */
-  readonly message: Uint8Array | Promise<Uint8Array>;
+  /** The request message in binary form; undefined if the request was not exactly one message. */
+  readonly message: Uint8Array | undefined;
   readonly metadata: CallMetadata;
   /** When the client stops waiting, in milliseconds on the clock of `performance.now()`; `Infinity` for never. */
   readonly deadline: number;

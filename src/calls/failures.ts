@@ -118,14 +118,9 @@ export function requestTooLarge(maxBytes: number): CallError {
   return new CallError('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }
 
-/** The request cannot be read; it has no message, or more than one, or its framing is broken. */
+/** The request has no message, or more than one. */
 export function requestUnreadable(): CallError {
   return new CallError('REQUEST_MALFORMED', 'The request cannot be read.');
-}
-
-/** The method takes no compressed messages. */
-export function compressionUnsupported(): CallError {
-  return new CallError('UNSUPPORTED', 'This method takes no compressed messages.');
 }
 
 /** No more watches are served. Clients that hear UNIMPLEMENTED go on without one, and take the service as healthy. */
@@ -138,7 +133,7 @@ export function overloaded(why: string): CallError {
   return new CallError('OVERLOADED', `The service is overloaded. ${why} Try again in a second.`);
 }
 
-/** The service is stopping, and does not wait for the rest of a request. */
+/** The service is stopping, and ends a streaming call. */
 export function shuttingDown(): CallError {
   return new CallError('SHUTTING_DOWN', 'The service is shutting down. Try again in a second.');
 }

@@ -12,6 +12,7 @@ import {
   deadlineExceeded,
   notAdmitted,
   requestTooLarge,
+  requestUnreadable,
   scopeMissing,
   toCallFailure,
 } from './failures.js';
@@ -58,12 +59,11 @@ export function createInterceptors(options: InterceptorOptions, face: Face = 'gr
     limitingTime(options),
     // Before the guard, so that calls that wait for it are bounded.
     limitingCalls(options),
-    // Before the message is read: a stranger learns nothing from it.
     guarding(options),
     // After the guard: such a call asks only for its verdict.
     endingAfterGuard,
-    // After the guard, so that a stranger's message is not even awaited.
-    receivingMessage(options),
+    // After the guard: an unauthenticated client learns nothing about its message.
+    decodingMessage(options),
     // Before the places: an answer from memory waits for nothing.
     answeringFromMemory,
     // After the guard, which knows the caller: no caller takes all places.
@@ -128,12 +128,9 @@ function limitingCalls({ admission }: InterceptorOptions): Interceptor {
     admission.leave();
   };
   return (context, next) => {
-    if (context.method?.access === 'public') {
-      // A health check whose message is there is never refused.
-      admission.enterOpen(context.call);
-      return next(context);
-    }
-    admission.enter(context.call);
+    // A health check is never refused.
+    if (context.method?.access === 'public') return next(context);
+    admission.enter();
     let reply: Reply | Promise<Reply> | undefined;
     try {
       reply = next(context);
@@ -171,15 +168,13 @@ const endingAfterGuard: Interceptor = (context, next) => {
   return asksGuard && method !== undefined ? okReply(requestId, EMPTY) : next(context);
 };
 
-function receivingMessage({ maxMessageBytes }: InterceptorOptions): Interceptor {
+function decodingMessage({ maxMessageBytes }: InterceptorOptions): Interceptor {
   return (context, next) => {
-    const proceed = (message: Uint8Array): Reply | Promise<Reply> => {
-      if (message.length > maxMessageBytes) throw requestTooLarge(maxMessageBytes);
-      context.request = context.method?.decode(message);
-      return next(context);
-    };
     const { message } = context.call;
-    return message instanceof Promise ? message.then(proceed) : proceed(message);
+    if (message === undefined) throw requestUnreadable();
+    if (message.length > maxMessageBytes) throw requestTooLarge(maxMessageBytes);
+    context.request = context.method?.decode(message);
+    return next(context);
   };
 }
 

@@ -1,9 +1,10 @@
 import type { Server, ServerWritableStream } from '@grpc/grpc-js';
 import { type HealthCheckResponse, service, servingStatus } from 'grpc-js-health-check';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthDefinition } from '../gen/healthcheck.js';
-import { CallError } from '../calls/failures.js';
+import { CallError, watchUnsupported } from '../calls/failures.js';
 import { implement } from '../calls/implement-service.js';
 import type { Method } from '../calls/method.js';
+import type { StreamingCalls } from './streaming-calls.js';
 
 /** The path of `Watch`. */
 export const WATCH_PATH = service.Watch.path;
@@ -29,6 +30,11 @@ export class Health {
     this.#services = new Set(['', ...services]);
   }
 
+  /** Whether this is the name of a service, or of the server as a whole. */
+  knows(name: string): boolean {
+    return this.#services.has(name);
+  }
+
   get serving(): boolean {
     return this.#serving;
   }
@@ -47,7 +53,7 @@ export class Health {
       check: {
         access: 'public',
         handle: ({ service: name }) => {
-          if (!this.#services.has(name))
+          if (!this.knows(name))
             throw new CallError('SERVICE_UNKNOWN', 'There is no service with this name.');
           return Promise.resolve({
             status: this.#serving ? ServingStatus.SERVING : ServingStatus.NOT_SERVING,
@@ -55,18 +61,6 @@ export class Health {
         },
       },
     });
-  }
-
-  /** Adds `Watch`, whose stream ends when the client leaves or the server closes. */
-  addWatchTo(server: Server): void {
-    const { responseSerialize, requestDeserialize } = service.Watch;
-    const watch = (stream: WatchStream): void => {
-      this.#watch(stream);
-    };
-    const read = (bytes: Buffer): WatchRequest => ({
-      known: this.#services.has(requestDeserialize(bytes).service),
-    });
-    server.register(WATCH_PATH, watch, responseSerialize, read, 'serverStream');
   }
 
   /** Sets the status to not serving for good and ends every watch. */
@@ -77,7 +71,8 @@ export class Health {
     this.#watchers.clear();
   }
 
-  #watch(stream: WatchStream): void {
+  /** Serves a watch until its client leaves or the server closes. */
+  watch(stream: WatchStream): void {
     const watcher = new Watcher(stream);
     watcher.update(this.#statusOf(watcher));
     if (this.#closed) {
@@ -92,6 +87,16 @@ export class Health {
     if (!knows) return servingStatus.SERVICE_UNKNOWN;
     return this.#serving ? servingStatus.SERVING : servingStatus.NOT_SERVING;
   }
+}
+
+/** Adds `Watch` to a server. A client that is told that it is not supported goes on without it. */
+export function addWatchTo(server: Server, health: Health, calls: StreamingCalls): void {
+  const { responseSerialize, requestDeserialize } = service.Watch;
+  const watch = (stream: WatchStream): void => {
+    if (calls.begin(stream, watchUnsupported)) health.watch(stream);
+  };
+  const read = (bytes: Buffer): WatchRequest => ({ known: health.knows(requestDeserialize(bytes).service) });
+  server.register(WATCH_PATH, watch, responseSerialize, read, 'serverStream');
 }
 
 /** The stream of one watching client. */

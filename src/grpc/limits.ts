@@ -2,12 +2,8 @@
 export interface GrpcLimits {
   /** The time limit of one unary call, in milliseconds, from its first byte. */
   readonly deadlineMs: number;
-  /** The largest request message, in bytes, on the wire and decompressed. */
+  /** The largest request message, decompressed, in bytes; grpc-js itself ends a call with one of more than twice that. */
   readonly maxMessageBytes: number;
-  /** How much of a call's path is kept, in bytes. */
-  readonly maxCallPathBytes: number;
-  /** The limit on all trailers of one answer, in bytes. */
-  readonly maxTrailerBytes: number;
   /** Open connections. */
   readonly maxConnections: number;
   /** Open streams of one connection. */
@@ -26,12 +22,9 @@ export interface GrpcLimits {
 export interface GrpcTimes {
   /** How long a client may take to acknowledge the server's settings, and a closed connection to disappear. */
   readonly patienceMs: number;
-  /**
-   * How long a stream may stay open after its call has reached its limit because the client takes no answer; and how
-   * long a refusal waits for the end of its request, and after that the stream for it.
-   */
-  readonly unreadMs: number;
-  /** The time limit of a reflection call. */
+  /** How long a stream may stay open beyond the time limit of its call. */
+  readonly resetMs: number;
+  /** How long the request of a reflection call may take. */
   readonly reflectionMs: number;
   /** The interval between pings to a client, which detect lost clients. */
   readonly keepaliveMs: number;
@@ -43,7 +36,7 @@ export interface GrpcTimes {
 
 export const TIMES: GrpcTimes = {
   patienceMs: 10_000,
-  unreadMs: 2_000,
+  resetMs: 500,
   reflectionMs: 60_000,
   keepaliveMs: 60_000,
   keepaliveTimeoutMs: 20_000,

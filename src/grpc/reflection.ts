@@ -2,7 +2,9 @@ import { createFileRegistry, type DescFile, fromBinary, toBinary } from '@bufbui
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { type Server, type ServerDuplexStream, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
+import { type CallError, overloaded } from '../calls/failures.js';
 import { descriptorSet } from '../gen/descriptor-set.js';
+import type { StreamingCalls } from './streaming-calls.js';
 
 /** The published versions of the protocol, which differ only in their package. */
 const SERVICES = ['v1', 'v1alpha'].map((version) => `grpc.reflection.${version}.ServerReflection`);
@@ -35,19 +37,26 @@ type ReflectionAnswer = Readonly<Record<string, object>>;
  * (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md): they list the given services and themselves,
  * and describe every file of the contract as it was compiled, with its options.
  */
-export function addReflectionTo(server: Server, services: readonly string[]): void {
+export function addReflectionTo(server: Server, services: readonly string[], calls: StreamingCalls): void {
   const definitions = loadFileDescriptorSetFromBuffer(Buffer.from(descriptorSet), { oneofs: true });
   const reflection = new Reflection([...services, ...SERVICES].sort());
   for (const service of SERVICES) {
     server.addService(definitions[service] as ServiceDefinition, {
       ServerReflectionInfo: (stream: ServerDuplexStream<ReflectionRequest, object>) => {
+        if (!calls.begin(stream, tooManyCalls)) return;
         stream.on('end', () => stream.end());
         stream.on('data', (request: ReflectionRequest) => {
-          stream.write({ original_request: request, ...reflection.answer(request) });
+          // Reads on when the answer was taken: one may be far larger than its request.
+          stream.pause();
+          stream.write({ original_request: request, ...reflection.answer(request) }, () => stream.resume());
         });
       },
     });
   }
+}
+
+function tooManyCalls(): CallError {
+  return overloaded('Too many streaming calls are open.');
 }
 
 class Reflection {

@@ -1,18 +1,18 @@
-import { type Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
-import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
-import { Connections } from '../edge/connections.js';
-import { EarlyAnswers } from './early-answer.js';
-import { type Health, WATCH_PATH } from './health.js';
-import { MessageGates } from './message-gate.js';
-import { type GrpcLimits, type GrpcTimes, TIMES } from './limits.js';
+import { constants, type Http2Server } from 'node:http2';
+import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
 import type { Method } from '../calls/method.js';
 import type { Pipeline } from '../calls/pipeline.js';
+import { Http2Connections, type StreamEvent } from '../edge/http2-connections.js';
+import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
+import { areOfCall, prepareForGrpcJs, UNKNOWN_METHOD } from './call-headers.js';
+import { removeDeadSocket } from './dead-socket.js';
+import { addWatchTo, type Health, WATCH_PATH } from './health.js';
+import { http2ServersOf } from './http2-servers.js';
+import { type GrpcLimits, type GrpcTimes, TIMES } from './limits.js';
 import { addReflectionTo, REFLECTION_PATHS } from './reflection.js';
-import { CallAnswering } from './call-answering.js';
 import { RenewedCredentials, type ServerTls } from './renewed-credentials.js';
-import type { ObserveStreamingCall } from './streaming-call.js';
-import { StreamingCalls } from './streaming-calls.js';
-import { StrictServer, UNKNOWN_METHOD } from './strict-server.js';
+import { type ObserveStreamingCall, StreamingCalls } from './streaming-calls.js';
+import { takingUnaryCalls } from './unary-call.js';
 
 /** The services that health and reflection describe. */
 const HEALTH_SERVICE = 'grpc.health.v1.Health';
@@ -23,6 +23,9 @@ export const STREAMING_PATHS = { server_stream: [WATCH_PATH], bidi_stream: REFLE
 
 /** More streams may be open than calls may be under way, so that further calls are told why they are refused. */
 const STREAMS_PER_CALL = 1.125;
+/** By how much the bound of grpc-js on messages exceeds that of the pipeline, which refuses with the contract's words. */
+const MESSAGE_MARGIN = 2;
+const UNIX = 'unix:';
 
 /** The parts of a server. */
 interface GrpcServerOptions {
@@ -60,79 +63,55 @@ export interface GrpcServer {
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
   const { address, methods, pipeline, health, reflection, limits, tls } = options;
   const times = { ...TIMES, ...options.times };
-  const { deadlineMs, maxMessageBytes } = limits;
-  const paths = new Set(methods.map(({ path }) => path));
-  const longestMs = new Map(REFLECTION_PATHS.map((path) => [path, times.reflectionMs]));
-  longestMs.set(WATCH_PATH, Infinity);
-  const earlyAnswers = new EarlyAnswers(times.unreadMs, deadlineMs, STREAMING_PATHS.bidi_stream, (stream) => {
-    connections.answer(stream);
+  const { deadlineMs } = limits;
+  const unaryPaths = new Set(methods.map(({ path }) => path));
+  /** How long the request of a streaming call may take, by its path. */
+  const requestMs = new Map([[WATCH_PATH, deadlineMs]]);
+  const streamingCalls = new StreamingCalls(options.observeStreaming, options.mostStreamingCalls);
+
+  const server = new Server({
+    ...transportOptions(limits, times),
+    interceptors: [takingUnaryCalls(pipeline, unaryPaths, deadlineMs)],
   });
-  const gates = new MessageGates(maxMessageBytes);
-  const streamingCalls = new StreamingCalls({
-    longestMs,
-    requestMs: deadlineMs,
-    most: options.mostStreamingCalls,
-    maxMessageBytes,
-    maxTrailerBytes: limits.maxTrailerBytes,
-    earlyAnswers,
-    gates,
-    observe: options.observeStreaming,
-  });
-  // What strangers send to methods without a guard is not inflated.
-  const open = methods.filter(({ access }) => access === 'public').map(({ path }) => path);
-  const uncompressed = new Set([...open, ...longestMs.keys()]);
-  const answering = new CallAnswering({
-    pipeline,
-    paths,
-    uncompressed,
-    deadlineMs,
-    maxMessageBytes,
-    earlyAnswers,
-    gates,
-  });
-  const interceptors = [answering.interceptor, streamingCalls.interceptor];
-  const server = new StrictServer(
-    { ...transportOptions(limits, times), interceptors },
-    limits.maxCallPathBytes,
-    uncompressed,
-    earlyAnswers,
-  );
-  for (const path of paths) server.register(path, unreachable, sent, received, 'unary');
+  for (const path of unaryPaths) server.register(path, unreachable, sent, received, 'unary');
   server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');
-  health.addWatchTo(server);
-  if (reflection) addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE]);
-  const connections = new Connections({
+  addWatchTo(server, health, streamingCalls);
+  if (reflection) {
+    addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE], streamingCalls);
+    for (const path of REFLECTION_PATHS) requestMs.set(path, times.reflectionMs);
+  }
+
+  const connections = new Http2Connections({
     ...limits,
     ...times,
     sharedStreams: limits.maxWaitingCalls / 2,
+    crowdedStreams: limits.maxCalls,
     mostStreams: STREAMS_PER_CALL * limits.maxCalls,
-    onStream: (stream, headers) => {
-      const path = String(headers[':path']);
-      const limitMs = longestMs.get(path);
-      earlyAnswers.arrive(stream, path);
-      gates.arrive(stream);
-      return limitMs;
-    },
     onError: options.onConnectionError,
   });
-  const credentials =
-    tls === undefined ? ServerCredentials.createInsecure() : new RenewedCredentials(tls, times.patienceMs);
-  const port = await server.listen(address, credentials, (listener) => {
+  const port = await listen(server, address, tls, times.patienceMs);
+  const paths = new Set([...unaryPaths, ...requestMs.keys()]);
+  for (const listener of http2ServersOf(server)) {
     connections.attach(listener);
-  });
+    filterStreams(listener, (event) => {
+      const [stream, headers] = event;
+      if (!connections.take(event, requestMs.get(String(headers[':path'])))) return false;
+      if (!areOfCall(headers)) {
+        stream.respond({ ':status': constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE }, { endStream: true });
+        return false;
+      }
+      prepareForGrpcJs(headers, paths);
+      return true;
+    });
+  }
   return {
-    address: address.startsWith('unix:') ? address : address.replace(/:\d+$/, `:${port}`),
+    address: address.startsWith(UNIX) ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
       health.close();
-      earlyAnswers.close();
-      answering.close();
       streamingCalls.close();
-      const cutting = setTimeout(() => {
-        connections.destroy();
-      }, graceMs);
-      await connections.goAway();
-      await shutDown(server);
-      clearTimeout(cutting);
+      // Stops listening. Its callback may never come, so the connections tell when they are gone.
+      server.tryShutdown(() => undefined);
+      await connections.close(graceMs);
     },
   };
 }
@@ -140,15 +119,43 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
 function transportOptions(limits: GrpcLimits, times: GrpcTimes): ServerOptions {
   return {
     'grpc.enable_channelz': 0,
-    'grpc.max_receive_message_length': limits.maxMessageBytes,
+    'grpc.max_receive_message_length': MESSAGE_MARGIN * limits.maxMessageBytes,
     'grpc.max_concurrent_streams': limits.maxStreams,
     'grpc.keepalive_time_ms': times.keepaliveMs,
     'grpc.keepalive_timeout_ms': times.keepaliveTimeoutMs,
     ...(limits.grpcMaxAgeMs > 0 && {
       'grpc.max_connection_age_ms': limits.grpcMaxAgeMs,
-      'grpc.max_connection_age_grace_ms': limits.deadlineMs + times.unreadMs,
+      'grpc.max_connection_age_grace_ms': limits.deadlineMs + times.resetMs,
     }),
   };
+}
+
+/** Listens, and returns the port. */
+async function listen(
+  server: Server,
+  address: string,
+  tls: ServerTls | undefined,
+  handshakeMs: number,
+): Promise<number> {
+  if (address.startsWith(UNIX)) await removeDeadSocket(address.slice(UNIX.length));
+  const credentials =
+    tls === undefined ? ServerCredentials.createInsecure() : new RenewedCredentials(tls, handshakeMs);
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, credentials, (error, bound) => {
+      if (error === null) resolve(bound);
+      else reject(error);
+    });
+  });
+}
+
+/** Lets the listeners of grpc-js have only the streams that this function admits. */
+function filterStreams(listener: Http2Server, admits: (event: StreamEvent) => boolean): void {
+  const listeners = listener.listeners('stream');
+  listener.removeAllListeners('stream').on('stream', (...event: StreamEvent) => {
+    // Without a listener, the reset of a stream that grpc-js never sees would be an uncaught error.
+    if (admits(event)) for (const each of listeners) each.apply(listener, event);
+    else event[0].on('error', () => undefined);
+  });
 }
 
 /** Leaves messages as bytes: the pipeline decodes them, after the guard. */
@@ -163,13 +170,4 @@ function sent({ buffer, byteOffset, length }: Uint8Array): Buffer {
 /** The handler of methods whose calls the pipeline takes before they get here. */
 function unreachable(): never {
   throw new Error('The pipeline left a call to grpc-js.');
-}
-
-/** Resolves when every connection is gone. */
-function shutDown(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.tryShutdown(() => {
-      resolve();
-    });
-  });
 }

@@ -1,28 +1,72 @@
-import type { ServerInterceptingCall, ServerInterceptor } from '@grpc/grpc-js';
-import { CallsEndedAtClose } from './calls-ended-at-close.js';
-import { type OpenCalls, StreamingCall, type StreamingCallsOptions } from './streaming-call.js';
+import { type Metadata, type StatusObject, status } from '@grpc/grpc-js';
+import { failureReply } from '../calls/failure-reply.js';
+import { type CallError, type Reason, shuttingDown, toCallFailure } from '../calls/failures.js';
+import { REQUEST_ID } from '../calls/metadata-keys.js';
+import { requestIdOf } from '../calls/request-id.js';
+
+/** The most calls at one time, on all connections. */
+const MOST_CALLS = 1_024;
 
 /**
- * The streaming calls of grpc-js's own handlers: limited in number and time, and read no faster than their answers are
- * taken. A handler that pauses is not enough: grpc-js reads on, and keeps sixteen messages for each call.
+ * Observes a streaming call, as metrics do; called when the call has begun.
+ *
+ * @returns called once, at the end of the call, with its code, and with the reason if the service has refused or ended it
  */
-export class StreamingCalls {
-  readonly #options: StreamingCallsOptions;
-  readonly #open: OpenCalls = { all: new Set(), limited: new CallsEndedAtClose() };
+export type ObserveStreamingCall = (path: string) => (code: status, reason?: Reason) => void;
 
-  constructor(options: StreamingCallsOptions) {
-    this.#options = options;
+/** A call of one of grpc-js's streaming handlers. */
+interface StreamingCall {
+  readonly metadata: Metadata;
+  readonly writableEnded: boolean;
+  getPath(): string;
+  once(event: 'cancelled', listener: () => void): unknown;
+  emit(event: 'error', error: Partial<StatusObject>): boolean;
+}
+
+/** The open streaming calls, which are served by grpc-js's own handlers. */
+export class StreamingCalls {
+  readonly #observe: ObserveStreamingCall;
+  readonly #most: number;
+  readonly #open = new Map<StreamingCall, ReturnType<ObserveStreamingCall>>();
+
+  /** @param most the most calls at one time; default: 1,024 */
+  constructor(observe: ObserveStreamingCall = () => () => undefined, most = MOST_CALLS) {
+    this.#observe = observe;
+    this.#most = most;
   }
 
-  readonly interceptor: ServerInterceptor = ({ path }, call) => {
-    const limitMs = this.#options.longestMs.get(path);
-    // grpc-js needs only the interface, although its type names the class.
-    if (limitMs === undefined) return call as unknown as ServerInterceptingCall;
-    return new StreamingCall(call, path, limitMs, this.#options, this.#open);
-  };
+  /**
+   * Takes a call in, or refuses it.
+   *
+   * @param refusal why no more calls are taken
+   * @returns whether the handler may serve it
+   */
+  begin(call: StreamingCall, refusal: () => CallError): boolean {
+    const full = this.#open.size >= this.#most;
+    const onEnd = this.#observe(call.getPath());
+    this.#open.set(call, onEnd);
+    // grpc-js emits it at the end of every call. Only a server that ends a call itself has ended its stream.
+    call.once('cancelled', () => {
+      this.#end(call, call.writableEnded ? status.OK : status.CANCELLED);
+    });
+    if (full) this.#fail(call, refusal());
+    return !full;
+  }
 
-  /** Ends the calls with a time limit, and accepts no more. The handlers end the others. */
+  /** Ends the calls that their handlers have not ended, with `SHUTTING_DOWN`. */
   close(): void {
-    this.#open.limited.close();
+    for (const call of this.#open.keys()) if (!call.writableEnded) this.#fail(call, shuttingDown());
+  }
+
+  #fail(call: StreamingCall, error: CallError): void {
+    const requestId = requestIdOf(call.metadata.get(REQUEST_ID)[0]);
+    const { code, details, trailers } = failureReply(toCallFailure(error), requestId, 3_584);
+    this.#end(call, code, error.reason);
+    call.emit('error', { code, details, metadata: trailers });
+  }
+
+  #end(call: StreamingCall, code: status, reason?: Reason): void {
+    this.#open.get(call)?.(code, reason);
+    this.#open.delete(call);
   }
 }

@@ -3,9 +3,6 @@ import { Admission, type AdmissionLimits } from '../../src/calls/admission.js';
 
 const LIMITS: AdmissionLimits = { maxCalls: 2, maxWaitingCalls: 4 };
 
-/** A call whose message has arrived. */
-const WHOLE = { message: new Uint8Array() };
-
 function admission(limits: Partial<AdmissionLimits> = {}): Admission {
   return new Admission({ ...LIMITS, ...limits });
 }
@@ -30,56 +27,13 @@ const overloaded = (text: RegExp) =>
 describe('calls under way', () => {
   it('are refused beyond their number, until one of them ends', () => {
     const calls = admission();
-    calls.enter(WHOLE);
-    calls.enter(WHOLE);
+    calls.enter();
+    calls.enter();
     expect(() => {
-      calls.enter(WHOLE);
+      calls.enter();
     }).toThrow(overloaded(/2 calls under way/));
     calls.leave();
-    calls.enter(WHOLE);
-  });
-});
-
-describe('calls whose messages are still arriving', () => {
-  it('take no places of others when they need no token, and have an eighth as many for themselves', () => {
-    const calls = admission({ maxCalls: 16 });
-    const arriving = { message: new Promise<Uint8Array>(() => undefined) };
-    for (let i = 0; i < 2; i++) calls.enterOpen(arriving);
-    expect(() => {
-      calls.enterOpen(arriving);
-    }).toThrow(overloaded(/2 requests that are still arriving/));
-    calls.enterOpen(WHOLE);
-    for (let i = 0; i < 8; i++) calls.enter(arriving);
-    for (let i = 0; i < 8; i++) calls.enter(WHOLE);
-  });
-
-  it('hold half of the places, and leave the others to calls that arrive whole', () => {
-    const calls = admission({ maxCalls: 5 });
-    const arriving = { message: new Promise<Uint8Array>(() => undefined) };
-    calls.enter(arriving);
-    calls.enter(arriving);
-    expect(() => {
-      calls.enter(arriving);
-    }).toThrow(overloaded(/2 requests that are still arriving/));
-    for (let i = 0; i < 3; i++) calls.enter(WHOLE);
-    expect(() => {
-      calls.enter(WHOLE);
-    }).toThrow(overloaded(/5 calls under way/));
-  });
-
-  it.each([
-    ['arrives', () => Promise.resolve(WHOLE.message)],
-    ['fails', () => Promise.reject(new Error('failed'))],
-  ])('hold one place at least, and give it back when the message %s', async (_, arrive) => {
-    const message: Promise<Uint8Array> = arrive();
-    const calls = admission({ maxCalls: 1 });
-    calls.enter({ message });
-    calls.leave();
-    expect(() => {
-      calls.enter({ message });
-    }).toThrow(overloaded(/1 requests that are still arriving/));
-    await Promise.allSettled([message]);
-    calls.enter({ message });
+    calls.enter();
   });
 });
 

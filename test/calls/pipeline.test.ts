@@ -402,22 +402,17 @@ describe('an overloaded service', () => {
   });
 });
 
-describe('a call whose message is still to come', () => {
-  it('is refused by the guard without it', async () => {
-    const message = new Promise<Uint8Array>(() => undefined);
-    const reply = await pipelineOf({})(callOf({ message, metadata: new Metadata() }));
+describe('the message of a call', () => {
+  it('is not looked at before the guard has passed', async () => {
+    const reply = await pipelineOf({})(callOf({ message: undefined, metadata: new Metadata() }));
     expect(reply).toMatchObject({ code: status.UNAUTHENTICATED });
   });
 
-  it('runs when it has come', async () => {
-    const handle: BytesMethod['handle'] = (message) => message;
-    const reply = await pipelineOf({ handle })(callOf({ message: Promise.resolve(ANSWER) }));
-    expect(reply).toMatchObject({ code: status.OK, message: ANSWER });
-  });
-
-  it('is refused when it is too large', async () => {
-    const message = Promise.resolve(new Uint8Array(65_537));
-    expect(await pipelineOf({})(callOf({ message }))).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+  it.each([
+    ['missing, or one of several', undefined, status.INVALID_ARGUMENT],
+    ['too large', new Uint8Array(65_537), status.RESOURCE_EXHAUSTED],
+  ])('is refused when it is %s', async (_, message, code) => {
+    expect(await pipelineOf({})(callOf({ message }))).toMatchObject({ code });
   });
 });
 

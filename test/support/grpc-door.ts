@@ -8,7 +8,7 @@ import { Health } from '../../src/grpc/health.js';
 import type { GrpcLimits, GrpcTimes } from '../../src/grpc/limits.js';
 import type { ServerTls } from '../../src/grpc/renewed-credentials.js';
 import { type GrpcServer, ROUTE_SERVICE, startGrpcServer } from '../../src/grpc/server.js';
-import type { ObserveStreamingCall } from '../../src/grpc/streaming-call.js';
+import type { ObserveStreamingCall } from '../../src/grpc/streaming-calls.js';
 import { type BytesMethod, bytesMethod } from './bytes-method.js';
 import { LIMITS } from './grpc-limits.js';
 import { interceptorOptions } from './interceptor-options.js';
@@ -19,9 +19,6 @@ export const ECHO = '/test.Service/Echo';
 export const GUARDED = '/test.Service/Guarded';
 /** Answers when it is told to. */
 export const SLOW = '/test.Service/Slow';
-
-/** How long the server waits for the end of a request that it has refused: no test needs that for long. */
-const UNREAD_MS = 50;
 
 /** A gRPC server with three methods of its own. */
 export interface Door extends GrpcServer {
@@ -37,7 +34,6 @@ export interface Door extends GrpcServer {
 /** The options that a test may change. */
 export interface DoorOptions {
   readonly limits?: Partial<GrpcLimits>;
-  /** Default: the usual ones, but for `unreadMs`. */
   readonly times?: Partial<GrpcTimes>;
   readonly tls?: ServerTls;
   /** Default: on. */
@@ -86,7 +82,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     health,
     reflection,
     limits: all,
-    times: { unreadMs: UNREAD_MS, ...times },
+    times,
     tls,
     mostStreamingCalls,
     observeStreaming,

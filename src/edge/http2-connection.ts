@@ -5,34 +5,47 @@ import type { OpenStreams } from './open-streams.js';
 
 /** Limits of a connection; times are in milliseconds. */
 export interface ConnectionLimits {
+  /** The most streams that a client may have open. */
   readonly maxStreams: number;
+  /** How long a connection without streams may stay silent. */
   readonly grpcIdleMs: number;
+  /** How long a client may take to acknowledge the settings, and a closed connection to disappear. */
   readonly patienceMs: number;
+  /** How long a stream may stay open beyond its time limit. */
+  readonly resetMs: number;
 }
 
-/** One connection and its open streams. Every `now` is in milliseconds on the same monotonic clock. */
-export class Connection {
+/** A stream that waits for its client, and the time at which it is reset. */
+export interface WaitingStream {
+  readonly connection: Http2Connection;
+  readonly stream: ServerHttp2Stream;
+  readonly until: number;
+}
+
+/** One HTTP/2 connection and its open streams. Every time is in milliseconds on the same monotonic clock. */
+export class Http2Connection {
   readonly #limits: ConnectionLimits;
   readonly #socket: Socket;
   readonly #ended: EndedSessions;
   readonly #openStreams: OpenStreams;
   #session: ServerHttp2Session | undefined;
+  /** The native part of the session, which outlives it. */
   #native: object | undefined;
-  /** The open streams of unary and of streaming calls, each with the time until which it may be open. */
+  /** The open streams of unary calls, each with the time at which it is reset. */
   readonly #calls = new Map<ServerHttp2Stream, number>();
+  /** The open streams of streaming calls, each with the time at which it is reset; Infinity once its request is complete. */
   readonly #streamingCalls = new Map<ServerHttp2Stream, number>();
-  readonly #forget: (this: ServerHttp2Stream) => void;
-  /** Whether the client has acknowledged the settings, which Node enforces only then. */
+  readonly #onStreamClosed: (this: ServerHttp2Stream) => void;
   #acknowledged = false;
   readonly #beganAt: number;
   /** When `endOverdue` last saw that the client had been active. */
   #activeAt: number;
   #active = false;
-  #openedCall = false;
+  /** Whether a unary call has begun since `wasBusy` was last asked. */
+  #calledSince = false;
   /** The streams that its client may have open, as last announced. */
   #announced: number;
-  #goingAway = false;
-  /** When this connection was first seen without streams after its end was announced. */
+  /** When the connection was first seen without streams after GOAWAY. */
   #emptyAt: number | undefined;
 
   constructor(
@@ -52,9 +65,9 @@ export class Connection {
     const [calls, streamingCalls] = [this.#calls, this.#streamingCalls];
     const onActivity = this.#onActivity;
     // One listener for all streams: a closure for each would cost more than the rest.
-    this.#forget = function forget(): void {
+    this.#onStreamClosed = function onStreamClosed(this: ServerHttp2Stream): void {
       if (!calls.delete(this)) streamingCalls.delete(this);
-      openStreams.close(this);
+      openStreams.remove();
       onActivity();
     };
   }
@@ -64,7 +77,7 @@ export class Connection {
   };
 
   readonly #onSettings = (): void => {
-    // Captured before the first stream, when the client sends its settings.
+    // The client's settings come before its first stream.
     this.#native = nativePart();
   };
 
@@ -96,24 +109,24 @@ export class Connection {
     this.#native = undefined;
   }
 
-  openCall(stream: ServerHttp2Stream, until: number): void {
-    this.#openedCall = true;
-    this.#open(this.#calls, stream, until);
+  /** Takes the stream of a unary call with this time limit. */
+  addCall(stream: ServerHttp2Stream, now: number, limitMs: number): void {
+    this.#calledSince = true;
+    this.#add(this.#calls, stream, now + limitMs);
   }
 
-  openStreamingCall(stream: ServerHttp2Stream, until: number): void {
-    this.#open(this.#streamingCalls, stream, until);
+  /** Takes the stream of a streaming call; its request must be complete within this time, if it has an end at all. */
+  addStreamingCall(stream: ServerHttp2Stream, now: number, limitMs: number): void {
+    this.#add(this.#streamingCalls, stream, now + limitMs);
   }
 
-  #open(streams: Map<ServerHttp2Stream, number>, stream: ServerHttp2Stream, until: number): void {
-    streams.set(stream, until);
-    this.#openStreams.open();
-    stream.on('close', this.#forget);
-    // In a later turn: closed in its own `stream` event, a session may corrupt the memory of Node 20.
-    if (this.#goingAway) setImmediate(this.#sendGoAway);
+  #add(streams: Map<ServerHttp2Stream, number>, stream: ServerHttp2Stream, limit: number): void {
+    streams.set(stream, limit + this.#limits.resetMs);
+    this.#openStreams.add();
+    stream.once('close', this.#onStreamClosed);
   }
 
-  /** Whether the client has acknowledged the settings. */
+  /** Whether the client has acknowledged the settings; Node enforces them only from then on. */
   get acknowledged(): boolean {
     return this.#acknowledged;
   }
@@ -123,11 +136,30 @@ export class Connection {
     return this.#socket.bytesRead;
   }
 
-  /** Whether a unary call was open at any time since the last time that this was asked. */
+  /** The streams that wait for the client. */
+  waiting(): WaitingStream[] {
+    return [...this.#calls, ...this.#streamingCalls]
+      .filter(([stream]) => this.waitsForClient(stream))
+      .map(([stream, until]) => ({ connection: this, stream, until }));
+  }
+
+  /**
+   * Whether a stream waits for the rest of its request or, in a unary call, for the client to take the answer. A
+   * streaming call that has begun to answer never does.
+   */
+  waitsForClient(stream: ServerHttp2Stream): boolean {
+    if (stream.headersSent) return this.#calls.has(stream);
+    return !stream.readableEnded;
+  }
+
+  /** Whether the server has worked on a unary call since the last time that this was asked. */
   wasBusy(): boolean {
-    const was = this.#openedCall || this.#calls.size > 0;
-    this.#openedCall = false;
-    return was;
+    if (this.#calledSince) {
+      this.#calledSince = false;
+      return true;
+    }
+    for (const stream of this.#calls.keys()) if (!this.waitsForClient(stream)) return true;
+    return false;
   }
 
   /**
@@ -155,42 +187,32 @@ export class Connection {
     session.settings({ maxConcurrentStreams: share });
   }
 
-  /** Ends everything that has lasted too long. */
+  /** Resets the streams, and ends the connection, that have lasted too long. */
   endOverdue(now: number): void {
-    for (const streams of [this.#calls, this.#streamingCalls]) {
-      for (const [stream, until] of streams) if (now >= until) this.#reset(stream);
+    for (const [stream, until] of this.#calls) if (now >= until) this.#reset(stream);
+    for (const [stream, until] of this.#streamingCalls) {
+      if (now < until) continue;
+      if (stream.readableEnded && !this.#hasGoneAway()) this.#streamingCalls.set(stream, Infinity);
+      else this.#reset(stream);
     }
     if (this.#active) {
       this.#active = false;
       this.#activeAt = now;
     }
     const { grpcIdleMs, patienceMs } = this.#limits;
-    const inactiveMs = now - this.#activeAt;
     if (!this.#acknowledged) {
       if (now - this.#beganAt >= Math.min(patienceMs, grpcIdleMs)) this.destroy();
     } else if (this.#calls.size === 0 && this.#streamingCalls.size === 0) {
       if (this.#hasGoneAway()) this.#destroyWhenLate(now);
-      else if (inactiveMs >= grpcIdleMs) this.#sendGoAway();
+      else if (now - this.#activeAt >= grpcIdleMs) this.#session?.close();
     }
   }
 
-  /**
-   * Announces the end of the connection: at once if it has calls, so that its client sees GOAWAY before the answers. On
-   * a busy connection between two calls, the next call may be on its way and would be lost, so its end is announced
-   * with that call.
-   *
-   * @returns whether the connection still waits for that call, or for its socket to close
-   */
-  goAway(betweenCalls: boolean): boolean {
-    this.#goingAway = true;
-    // grpc-js would wait for ever for a session that it closes after its end, but before its last event.
-    if (this.#session?.destroyed === true) {
-      this.destroy();
-      return true;
-    }
-    const waits = betweenCalls && this.#calls.size === 0;
-    if (!waits) this.#sendGoAway();
-    return waits && !this.#hasGoneAway();
+  /** Sends GOAWAY. Calls in progress go on; streaming calls, which have ended by themselves, are soon reset. */
+  goAway(now: number): void {
+    for (const stream of this.#streamingCalls.keys())
+      this.#streamingCalls.set(stream, now + this.#limits.resetMs);
+    this.#session?.close();
   }
 
   /** Ends the connection and everything that is open on it. */
@@ -201,10 +223,6 @@ export class Connection {
   #hasGoneAway(): boolean {
     return this.#session === undefined || this.#session.closed || this.#session.destroyed;
   }
-
-  readonly #sendGoAway = (): void => {
-    this.#session?.close();
-  };
 
   /** A client may leave a properly closed connection half-open. */
   #destroyWhenLate(now: number): void {

@@ -27,7 +27,7 @@ const MESSAGE = framed(Buffer.from('m'));
 const EMPTY_SETTINGS = frame(SETTINGS, 0, 0, Buffer.alloc(0));
 const ACKNOWLEDGED = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
 /** A tenth of the usual times. */
-const FAST = { checkMs: 10, patienceMs: 300, unreadMs: 200 };
+const FAST = { checkMs: 10, patienceMs: 300, resetMs: 200 };
 
 function socketTo({ address }: Door, allowHalfOpen = false): Socket {
   const { hostname, port } = new URL(`http://${address}`);
@@ -236,21 +236,28 @@ describe('a stream', () => {
 });
 
 describe('streams beyond the most of all connections', () => {
-  /** At most five streams, of which two may wait only for their clients. */
-  const FEW = { limits: { maxCalls: 4 }, times: { ...FAST, unreadMs: 60_000 } };
-  /** Streams of a client without a window, which takes no answer. */
-  const untaken = (door: Door, count: number): ClientHttp2Stream[] => {
+  /** At most four streams, and one more while another makes room for it. */
+  const FEW = { limits: { maxCalls: 4 }, times: { ...FAST, resetMs: 60_000 } };
+  const begin = (session: ClientHttp2Session, path: string): ClientHttp2Stream =>
+    requestOn(session, path).on('error', () => undefined);
+  /** A client without a window, which takes no answer. */
+  const takingNothing = (door: Door): ClientHttp2Session => {
     const session = connect(`http://${door.address}`, { settings: { initialWindowSize: 0 } });
     onTestFinished(() => {
       session.destroy();
     });
-    session.on('error', () => undefined);
-    return Array.from({ length: count }, () =>
-      requestOn(session, ECHO)
-        .on('error', () => undefined)
-        .end(MESSAGE),
-    );
+    return session.on('error', () => undefined);
   };
+  /** Streams whose requests are incomplete, as the server knows. */
+  const incomplete = async (door: Door, paths: readonly string[]): Promise<ClientHttp2Stream[]> => {
+    const session = connectTo(door);
+    await once(session, 'connect');
+    const streams = paths.map((path) => begin(session, path));
+    // A ping overtakes what has not left yet.
+    for (let pings = 0; pings < 3; pings++) await promisify(session.ping.bind(session))();
+    return streams;
+  };
+  const answered = (stream: ClientHttp2Stream): Promise<unknown> => once(stream, 'response');
   const closed = (stream: ClientHttp2Stream): Promise<unknown> =>
     new Promise((resolve) => stream.once('close', resolve));
 
@@ -258,9 +265,7 @@ describe('streams beyond the most of all connections', () => {
     const door = await openDoor(FEW);
     const calls = Array.from({ length: 5 }, () => outcomeOf(requestOn(connectTo(door), SLOW).end(MESSAGE)));
     await door.arrived(5);
-    const refused = requestOn(connectTo(door), ECHO)
-      .on('error', () => undefined)
-      .end(MESSAGE);
+    const refused = begin(connectTo(door), ECHO).end(MESSAGE);
     await closed(refused);
     expect(refused.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM);
     door.answer();
@@ -268,22 +273,39 @@ describe('streams beyond the most of all connections', () => {
     await echoes(connectTo(door));
   });
 
-  it('are made room for by those that wait only for their clients, the oldest first', async () => {
+  it('are made room for by one whose request is incomplete, the oldest first', async () => {
     const door = await openDoor(FEW);
-    const streams = untaken(door, 4);
-    await Promise.all(streams.slice(0, 2).map(closed));
-    expect(streams.map(({ rstCode }) => rstCode)).toEqual([
-      ...Array<number>(2).fill(constants.NGHTTP2_CANCEL),
-      ...Array<number>(2).fill(constants.NGHTTP2_NO_ERROR),
-    ]);
+    const [first, ...others] = await incomplete(door, [ECHO, WATCH_PATH, ECHO, ECHO]);
+    const gone = first === undefined ? undefined : closed(first);
     await echoes(connectTo(door));
+    await gone;
+    expect(first?.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM);
+    expect(others.map((stream) => stream.closed)).toEqual([false, false, false]);
   });
 
-  it('take nothing from calls under way', async () => {
+  it('are made room for by one whose answer is not taken', async () => {
     const door = await openDoor(FEW);
+    const session = takingNothing(door);
+    const streams = Array.from({ length: 4 }, () => begin(session, ECHO).end(MESSAGE));
+    await Promise.all(streams.map(answered));
+    const gone = Promise.race(streams.map(closed));
+    await echoes(connectTo(door));
+    await gone;
+    expect(streams.map(({ rstCode }) => rstCode)).toContain(constants.NGHTTP2_CANCEL);
+  });
+
+  it('take nothing from calls under way, nor from watches', async () => {
+    const door = await openDoor(FEW);
+    const watch = begin(connectTo(door), WATCH_PATH).end(framed(new Uint8Array()));
+    await once(watch, 'data');
     const call = outcomeOf(requestOn(connectTo(door), SLOW).end(MESSAGE));
     await door.arrived(1);
-    await Promise.all(untaken(door, 3).slice(0, 2).map(closed));
+    const [first] = await incomplete(door, [ECHO, ECHO]);
+    const gone = first === undefined ? undefined : closed(first);
+    for (let made = 0; made < 4; made++) await echoes(connectTo(door));
+    await gone;
+    expect(first?.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM);
+    expect(watch.closed).toBe(false);
     door.answer();
     expect((await call).code).toBe(status.OK);
   });
@@ -318,7 +340,7 @@ describe('streams are shared among busy connections', () => {
         .on('error', () => undefined)
         .end(framed(new Uint8Array()));
       await once(watch, 'data');
-      // It begins with a share of those that came since the last look.
+      // It begins with a share of those that came since the last check.
       await expect.poll(() => streamsOf(session)).toBe(4);
       sessions.push(session);
     }
@@ -342,7 +364,21 @@ describe('streams are shared among busy connections', () => {
     await expect.poll(() => sessions.map(streamsOf)).toContain(1);
   });
 
-  it('until the next look', async () => {
+  it('and those that only wait for their clients take none', async () => {
+    const door = await openDoor(SHARED);
+    for (let made = 0; made < 8; made++)
+      requestOn(connectTo(door), ECHO)
+        .on('error', () => undefined)
+        .write(MESSAGE);
+    const busy = connectTo(door);
+    requestOn(busy, SLOW)
+      .on('error', () => undefined)
+      .end(MESSAGE);
+    await door.arrived(1);
+    await expect.poll(() => streamsOf(busy)).toBe(4);
+  });
+
+  it('until the next check', async () => {
     const door = await openDoor(SHARED);
     const sessions = Array.from({ length: 8 }, () => connectTo(door));
     await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));

@@ -1,37 +1,45 @@
 import { once } from 'node:events';
-import { constants, createServer, type IncomingHttpHeaders } from 'node:http2';
+import { constants, type IncomingHttpHeaders } from 'node:http2';
 import { describe, expect, it } from 'vitest';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, ECHO, openDoor } from '../support/grpc-door.js';
 import { status } from '@grpc/grpc-js';
-import { listenersIn } from '../../src/grpc/strict-server.js';
-
-describe('the HTTP/2 servers of grpc-js', () => {
-  it('are the keys of a Map', () => {
-    const server = createServer().on('session', () => undefined);
-    expect(listenersIn(new Map([[server, {}]]))).toEqual([server]);
-  });
-
-  it.each([
-    ['nothing', undefined],
-    ['an array', [createServer()]],
-    ['an empty Map', new Map()],
-    ['a Map of something else', new Map([['a', {}]])],
-    ['a server that takes no sessions', new Map([[createServer(), {}]])],
-  ])('stop the start with a sentence that says what to do when they are %s', (_, found) => {
-    expect(() => listenersIn(found)).toThrow(/@grpc\/grpc-js is not the one .* package-lock\.json\.$/);
-  });
-});
+import { prepareForGrpcJs, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from '../../src/grpc/call-headers.js';
 
 describe('the path of an unknown method', () => {
   it.each([
-    ['as long as is kept', '/' + 'p'.repeat(19), '/' + 'p'.repeat(19)],
-    ['longer', '/' + 'p'.repeat(10_000), '/' + 'p'.repeat(19)],
-  ])('%s is kept from its beginning', async (_, path, kept) => {
-    const door = await openDoor({ limits: { maxCallPathBytes: 20 } });
-    const { code } = await outcomeOf(requestOn(connectTo(door), path).end());
+    ['as long as is kept', 1_024, 1_024],
+    ['longer', 10_000, 1_024],
+  ])('%s is kept from its beginning', (_, length, kept) => {
+    const headers: IncomingHttpHeaders = { ':path': 'p'.repeat(length) };
+    prepareForGrpcJs(headers, new Set());
+    expect(headers).toEqual({ ':path': UNKNOWN_METHOD, [UNKNOWN_PATH_KEY]: 'p'.repeat(kept) });
+  });
+
+  it('is in the log', async () => {
+    const door = await openDoor();
+    const { code } = await outcomeOf(requestOn(connectTo(door), '/no.Service/Method').end());
     expect(code).toBe(status.UNIMPLEMENTED);
-    expect(door.log).toEqual([expect.objectContaining({ path: kept })]);
+    expect(door.log).toEqual([expect.objectContaining({ path: '/no.Service/Method' })]);
+  });
+});
+
+describe('headers that nobody reads', () => {
+  it('are kept from grpc-js', () => {
+    const headers: IncomingHttpHeaders = { ':path': '/a', 'x-request-id': 'n', 'x-any': 'a', cookie: 'b' };
+    prepareForGrpcJs(headers, new Set(['/a']));
+    expect(headers).toEqual({ ':path': '/a', 'x-request-id': 'n' });
+  });
+});
+
+describe('an idempotency key', () => {
+  it.each([
+    ['of visible ASCII is kept', 'a-1~', 'a-1~'],
+    ['that metadata cannot carry has a space for each such character', 'caf\u00e9\t', 'caf  '],
+  ])('%s', (_, given, kept) => {
+    const headers: IncomingHttpHeaders = { ':path': '/a', 'idempotency-key': given };
+    prepareForGrpcJs(headers, new Set(['/a']));
+    expect(headers['idempotency-key']).toBe(kept);
   });
 });
 

@@ -1,0 +1,221 @@
+import {
+  constants,
+  type Http2Server,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
+import { EndedSessions } from './ended-sessions.js';
+import { HEAD_MAX_BYTES, isTooLong } from './head-limit.js';
+import { type ConnectionLimits, Http2Connection, type WaitingStream } from './http2-connection.js';
+import { OpenSockets } from './open-sockets.js';
+import { OpenStreams } from './open-streams.js';
+import { StreamShare } from './stream-share.js';
+
+/** How many checks of the busy connections come between two of every connection. */
+const CHECKS_PER_SWEEP = 10;
+/** How many times more streams all connections may open together than may be open: few of them are busy at once. */
+const OVERBOOKED = 3;
+/** The errors for which a session is ended; others are those of sockets, and ends by the client. */
+const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
+  'ERR_HTTP2_ERROR',
+  'ERR_HTTP2_TOO_MANY_INVALID_FRAMES',
+]);
+/** The part of all connections that may send long headers before they acknowledge the settings, which limit those. */
+const UNACKNOWLEDGED_PART = 1 / 8;
+
+/** Limits of all connections; times are in milliseconds. */
+interface Http2ConnectionsOptions extends ConnectionLimits {
+  readonly maxConnections: number;
+  /** The streams that the busy connections share. */
+  readonly sharedStreams: number;
+  /** The streams of all connections from which on a new one ends one that waits for its client. */
+  readonly crowdedStreams: number;
+  /** The most streams of all connections. */
+  readonly mostStreams: number;
+  /** The time limit of a unary call. */
+  readonly deadlineMs: number;
+  /** The interval between checks of the connections. */
+  readonly checkMs: number;
+  /** Called with the reason when the server ends a connection for an error of its client. Default: not at all. */
+  readonly onError?: ((reason: string) => void) | undefined;
+}
+
+/** The arguments of Node's `stream` event; `rawHeaders` alternates names and values. */
+export type StreamEvent = [
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+  rawHeaders: string[],
+];
+
+/** The connections of an HTTP/2 server: their number, their streams, their time and their end. */
+export class Http2Connections {
+  readonly #options: Http2ConnectionsOptions;
+  readonly #sockets = new OpenSockets();
+  readonly #open = new Set<Http2Connection>();
+  readonly #ended = new EndedSessions();
+  readonly #ofSession = new Map<Http2Session | undefined, Http2Connection>();
+  /** Connections with a unary call since the last check. */
+  readonly #busy = new Set<Http2Connection>();
+  /** Connections made since the last check, which have the share of new ones. */
+  readonly #arrived = new Set<Http2Connection>();
+  /** Connections that had not acknowledged the settings at the last check, oldest first. */
+  readonly #unacknowledged = new Set<Http2Connection>();
+  readonly #share: StreamShare;
+  readonly #streams = new OpenStreams();
+  /** Streams that waited for their clients, the longest wait last; listed when first needed after a check. */
+  #waiting: WaitingStream[] | undefined;
+  readonly #timer: NodeJS.Timeout;
+  #now = clock();
+  #checks = 0;
+  /** Resolves `closed`; set when the connections are told to end. */
+  #onEmpty: (() => void) | undefined;
+
+  constructor(options: Http2ConnectionsOptions) {
+    this.#options = options;
+    this.#share = new StreamShare(options.maxStreams, {
+      busy: options.sharedStreams,
+      open: OVERBOOKED * options.mostStreams,
+    });
+    this.#timer = setInterval(() => {
+      this.#check();
+    }, options.checkMs).unref();
+  }
+
+  /** Takes the connections of a listening server from now on. */
+  attach(listener: Http2Server): void {
+    listener.maxConnections = this.#options.maxConnections;
+    listener.updateSettings({ maxHeaderListSize: HEAD_MAX_BYTES });
+    this.#sockets.follow(listener);
+    const secure = listener instanceof TlsServer;
+    let accepted: Http2Connection | undefined;
+    listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
+      accepted = this.#accept(socket);
+    });
+    // Node's own listener for a connection creates the session, so the session is that of the connection just accepted.
+    listener.prependListener('session', (session) => {
+      if (accepted !== undefined) this.#begin(accepted, session);
+      accepted = undefined;
+    });
+    listener.on('sessionError', (error: NodeJS.ErrnoException) => {
+      if (CLIENT_ERRORS.has(error.code)) this.#options.onError?.(error.message);
+    });
+  }
+
+  #accept(socket: Socket): Http2Connection {
+    const connection = new Http2Connection(socket, this.#options, this.#ended, this.#streams, this.#now);
+    this.#open.add(connection);
+    this.#unacknowledged.add(connection);
+    socket.once('close', () => {
+      this.#open.delete(connection);
+      this.#busy.delete(connection);
+      this.#arrived.delete(connection);
+      this.#unacknowledged.delete(connection);
+      connection.end();
+      if (this.#open.size === 0) this.#onEmpty?.();
+    });
+    return connection;
+  }
+
+  #begin(connection: Http2Connection, session: Parameters<Http2Connection['begin']>[0]): void {
+    // Many connections that arrive at once may all become busy before the next check.
+    this.#arrived.add(connection);
+    const share = this.#share.ofNew(this.#busy.size + this.#arrived.size, this.#open.size);
+    connection.begin(session, share);
+    this.#ofSession.set(session, connection);
+    session.once('close', () => this.#ofSession.delete(session));
+    // Its handshake ended after the other connections were told to end.
+    if (this.#onEmpty !== undefined) connection.goAway(this.#now);
+  }
+
+  /**
+   * Takes a new stream, or resets it: with REFUSED_STREAM when too many are open, with ENHANCE_YOUR_CALM when its head
+   * is too long.
+   *
+   * @param requestMs how long the request of a streaming call may take, in milliseconds; undefined for a unary call
+   * @returns whether the stream may be used
+   */
+  take([stream, , , rawHeaders]: StreamEvent, requestMs: number | undefined): boolean {
+    const { deadlineMs, crowdedStreams, mostStreams } = this.#options;
+    if (this.#streams.count >= crowdedStreams) this.#makeRoom();
+    const connection = this.#ofSession.get(stream.session);
+    if (connection === undefined || this.#streams.count >= mostStreams) {
+      stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      return false;
+    }
+    if (requestMs !== undefined) connection.addStreamingCall(stream, this.#now, requestMs);
+    else {
+      connection.addCall(stream, this.#now, deadlineMs);
+      this.#busy.add(connection);
+    }
+    if (isTooLong(rawHeaders)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    return !stream.closed;
+  }
+
+  /** Resets the stream that has waited longest for its own client. */
+  #makeRoom(): void {
+    this.#waiting ??= [...this.#open]
+      .flatMap((connection) => connection.waiting())
+      .sort((one, other) => other.until - one.until);
+    for (let next = this.#waiting.pop(); next !== undefined; next = this.#waiting.pop()) {
+      const { connection, stream } = next;
+      if (stream.closed || !connection.waitsForClient(stream)) continue;
+      // Nothing was done for an incomplete request: its client may send it again.
+      stream.close(stream.headersSent ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_REFUSED_STREAM);
+      return;
+    }
+  }
+
+  /**
+   * Tells the clients to go elsewhere, and resolves when all connections have ended, the remaining ones by force after
+   * `graceMs`. The server must have stopped listening.
+   */
+  async close(graceMs: number): Promise<void> {
+    const grace = setTimeout(() => {
+      for (const connection of this.#open) connection.destroy();
+    }, graceMs);
+    await new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+      for (const connection of this.#open) connection.goAway(this.#now);
+      if (this.#open.size === 0) resolve();
+    });
+    clearTimeout(grace);
+    clearInterval(this.#timer);
+    // Unfinished handshakes; Node limits their time.
+    this.#sockets.destroy();
+  }
+
+  #check(): void {
+    this.#now = clock();
+    this.#waiting = undefined;
+    for (const connection of this.#busy) if (!connection.wasBusy()) this.#busy.delete(connection);
+    const share = this.#share.among(this.#busy.size, this.#open.size);
+    const most = this.#share.ofIdle(this.#open.size);
+    if (most < this.#options.maxStreams) for (const connection of this.#open) connection.limitStreams(most);
+    for (const connection of this.#busy) connection.setMaxConcurrentStreams(share);
+    for (const connection of this.#arrived)
+      if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
+    this.#endUnacknowledged();
+    this.#checks = (this.#checks + 1) % CHECKS_PER_SWEEP;
+    if (this.#checks === 0) for (const connection of this.#open) connection.endOverdue(this.#now);
+  }
+
+  /** Headers that never end take 20 times as much memory as others from a client that has not acknowledged the settings. */
+  #endUnacknowledged(): void {
+    const greedy: Http2Connection[] = [];
+    for (const connection of this.#unacknowledged) {
+      if (connection.acknowledged) this.#unacknowledged.delete(connection);
+      else if (connection.received > HEAD_MAX_BYTES) greedy.push(connection);
+    }
+    const most = Math.ceil(this.#options.maxConnections * UNACKNOWLEDGED_PART);
+    for (const connection of greedy.slice(0, -most)) connection.destroy();
+  }
+}
+
+/** Whole milliseconds, which cost no allocation. */
+function clock(): number {
+  return Math.round(performance.now());
+}

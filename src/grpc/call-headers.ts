@@ -1,0 +1,69 @@
+import type { IncomingHttpHeaders } from 'node:http2';
+import { IDEMPOTENCY_KEY, READ_KEYS } from '../calls/metadata-keys.js';
+
+/** The path to which calls of unregistered methods are redirected. */
+export const UNKNOWN_METHOD = '/unknown.Service/Method';
+/** The metadata key of their own path. */
+export const UNKNOWN_PATH_KEY = 'x-unknown-path';
+
+/** How much of an unknown method's path is kept, in bytes. */
+const PATH_MAX_BYTES = 1_024;
+/** gRPC over HTTP/2: `application/grpc`, perhaps with a format; `application/grpc-web` is another protocol. */
+const CONTENT_TYPE = /^application\/grpc(?:[+;]|$)/;
+/** The headers that grpc-js and the service read. */
+const READ: ReadonlySet<string> = new Set([
+  ':path',
+  'content-type',
+  'grpc-encoding',
+  'grpc-timeout',
+  ...READ_KEYS,
+]);
+/** What metadata cannot carry. */
+const UNFIT = /[^\x20-\x7e]/g;
+
+/** Whether the headers begin a gRPC call; grpc-js takes every content type that begins like gRPC's. */
+export function areOfCall(headers: IncomingHttpHeaders): boolean {
+  return CONTENT_TYPE.test(headers['content-type'] ?? '');
+}
+
+/**
+ * Changes the headers of a call before grpc-js reads them, where grpc-js would do what the contract forbids.
+ *
+ * @param paths the paths of the methods that grpc-js serves
+ */
+export function prepareForGrpcJs(headers: IncomingHttpHeaders, paths: ReadonlySet<string>): void {
+  dropUnread(headers);
+  redirectUnknown(headers, paths);
+  maskIdempotencyKey(headers);
+}
+
+/**
+ * Deletes the headers that nobody reads. grpc-js would copy each into a call's metadata, and only that copy makes the
+ * values of a repeated header, which refer to one text, as long as they claim to be.
+ */
+function dropUnread(headers: IncomingHttpHeaders): void {
+  for (const name in headers) if (!READ.has(name)) Reflect.deleteProperty(headers, name);
+}
+
+/** grpc-js answers a call of an unknown method below all interceptors, without the contract's details. */
+function redirectUnknown(headers: IncomingHttpHeaders, paths: ReadonlySet<string>): void {
+  const path = String(headers[':path']);
+  if (path !== UNKNOWN_METHOD && paths.has(path)) return;
+  headers[':path'] = UNKNOWN_METHOD;
+  headers[UNKNOWN_PATH_KEY] = beginningOf(path);
+}
+
+/** Copies the text, since a slice would keep all of it. Node reads headers as Latin-1, one byte per character. */
+function beginningOf(path: string): string {
+  if (path.length <= PATH_MAX_BYTES) return path;
+  return Buffer.from(path, 'latin1').toString('latin1', 0, PATH_MAX_BYTES);
+}
+
+/**
+ * grpc-js drops a value that is not printable ASCII, and a create without its key would be done twice. With a space in
+ * place of each such character, the key is refused.
+ */
+function maskIdempotencyKey(headers: IncomingHttpHeaders): void {
+  const key = headers[IDEMPOTENCY_KEY];
+  if (typeof key === 'string') headers[IDEMPOTENCY_KEY] = key.replace(UNFIT, ' ');
+}

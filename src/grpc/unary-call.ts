@@ -1,0 +1,158 @@
+import {
+  Metadata,
+  type ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+  status,
+} from '@grpc/grpc-js';
+import type { Cancellation, Reply } from '../calls/call.js';
+import { EndOfTurn } from '../calls/end-of-turn.js';
+import type { Pipeline } from '../calls/pipeline.js';
+import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
+
+/** How long the pipeline answers before the client's deadline, when grpc-js would, without the contract's details. */
+const AHEAD_MS = 1;
+const NO_BYTES = new Uint8Array();
+/** A time before every other: the deadline of a call whose own has passed. */
+const PASSED = -Infinity;
+
+/**
+ * Takes unary calls, and calls of unknown methods, from grpc-js below its handlers, which cost a quarter of a hot get. The
+ * handlers of grpc-js serve the other methods.
+ *
+ * @param paths the methods of the pipeline
+ * @param deadlineMs the longest time of a call, in milliseconds from its first byte
+ */
+export function takingUnaryCalls(
+  pipeline: Pipeline,
+  paths: ReadonlySet<string>,
+  deadlineMs: number,
+): ServerInterceptor {
+  return ({ path }, innermost) => {
+    const taken = path === UNKNOWN_METHOD || paths.has(path);
+    const call = taken ? new UnaryCall(path, innermost, pipeline, deadlineMs) : innermost;
+    // grpc-js needs only the interface, and `start` alone of a call that its handlers do not serve.
+    return call as unknown as ServerInterceptingCall;
+  };
+}
+
+const sending = new EndOfTurn<{ readonly call: UnaryCall; readonly reply: Reply }>(({ call, reply }) => {
+  call.send(reply);
+});
+const incomplete = new EndOfTurn<UnaryCall>((call) => {
+  call.limitRequest();
+});
+
+/**
+ * A unary call. The pipeline gets it when its request is complete: headers, one message and the end of the stream.
+ * Otherwise it gets it at the deadline, to answer that.
+ */
+export class UnaryCall implements Cancellation {
+  cancelled = false;
+  readonly #path: string;
+  readonly #innermost: ServerInterceptingCallInterface;
+  readonly #pipeline: Pipeline;
+  /** In milliseconds on the clock of `performance.now()`. */
+  readonly #deadline: number;
+  #metadata = new Metadata();
+  #messages = 0;
+  /** The message, while it is the only one. */
+  #message: Buffer | undefined;
+  #requestTimer: NodeJS.Timeout | undefined;
+  #begun = false;
+  #answered = false;
+  #onClientGone: (() => void) | undefined;
+
+  constructor(
+    path: string,
+    innermost: ServerInterceptingCallInterface,
+    pipeline: Pipeline,
+    deadlineMs: number,
+  ) {
+    this.#path = path;
+    this.#innermost = innermost;
+    this.#pipeline = pipeline;
+    // grpc-js counts on the wall clock, which may jump from now on.
+    const leftMs = Math.min(Number(innermost.getDeadline()) - Date.now() - AHEAD_MS, deadlineMs);
+    this.#deadline = performance.now() + leftMs;
+  }
+
+  /** Called by grpc-js; its listener leads to a handler that is never reached. */
+  start(): void {
+    this.#innermost.start(this);
+  }
+
+  onCancelled(listener: () => void): void {
+    this.#onClientGone = listener;
+  }
+
+  onReceiveMetadata(metadata: Metadata): void {
+    this.#metadata = metadata;
+    incomplete.add(this);
+    this.#innermost.startRead();
+  }
+
+  onReceiveMessage(message: Buffer): void {
+    this.#messages += 1;
+    this.#message = this.#messages === 1 ? message : undefined;
+    // A client that takes an unknown method for a streaming one waits for an answer before it ends its request.
+    if (this.#path === UNKNOWN_METHOD) this.#begin();
+    else this.#innermost.startRead();
+  }
+
+  onReceiveHalfClose(): void {
+    this.#begin();
+  }
+
+  /** Called by grpc-js at the end of every call whose metadata it has delivered, whoever ended the call. */
+  onCancel(): void {
+    clearTimeout(this.#requestTimer);
+    if (this.#answered) return;
+    this.cancelled = true;
+    this.#onClientGone?.();
+  }
+
+  /** Limits the time of a request that was not complete in its first turn of the event loop, as nearly all are. */
+  limitRequest(): void {
+    if (this.#begun || this.cancelled) return;
+    this.#requestTimer = setTimeout(() => {
+      this.#begin(PASSED);
+    }, this.#deadline - performance.now());
+  }
+
+  #begin(deadline = this.#deadline): void {
+    if (this.#begun || this.cancelled) return;
+    this.#begun = true;
+    clearTimeout(this.#requestTimer);
+    const known = this.#path !== UNKNOWN_METHOD;
+    const reply = this.#pipeline({
+      path: known ? this.#path : String(this.#metadata.get(UNKNOWN_PATH_KEY)[0]),
+      message: known ? this.#message : NO_BYTES,
+      metadata: this.#metadata,
+      deadline,
+      cancellation: this,
+    });
+    if (!(reply instanceof Promise)) this.#answer(reply);
+    else {
+      void reply.then((later) => {
+        this.#answer(later);
+      });
+    }
+  }
+
+  #answer(reply: Reply): void {
+    if (this.#answered || this.cancelled) return;
+    this.#answered = true;
+    this.#message = undefined;
+    // Not at the end of the turn, in which the timer of grpc-js may be due, too.
+    if (reply.code === status.DEADLINE_EXCEEDED) this.send(reply);
+    else sending.add({ call: this, reply });
+  }
+
+  /** Hands the reply to grpc-js. */
+  send({ code, details, message, trailers }: Reply): void {
+    // Not waiting for the message to be written lets the trailers leave with it.
+    if (message !== undefined) this.#innermost.sendMessage(message, () => undefined);
+    this.#innermost.sendStatus({ code, details, metadata: trailers });
+  }
+}

@@ -1,0 +1,271 @@
+import { once } from 'node:events';
+import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
+import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Authenticator } from '../../src/auth/authenticator.js';
+import { Admission } from '../../src/calls/admission.js';
+import type { Call } from '../../src/calls/call.js';
+import { Health } from '../../src/grpc/health.js';
+import { createInterceptors } from '../../src/calls/interceptors.js';
+import type { Method } from '../../src/calls/method.js';
+import { createPipeline } from '../../src/calls/pipeline.js';
+import { startGrpcServer } from '../../src/grpc/server.js';
+import { UnaryCall } from '../../src/grpc/unary-call.js';
+import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
+import { LIMITS as GRPC_LIMITS } from '../support/grpc-limits.js';
+import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
+import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
+
+const ECHO = '/test.Service/Echo';
+const GUARDED = '/test.Service/Guarded';
+const SLOW = '/test.Service/Slow';
+const UNKNOWN = '/test.Service/Unknown';
+const MESSAGE = framed(Buffer.from('m'));
+
+/** The options that a test may change. */
+interface Options {
+  readonly authenticator?: Authenticator;
+  readonly admission?: Admission;
+  /** Handles the method `GUARDED`. */
+  readonly handle?: BytesMethod['handle'];
+  readonly deadlineMs?: number;
+}
+
+interface Server {
+  readonly address: string;
+  /** The logged calls: their paths and codes. */
+  readonly log: string[];
+  close(): Promise<void>;
+}
+
+async function start({
+  authenticator = REFUSING,
+  admission = new Admission(LIMITS),
+  handle = echo,
+  deadlineMs = 60_000,
+}: Options = {}): Promise<Server> {
+  const log: string[] = [];
+  const logger = pino(
+    { level: 'debug' },
+    {
+      write: (line) => {
+        const { path, code } = JSON.parse(line) as { path: string; code: string };
+        log.push(`${path} ${code}`);
+      },
+    },
+  );
+  const methods: Method[] = [
+    bytesMethod(ECHO, 'public', echo),
+    bytesMethod(GUARDED, { scope: 's' }, handle),
+    bytesMethod(SLOW, 'public', () => new Promise(() => undefined)),
+  ];
+  const interceptors = createInterceptors(
+    interceptorOptions({ authenticator, admission, deadlineMs }, logger),
+  );
+  const server = await startGrpcServer({
+    address: '127.0.0.1:0',
+    methods,
+    pipeline: createPipeline(methods, interceptors),
+    health: new Health([]),
+    reflection: false,
+    limits: { ...GRPC_LIMITS, deadlineMs },
+    times: { resetMs: 50, checkMs: 5 },
+  });
+  onTestFinished(() => server.close(1_000));
+  return { address: server.address, log, close: () => server.close(5_000) };
+}
+
+const echo: BytesMethod['handle'] = (message) => message;
+const REFUSING: Authenticator = {
+  authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }),
+};
+
+function connectTo({ address }: Server): ClientHttp2Session {
+  const session = connect(`http://${address}`);
+  onTestFinished(() => {
+    session.destroy();
+  });
+  return session;
+}
+
+/** Resolves when the server has read everything sent earlier on the connection. */
+async function roundTrip(session: ClientHttp2Session): Promise<void> {
+  const { code } = await outcomeOf(requestOn(session, ECHO).end(MESSAGE));
+  expect(code).toBe(status.OK);
+}
+
+const admitted: Authenticator = {
+  authenticate: () => ({
+    ok: true,
+    caller: { subject: 'me', scopes: new Set(['s']) },
+    rememberUntilMs: Number.MAX_SAFE_INTEGER,
+  }),
+};
+const half = MESSAGE.subarray(0, 5);
+
+describe('a call whose request is not complete', () => {
+  it.each([
+    ['without a token', {}, GUARDED, status.UNAUTHENTICATED],
+    ['with a token', { authenticator: admitted }, GUARDED, status.OK],
+  ])('is answered when it is: %s', async (_, options, path, code) => {
+    const server = await start(options);
+    const session = connectTo(server);
+    const stream = requestOn(session, path);
+    const order: string[] = [];
+    stream.once('response', () => order.push('answered'));
+    stream.write(half);
+    await roundTrip(session);
+    stream.write(MESSAGE.subarray(5));
+    await roundTrip(session);
+    order.push('ended');
+    expect((await outcomeOf(stream.end())).code).toBe(code);
+    expect(order).toEqual(['ended', 'answered']);
+  });
+
+  it('asks no guard and runs no method', async () => {
+    const ran: string[] = [];
+    const authenticator: Authenticator = {
+      authenticate: (tokens) => {
+        ran.push('guard');
+        return admitted.authenticate(tokens);
+      },
+    };
+    const handle: BytesMethod['handle'] = (message) => {
+      ran.push('method');
+      return message;
+    };
+    const session = connectTo(await start({ authenticator, handle }));
+    const stream = requestOn(session, GUARDED);
+    stream.write(MESSAGE);
+    await roundTrip(session);
+    expect(ran).toEqual([]);
+    expect((await outcomeOf(stream.end())).code).toBe(status.OK);
+    expect(ran).toEqual(['guard', 'method']);
+  });
+
+  it('takes no place of others', async () => {
+    const admission = new Admission({ ...LIMITS, maxCalls: 1 });
+    const session = connectTo(await start({ authenticator: admitted, admission }));
+    const stream = requestOn(session, GUARDED).on('error', () => undefined);
+    stream.write(half);
+    expect((await outcomeOf(requestOn(session, GUARDED).end(MESSAGE))).code).toBe(status.OK);
+  });
+
+  it.each([
+    ['its own deadline', 60_000, { 'grpc-timeout': '50m' }],
+    ['the deadline of the server', 50, {}],
+  ])('is answered and logged at %s, and then reset', async (_, deadlineMs, headers) => {
+    const server = await start({ authenticator: admitted, deadlineMs });
+    const stream = requestOn(connectTo(server), GUARDED, { 'x-request-id': 'n', ...headers });
+    stream.write(half);
+    const [answer] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    expect(answer).toMatchObject({ 'grpc-status': String(status.DEADLINE_EXCEEDED), 'x-request-id': 'n' });
+    expect(server.log).toEqual([`${GUARDED} DEADLINE_EXCEEDED`]);
+  });
+
+  it('is reset some time after its deadline', async () => {
+    const server = await start({ authenticator: admitted, deadlineMs: 50 });
+    const stream = requestOn(connectTo(server), GUARDED).on('error', () => undefined);
+    stream.write(half);
+    stream.resume();
+    await new Promise((resolve) => stream.once('close', resolve));
+    expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL);
+  });
+
+  it('does not keep the server from closing', async () => {
+    const server = await start({ authenticator: admitted, deadlineMs: 50 });
+    const session = connectTo(server);
+    requestOn(session, GUARDED)
+      .on('error', () => undefined)
+      .write(half);
+    await roundTrip(session);
+    await server.close();
+    expect(server.log).toContain(`${GUARDED} DEADLINE_EXCEEDED`);
+  });
+});
+
+describe('a call of an unknown method', () => {
+  it('is answered when it has sent a message, as one of a streaming method waits for', async () => {
+    const server = await start();
+    const stream = requestOn(connectTo(server), UNKNOWN);
+    stream.write(MESSAGE);
+    const [answer] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    expect(answer['grpc-status']).toBe(String(status.UNIMPLEMENTED));
+    expect(server.log).toEqual([`${UNKNOWN} UNIMPLEMENTED`]);
+  });
+});
+
+describe('a call whose client goes', () => {
+  it('ends as that, whatever its method waits for', async () => {
+    const server = await start();
+    const session = connectTo(server);
+    const stream = requestOn(session, SLOW).end(MESSAGE);
+    await roundTrip(session);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await expect.poll(() => server.log).toEqual([`${ECHO} OK`, `${SLOW} CANCELLED`]);
+  });
+});
+
+describe('a call that was answered', () => {
+  it('leaves no timer behind, although its message came late', async () => {
+    const timers = (): number =>
+      process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+    const server = await start();
+    const session = connectTo(server);
+    await roundTrip(session);
+    const before = timers();
+    const streams = Array.from({ length: 20 }, () => requestOn(session, ECHO));
+    const outcomes = streams.map(outcomeOf);
+    // Connections have timers of their own, one or two.
+    await expect.poll(timers).toBeGreaterThan(before + 15);
+    for (const stream of streams) stream.end(MESSAGE);
+    expect((await Promise.all(outcomes)).map(({ code }) => code)).toEqual(Array(20).fill(status.OK));
+    await expect.poll(timers).toBeLessThan(before + 5);
+  });
+
+  it('at its deadline has the details of every failure, although grpc-js has a timer for it, too', async () => {
+    const server = await start();
+    const session = connectTo(server);
+    const outcomes = Array.from({ length: 20 }, (_, index) =>
+      outcomeOf(requestOn(session, SLOW, { 'grpc-timeout': `${index + 100}m` }).end(MESSAGE)),
+    );
+    for (const outcome of await Promise.all(outcomes)) {
+      expect(outcome.code).toBe(status.DEADLINE_EXCEEDED);
+      expect(errorInfoOf(richErrorOfReply(outcome)).reason).toBe('DEADLINE_EXCEEDED');
+    }
+    expect(new Set(server.log)).toEqual(new Set([`${SLOW} DEADLINE_EXCEEDED`]));
+  });
+});
+
+describe('the deadline of a call', () => {
+  it.each([
+    ['its own', 2_000, 60_000],
+    ["the server's", Infinity, 2_000],
+  ])('does not move when the wall clock jumps: %s', (_, ownMs, deadlineMs) => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const due = Date.now() + ownMs;
+    const innermost = {
+      getDeadline: () => due,
+      startRead: () => undefined,
+      sendStatus: () => undefined,
+    } as unknown as ServerInterceptingCallInterface;
+    const asked: Call[] = [];
+    const pipeline = (call: Call) => {
+      asked.push(call);
+      return { code: status.OK, details: '', answered: true as const, trailers: new Metadata() };
+    };
+    const begun = performance.now();
+    const call = new UnaryCall(ECHO, innermost, pipeline, deadlineMs);
+    vi.setSystemTime(Date.now() + 3_600_000);
+    call.onReceiveMetadata(new Metadata());
+    call.onReceiveMessage(Buffer.from(''));
+    call.onReceiveHalfClose();
+    expect(asked[0]?.deadline).toBeGreaterThanOrEqual(begun + 1_999);
+    expect(asked[0]?.deadline).toBeLessThanOrEqual(performance.now() + 2_000);
+  });
+});
