@@ -159,7 +159,8 @@ export class Http2Connections {
   #makeRoom(): void {
     this.#waiting ??= [...this.#open]
       .flatMap((connection) => connection.waiting())
-      .sort((one, other) => other.until - one.until);
+      .sort((one, other) => one.until - other.until)
+      .reverse();
     for (let next = this.#waiting.pop(); next !== undefined; next = this.#waiting.pop()) {
       const { connection, stream } = next;
       if (stream.closed || !connection.waitsForClient(stream)) continue;
