@@ -1,11 +1,5 @@
 import { once } from 'node:events';
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -15,9 +9,7 @@ import type { FollowedTls, TlsMaterial } from './followed-tls.js';
 
 /** How often the time limits of connections are checked, in milliseconds. */
 const CHECK_MS = 500;
-/** How long a request that is on its way when the server closes may take to arrive, in milliseconds. */
-const ARRIVAL_MS = 250;
-/** How often idle connections are closed while the server closes, in milliseconds. */
+/** How often connections that have become idle are ended while the server closes, in milliseconds. */
 const SWEEP_MS = 50;
 
 /** The limits of connections. */
@@ -40,23 +32,19 @@ interface HttpAnswering {
   readonly onCheckContinue: RequestListener;
   readonly onClientError: (error: Error, socket: Duplex) => void;
   readonly onConnect: (request: IncomingMessage) => void;
-  /** Ends requests whose bodies are still arriving and, from now on, all that do not arrive complete. */
-  readonly endUploads: () => void;
 }
 
 /** A server of HTTP/1.1 with bounds on its connections. */
 export class HttpServer {
   readonly #server: Server;
-  readonly #answering: HttpAnswering;
-  /** The open connections, each with the response to its latest request. */
-  readonly #connections = new Map<Duplex, ServerResponse | undefined>();
+  /** The connections that can carry a response: with TLS, those whose handshake is complete. */
+  readonly #ready = new WeakSet<Duplex>();
   readonly #sockets = new OpenSockets();
   #closing = false;
 
   constructor(answering: HttpAnswering, limits: HttpLimits, tls?: FollowedTls) {
     const { maxConnections, deadlineMs, httpIdleMs, headMs = 10_000, lastResortMs = 5_000 } = limits;
     const requestMs = headMs + deadlineMs + lastResortMs;
-    this.#answering = answering;
     const onRequest = this.#accepting(answering.onRequest);
     const options = {
       // Otherwise Node itself would answer a request without a host, in its own format.
@@ -73,12 +61,11 @@ export class HttpServer {
         : secured({ ...options, handshakeTimeout: headMs }, onRequest, tls);
     this.#server
       .on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
-        this.#connections.set(socket, undefined);
-        socket.once('close', () => this.#connections.delete(socket));
+        this.#ready.add(socket);
       })
       .on('clientError', (error, socket) => {
         // Without a handshake, no reply can be sent.
-        if (this.#connections.has(socket)) answering.onClientError(error, socket);
+        if (this.#ready.has(socket)) answering.onClientError(error, socket);
         else socket.destroy();
       })
       .on('connect', answering.onConnect)
@@ -99,52 +86,28 @@ export class HttpServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /**
-   * Accepts no further connections, and ends each one with its last response. Requests that are still arriving have a
-   * quarter of a second; the others are ended after `graceMs`.
-   */
+  /** Accepts no further connections, ends each one with its last response, and those that are left after `graceMs`. */
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
-    // Data that has arrived on idle connections is read first: closing them would reset it.
+    // Requests that have arrived on idle connections are read first: closing those would reset them.
     await turn();
     await turn();
-    let arrived = false;
     const sweep = setInterval(() => {
-      if (arrived) this.#endUnasked();
-      else this.#server.closeIdleConnections();
+      this.#server.closeIdleConnections();
     }, SWEEP_MS);
-    const arrival = setTimeout(() => {
-      arrived = true;
-      this.#answering.endUploads();
-    }, ARRIVAL_MS);
     const grace = setTimeout(() => {
-      this.#server.closeAllConnections();
+      this.#sockets.destroy();
     }, graceMs);
-    try {
-      await new Promise((resolve) => this.#server.close(resolve));
-    } finally {
-      clearInterval(sweep);
-      clearTimeout(arrival);
-      clearTimeout(grace);
-      this.#server.closeAllConnections();
-    }
+    await new Promise((resolve) => this.#server.close(resolve));
+    clearInterval(sweep);
+    clearTimeout(grace);
   }
 
   #accepting(listener: RequestListener): RequestListener {
     return (request, response) => {
-      this.#connections.set(request.socket, response);
       if (this.#closing) response.setHeader('Connection', 'close');
       listener(request, response);
     };
-  }
-
-  /** Also ends connections that Node does not count as idle: they have sent nothing yet, or part of a head. */
-  #endUnasked(): void {
-    for (const [socket, response] of this.#connections) {
-      if (response === undefined || response.closed) socket.destroy();
-    }
-    // Unfinished handshakes end once nothing else is open; until then, Node limits their time.
-    if (this.#connections.size === 0) this.#sockets.destroy();
   }
 }
 

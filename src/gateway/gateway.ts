@@ -59,8 +59,6 @@ export interface Gateway {
   readonly onConnect: (request: IncomingMessage) => void;
   /** Tells load balancers through `GET /healthz` to send no further requests. All requests are answered as before. */
   readonly drain: () => void;
-  /** Ends requests whose bodies are still arriving and, from now on, all that do not arrive complete. */
-  readonly endUploads: () => void;
 }
 
 /**
@@ -139,6 +137,5 @@ export function createGateway(options: GatewayOptions): Gateway {
     drain: () => {
       draining = true;
     },
-    endUploads: transcoder.endUploads,
   };
 }
