@@ -72,7 +72,7 @@ const errors = [
     429,
     'RESOURCE_EXHAUSTED',
     ['OVERLOADED'],
-    'The service is overloaded. It has 4096 calls under way. Try again in a second.',
+    'The service is overloaded. It has 2048 calls under way. Try again in a second.',
     { details: [RETRY_INFO] },
   ),
   error(431, 'RESOURCE_EXHAUSTED', ['HEADERS_TOO_LARGE'], 'The headers are larger than the server accepts.'),

@@ -1730,7 +1730,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "error": {
                     "code": 429,
                     "status": "RESOURCE_EXHAUSTED",
-                    "message": "The service is overloaded. It has 4096 calls under way. Try again in a second.",
+                    "message": "The service is overloaded. It has 2048 calls under way. Try again in a second.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",

@@ -4,11 +4,12 @@ import { framed } from '../../support/http2-call.js';
 import { END_STREAM, grpcHead, INITIAL_WINDOW_SIZE } from '../../support/http2-frames.js';
 import { RudeConnection, seen } from './rude-connection.js';
 
-/** One bound of the gRPC face, used up by one attacker. */
+/** One bound of the gRPC server, used up by one caller. */
 export interface BoundAttack {
   readonly name: keyof typeof ATTACKS;
-  /** `host:port` of the gRPC face. */
+  /** `host:port` of the gRPC server. */
   readonly grpc: string;
+  readonly tls: boolean;
   readonly path: string;
   /** Of no use to methods that need none. */
   readonly token: string;
@@ -35,13 +36,13 @@ const NO_WINDOW = { [INITIAL_WINDOW_SIZE]: 0 };
 const LAST_AGAIN = 0x80 | 62;
 
 async function idleConnections(
-  { grpc, connections }: BoundAttack,
+  { grpc, tls, connections }: BoundAttack,
   values: Readonly<Record<number, number>> = {},
 ): Promise<RudeConnection[]> {
   const opened: RudeConnection[] = [];
   while (opened.length < connections) {
     for (let i = 0; i < AT_A_TIME && opened.length < connections; i++)
-      opened.push(new RudeConnection(grpc, values));
+      opened.push(new RudeConnection(grpc, values, tls));
     await sleep(20);
   }
   await sleep(IDLE_MS);
@@ -60,29 +61,24 @@ function openStreams(
   return Array.from({ length: attack.streams }, (_, i) => on.begin(i === 0 ? firstBlock(fields) : again));
 }
 
-async function bytesInJunk(attack: BoundAttack, first: Buffer, values = {}): Promise<void> {
-  const opened = await idleConnections(attack, values);
-  const calls = opened.map((on) => [on, openStreams(on, attack)] as const);
-  for (const [on, streams] of calls) for (const stream of streams) on.data(stream, first);
-  const end = Date.now() + attack.durationMs;
-  while (Date.now() < end) {
-    for (const [on, streams] of calls.filter(([{ usable }]) => usable)) {
-      for (const stream of streams) {
-        on.data(stream, Buffer.of(0));
-        for (let i = 0; i < JUNK_FRAMES; i++) on.send(UNKNOWN_TYPE, 0, 0, JUNK);
-      }
-    }
-    await sleep(1);
-  }
-}
-
 /** The attacks by name; each goes on for the given time. */
 const ATTACKS = {
   /** Messages of 64 KiB that come byte by byte, each byte in a read that is full of something else. */
-  'bytes in junk': (attack: BoundAttack) => bytesInJunk(attack, BEGINNING),
-  /** The same while the answer to a first message is not taken. */
-  'bytes in junk after an untaken answer': (attack: BoundAttack) =>
-    bytesInJunk(attack, Buffer.concat([framed(Buffer.from(attack.message, 'base64')), BEGINNING]), NO_WINDOW),
+  async 'bytes in junk'(attack: BoundAttack) {
+    const opened = await idleConnections(attack);
+    const calls = opened.map((on) => [on, openStreams(on, attack)] as const);
+    for (const [on, streams] of calls) for (const stream of streams) on.data(stream, BEGINNING);
+    const end = Date.now() + attack.durationMs;
+    while (Date.now() < end) {
+      for (const [on, streams] of calls.filter(([{ usable }]) => usable)) {
+        for (const stream of streams) {
+          on.data(stream, Buffer.of(0));
+          for (let i = 0; i < JUNK_FRAMES; i++) on.send(UNKNOWN_TYPE, 0, 0, JUNK);
+        }
+      }
+      await sleep(1);
+    }
+  },
   /** Messages of which only the last byte is missing. */
   async halves(attack: BoundAttack) {
     const half = framed(Buffer.alloc(65_000)).subarray(0, -1);

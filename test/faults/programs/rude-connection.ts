@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { connect as connectSecurely } from 'node:tls';
 import { type Field, firstBlock } from '../../../bench/load/hpack.js';
 import { FrameConnection } from '../../support/frame-connection.js';
 import { DATA, grpcHead, HEADERS, socketTo } from '../../support/http2-frames.js';
@@ -11,9 +12,13 @@ const BACKLOG_BYTES = 1024 * 1024;
 /** Counts of the connections that the service closed, and of the answers that it gave, in whatever words. */
 export const seen = { closed: 0, answered: 0 };
 
-/** Opens a connection of which nothing is expected. */
-export function open(target: string): Socket {
-  return socketTo(target)
+/** Opens a connection of which nothing is expected. @param secure whether the server has TLS */
+export function open(target: string, secure = false): Socket {
+  const [host, port] = target.split(':');
+  const socket = secure
+    ? connectSecurely({ host, port: Number(port), rejectUnauthorized: false, ALPNProtocols: ['h2'] })
+    : socketTo(target);
+  return socket
     .on('error', () => undefined)
     .on('close', () => {
       seen.closed++;
@@ -24,8 +29,8 @@ export function open(target: string): Socket {
 export class RudeConnection extends FrameConnection {
   readonly #socket: Socket;
 
-  constructor(target: string, values: Readonly<Record<number, number>> = {}) {
-    const socket = open(target);
+  constructor(target: string, values: Readonly<Record<number, number>> = {}, secure = false) {
+    const socket = open(target, secure);
     super(socket, values, ({ type }) => {
       if (type === HEADERS) seen.answered++;
     });

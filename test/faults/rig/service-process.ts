@@ -1,9 +1,10 @@
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished } from 'vitest';
 import { createMysqlDatabase, dropMysqlDatabase } from '../../support/mysql-databases.js';
 import { Program } from '../../support/process.js';
 import { SERVICE_SETTINGS } from '../../support/service.js';
+import { first } from '../../support/tls-set.js';
 
 /** The service as a process of its own. */
 export interface ServiceProcess {
@@ -20,6 +21,15 @@ export async function startProcess(settings: Readonly<Record<string, string>>): 
   const program = await spawnService(settings);
   const { grpc = '', http = '' } = (await program.line('listening')) as { grpc?: string; http?: string };
   return { program, pid: program.pid, grpc, http };
+}
+
+/** The settings for TLS with the first certificate of the tests' authority. */
+export async function tlsSettings(): Promise<Readonly<Record<string, string>>> {
+  const folder = await mkdtemp(join(inject('temporaryFolder'), 'tls-'));
+  const files = { TLS_CERT_FILE: join(folder, 'tls.crt'), TLS_KEY_FILE: join(folder, 'tls.key') };
+  await writeFile(files.TLS_CERT_FILE, first.cert);
+  await writeFile(files.TLS_KEY_FILE, first.key);
+  return files;
 }
 
 /** The settings with which another process takes the place of one that has ended. */
