@@ -62,7 +62,7 @@ describe('without any setting', () => {
         maxTrailerBytes: 3_584,
         maxConnections: 5_000,
         maxStreams: 128,
-        maxCalls: 4_096,
+        maxCalls: 2_048,
         maxWaitingCalls: 1_024,
         maxRefusalsLogged: 10,
         grpcIdleMs: 300_000,
