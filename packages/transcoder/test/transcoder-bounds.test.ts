@@ -1,12 +1,10 @@
-import type { ServerOptions } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { deflateRawSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
-import { MAX_UNSENT } from '../src/http/connection.js';
+import { MAX_UNSENT } from '../src/http/request-queue.js';
 import type { LogKind } from '../src/log.js';
-import type { TranscoderOptions } from '../src/options.js';
 import type { Guard, UnaryCall, Upstream } from '../src/upstream.js';
 import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
 import { LibraryServer, MEMBER } from './support/library-server.js';
@@ -17,11 +15,8 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((gateway) => gateway.close()));
 });
 
-async function start(
-  options: Partial<TranscoderOptions> = {},
-  limits: ServerOptions = {},
-): Promise<RunningTranscoder> {
-  const gateway = await startTranscoder(options, limits);
+async function start(...given: Parameters<typeof startTranscoder>): Promise<RunningTranscoder> {
+  const gateway = await startTranscoder(...given);
   running.push(gateway);
   return gateway;
 }
@@ -504,6 +499,41 @@ describe('requests under way', () => {
     const third = open(gateway);
     third.socket.write(get('/nowhere').repeat(3));
     await expect.poll(third.received).toMatch(/(?:HTTP\/1\.1 404[^]*){3}/);
+  });
+
+  it('of dead connections do not count, whatever was still queued there', async () => {
+    const { begun, observer } = countedRequests();
+    const gateway = await start({ observers: [observer], maxRequests: 4, deadlineMs: NEVER_MS });
+    for (const round of [1, 2, 3]) {
+      const dead = open(gateway);
+      dead.socket.write(get('/v1/hang') + get('/nowhere').repeat(3));
+      await expect.poll(begun).toBe(4 * round);
+      dead.socket.resetAndDestroy();
+      await expect.poll(gateway.connections).toBe(0);
+    }
+    const alive = open(gateway);
+    alive.socket.write(get('/nowhere').repeat(4));
+    await expect.poll(alive.received).toMatch(/(?:HTTP\/1\.1 404[^]*){4}/);
+  });
+
+  it('that a middleware hands on once their connection has closed do not count', async () => {
+    const late: (() => void)[] = [];
+    const gateway = await start({ maxRequests: 1 }, {}, (handler) => (request, response) => {
+      late.push(() => {
+        handler(request, response);
+      });
+    });
+    const dead = open(gateway);
+    dead.socket.write(get('/nowhere').repeat(3));
+    await expect.poll(() => late.length).toBe(3);
+    dead.socket.resetAndDestroy();
+    await expect.poll(gateway.connections).toBe(0);
+    for (const handle of late.splice(0)) handle();
+    const alive = open(gateway);
+    alive.socket.write(get('/nowhere').repeat(2));
+    await expect.poll(() => late.length).toBe(2);
+    for (const handle of late) handle();
+    await expect.poll(alive.received).toMatch(/(?:HTTP\/1\.1 404[^]*){2}/);
   });
 });
 
