@@ -452,6 +452,15 @@ describe('a transcoder', () => {
         fields: ['shelf.theme'],
       },
       {
+        why: 'one field has the wrong type and another a wrong value',
+        method: 'POST',
+        path: '/v1/echo/deep/a',
+        body: '{"stringValue":1,"int32Value":3000000000}',
+        http: 400,
+        reason: 'REQUEST_MALFORMED',
+        fields: ['string_value', 'int32_value'],
+      },
+      {
         why: 'the body is too large',
         method: 'POST',
         path: '/v1/shelves',
