@@ -12,7 +12,7 @@ const TEXT = { type: 'string' };
 const CHALLENGE = 'The kind of token that is required (RFC 6750).';
 const INVALID = 'Bearer realm="route-registry", error="invalid_token"';
 const INSUFFICIENT = 'Bearer realm="route-registry", error="insufficient_scope", scope="routes:write"';
-const CODINGS = 'The content codings that are accepted; sent when the content coding was refused.';
+const CODING = 'The content coding that is accepted; sent when the content coding was refused.';
 const PAUSE = header('The number of seconds to wait before a retry.', { type: 'integer', minimum: 0 }, 1);
 
 /** The headers of errors with some statuses, besides those of every response. */
@@ -22,7 +22,7 @@ export const headersOfStatus = {
   405: { Allow: header('The HTTP methods that the path supports.', TEXT, 'GET, HEAD, OPTIONS') },
   415: {
     'Accept-Post': header('The media type that is accepted.', exactly('application/json')),
-    'Accept-Encoding': { ...header(CODINGS, exactly('gzip, deflate, br')), required: false },
+    'Accept-Encoding': { ...header(CODING, exactly('identity')), required: false },
   },
   429: { 'Retry-After': PAUSE },
   503: { 'Retry-After': PAUSE },
@@ -66,7 +66,7 @@ const errors = [
     415,
     'INVALID_ARGUMENT',
     ['CONTENT_TYPE_UNSUPPORTED'],
-    'The content encoding is not supported; gzip, deflate and br are allowed.',
+    'The content encoding is not supported; only identity is allowed.',
   ),
   error(
     429,

@@ -11,10 +11,6 @@ import { figure } from './rig/figures.js';
 import { peakMib, startProgram } from './rig/load-process.js';
 import { type ServiceProcess, startProcess } from './rig/service-process.js';
 
-const ALONE_MS = 1_000;
-/** The longest that an honest call may take, in milliseconds; on a slow machine, ten times as long as alone. */
-const HONEST_MS = 1_000;
-
 async function start(settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
   return startProcess({ DATABASE_URL: 'sqlite::memory:', ...settings });
 }
@@ -34,31 +30,6 @@ async function attack(
 
 const worstOf = (creates: readonly { readonly ms: number }[]): number =>
   Math.max(...creates.map(({ ms }) => ms));
-
-it.each([
-  { name: 'strangers nest deeply in gzip', connections: 40, mostMib: 200 },
-  { name: 'a caller sends wrong lists in gzip', connections: 16, mostMib: 300 },
-] as const)('an honest caller waits no second while $name', async ({ name, connections, mostMib }) => {
-  const service = await start();
-  const honest = (): Callers => new Callers({ ...service, each: 1, pauseMs: 10 });
-  const alone = honest();
-  await sleep(ALONE_MS);
-  // What is slow then is the machine.
-  const aloneMs = worstOf(await alone.stop());
-  const callers = honest();
-  await sleep(200);
-  const { count, before, peak } = await attack(service, { name, connections });
-  const creates = await callers.stop();
-  const { good, bad } = summary(creates);
-  const worstMs = worstOf(creates);
-  const measured = { good, bad: JSON.stringify(bad), worstMs, aloneMs, answers: count, before, peak };
-  figure(name, measured);
-  const says = JSON.stringify(measured);
-  expect.soft(count, says).toBe(connections * 100);
-  expect.soft(bad, says).toEqual({});
-  expect.soft(worstMs, says).toBeLessThan(Math.max(HONEST_MS, 10 * aloneMs));
-  expect.soft(peak, says).toBeLessThan(mostMib);
-});
 
 /** Starts the service with TLS. */
 async function startSecurely(): Promise<ServiceProcess> {

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { ErrorReplies } from './failures/error-reply.js';
 import { Failure, internal } from './failures/failure.js';
 import { clientFailure, endAfter, writeClientError } from './http/client-error.js';
-import { Connections } from './http/connection.js';
+import { RequestQueues } from './http/request-queue.js';
 import { Exchange } from './http/exchange.js';
 import { requireWellFormedHead } from './http/request-head.js';
 import { requestLines } from './http/request-line.js';
@@ -73,7 +73,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const transcoding = new Transcoding(contract, errors, options);
   const record = requestLines(options);
   const observer = joinObservers(options.observers);
-  const connections = new Connections(options.maxRequests);
+  const queues = new RequestQueues(options.maxRequests);
   let ending = false;
 
   const failed = (error: unknown, { requestId }: Exchange): HttpReply =>
@@ -110,15 +110,15 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   ): void {
     const id = request.headers['x-request-id'];
     const requestId = requestIdOf(typeof id === 'string' ? id : undefined);
-    const connection = connections.of(request.socket);
-    if (connection.full) {
+    const queue = queues.of(request.socket);
+    if (queue.full) {
       if (!request.socket.destroyed) log.debug({ requestId }, 'connection ends');
       request.socket.destroy();
       return;
     }
     const observation = observer.begin({ method: String(request.method), headers: request.headers });
     const exchange = new Exchange(request, response, requestId, now(), awaitsContinue, observation);
-    connection.begin(exchange);
+    queue.begin(exchange);
     const finishWith = (reply: HttpReply): void => {
       write(() => {
         finish(exchange, reply);
@@ -168,7 +168,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
         if (failure.reason === 'REQUEST_TIMED_OUT') socket.destroy();
         return;
       }
-      const last = connections.latestOn(socket);
+      const last = queues.latestOn(socket);
       if (last === undefined || last.over) {
         const observation = observer.begin({ method: '', headers: {} });
         const requestId = requestIdOf(undefined);
@@ -192,7 +192,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       const { socket } = request;
       // Node has released the connection, so nothing else handles its errors.
       socket.on('error', ignore);
-      const last = connections.latestOn(socket);
+      const last = queues.latestOn(socket);
       if (last?.response.closed === false) {
         endAfter(last.response, socket);
         return;

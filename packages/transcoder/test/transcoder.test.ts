@@ -1,5 +1,4 @@
 import { request as httpCall } from 'node:http';
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
@@ -254,16 +253,9 @@ describe('a transcoder', () => {
       expect({ answer: JSON.parse(response.text) as unknown }).toMatchObject({ answer });
     });
 
-    it.each([
-      { encoding: 'gzip', body: gzipSync('{"theme":"x"}') },
-      { encoding: 'x-gzip', body: gzipSync('{"theme":"x"}') },
-      { encoding: 'GZip', body: gzipSync('{"theme":"x"}') },
-      { encoding: 'deflate', body: deflateSync('{"theme":"x"}') },
-      { encoding: 'br', body: brotliCompressSync('{"theme":"x"}') },
-      { encoding: 'identity', body: Buffer.from('{"theme":"x"}') },
-    ])('is possible with a body in $encoding', async ({ encoding, body }) => {
-      const headers = { authorization: MEMBER, 'content-type': JSON_TYPE, 'content-encoding': encoding };
-      expect((await send({ method: 'POST', path: '/v1/shelves', headers, body })).status).toBe(201);
+    it.each(['identity', 'Identity'])('is possible with the content coding %s', async (coding) => {
+      const headers = { 'content-encoding': coding };
+      expect((await call('POST', '/v1/shelves', { theme: 'x' }, headers)).status).toBe(201);
     });
 
     it.each([
@@ -460,24 +452,13 @@ describe('a transcoder', () => {
         fields: ['shelf.theme'],
       },
       {
-        why: 'the body is not gzip',
+        why: 'one field has the wrong type and another a wrong value',
         method: 'POST',
-        path: '/v1/shelves',
-        headers: { 'content-encoding': 'gzip' },
-        body: '{}',
+        path: '/v1/echo/deep/a',
+        body: '{"stringValue":1,"int32Value":3000000000}',
         http: 400,
         reason: 'REQUEST_MALFORMED',
-        fields: ['content-encoding'],
-      },
-      {
-        why: 'the body is cut gzip',
-        method: 'POST',
-        path: '/v1/shelves',
-        headers: { 'content-encoding': 'gzip' },
-        body: gzipSync('{}').subarray(0, 12),
-        http: 400,
-        reason: 'REQUEST_MALFORMED',
-        fields: ['content-encoding'],
+        fields: ['string_value', 'int32_value'],
       },
       {
         why: 'the body is too large',
@@ -498,38 +479,17 @@ describe('a transcoder', () => {
         reason: 'REQUEST_TOO_LARGE',
         fields: [],
       },
-      {
-        why: 'the body inflates too far',
+      ...['gzip', 'deflate', 'br', 'gzip, gzip', 'rot13', ''].map((coding) => ({
+        why: `the content coding is "${coding}"`,
         method: 'POST',
         path: '/v1/shelves',
-        headers: { 'content-encoding': 'gzip' },
-        body: gzipSync(' '.repeat(10_000_000)),
-        http: 413,
-        reason: 'REQUEST_TOO_LARGE',
-        fields: [],
-      },
-      {
-        why: 'the encoding is unknown',
-        method: 'POST',
-        path: '/v1/shelves',
-        headers: { 'content-encoding': 'rot13' },
+        headers: { 'content-encoding': coding },
         body: '{}',
         http: 415,
         reason: 'CONTENT_TYPE_UNSUPPORTED',
         fields: [],
-        accepted: 'gzip, deflate, br',
-      },
-      {
-        why: 'the encodings are two',
-        method: 'POST',
-        path: '/v1/shelves',
-        headers: { 'content-encoding': 'gzip, gzip' },
-        body: gzipSync(gzipSync('{}')),
-        http: 415,
-        reason: 'CONTENT_TYPE_UNSUPPORTED',
-        fields: [],
-        accepted: 'gzip, deflate, br',
-      },
+        accepted: 'identity',
+      })),
       {
         why: 'the type is said twice',
         method: 'POST',

@@ -1649,11 +1649,11 @@ export const openApi: Readonly<Record<string, unknown>> = {
             }
           },
           "Accept-Encoding": {
-            "description": "The content codings that are accepted; sent when the content coding was refused.",
+            "description": "The content coding that is accepted; sent when the content coding was refused.",
             "required": false,
             "schema": {
               "type": "string",
-              "const": "gzip, deflate, br"
+              "const": "identity"
             }
           }
         },
@@ -1668,7 +1668,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
                   "error": {
                     "code": 415,
                     "status": "INVALID_ARGUMENT",
-                    "message": "The content encoding is not supported; gzip, deflate and br are allowed.",
+                    "message": "The content encoding is not supported; only identity is allowed.",
                     "details": [
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",

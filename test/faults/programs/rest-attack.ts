@@ -3,7 +3,6 @@ import type { Socket } from 'node:net';
 import { connect } from 'node:http2';
 import { connect as connectSecurely } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
 import { requestOn } from '../../support/http2-call.js';
 import { socketTo } from '../../support/http2-frames.js';
 import { RudeConnection } from './rude-connection.js';
@@ -23,10 +22,7 @@ export interface RestAttack {
 const CREATE = '/routing.v1.RouteService/CreateRoute';
 /** The most requests that a connection may have under way. */
 const PIPELINED = 100;
-/** Bodies of nearly 64 KiB, which are a few hundred bytes in gzip. */
-const NESTED = gzipSync('['.repeat(65_500));
 const BYTE = Buffer.from('x');
-const LISTS = gzipSync(`{"middleware":[${'[],'.repeat(21_000)}[]]}`);
 
 function create(...lines: string[]): string {
   return [
@@ -40,39 +36,6 @@ function create(...lines: string[]): string {
 
 function quiet<Any extends Socket>(socket: Any): Any {
   return socket.on('error', () => undefined);
-}
-
-/** Sends many creates at once on each connection, and counts the answers until all have come. */
-async function pipelined(
-  { http, connections }: RestAttack,
-  body: Buffer,
-  ...lines: string[]
-): Promise<number> {
-  const one = Buffer.concat([
-    Buffer.from(create(`Content-Length: ${body.length}`, 'Content-Encoding: gzip', ...lines)),
-    body,
-  ]);
-  const all = Buffer.concat(Array<Buffer>(PIPELINED).fill(one));
-  const answers = await Promise.all(
-    Array.from({ length: connections }, async () => {
-      const socket = quiet(socketTo(http));
-      let answered = 0;
-      let text = '';
-      const whole = new Promise<void>((resolve) => {
-        socket.on('close', resolve).on('data', (chunk: Buffer) => {
-          // A chunk may end within a status line.
-          text += chunk.toString('latin1');
-          answered = text.split('HTTP/1.1 ').length - 1;
-          if (answered >= PIPELINED) resolve();
-        });
-      });
-      socket.write(all);
-      await whole;
-      socket.destroy();
-      return answered;
-    }),
-  );
-  return answers.reduce((sum, each) => sum + each, 0);
 }
 
 /** Asks over TLS for a page so many times on each connection, takes no response, and counts the connections left open. */
@@ -91,9 +54,6 @@ async function untaken({ http, connections, durationMs }: RestAttack, times: num
 
 /** The attacks by name; each returns what it has counted. */
 const ATTACKS = {
-  'strangers nest deeply in gzip': (attack: RestAttack) => pipelined(attack, NESTED),
-  'a caller sends wrong lists in gzip': (attack: RestAttack) =>
-    pipelined(attack, LISTS, `Authorization: Bearer ${attack.token}`),
   'strangers read no page': (attack: RestAttack) => untaken(attack, 1),
   'strangers ask for pages that they do not read': (attack: RestAttack) => untaken(attack, PIPELINED),
   /** Opens streams and connections that each wait for the rest of a create. */

@@ -1,7 +1,7 @@
 import { overloaded } from '../failures/failure.js';
 
 /**
- * The places of requests that have not been read whole: half of those for all requests, and at least one. The others are
+ * The places of requests that have not arrived whole: half of those for all requests, and at least one. The others are
  * left for requests that arrive whole.
  */
 export class ArrivingPlaces {
@@ -15,8 +15,7 @@ export class ArrivingPlaces {
 
   /** @throws Failure `OVERLOADED` */
   take(): void {
-    if (this.#taken >= this.#most)
-      throw overloaded(`It has ${this.#most} requests that are still arriving or wait to be decoded.`);
+    if (this.#taken >= this.#most) throw overloaded(`It has ${this.#most} requests that are still arriving.`);
     this.#taken += 1;
   }
 

@@ -92,7 +92,6 @@ function readBefore(): Failure {
   );
 }
 
-/** @param maxBytes the limit, as sent and decoded */
-export function bodyTooLarge(maxBytes: number): Failure {
+function bodyTooLarge(maxBytes: number): Failure {
   return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }

@@ -1,35 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
-import { Failure, malformed } from '../failures/failure.js';
-import { bodyTooLarge, bytesReadBefore, receivedBytes } from './received-bytes.js';
-
-/** Decodes a whole body. */
-export type DecodeBody = (bytes: Uint8Array) => Uint8Array;
-
-/**
- * The inverse of each content coding (RFC 9110 8.4.1). A body is small: in threads, it would cost more to hand over than
- * to inflate, and all that are under way would have their memory at once.
- */
-const inflaters: ReadonlyMap<string, typeof gunzipSync> = new Map([
-  ['gzip', gunzipSync],
-  ['x-gzip', gunzipSync],
-  ['deflate', inflateSync],
-  ['br', brotliDecompressSync],
-]);
-
-/** The largest body, in bytes, that is read before the guard has admitted the client. */
-const STRANGER_MAX_BYTES = 4_096;
+import { Failure } from '../failures/failure.js';
+import { bytesReadBefore, receivedBytes } from './received-bytes.js';
 
 /** Whether a request has a body (RFC 9112 6.3), which may be empty. */
 export function hasBody(headers: IncomingHttpHeaders): boolean {
   return 'content-length' in headers || 'transfer-encoding' in headers;
-}
-
-/** Whether reading a body may cost far more than refusing it: strangers are refused before. */
-export function isCostly({ 'content-length': length, ...headers }: IncomingHttpHeaders): boolean {
-  return (
-    'content-encoding' in headers || 'transfer-encoding' in headers || Number(length) > STRANGER_MAX_BYTES
-  );
 }
 
 const NO_BYTES = new Uint8Array();
@@ -46,44 +21,19 @@ export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Ar
   return hasBody(request.headers) ? receivedBytes(request, maxBytes) : NO_BYTES;
 }
 
+/** The accepted content codings, sent only in responses that refuse another one (RFC 9110 12.5.3). */
+const ACCEPT_ENCODING = { 'Accept-Encoding': 'identity' };
+
 /**
- * The decoder for the content coding of a request; undefined if the body is not encoded, or not any more. It throws a
- * Failure `REQUEST_TOO_LARGE`, or `REQUEST_MALFORMED` for bytes that do not follow the coding.
+ * Refuses every content coding, unless a middleware has already decoded the body.
  *
- * @param maxBytes the largest body, in bytes after decoding.
- * @throws Failure `CONTENT_TYPE_UNSUPPORTED` for an unknown `Content-Encoding`.
+ * @throws Failure `CONTENT_TYPE_UNSUPPORTED`.
  */
-export function bodyDecoder(request: IncomingMessage, maxBytes: number): DecodeBody | undefined {
+export function requireDecoded(request: IncomingMessage): void {
   const { headers } = request;
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
-  if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request)) return undefined;
-  const decode = inflaters.get(coding);
-  if (decode === undefined) throw encodingUnsupported();
-  return (bytes) => {
-    try {
-      return decode(bytes, { maxOutputLength: maxBytes });
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      throw code === 'ERR_BUFFER_TOO_LARGE' ? bodyTooLarge(maxBytes) : wronglyEncoded(coding);
-    }
-  };
-}
-
-/** The accepted content codings, sent only in responses that refuse another one (RFC 9110 12.5.3). */
-const ACCEPT_ENCODING = { 'Accept-Encoding': 'gzip, deflate, br' };
-
-function wronglyEncoded(coding: string): Failure {
-  return malformed('The body does not match its headers.', [
-    { field: 'content-encoding', description: `Names ${coding}, but the body is not valid ${coding}.` },
-  ]);
-}
-
-/** The content coding of the body is not accepted. */
-function encodingUnsupported(): Failure {
-  return unsupported(
-    'The content encoding is not supported; gzip, deflate and br are allowed.',
-    ACCEPT_ENCODING,
-  );
+  if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request)) return;
+  throw unsupported('The content encoding is not supported; only identity is allowed.', ACCEPT_ENCODING);
 }
 
 // RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons.

@@ -11,8 +11,7 @@ import type { FoundBinding } from '../template/binding-table.js';
 import type { Guard, UnaryReply, Upstream } from '../upstream.js';
 import { GuardVerdict, isOk, knowsCaller } from './guard-verdict.js';
 import type { Exchange } from './exchange.js';
-import type { PacedWork } from './paced-work.js';
-import { bodyDecoder, type DecodeBody, isCostly, receiveBody, requireJsonType } from './request-body.js';
+import { receiveBody, requireDecoded, requireJsonType } from './request-body.js';
 import {
   callMetadata,
   type ForwardedHeaders,
@@ -36,8 +35,6 @@ export interface CallParts {
   readonly requests: RequestMessages;
   readonly successes: SuccessReplies;
   readonly uploads: Uploads;
-  /** The decoding and reading of encoded bodies. */
-  readonly decoding: PacedWork;
 }
 
 /** A request for a method of the contract, before it becomes a call. */
@@ -69,30 +66,22 @@ export class RequestedCall {
     const { deadlineMs, forwardedHeaders, maxBodyBytes, successes } = this.#parts;
     const { request, started } = this.#exchange;
     const { headers } = request;
-    let decode: DecodeBody | undefined;
     try {
       requireFitHeaders(headers, forwardedHeaders);
       successes.requirePrecondition(this.#found.binding, headers);
       this.#head.deadline = started + requestTimeoutMs(headers, deadlineMs);
-      decode = bodyDecoder(request, maxBodyBytes);
+      requireDecoded(request);
     } catch (failure) {
       return this.#verdict.refuse(failure);
     }
     const body = receiveBody(request, maxBodyBytes);
-    return body instanceof Promise ? this.#callLater(body, decode) : this.#callWith(body);
+    return body instanceof Promise ? this.#callLater(body) : this.#callWith(body);
   }
 
-  async #callLater(body: Promise<Uint8Array>, decode: DecodeBody | undefined): Promise<HttpReply> {
-    const { uploads, decoding } = this.#parts;
+  async #callLater(body: Promise<Uint8Array>): Promise<HttpReply> {
     const { deadline } = this.#head;
-    const received = await uploads.wait(body, deadline, this.#verdict, this.#exchange);
-    if (!(received instanceof Uint8Array)) return received;
-    if (isCostly(this.#exchange.request.headers)) {
-      const refusal = await this.#verdict.refusal();
-      if (refusal !== undefined) return refusal;
-    }
-    if (decode === undefined) return this.#callWith(received);
-    return decoding.run(deadline, () => this.#callWith(decode(received)));
+    const received = await this.#parts.uploads.wait(body, deadline, this.#verdict, this.#exchange);
+    return received instanceof Uint8Array ? this.#callWith(received) : received;
   }
 
   #callWith(body: Uint8Array): HttpReply | Promise<HttpReply> {

@@ -13,7 +13,6 @@ import type { Guard, Upstream } from '../upstream.js';
 import { ArrivingPlaces } from './arriving-places.js';
 import { type Exchange, targetOf } from './exchange.js';
 import type { ForwardedHeaders } from './request-headers.js';
-import { PacedWork } from './paced-work.js';
 import { requestTarget } from './request-target.js';
 import { type CallParts, RequestedCall } from './requested-call.js';
 import type { ResponseHeaders } from './response-headers.js';
@@ -59,7 +58,6 @@ export class Transcoding {
     this.#maxRequests = maxRequests;
     this.#table = table;
     this.#templates = new Map(bindings.map((each) => [each, basePath + each.template.source]));
-    const places = new ArrivingPlaces(maxRequests);
     this.#parts = {
       ...options,
       errors,
@@ -70,8 +68,7 @@ export class Transcoding {
         new JsonOutput(registry, json),
         basePath,
       ),
-      uploads: new Uploads(now, places),
-      decoding: new PacedWork(now, places),
+      uploads: new Uploads(now, new ArrivingPlaces(maxRequests)),
     };
   }
 

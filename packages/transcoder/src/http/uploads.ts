@@ -18,7 +18,7 @@ export class Uploads {
 
   /**
    * Waits for a body. If it is incomplete at the end of this turn of the event loop, the guard is asked at once: a
-   * stranger gets the guard's verdict, however long the body takes.
+   * client that it refuses gets the guard's verdict, however long the body takes.
    *
    * @param deadline in milliseconds since the epoch.
    * @returns the body, or the reply to a client that the guard refuses.

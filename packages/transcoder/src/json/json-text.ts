@@ -3,7 +3,6 @@ import { allowedScalar, allowedValue } from '../fields/allowed-value.js';
 import { type Failure, firstViolations, malformed, type FieldViolation } from '../failures/failure.js';
 import type { Place } from '../fields/message-fields.js';
 import { literalValue } from '../fields/text-value.js';
-import { jsonProblem } from './json-problem.js';
 
 /**
  * The deepest nesting of objects and arrays in a body. A level may be two messages (a `google.protobuf.Value`
@@ -26,8 +25,8 @@ export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
   try {
     value = JSON.parse(text) as JsonValue;
   } catch {
-    const problem = jsonProblem(text, MAX_DEPTH);
-    throw problem === undefined ? nestedTooDeep() : malformed(`The body is not valid JSON: ${problem}`);
+    // The messages of `JSON.parse` differ between versions of Node, and repeat the text.
+    throw malformed('The body is not valid JSON.');
   }
   const integers: LongInteger[] = [];
   const violations = firstViolations(scan(text, () => locate(value), integers));

@@ -1,8 +1,9 @@
-import { createServer, type Server, type ServerOptions } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import type { TranscoderLog } from '../../src/log.js';
 import type { TranscoderOptions } from '../../src/options.js';
-import { createTranscoder } from '../../src/transcoder.js';
+import { createTranscoder, type Transcoder } from '../../src/transcoder.js';
 import { libraryDescriptorSet } from './library-contract.js';
 import { LibraryServer } from './library-server.js';
 
@@ -12,6 +13,8 @@ export interface RunningTranscoder {
   readonly library: LibraryServer;
   /** The lines of the log, as JSON values. */
   readonly log: readonly LogLine[];
+  /** The number of open connections. */
+  readonly connections: () => Promise<number>;
   /** Ends the requests whose bodies have not come. */
   endUploads(): void;
   close(): Promise<void>;
@@ -26,10 +29,15 @@ export interface LogLine {
 
 const REQUEST_ID = /^[a-z]{1,8}$/;
 
-/** Starts a library, a transcoder in front of it, and an HTTP server. */
+/**
+ * Starts a library, a transcoder in front of it, and an HTTP server.
+ *
+ * @param before puts a middleware before the transcoder.
+ */
 export async function startTranscoder(
   options: Partial<TranscoderOptions> = {},
   limits: ServerOptions = {},
+  before = (handler: Transcoder['handler']): RequestListener => handler,
 ): Promise<RunningTranscoder> {
   const library = new LibraryServer();
   const log: LogLine[] = [];
@@ -49,14 +57,21 @@ export async function startTranscoder(
     log: collectingLog(log),
     ...options,
   });
-  const server = createServer({ requireHostHeader: false, ...limits }, transcoder.handler)
+  const server = createServer({ requireHostHeader: false, ...limits }, before(transcoder.handler))
     .on('checkContinue', transcoder.onCheckContinue)
     .on('clientError', transcoder.onClientError)
     .on('connect', transcoder.onConnect);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const { endUploads } = transcoder;
-  return { origin: `http://127.0.0.1:${port}`, library, log, endUploads, close: () => closed(server) };
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    library,
+    log,
+    connections: promisify(server.getConnections.bind(server)),
+    endUploads,
+    close: () => closed(server),
+  };
 }
 
 function* requestIds(): Generator<number, never> {

@@ -7,15 +7,18 @@ import type { Exchange } from './exchange.js';
  */
 export const MAX_UNSENT = 100;
 
-/** The requests of one connection. */
-class Connection {
-  /** The latest request. */
+/** The requests of one connection whose responses have not left. */
+class RequestQueue {
+  /** The latest request, answered or not. */
   latest: Exchange | undefined;
   readonly #pipelined: PipelinedRequests;
   #unsent = 0;
+  #closed: boolean;
 
-  constructor(pipelined: PipelinedRequests) {
+  constructor(socket: Duplex, pipelined: PipelinedRequests) {
     this.#pipelined = pipelined;
+    this.#closed = socket.closed;
+    socket.once('close', this.#close);
   }
 
   /**
@@ -28,14 +31,23 @@ class Connection {
 
   begin(exchange: Exchange): void {
     this.latest = exchange;
+    if (this.#closed) return;
     if (this.#unsent > 0) this.#pipelined.count += 1;
     this.#unsent += 1;
     exchange.response.once('close', this.#sent);
   }
 
   readonly #sent = (): void => {
+    if (this.#closed) return;
     this.#unsent -= 1;
     if (this.#unsent > 0) this.#pipelined.count -= 1;
+  };
+
+  /** Node 20 and 22 do not close the responses that are still queued when their connection closes. */
+  readonly #close = (): void => {
+    this.#closed = true;
+    this.#pipelined.count -= Math.max(0, this.#unsent - 1);
+    this.#unsent = 0;
   };
 }
 
@@ -53,9 +65,9 @@ class PipelinedRequests {
   }
 }
 
-/** The open connections that have received a request. */
-export class Connections {
-  readonly #known = new WeakMap<Duplex, Connection>();
+/** The queues of the open connections that have received a request. */
+export class RequestQueues {
+  readonly #known = new WeakMap<Duplex, RequestQueue>();
   readonly #pipelined: PipelinedRequests;
 
   /** @param mostPipelined the most requests of all connections that do not wait for the response to an earlier one. */
@@ -63,12 +75,12 @@ export class Connections {
     this.#pipelined = new PipelinedRequests(mostPipelined);
   }
 
-  of(socket: Duplex): Connection {
+  of(socket: Duplex): RequestQueue {
     const known = this.#known.get(socket);
     if (known !== undefined) return known;
-    const connection = new Connection(this.#pipelined);
-    this.#known.set(socket, connection);
-    return connection;
+    const queue = new RequestQueue(socket, this.#pipelined);
+    this.#known.set(socket, queue);
+    return queue;
   }
 
   /** The latest request on a connection, if there is one. */
