@@ -35,14 +35,16 @@ async function main(): Promise<void> {
   warnOfExposure(config, logger);
   warnOfRemoved(logger);
   const stop = new AbortController();
-  const beginToStop = (signal: NodeJS.Signals): void => {
-    logger.info({ signal }, 'stopping');
-    stop.abort();
-  };
-  onStopSignals(beginToStop, (signal, exitCode) => {
-    logger.warn({ signal }, 'ending before everything is closed');
-    end(exitCode);
-  });
+  onStopSignals(
+    (signal) => {
+      logger.info({ signal }, 'stopping');
+      stop.abort();
+    },
+    (signal, exitCode) => {
+      logger.warn({ signal }, 'ending before everything is closed');
+      end(exitCode);
+    },
+  );
   const app = await startApp(config, { logger, stop: stop.signal }).catch((error: unknown) => {
     if (!stop.signal.aborted) throw error;
   });
