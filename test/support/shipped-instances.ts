@@ -7,7 +7,7 @@ const HAPROXY = 'deploy/haproxy/haproxy.cfg';
 const PORT = /(?<=:|port )\d{4,5}\b/g;
 
 /** Two instances on one machine behind HAProxy, as docs/operations.md sets them up, but on free ports of the loopback. */
-export interface ShippedInstances {
+interface ShippedInstances {
   /** The configuration of HAProxy. */
   readonly configuration: string;
   /** HAProxy's own addresses, `host:port`. */
