@@ -3,16 +3,15 @@ import type { Goal, Measured } from './figures.js';
 import { Rounds } from './rounds.js';
 import type { Scale } from './scale.js';
 import { type Scenario, scenarios } from './scenarios.js';
-import type { Servers } from './servers.js';
+import type { Server } from './servers.js';
 import type { Compared, Target, TargetName } from './testbed.js';
 
 /** The routes that nobody has cached, enough for all rounds, as a multiple of those that are asked for again and again. */
 const COLD = 10;
 
 /** One of two kinds of the service. */
-interface Side {
-  readonly servers: Servers;
-  readonly settings?: Readonly<Record<string, string>>;
+export interface Side {
+  readonly start: (settings: Readonly<Record<string, string>>) => Promise<Server>;
   /** The end of the names of its scenarios. */
   readonly suffix: string;
 }
@@ -22,21 +21,21 @@ interface Side {
  * same routes.
  *
  * @param goals the goals of the other side, by the name of the scenario beside it
- * @param workers how many processes of a side have a cache of their own to be filled
+ * @param caches how many caches a side has to be filled
  */
 export async function sideBySide(
   scale: Scale,
   database: DatabaseServer,
   { base, other }: { readonly base: Side; readonly other: Side },
   goals: (beside: string) => readonly Goal[],
-  workers: number,
+  caches: number,
   progress: (line: string) => void,
 ): Promise<Measured[]> {
   progress('filling databases and starting servers');
   const testbed = new Map<TargetName, Target>();
-  const add = async (name: TargetName, { servers, settings }: Side, routes: number): Promise<void> => {
+  const add = async (name: TargetName, { start }: Side, routes: number): Promise<void> => {
     const databaseUrl = await database.createDatabase(routes);
-    const server = await servers.service({ DATABASE_URL: databaseUrl, ...settings });
+    const server = await start({ DATABASE_URL: databaseUrl });
     testbed.set(name, { ...server, databaseUrl, routes });
   };
   await add('service', base, scale.routes);
@@ -56,7 +55,7 @@ export async function sideBySide(
   const rounds = new Rounds(scale, testbed, database.pid);
   progress('filling the caches');
   const cached = pairs.flat().filter(({ wire, pick }) => wire === 'grpc' && pick === 'uniform');
-  for (const scenario of cached) for (let i = 0; i < workers; i++) await rounds.fillCache(scenario);
+  for (const scenario of cached) for (let i = 0; i < caches; i++) await rounds.fillCache(scenario);
   return rounds.run(pairs, progress);
 }
 

@@ -3,73 +3,56 @@ import { setLogger } from '@grpc/grpc-js';
 import { destination, type Logger } from 'pino';
 import { type App, startApp } from './app.js';
 import { startProblem } from './run/start-problem.js';
-import { startInWorkers } from './run/start-in-workers.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
 import { removedSettings } from './settings/removed.js';
 import { containerOfThisProcess, localModeHint } from './run/local-mode-hint.js';
 import { openLogger } from './run/logger.js';
 import { onStopSignals } from './run/stop-signals.js';
-import { onPrimary, tellPrimary, workerNumber } from './run/worker.js';
 
 /** The longest time that shutdown waits for a slow or absent reader of the log, in milliseconds. */
 const LOG_LIMIT_MS = 1_000;
 /** The longest text that waits to be written to the log, in characters; more is dropped. */
 const LOG_MAX_LENGTH = 4_194_304;
-/** The most bytes that a worker writes to the log at once: a write of this size to a shared pipe is atomic (POSIX). */
-const PIPE_BUF = 4_096;
-/** This worker's number; undefined in a process that is not a worker. */
-const worker = workerNumber();
 /** The log's destination. A thread writes it, so that a slow reader does not delay calls. */
-const output = destination({
-  minLength: 0,
-  maxLength: LOG_MAX_LENGTH,
-  ...(worker !== undefined && { maxWrite: PIPE_BUF }),
-});
+const output = destination({ minLength: 0, maxLength: LOG_MAX_LENGTH });
 // A log that cannot be written, because of a full disk or a closed terminal, does not end the service.
 output.on('error', () => undefined);
 
 /**
- * Runs the service, or the workers that run it, until SIGTERM, SIGINT or SIGHUP; a worker also until its primary process
- * tells it to stop. Its exit code is 0 after an orderly shutdown, 1 when it cannot run or continue, and 128 plus the
- * signal's number when a later signal cuts the shutdown short.
+ * Runs the service until SIGTERM, SIGINT or SIGHUP. Its exit code is 0 after an orderly shutdown, 1 when it cannot run or
+ * continue, and 128 plus the signal's number when a later signal cuts the shutdown short.
  */
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const { logLevel: level, logFormat: format } = config;
-  const log = await openLogger(output, { level, format, terminal: process.stdout.isTTY });
-  const logger = worker === undefined ? log : log.child({ worker });
+  const logger = await openLogger(output, { level, format, terminal: process.stdout.isTTY });
   // grpc-js may log metadata, and so tokens. When one of its messages matters, a call or the start fails as well.
   setLogger({ error: () => undefined });
   process.on('uncaughtException', (err, origin) => {
     logger.fatal({ err, origin }, 'uncaught error: exiting');
     end(1);
   });
-  if (worker === undefined) {
-    warnOfExposure(config, logger);
-    warnOfRemoved(logger);
-  }
+  warnOfExposure(config, logger);
+  warnOfRemoved(logger);
   const stop = new AbortController();
-  const beginToStop = (signal?: NodeJS.Signals): void => {
-    // A signal to the group of processes reaches a worker beside its primary process's message.
-    if (stop.signal.aborted) return;
-    logger.info({ signal }, 'stopping');
-    stop.abort();
-  };
-  if (worker !== undefined) onPrimary('stop', beginToStop);
-  onStopSignals(beginToStop, (signal, exitCode) => {
-    logger.warn({ signal }, 'ending before everything is closed');
-    end(exitCode);
-  });
-  const start = config.workers > 1 && worker === undefined ? startInWorkers : startApp;
-  const app = await start(config, { logger, stop: stop.signal }).catch((error: unknown) => {
+  onStopSignals(
+    (signal) => {
+      logger.info({ signal }, 'stopping');
+      stop.abort();
+    },
+    (signal, exitCode) => {
+      logger.warn({ signal }, 'ending before everything is closed');
+      end(exitCode);
+    },
+  );
+  const app = await startApp(config, { logger, stop: stop.signal }).catch((error: unknown) => {
     if (!stop.signal.aborted) throw error;
   });
   if (app === undefined) {
     stopped(logger);
     return;
   }
-  if (worker === undefined) report(app, config, logger);
-  else await tellPrimary({ kind: 'listening', addresses: app });
+  report(app, config, logger);
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   app.close().then(
     (inTime) => {
@@ -100,8 +83,8 @@ function stopped(logger: Logger): void {
   end(0);
 }
 
-function report(app: App, { grpc, tls, workers, limits }: Config, logger: Logger): void {
-  logger.info({ grpc: app.grpcAddress, http: app.httpUrl, ops: app.opsUrl, workers, limits }, 'listening');
+function report(app: App, { grpc, tls, limits }: Config, logger: Logger): void {
+  logger.info({ grpc: app.grpcAddress, http: app.httpUrl, ops: app.opsUrl, limits }, 'listening');
   if (grpc?.tokens.key.kind !== 'local') return;
   logger.info(
     { secretFile: grpc.tokens.key.file },
@@ -112,11 +95,10 @@ function report(app: App, { grpc, tls, workers, limits }: Config, logger: Logger
   process.stderr.write(localModeHint(app, containerOfThisProcess(process.env)));
 }
 
-/** Reports a failed start without a stack, which does not help with a wrong setting. A worker tells its primary. */
-async function fail(error: unknown): Promise<void> {
+/** Reports a failed start without a stack, which does not help with a wrong setting. */
+function fail(error: unknown): void {
   const message = startProblem(error);
-  if (worker !== undefined) await tellPrimary({ kind: 'failed', problem: message });
-  else if (error instanceof ConfigError) process.stderr.write(`${message}\n`);
+  if (error instanceof ConfigError) process.stderr.write(`${message}\n`);
   else process.stderr.write(`The service cannot start: ${message}\n`);
   end(1);
 }

@@ -11,7 +11,7 @@ interface Opened {
 /** How long servers wait for calls in progress when they close, in milliseconds. */
 export const GRACE_MS = 6_000;
 /** The longest time that closing takes after the drain, in milliseconds: less than the ten seconds of containers. */
-export const LIMIT_MS = 8_000;
+const LIMIT_MS = 8_000;
 
 /** The options of closing. */
 interface ClosingOptions {

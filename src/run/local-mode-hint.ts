@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 
 /** The addresses of the service; absent for a face that does not run. */
-export interface Addresses {
+interface Addresses {
   readonly grpcAddress: string | undefined;
   readonly httpUrl: string | undefined;
 }

@@ -4,11 +4,9 @@ import { startOpsServer } from '../watch/ops-server.js';
 import { Readiness } from '../watch/readiness.js';
 import type { Closing } from './closing.js';
 import { listenOrExplain } from './open-or-explain.js';
-import { onPrimary, tellPrimary, workerNumber } from './worker.js';
 import { joinAddress } from '../settings/addresses.js';
 import type { Config } from '../settings/config.js';
 import { serviceVersion } from './version.js';
-import type { WorkerReport } from './workers-operations.js';
 
 /** The operators' view of a process. */
 export interface Operations {
@@ -20,8 +18,8 @@ export interface Operations {
 }
 
 /**
- * Opens the operators' listener, which is up while the rest opens and until the rest is closed. A worker relies on its
- * primary process's listener. When `OPS_ADDRESS` is `off`, nothing is measured.
+ * Opens the operators' listener, which is up while the rest opens and until the rest is closed. When `OPS_ADDRESS` is
+ * `off`, nothing is measured.
  *
  * @throws Error when it cannot listen
  */
@@ -41,19 +39,10 @@ export async function openOperations(
   metrics.buildInfo({ version: serviceVersion(), role });
   metrics.readiness(readiness);
   metrics.linesLeftOut(callLog.leftOut);
-  if (workerNumber() !== undefined) {
-    onPrimary('report', () => void reportToPrimary(readiness, metrics));
-    return { readiness, metrics, url: undefined };
-  }
   const { host, port } = ops;
   const server = await listenOrExplain('OPS_ADDRESS', joinAddress(host, port), () =>
     startOpsServer(host, port, { readiness: () => readiness.report, metrics }),
   );
   closing.resource('listener for operators', () => server.close());
   return { readiness, metrics, url: `http://${joinAddress(host, server.port)}` };
-}
-
-async function reportToPrimary(readiness: Readiness, metrics: Metrics): Promise<void> {
-  const report: WorkerReport = { readiness: readiness.report, metrics: await metrics.snapshot() };
-  await tellPrimary({ kind: 'report', report });
 }

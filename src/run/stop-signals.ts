@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import { performance } from 'node:perf_hooks';
 
 /** The signals that stop a process in order. */
-export const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
+const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 /**
  * Signals within this time after the first one repeat it, in milliseconds: npm forwards a signal that the terminal has
  * sent to its whole process group, and so do `timeout` and service managers.

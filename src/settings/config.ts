@@ -15,7 +15,6 @@ import { SettingsReader } from './settings.js';
 import { serverTlsOf, type TlsFiles, upstreamTlsOf } from './tls-config.js';
 import { type TokenConfig, tokensOf } from './token-config.js';
 import { tracesOf } from './traces.js';
-import { workersOf } from './workers.js';
 
 const BYTES_PER_MIB = 1_048_576;
 /** The largest cache of routes, in MiB: an amount that a Node process easily holds. */
@@ -60,8 +59,6 @@ export interface Config {
   readonly ops: HostAndPort | undefined;
   /** The TLS files of the gRPC and HTTP servers; absent without TLS. */
   readonly tls: TlsFiles | undefined;
-  /** The number of processes that share the work, each with these limits. */
-  readonly workers: number;
   readonly limits: Limits;
   /** How long the start waits for an unreachable database, in milliseconds. */
   readonly databaseWaitMs: number;
@@ -99,7 +96,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       http: role === 'grpc' ? undefined : readHttp(settings, role === 'gateway'),
       ops: opsAddressOf(settings, FACES[role]),
       tls: serverTlsOf(settings, role !== 'gateway'),
-      workers: workersOf(settings, grpc?.database),
       limits: readLimits(settings),
       databaseWaitMs: databaseWaitOf(settings),
       drainDelayMs: settings.integer('DRAIN_DELAY_MS', 0, DRAIN_DELAY_MAX_MS),

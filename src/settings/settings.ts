@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 /** Every setting, as an environment variable, with its default; `undefined` for none. */
 export const SETTINGS = {
   ROLE: 'all',
-  WORKERS: '1',
   DATABASE_URL: 'sqlite:data/routes.db',
   DATABASE_URL_FILE: undefined,
   DATABASE_REPLICA_URLS: undefined,

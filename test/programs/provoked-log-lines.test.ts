@@ -218,24 +218,16 @@ const WAYS: Readonly<Record<string, Way>> = {
     test: 'is left out with a line in the log where it may be skipped',
   },
   'not everything could be closed in time': {
-    file: 'test/programs/workers.test.ts',
-    test: 'does not stop is killed when everything should be closed',
+    file: 'test/programs/stopping.test.ts',
+    test: 'what does not close is left open after eight seconds, with exit code 0',
   },
   'not everything could be closed': {
-    file: 'test/programs/workers.test.ts',
-    test: 'fails to close everything is told by exit code 1, after the others have closed',
+    file: 'test/programs/stopping.test.ts',
+    test: 'what fails to close is told by exit code 1, after all else has closed',
   },
   'ending before everything is closed': {
     file: 'test/programs/stopping.test.ts',
     test: 'more of them change nothing within a second, and then end it at once, with its log complete',
-  },
-  'a worker has ended unexpectedly': {
-    file: 'test/programs/workers.test.ts',
-    test: 'is killed costs its own connections alone, and is replaced',
-  },
-  'a worker did not stop in time, and was killed': {
-    file: 'test/programs/workers.test.ts',
-    test: 'does not stop is killed when everything should be closed',
   },
   'uncaught error: exiting': {
     file: 'test/programs/stopping.test.ts',

@@ -44,6 +44,14 @@ const FAULTY = moduleUrl(`
   process.on('SIGUSR2', () => { throw new Error('unforeseen'); });
   process.on('SIGWINCH', () => void Promise.reject(new Error('unforeseen')));
 `);
+/** The environment of a service whose only HTTP server, the listener for operators, closes in this way. */
+function closing(body: string): Record<string, string> {
+  const module = moduleUrl(`
+    import { Server } from 'node:http';
+    Server.prototype.close = () => { ${body} };
+  `);
+  return { ROLE: 'grpc', NODE_OPTIONS: `--import ${module}` };
+}
 
 it('a stop is these steps, each logged with its time, however busy the threads are that write the log', async () => {
   const drainMs = 500;
@@ -172,6 +180,24 @@ it(
   },
   NPM_START_MS,
 );
+
+it('what does not close is left open after eight seconds, with exit code 0', async () => {
+  const service = run(closing(''));
+  await service.line('listening');
+  await expect(service.stop()).resolves.toMatchObject({ exitCode: 0, stderr: '' });
+  expect(messagesOf(service).slice(-3)).toEqual([
+    'closed the database',
+    'not everything could be closed in time',
+    'stopped',
+  ]);
+});
+
+it('what fails to close is told by exit code 1, after all else has closed', async () => {
+  const service = run(closing("throw new Error('unforeseen');"));
+  await service.line('listening');
+  await expect(service.stop()).resolves.toMatchObject({ exitCode: 1, stderr: '' });
+  expect(messagesOf(service).slice(-2)).toEqual(['closed the database', 'not everything could be closed']);
+});
 
 describe('while it waits for the database', () => {
   it('it is alive and not ready, and a signal ends it at once with exit code 0', async () => {

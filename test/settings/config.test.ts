@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ConfigError, readConfig, readMigration, readTokens } from '../../src/settings/config.js';
@@ -69,7 +69,6 @@ describe('without any setting', () => {
         grpcMaxAgeMs: 0,
         httpIdleMs: 75_000,
       },
-      workers: 1,
       databaseWaitMs: 0,
       drainDelayMs: 0,
       routeCacheBytes: 50_331_648,
@@ -148,9 +147,6 @@ describe('a setting', () => {
     ],
     ['DATABASE_WAIT_MS is in milliseconds', { DATABASE_WAIT_MS: '30000' }, { databaseWaitMs: 30_000 }],
     ['DRAIN_DELAY_MS is in milliseconds', { DRAIN_DELAY_MS: '2500' }, { drainDelayMs: 2_500 }],
-    ['WORKERS is a number of processes', { WORKERS: '3' }, { workers: 3 }],
-    ['WORKERS may be as many as cores', { WORKERS: 'auto' }, { workers: availableParallelism() }],
-    ['WORKERS may be 1 in memory', { WORKERS: '1', DATABASE_URL: 'sqlite::memory:' }, { workers: 1 }],
     ['ROUTE_CACHE_MIB may be 0', { ROUTE_CACHE_MIB: '0' }, { routeCacheBytes: 0 }],
     ['ROUTE_CACHE_MIB is in MiB', { ROUTE_CACHE_MIB: '1' }, { routeCacheBytes: 1_048_576 }],
     ['LOG_LEVEL is a level of pino', { LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
@@ -308,17 +304,6 @@ describe('wrong settings', () => {
       [
         'BASE_PATH is "/api/"; it must be empty or segments that each begin with a slash, such as /api/routes.',
       ],
-    ],
-    ['no workers', { WORKERS: '0' }, ['WORKERS is "0"; it must be auto or a whole number from 1 to 256.']],
-    [
-      'workers by the word',
-      { WORKERS: 'two' },
-      ['WORKERS is "two"; it must be auto or a whole number from 1 to 256.'],
-    ],
-    [
-      'workers in memory',
-      { WORKERS: '2', DATABASE_URL: 'sqlite::memory:' },
-      ['WORKERS asks for 2 processes, but sqlite::memory: would be another database in each; use a file.'],
     ],
     [
       'a deadline of zero',
@@ -543,7 +528,6 @@ describe('wrong settings', () => {
     ['JWT_SECRT', 'JWT_SECRET', 'a character is missing'],
     ['DATABSE_URL', 'DATABASE_URL', 'a character is missing'],
     ['DATABSAE_URL', 'DATABASE_URL', 'two are swapped'],
-    ['WROKERS', 'WORKERS', 'two of a short name are swapped'],
     ['JWT_ISSSUER', 'JWT_ISSUER', 'one is too many'],
     ['MAX_MESAGE_BYTE', 'MAX_MESSAGE_BYTES', 'two are missing'],
     ['HTTP_ADRESS', 'HTTP_ADDRESS', 'one is missing'],
@@ -569,9 +553,9 @@ describe('wrong settings', () => {
   });
 
   it('of an earlier version are named, and refuse no start', () => {
-    const env = { MAX_STREAMING_CALLS: '0', MAX_EVENT_LOOP_DELAY_MS: 'x' };
+    const env = { WORKERS: 'auto', MAX_STREAMING_CALLS: '0', MAX_EVENT_LOOP_DELAY_MS: 'x' };
     expect(problemsOf({ ...env, MAX_CALLS: 'x' })).toHaveLength(1);
-    expect(removedSettings(env)).toEqual(['MAX_EVENT_LOOP_DELAY_MS', 'MAX_STREAMING_CALLS']);
+    expect(removedSettings(env)).toEqual(['MAX_EVENT_LOOP_DELAY_MS', 'MAX_STREAMING_CALLS', 'WORKERS']);
     expect(removedSettings({ MAX_STREAMING_CALLS: '' })).toEqual([]);
   });
 

@@ -3,8 +3,8 @@ import { createServer, type AddressInfo } from 'node:net';
 
 /**
  * A loopback port on which nobody listens. It is for addresses that must not be reached, and for what cannot say which
- * port it was given: HAProxy, MariaDB, MySQL and Prometheus, the commands of the README, and workers that are all
- * replaced. Whatever else the tests start listens on port 0 and says its port.
+ * port it was given: HAProxy, MariaDB, MySQL and Prometheus, and the commands of the README. Whatever else the tests
+ * start listens on port 0 and says its port.
  */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

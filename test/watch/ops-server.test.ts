@@ -69,14 +69,6 @@ describe('the listener for operators', () => {
     expect({ status, text: JSON.parse(text) as unknown }).toEqual({ status: 503, text: readiness.report });
   });
 
-  it('says that what it stands for hangs by 503', async () => {
-    const origin = await start({ alive: () => Promise.resolve(false) });
-    await expect(httpRequest(origin, { path: '/livez' })).resolves.toMatchObject({
-      status: 503,
-      text: '{"status":"hanging"}\n',
-    });
-  });
-
   it('answers 500 where the metrics cannot be read, and goes on', async () => {
     const metrics = { text: () => Promise.reject(new Error('secret')), contentType: 'text/plain' };
     const origin = await start({ metrics });

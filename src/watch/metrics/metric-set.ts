@@ -1,5 +1,4 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Snapshot } from './merged-metrics.js';
 import type { MetricDescription } from './metric-table.js';
 
 /** One value of a metric. */
@@ -74,11 +73,6 @@ export class MetricSet {
   /** All metrics in the text format of Prometheus, including those of the process. */
   text(): Promise<string> {
     return Registry.merge([this.#registry, this.#ofProcess]).metrics();
-  }
-
-  /** The same as data. */
-  snapshot(): Promise<Snapshot> {
-    return Registry.merge([this.#registry, this.#ofProcess]).getMetricsAsJSON();
   }
 
   get contentType(): string {

@@ -1,6 +1,5 @@
 import type { PoolFigures } from '../../store/pool-figures.js';
 import { CallMetrics, type MethodPaths } from './call-metrics.js';
-import type { Snapshot } from './merged-metrics.js';
 import { MetricSet, type Sample } from './metric-set.js';
 import { METRICS } from './metric-table.js';
 import { Refusals } from './refusals.js';
@@ -33,11 +32,6 @@ export class Metrics {
   /** All metrics in the text format of Prometheus. */
   text(): Promise<string> {
     return this.#set.text();
-  }
-
-  /** All metrics as data. */
-  snapshot(): Promise<Snapshot> {
-    return this.#set.snapshot();
   }
 
   get contentType(): string {

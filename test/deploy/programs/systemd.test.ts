@@ -9,7 +9,9 @@ import { needs, programPath } from '../../support/needs.js';
 
 const run = promisify(execFile);
 const FOLDER = resolve(import.meta.dirname, '../../../deploy/systemd');
-const UNITS = ['route-registry.service', 'route-registry-migrate.service'];
+const SERVICE = 'route-registry.service';
+const INSTANCE = 'route-registry@.service';
+const UNITS = [SERVICE, INSTANCE, 'route-registry-migrate.service'];
 /** Of 100, as systemd-analyze counts: what is left is the network, and memory that V8 compiles into. */
 const MOST_EXPOSURE = 12;
 /** The lines of a unit that restrict it, or name its user and its folders. */
@@ -68,17 +70,29 @@ describe.each(UNITS)('%s', (unit) => {
 });
 
 it('the service gets the time to stop that it needs', async () => {
-  const { DRAIN_DELAY_MS } = await environmentOf('route-registry.service');
+  const { DRAIN_DELAY_MS } = await environmentOf(SERVICE);
   const { drainDelayMs } = readConfig({ DRAIN_DELAY_MS });
-  const [seconds] = await directive('route-registry.service', 'TimeoutStopSec');
+  const [seconds] = await directive(SERVICE, 'TimeoutStopSec');
   expect(Number(seconds) * 1_000).toBeGreaterThanOrEqual(drainDelayMs + 10_000);
 });
 
-it('both run as the same user, in the same folder, under the same restrictions', async () => {
+it('an instance is the service on ports of its own', async () => {
+  const [service = [], instance = []] = await Promise.all(
+    [SERVICE, INSTANCE].map(async (unit) => {
+      const lines = (await readFile(join(FOLDER, unit), 'utf8')).split('\n');
+      return lines.filter((line) => !/^(?:#|Description=)/.test(line));
+    }),
+  );
+  const own = instance.filter((line) => !service.includes(line));
+  expect(own).toEqual([expect.stringMatching(/^Environment=(?:[A-Z]+_ADDRESS=127\.0\.0\.1:\d+%i ?){3}$/)]);
+  expect(instance.filter((line) => !own.includes(line))).toEqual(service);
+});
+
+it('all run as the same user, in the same folder, under the same restrictions', async () => {
   const restrictions = UNITS.map(async (unit) => {
     const text = await readFile(join(FOLDER, unit), 'utf8');
     return text.split('\n').filter((line) => RESTRICTION.test(line));
   });
-  const [service, migrate] = await Promise.all(restrictions);
-  expect(migrate).toEqual(service);
+  const [service, ...others] = await Promise.all(restrictions);
+  expect(others).toEqual(others.map(() => service));
 });
