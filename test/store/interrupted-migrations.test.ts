@@ -73,8 +73,7 @@ describeOn(engines.slice(1))(
       const cutInMiddle = async (statement: number): Promise<boolean> => {
         await migrateUp(knex);
         const cut = await cutAt(statement, migrateDown);
-        const { applied } = await migrationStatus(knex);
-        for (const _unfinished of applied.slice(NAMES.length - 1))
+        while ((await migrationStatus(knex)).pending.length === 0)
           await expect(migrateDown(knex)).resolves.toEqual(NAMES.slice(-1));
         await expect(everything()).resolves.toEqual(rolledBack);
         return cut;
