@@ -34,7 +34,9 @@ async function main(): Promise<void> {
       reachDatabase(knex, { waitMs: databaseWaitMs, log: say }),
     );
     if (values.status === true) {
-      for (const { name, state } of await migrationStatus(knex)) say(`${state} ${name}`);
+      const { applied, pending } = await migrationStatus(knex);
+      for (const name of applied) say(`applied ${name}`);
+      for (const name of pending) say(`pending ${name}`);
     } else {
       const names = await (values.down === true ? migrateDown(knex) : migrateUp(knex));
       for (const name of names) say(`${values.down === true ? 'rolled back' : 'applied'} ${name}`);

@@ -20,15 +20,17 @@ const LOCK = "concat('route-registry ', left(sha2(database(), 256), 40))";
  * @throws Error when another process works for longer
  */
 export function locked<T>(knex: Knex, work: (connection: Knex) => Promise<T>, waitMs = WAIT_MS): Promise<T> {
-  return isMysql(knex) ? lockedByName(knex, work, waitMs) : lockedByTransaction(knex, work, waitMs);
+  return isMysql(knex) ? lockedByName(knex, work, waitMs) : lockedByWriting(knex, work, waitMs);
 }
 
-/** A Knex transaction keeps one connection to the end, even if each DDL statement commits. */
+/** A Knex transaction keeps one connection to the end, even if its statements commit. */
 function lockedByName<T>(knex: Knex, work: (connection: Knex) => Promise<T>, waitMs: number): Promise<T> {
   return knex.transaction(async (connection) => {
     const taken = connection.raw(`get_lock(${LOCK}, ?) as taken`, [waitMs / 1_000]);
     const answer = await connection.first<{ taken: number | null } | undefined>(taken);
     if (answer?.taken !== 1) throw tooLong(waitMs);
+    // From here on each statement commits by itself, as DDL does anyway: nothing is uncommitted when the lock is freed.
+    await connection.raw('commit');
     try {
       return await work(connection);
     } finally {
@@ -38,35 +40,24 @@ function lockedByName<T>(knex: Knex, work: (connection: Knex) => Promise<T>, wai
   });
 }
 
-/** Knex's own transactions lock only with their first write, which is too late to wait for the lock. */
-async function lockedByTransaction<T>(
+/** SQLite locks a transaction with its first write; if that is its first statement, it waits as at `BEGIN IMMEDIATE`. */
+async function lockedByWriting<T>(
   knex: Knex,
   work: (connection: Knex) => Promise<T>,
   waitMs: number,
 ): Promise<T> {
   const giveUpAt = performance.now() + waitMs;
-  while (!(await begin(knex))) {
-    if (performance.now() >= giveUpAt) throw tooLong(waitMs);
+  for (;;) {
+    try {
+      return await knex.transaction(async (connection) => {
+        await connection.raw('PRAGMA user_version = 0');
+        return work(connection);
+      });
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      if (performance.now() >= giveUpAt) throw tooLong(waitMs);
+    }
     await delay(PAUSE_MS);
-  }
-  try {
-    const result = await work(knex);
-    await knex.raw('COMMIT');
-    return result;
-  } catch (error) {
-    await knex.raw('ROLLBACK').catch(() => undefined);
-    throw error;
-  }
-}
-
-/** Whether the embedded database could be locked. */
-async function begin(knex: Knex): Promise<boolean> {
-  try {
-    await knex.raw('BEGIN IMMEDIATE');
-    return true;
-  } catch (error) {
-    if (isBusy(error)) return false;
-    throw error;
   }
 }
 

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import type { ReadinessReport } from '../../src/watch/readiness.js';
-import { SCHEMA } from '../../src/store/migrations.js';
+import { MIGRATIONS } from '../../src/store/migrations.js';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { healthClient } from '../support/health-client.js';
@@ -118,7 +118,7 @@ describe('the metrics of a service', () => {
     expect(value('route_registry_cache_hits_total', { cache: 'routes' })).toBe(2);
     expect(value('route_registry_cache_hits_total', { cache: 'tokens' })).toBeGreaterThan(2);
     expect(value('route_registry_statement_batch_size_count', { operation: 'INSERT' })).toBe(1);
-    expect(value('route_registry_schema_version')).toBe(SCHEMA.migrations.length);
+    expect(value('route_registry_schema_version')).toBe(MIGRATIONS.length);
     expect(value('route_registry_database_connections', { server: 'primary' })).toBe(1);
     expect(value('route_registry_ready')).toBe(1);
     expect(value('route_registry_draining')).toBe(0);
@@ -139,7 +139,7 @@ describe('the readiness of a service', () => {
       checks: {
         process: { ok: true, state: 'running' },
         database: { ok: true, state: 'up' },
-        schema: { ok: true, state: `version ${SCHEMA.migrations.length}` },
+        schema: { ok: true, state: `version ${MIGRATIONS.length}` },
       },
     });
   });

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { expect } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
-import { SCHEMA } from '../../src/store/migrations.js';
+import { MIGRATIONS } from '../../src/store/migrations.js';
 import { engines } from '../support/engines.js';
 import { itOn } from '../support/needs.js';
 import { Program } from '../support/process.js';
@@ -21,7 +21,7 @@ itOn(engines.slice(1))('the user of the README can migrate up and down on $name'
   for (const statement of STATEMENTS) await knex.raw(statement.replaceAll('routes', name));
   Object.assign(url, { username: name, password: 'password', pathname: `/${name}` });
   const outcomes: string[] = [];
-  const downs = SCHEMA.migrations.map(() => ['--down']);
+  const downs = MIGRATIONS.map(() => ['--down']);
   for (const args of [[], ...downs, []]) {
     const ended = await new Program('migrate', args, tmpdir(), { DATABASE_URL: url.href }).ended;
     outcomes.push(ended.stderr + ended.stdout.replaceAll(/ .*/g, ''));

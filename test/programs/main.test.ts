@@ -1,7 +1,7 @@
 import { copyFileSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SCHEMA } from '../../src/store/migrations.js';
+import { MIGRATIONS } from '../../src/store/migrations.js';
 import { type Database, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { describeOn } from '../support/needs.js';
@@ -162,7 +162,7 @@ describeOn(engines)('on $name', (engine) => {
       expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
       return stdout;
     };
-    const names = SCHEMA.migrations.map(({ name }) => name);
+    const names = MIGRATIONS.map(({ name }) => name);
     const each = (word: string): string => names.map((name) => `${word} ${name}\n`).join('');
     await expect(migrate('--status')).resolves.toBe(each('pending'));
     await expect(migrate()).resolves.toBe(each('applied'));

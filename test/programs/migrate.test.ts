@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
-import { migrateUp, migrationStatus, SCHEMA } from '../../src/store/migrations.js';
+import { migrateUp, migrationStatus, MIGRATIONS } from '../../src/store/migrations.js';
 import { built } from '../support/built.js';
 import { type Database, engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
@@ -63,7 +63,7 @@ describeOn(engines)('on $name', (engine) => {
       programs.map(() => ({ exitCode: 0, stderr: '' })),
     );
     expect(ended.map(({ stdout }) => stdout).sort()).toEqual([
-      SCHEMA.migrations.map(({ name }) => `applied ${name}\n`).join(''),
+      MIGRATIONS.map(({ name }) => `applied ${name}\n`).join(''),
       ...Array.from({ length: 4 }, () => 'nothing to do\n'),
     ]);
   });
@@ -71,10 +71,9 @@ describeOn(engines)('on $name', (engine) => {
   it('a migration that is killed on its way is completed by the next one', async () => {
     await expect(killedAt(database.url, 10)).resolves.toBe('SIGKILL');
     const knex = openDatabase(parseDatabaseUrl(database.url));
-    await expect(migrationStatus(knex)).resolves.toContainEqual(
-      expect.not.objectContaining({ state: 'applied' }),
-    );
-    await migrateUp(knex);
+    const { pending } = await migrationStatus(knex);
+    expect(pending).not.toEqual([]);
+    await expect(migrateUp(knex)).resolves.toEqual(pending);
     await expect(new KnexRouteStore(knex).insert(entryOf(), 'reject')).resolves.toEqual({
       outcome: 'inserted',
     });

@@ -10,11 +10,9 @@ import { openTokenAuthenticator } from '../../src/run/token-authenticator.js';
 import { Closing } from '../../src/run/closing.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
-import { migrateUp } from '../../src/store/migrations.js';
 import { KeySetServer } from '../auth/key-set-server.js';
 import { databaseOnMysql, spawnService } from '../faults/rig/service-process.js';
 import { freePort } from '../support/free-port.js';
-import { CONTRACTED } from '../support/later-schemas.js';
 import { createMysqlDatabase, dropMysqlDatabase } from '../support/mysql-databases.js';
 import { needs } from '../support/needs.js';
 import { type Service, SERVICE_SETTINGS, startService, tokenFor } from '../support/service.js';
@@ -240,13 +238,6 @@ const FAILED_STARTS: Readonly<Record<string, () => Promise<string>>> = {
   'The settings cannot be used:': () => failedStart({ ROLE: 'x' }),
   'The service cannot start: The database schema is out of date. Update it with: npm run migrate': async () =>
     failedStart({ DATABASE_URL: await emptyDatabase() }),
-  'The service cannot start: A newer version has migrated the database (…). Use that version.': async () => {
-    const url = await emptyDatabase();
-    const knex = openDatabase(parseDatabaseUrl(url));
-    await migrateUp(knex, CONTRACTED);
-    await knex.destroy();
-    return failedStart({ DATABASE_URL: url });
-  },
   'The service cannot start: The database named by DATABASE_URL cannot be reached: …': async () =>
     failedStart({ DATABASE_URL: `mysql://me:password@127.0.0.1:${await freePort()}/routes` }),
   'The service cannot start: The embedded database … cannot be written: …': () =>

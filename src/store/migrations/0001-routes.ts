@@ -12,7 +12,7 @@ export const createRoutes = {
   },
 
   async down(knex: Knex): Promise<void> {
-    await knex.schema.dropTable('routes');
+    await knex.schema.dropTableIfExists('routes');
   },
 };
 
