@@ -18,8 +18,8 @@ import type { SharedParts } from './shared-parts.js';
 import { openRouteStore } from './route-store.js';
 import { openTokenAuthenticator } from './token-authenticator.js';
 
-/** The gRPC face, as seen by the REST face. */
-interface GrpcFace {
+/** What the gateway needs of the running gRPC server. */
+interface RunningGrpc {
   /** The address of the server, with its actual port. */
   readonly address: string;
   /** For the gateway in the same process, which logs its own calls. */
@@ -31,10 +31,10 @@ interface GrpcFace {
  *
  * @throws Error when one of them cannot be opened
  */
-export async function startGrpcFace(
+export async function startGrpc(
   { address, database, replicas, tokens, duplicateRoutes, reflection }: GrpcConfig,
   parts: SharedParts,
-): Promise<GrpcFace> {
+): Promise<RunningGrpc> {
   const { config, closing, logger, callLog, tls, tracing, stop, rereadMs } = parts;
   const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;
   const { readiness, metrics } = parts.operations;
