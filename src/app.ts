@@ -34,7 +34,7 @@ export interface App {
 export async function startApp(config: Config, dependencies: Dependencies): Promise<App> {
   const { logger } = dependencies;
   const closing = new Closing();
-  const callLog = new CallLog(logger, config.limits.maxRefusalsLogged, config.accessLog);
+  const callLog = new CallLog(logger, config.accessLog);
   const opened = { ...dependencies, config, closing, callLog };
   try {
     const operations = await openOperations(config, opened);

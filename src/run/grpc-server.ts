@@ -1,7 +1,7 @@
-import { performance } from 'node:perf_hooks';
 import { Admission } from '../calls/admission.js';
-import { ByteCache } from '../calls/byte-cache.js';
-import { createInterceptors, type Face } from '../calls/interceptors.js';
+import { AnswerCache } from '../calls/answer-cache.js';
+import { logging, namingCaller } from '../calls/call-log.js';
+import { createInterceptors } from '../calls/interceptors.js';
 import { createPipeline, type Interceptor, type Pipeline } from '../calls/pipeline.js';
 import { Health } from '../grpc/health.js';
 import { routeService } from '../routes/route-service.js';
@@ -69,18 +69,19 @@ export async function startGrpc(
     health.setServing(false);
   });
 
-  const cache = new ByteCache(routeCacheBytes);
+  const cache = new AnswerCache(routeCacheBytes);
   const methods = [...routeService(registry, cache), ...health.methods()];
   const admission = new Admission(limits);
-  const clock = (): number => performance.now();
-  const steps = { ...limits, authenticator, admission, now: clock, log: callLog };
+  const steps = { ...limits, authenticator, admission, log: callLog };
   metrics?.schemaVersion(schemaVersion);
   metrics?.pools(pools);
-  metrics?.caches({ routes: () => cache, tokens: () => authenticator.remembered });
+  metrics?.caches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
-  const pipelineFor = (face: Face, ...observers: (Interceptor | undefined)[]): Pipeline =>
-    createPipeline(methods, createInterceptors({ ...steps, observers: enabled(...observers) }, face));
-  const pipeline = pipelineFor('grpc', tracing?.calls, measured?.interceptor);
+  const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>
+    createPipeline(methods, createInterceptors({ ...steps, observers: enabled(...observers) }));
+  const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logging(callLog));
+  // The gateway measures and logs its requests itself, and learns only who the caller is.
+  const pipelineOfGateway = pipelineObservedBy(tracing?.calls, namingCaller);
   const observeStreaming = measured?.beginStreaming;
   const server = await listenOrExplain('GRPC_ADDRESS', address, () =>
     startGrpcServer({
@@ -99,5 +100,5 @@ export async function startGrpc(
     }),
   );
   closing.server('gRPC server', () => server.close(GRACE_MS));
-  return { address: server.address, pipeline: pipelineFor('gateway', tracing?.calls) };
+  return { address: server.address, pipeline: pipelineOfGateway };
 }

@@ -123,7 +123,7 @@ describe('two workers', () => {
 
   beforeAll(async () => {
     // The lines about strangers show which connections a worker has.
-    const settings = { MAX_REFUSALS_LOGGED: '1000', DRAIN_DELAY_MS: '2000' };
+    const settings = { DRAIN_DELAY_MS: '2000' };
     service = run(programs, { ...SERVICE_SETTINGS, ...settings });
     addresses = await listenOrExplain(service);
     ({ id } = await createOver(addresses.http));
