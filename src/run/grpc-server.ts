@@ -7,7 +7,6 @@ import { Health } from '../grpc/health.js';
 import { routeService } from '../routes/route-service.js';
 import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from '../grpc/server.js';
 import { Monitor } from '../watch/monitor.js';
-import { WorkObserver } from '../watch/work-observer.js';
 import { GRACE_MS } from './closing.js';
 import { listenOrExplain } from './open-or-explain.js';
 import { Registry } from '../registry/registry.js';
@@ -41,8 +40,7 @@ export async function startGrpc(
   const { limits, databaseWaitMs, routeCacheBytes } = config;
   const authenticator = await openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
 
-  const work = new WorkObserver();
-  const observers = enabled(work, metrics?.statements(), tracing?.statements(database));
+  const observers = enabled(metrics?.statements(), tracing?.statements(database));
   const { store, schemaVersion, pools } = await openRouteStore(
     { database, replicas, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
     { closing, logger, stop, observers, checkMs, checkLimitMs },
@@ -54,8 +52,7 @@ export async function startGrpc(
   const monitor = new Monitor({
     name: 'the store',
     check: () => store.ping(),
-    workedAt: work.workedAt,
-    onChecked: (well) => {
+    onChange: (well) => {
       health.setServing(well);
     },
     log: logger,

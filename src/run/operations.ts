@@ -42,7 +42,7 @@ export async function openOperations(
   metrics.readiness(readiness);
   metrics.linesLeftOut(callLog.leftOut);
   if (workerNumber() !== undefined) {
-    onPrimary('report', () => void reportToPrimary(readiness, metrics));
+    onPrimary('report', () => void reportToPrimary(readiness));
     return { readiness, metrics, url: undefined };
   }
   const { host, port } = ops;
@@ -53,7 +53,7 @@ export async function openOperations(
   return { readiness, metrics, url: `http://${joinAddress(host, server.port)}` };
 }
 
-async function reportToPrimary(readiness: Readiness, metrics: Metrics): Promise<void> {
-  const report: WorkerReport = { readiness: readiness.report, metrics: await metrics.snapshot() };
+async function reportToPrimary(readiness: Readiness): Promise<void> {
+  const report: WorkerReport = { readiness: readiness.report };
   await tellPrimary({ kind: 'report', report });
 }

@@ -1,4 +1,3 @@
-import type { Snapshot } from '../watch/metrics/merged-metrics.js';
 import { type OpsPages, startOpsServer } from '../watch/ops-server.js';
 import type { ReadinessReport } from '../watch/readiness.js';
 import { listenOrExplain } from './open-or-explain.js';
@@ -12,7 +11,6 @@ const STATUSES = ['ready', 'not ready', 'draining', 'starting'] as const;
 /** A worker's report on itself. */
 export interface WorkerReport {
   readonly readiness: ReadinessReport;
-  readonly metrics: Snapshot;
 }
 
 /** The operators' listener of a service that runs in workers. */
@@ -28,8 +26,6 @@ export async function openWorkersOperations(
   workers: WorkerProcesses<WorkerReport>,
 ): Promise<WorkersOperations | undefined> {
   if (ops === undefined) return undefined;
-  // Loaded only when metrics are on.
-  const { CONTENT_TYPE, mergedMetrics } = await import('../watch/metrics/merged-metrics.js');
   const numbers = Array.from({ length: count }, (_, i) => i + 1);
   const pages: OpsPages = {
     // Dead only when every serving worker hangs; one that ends is replaced.
@@ -38,13 +34,7 @@ export async function openWorkersOperations(
       return reports.length === 0 || reports.some((report) => report !== undefined);
     },
     readiness: async () => readinessOf(numbers, await workers.reports()),
-    metrics: {
-      contentType: CONTENT_TYPE,
-      text: async () => {
-        const reports = await workers.reports();
-        return mergedMetrics(new Map(numbers.map((number) => [number, reports.get(number)?.metrics])));
-      },
-    },
+    metrics: { contentType: 'text/plain', text: () => Promise.resolve('') },
   };
   const { host, port } = ops;
   const server = await listenOrExplain('OPS_ADDRESS', joinAddress(host, port), () =>
