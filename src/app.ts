@@ -1,7 +1,7 @@
-import { startGrpcFace } from './run/grpc-face.js';
+import { startGrpc } from './run/grpc-server.js';
 import { openOperations } from './run/operations.js';
 import type { SharedParts, Dependencies } from './run/shared-parts.js';
-import { startRestFace } from './run/rest-face.js';
+import { startRestGateway } from './run/rest-gateway.js';
 import { startTracing } from './run/tracing.js';
 import { CallLog } from './calls/call-log.js';
 import { Closing } from './run/closing.js';
@@ -34,7 +34,7 @@ export interface App {
 export async function startApp(config: Config, dependencies: Dependencies): Promise<App> {
   const { logger } = dependencies;
   const closing = new Closing();
-  const callLog = new CallLog(logger, config.limits.maxRefusalsLogged, config.accessLog);
+  const callLog = new CallLog(logger, config.accessLog);
   const opened = { ...dependencies, config, closing, callLog };
   try {
     const operations = await openOperations(config, opened);
@@ -43,8 +43,8 @@ export async function startApp(config: Config, dependencies: Dependencies): Prom
       config.tls &&
       (await followTls('TLS_CERT_FILE, TLS_KEY_FILE or TLS_CLIENT_CA_FILE', config.tls, opened));
     const parts: SharedParts = { ...opened, operations, tls, tracing };
-    const grpc = config.grpc && (await startGrpcFace(config.grpc, parts));
-    const httpUrl = config.http && (await startRestFace(config.http, grpc?.pipeline, parts));
+    const grpc = config.grpc && (await startGrpc(config.grpc, parts));
+    const httpUrl = config.http && (await startRestGateway(config.http, grpc?.pipeline, parts));
     const log = (step: string, ms: number): void => {
       logger.info({ ms }, step);
     };

@@ -20,7 +20,10 @@ const ALLOWED: Readonly<
   registry: { rooms: [], packages: ['uuid'] },
   store: { rooms: ['registry', 'settings'], packages: ['knex', 'dataloader', 'lru-cache'] },
   auth: { rooms: [], packages: ['jsonwebtoken', 'lru-cache'] },
-  calls: { rooms: ['registry', 'auth', 'gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'pino'] },
+  calls: {
+    rooms: ['registry', 'auth', 'gen'],
+    packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'lru-cache', 'pino'],
+  },
   routes: { rooms: ['calls', 'registry', 'gen'], packages: [] },
   edge: { rooms: ['settings'], packages: [] },
   grpc: {

@@ -1,5 +1,8 @@
+import { status } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
 import { escapeInvisible } from '../registry/text.js';
+import type { Reply } from './call.js';
+import type { CallContext, Interceptor } from './pipeline.js';
 
 /** The most characters of client-chosen text in a log line. */
 const TEXT_MAX = 128;
@@ -18,17 +21,18 @@ type Kind = 'strangers' | 'callers' | 'causes';
 /** Which calls are logged: all, or those that failed. The others are logged at `debug`. */
 type AccessLog = 'all' | 'failures';
 
+/** The most lines of a kind that are written in one window. */
+const MAX_LINES = 10;
 /** The period in which the lines of a kind are counted together, in milliseconds. */
 const WINDOW_MS = 1_000;
 
 /**
- * The log of calls. Refusals of strangers (clients without a valid token) and causes of failures are limited to a
- * number of lines a second for each kind; the rest is counted, and one line gives the number. Refusals of callers are
- * limited too, unless all calls are logged.
+ * The log of calls. Refusals of clients without a valid token and causes of failures are limited to ten lines a second
+ * for each kind; the rest is counted, and one line gives the number. Refusals of callers are limited too, unless all
+ * calls are logged.
  */
 export class CallLog {
   readonly #logger: Logger;
-  readonly #maxLines: number;
   readonly #access: AccessLog;
   /** The lines of the current second, written or not. */
   readonly #lines = new Map<Kind, number>();
@@ -36,10 +40,8 @@ export class CallLog {
   /** The lines of each kind left out so far. */
   readonly leftOut: Record<Kind, number> = { strangers: 0, callers: 0, causes: 0 };
 
-  /** @param maxLines of each kind per second */
-  constructor(logger: Logger, maxLines: number, access: AccessLog) {
+  constructor(logger: Logger, access: AccessLog) {
     this.#logger = logger;
-    this.#maxLines = maxLines;
     this.#access = access;
   }
 
@@ -58,9 +60,9 @@ export class CallLog {
     this.#logger[level](entry, message);
   }
 
-  /** @param stranger whether the call was refused before the guard knew the caller */
-  refused(stranger: boolean, entry: object, message: string): void {
-    if (this.mayWrite(stranger ? 'strangers' : 'callers')) this.#logger.info(entry, message);
+  /** @param unknown whether the call was refused before the guard knew the caller */
+  refused(unknown: boolean, entry: object, message: string): void {
+    if (this.mayWrite(unknown ? 'strangers' : 'callers')) this.#logger.info(entry, message);
   }
 
   /** Logs the part of a failure that the client does not see. */
@@ -73,17 +75,59 @@ export class CallLog {
     if (kind === 'callers' && this.#access === 'all') return true;
     const before = this.#lines.get(kind) ?? this.#begin(kind);
     this.#lines.set(kind, before + 1);
-    if (before < this.#maxLines) return true;
+    if (before < MAX_LINES) return true;
     this.leftOut[kind]++;
     return false;
   }
 
   #begin(kind: Kind): number {
     setTimeout(() => {
-      const leftOut = Number(this.#lines.get(kind)) - this.#maxLines;
+      const leftOut = Number(this.#lines.get(kind)) - MAX_LINES;
       this.#lines.delete(kind);
       if (leftOut > 0) this.#logger.info({ kind, leftOut }, 'log lines left out');
     }, WINDOW_MS).unref();
     return 0;
   }
 }
+
+/** Logs each call in one line; a question to the guard only if it is refused. */
+export function logging(log: CallLog): Interceptor {
+  function write(context: CallContext, started: number, reply: Reply): Reply {
+    const { requestId, call, method, asksGuard, caller, reason } = context;
+    if (asksGuard && reply.code === status.OK) return reply;
+    const routine = method?.access === 'public';
+    const refused = reply.code !== status.OK && !routine;
+    const level = routine ? 'debug' : refused ? 'info' : log.answeredLevel;
+    if (!log.writes(level)) return reply;
+    const entry = {
+      face: 'grpc',
+      requestId,
+      // A gRPC path has no query; one that is sent anyway may hold a token.
+      path: loggable(call.path.replace(/\?.*$/s, '')),
+      code: status[reply.code],
+      reason,
+      ms: Math.round(performance.now() - started),
+      sub: caller && loggable(caller.subject),
+      ...context.fields,
+    };
+    if (refused) log.refused(caller === undefined, entry, 'call refused');
+    else log.answered(level, entry, 'call answered');
+    return reply;
+  }
+  return (context, next) => {
+    const started = performance.now();
+    const reply = next(context);
+    if (reply instanceof Promise) return reply.then((later) => write(context, started, later));
+    return write(context, started, reply);
+  };
+}
+
+/** Gives the caller's name to the gateway in this process, which logs the request itself. */
+export const namingCaller: Interceptor = (context, next) => {
+  const named = (reply: Reply): Reply => {
+    if (context.caller !== undefined) reply.fields = { sub: loggable(context.caller.subject) };
+    return reply;
+  };
+  const reply = next(context);
+  return reply instanceof Promise ? reply.then(named) : named(reply);
+};

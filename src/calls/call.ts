@@ -29,12 +29,10 @@ export interface Reply {
   readonly code: status;
   /** The status message; empty with `OK`. */
   readonly details: string;
-  /** For the gateway in the same process: the pipeline answers every call, as a server that is there. */
-  readonly answered: true;
   /** The response message in binary form, with `OK` only. */
   readonly message?: Uint8Array | undefined;
   /** Always has `x-request-id`; for a failure also `grpc-status-details-bin`. */
   readonly trailers: Metadata;
   /** The caller, only for the log line of the gateway in the same process. */
-  readonly fields?: { readonly sub: string };
+  fields?: { readonly sub: string };
 }

@@ -6,17 +6,15 @@ import type { Reply } from './call.js';
 import { CODES, type CallFailure, RETRY_DELAYS_MS } from './failures.js';
 import { REQUEST_ID, RETRY_PUSHBACK, STATUS_DETAILS } from './metadata-keys.js';
 
+/** The most bytes of all trailers: nginx refuses an answer with more than 4 KiB of them by default. */
+export const TRAILERS_MAX_BYTES = 3_584;
 /** The bytes of the status code and of the field section's frames. The other trailers are counted by their length. */
 const FIXED_BYTES = 128;
 /** Tells clients not to retry (gRFC A6). They otherwise would, since overload has the same code. */
 const NEVER_RETRY = -1;
 
-/**
- * A failure as a reply: the status, the message, and a `google.rpc.Status` with all details.
- *
- * @param maxBytes the limit on all trailers; the first violations that fit are sent
- */
-export function failureReply(failure: CallFailure, requestId: string, maxBytes: number): Reply {
+/** A failure as a reply: the status, the message, and a `google.rpc.Status` with all details that fit, first ones first. */
+export function failureReply(failure: CallFailure, requestId: string): Reply {
   const trailers = new Metadata();
   trailers.set(REQUEST_ID, requestId);
   const retryDelayMs = RETRY_DELAYS_MS[failure.reason];
@@ -26,9 +24,9 @@ export function failureReply(failure: CallFailure, requestId: string, maxBytes: 
   const others = FIXED_BYTES + requestId.length + encodeURI(failure.message).length;
   trailers.set(
     STATUS_DETAILS,
-    Buffer.from(encodeStatus(failure, requestId, bytesInBase64(maxBytes - others))),
+    Buffer.from(encodeStatus(failure, requestId, bytesInBase64(TRAILERS_MAX_BYTES - others))),
   );
-  return { code: CODES[failure.reason], details: failure.message, answered: true, trailers };
+  return { code: CODES[failure.reason], details: failure.message, trailers };
 }
 
 /** The most bytes whose Base64 fits in the given length. */

@@ -1,5 +1,5 @@
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
-import type { ByteCache } from './byte-cache.js';
+import type { AnswerCache } from './answer-cache.js';
 import { CallError } from './failures.js';
 import type { Access, HandlerContext, Method } from './method.js';
 
@@ -43,7 +43,7 @@ interface MethodImplementation<Request, Response> {
 /** A cache of answers that stay correct forever. Failures are not cached: a missing resource may exist later. */
 interface RememberedAnswers<Request> {
   /** For this method alone. */
-  readonly cache: ByteCache;
+  readonly cache: AnswerCache;
   /** Everything in a request that its answer depends on, and nothing else. */
   readonly keyOf: (request: Request) => string;
 }
@@ -66,13 +66,12 @@ export function implement<Service extends ServiceDefinition>(
 }
 
 function remembering(method: Method, { cache, keyOf }: RememberedAnswers<unknown>): Method {
-  const keyBytes = (request: unknown): Buffer => Buffer.from(keyOf(request));
   return {
     ...method,
-    recall: (request) => cache.get(keyBytes(request)),
+    recall: (request) => cache.get(keyOf(request)),
     handle: async (request, context) => {
       const answer = await method.handle(request, context);
-      cache.set(keyBytes(request), answer);
+      cache.set(keyOf(request), answer);
       return answer;
     },
   };

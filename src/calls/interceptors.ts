@@ -3,7 +3,6 @@ import type { AuthResult } from '../auth/auth-result.js';
 import type { Authenticator } from '../auth/authenticator.js';
 import type { Admission } from './admission.js';
 import type { Reply } from './call.js';
-import { logging, namingCaller } from './call-line.js';
 import type { CallLog } from './call-log.js';
 import { failureReply } from './failure-reply.js';
 import {
@@ -34,25 +33,17 @@ export interface InterceptorOptions {
   readonly deadlineMs: number;
   /** The largest request message, in bytes. */
   readonly maxMessageBytes: number;
-  /** The limit on all trailers of an answer, in bytes. */
-  readonly maxTrailerBytes: number;
-  /** The clock of `performance.now()`, in milliseconds: unlike the wall clock, it never jumps. */
-  readonly now: () => number;
+  /** For the causes of failures. */
   readonly log: CallLog;
-  /** Observe every call, as metrics and traces do. Default: none. */
+  /** Observe every call, as traces, metrics and the log do, outermost first. Default: none. */
   readonly observers?: readonly Interceptor[];
 }
 
-/** Who logs each call: this pipeline itself, or the gateway that calls it in memory. */
-export type Face = 'grpc' | 'gateway';
-
 /** The steps of every call before its method, outermost first. */
-export function createInterceptors(options: InterceptorOptions, face: Face = 'grpc'): Interceptor[] {
+export function createInterceptors(options: InterceptorOptions): Interceptor[] {
   return [
-    // Outside all others: observers see calls as clients do, and their fields are in the log.
+    // Outside all others: observers see answers as clients get them.
     ...(options.observers ?? []),
-    // Outside the rest, so that every answer is logged as the client gets it.
-    face === 'grpc' ? logging(options) : namingCaller,
     // Outside everything that may throw, so that any error becomes a status.
     sealing(options),
     // Before the guard, which may wait for keys.
@@ -71,7 +62,7 @@ export function createInterceptors(options: InterceptorOptions, face: Face = 'gr
   ];
 }
 
-function sealing({ log, maxTrailerBytes }: InterceptorOptions): Interceptor {
+function sealing({ log }: InterceptorOptions): Interceptor {
   function seal(context: CallContext, error: unknown): Reply {
     const { requestId } = context;
     const failure = toCallFailure(error);
@@ -81,7 +72,7 @@ function sealing({ log, maxTrailerBytes }: InterceptorOptions): Interceptor {
       const entry = { requestId, reason: failure.reason, err: failure.cause, ...context.fields };
       log.cause(level, entry, failure.message);
     }
-    return failureReply(failure, requestId, maxTrailerBytes);
+    return failureReply(failure, requestId);
   }
   return (context, next) => {
     try {
@@ -94,10 +85,10 @@ function sealing({ log, maxTrailerBytes }: InterceptorOptions): Interceptor {
   };
 }
 
-function limitingTime({ deadlineMs, now }: InterceptorOptions): Interceptor {
+function limitingTime({ deadlineMs }: InterceptorOptions): Interceptor {
   return (context, next) => {
     const { deadline, cancellation } = context.call;
-    const leftMs = Math.min(deadline - now(), deadlineMs);
+    const leftMs = Math.min(deadline - performance.now(), deadlineMs);
     if (leftMs <= 0) throw deadlineExceeded();
     if (cancellation.cancelled) throw cancelled();
     const reply = next(context);

@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { Metadata, status } from '@grpc/grpc-js';
 import type { Caller } from '../auth/auth-result.js';
+import { REQUEST_ID_MAX, REQUEST_ID_SYNTAX } from '../registry/registry.js';
 import type { Call, Reply } from './call.js';
 import { CallError, type Reason } from './failures.js';
 import type { HandlerContext, Method } from './method.js';
 import { GUARD_ONLY, REQUEST_ID } from './metadata-keys.js';
-import { requestIdOf } from './request-id.js';
 
 /** A call on its way through the pipeline, which is also the context of its handler. */
 export interface CallContext extends HandlerContext {
@@ -17,7 +18,7 @@ export interface CallContext extends HandlerContext {
   readonly requestId: string;
   /** Set by the guard. */
   caller: Caller | undefined;
-  /** The decoded message, set once that has arrived. */
+  /** The decoded message, set after the guard. */
   request: unknown;
   /** Set when the deadline passes or the client leaves. */
   readonly signal: { aborted: boolean };
@@ -61,11 +62,17 @@ export function createPipeline(methods: readonly Method[], interceptors: readonl
     });
 }
 
+/** The client's id for a call if it is 1 to 128 visible ASCII characters, otherwise a new one. */
+export function requestIdOf(given: unknown): string {
+  if (typeof given !== 'string' || given.length > REQUEST_ID_MAX) return randomUUID();
+  return REQUEST_ID_SYNTAX.test(given) ? given : randomUUID();
+}
+
 /** A successful answer. */
 export function okReply(requestId: string, message: Uint8Array): Reply {
   const trailers = new Metadata();
   trailers.set(REQUEST_ID, requestId);
-  return { code: status.OK, details: '', answered: true, message, trailers };
+  return { code: status.OK, details: '', message, trailers };
 }
 
 function run(context: CallContext): Reply | Promise<Reply> {

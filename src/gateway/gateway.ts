@@ -11,7 +11,7 @@ import {
 import express, { type Request, type Response } from 'express';
 import { EndOfTurn } from '../calls/end-of-turn.js';
 import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
-import { requestIdOf } from '../calls/request-id.js';
+import { requestIdOf } from '../calls/pipeline.js';
 import { now } from './clock.js';
 import { crossOrigin } from './cross-origin.js';
 import { guardOf } from './guard.js';

@@ -1,19 +1,27 @@
-import type { CallMetadata, Upstream } from '@route-registry/transcoder';
+import type { CallMetadata, UnaryReply, Upstream } from '@route-registry/transcoder';
+import type { Reply } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { sinceStart } from './clock.js';
 
-/** The gRPC face of the same process as an upstream: its pipeline, called without a socket. */
+/** The pipeline of the same process as an upstream, called without a socket. */
 export function memoryUpstream(pipeline: Pipeline): Upstream {
   return {
-    unary: ({ path, message, metadata, deadline, cancellation }) =>
-      pipeline({
+    unary: ({ path, message, metadata, deadline, cancellation }) => {
+      const reply = pipeline({
         path,
         message,
         metadata: readable(metadata),
         deadline: sinceStart(deadline),
         cancellation,
-      }),
+      });
+      return reply instanceof Promise ? reply.then(answered) : answered(reply);
+    },
   };
+}
+
+/** The pipeline answers every call, as a server that is there. */
+function answered({ code, details, message, trailers, fields }: Reply): UnaryReply {
+  return { code, details, answered: true, message, trailers, fields };
 }
 
 function readable(metadata: CallMetadata) {

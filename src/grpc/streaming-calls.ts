@@ -2,7 +2,7 @@ import { type Metadata, type StatusObject, status } from '@grpc/grpc-js';
 import { failureReply } from '../calls/failure-reply.js';
 import { type CallError, type Reason, shuttingDown, toCallFailure } from '../calls/failures.js';
 import { REQUEST_ID } from '../calls/metadata-keys.js';
-import { requestIdOf } from '../calls/request-id.js';
+import { requestIdOf } from '../calls/pipeline.js';
 
 /** The most calls at one time, on all connections. */
 const MOST_CALLS = 1_024;
@@ -60,7 +60,7 @@ export class StreamingCalls {
 
   #fail(call: StreamingCall, error: CallError): void {
     const requestId = requestIdOf(call.metadata.get(REQUEST_ID)[0]);
-    const { code, details, trailers } = failureReply(toCallFailure(error), requestId, 3_584);
+    const { code, details, trailers } = failureReply(toCallFailure(error), requestId);
     this.#end(call, code, error.reason);
     call.emit('error', { code, details, metadata: trailers });
   }

@@ -5,7 +5,7 @@ import {
 } from '../gen/routing/v1/route_service.js';
 import type { CreateCommand, Registry } from '../registry/registry.js';
 import type { Route, RouteDefinition } from '../registry/route.js';
-import type { ByteCache } from '../calls/byte-cache.js';
+import type { AnswerCache } from '../calls/answer-cache.js';
 import { implement } from '../calls/implement-service.js';
 import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
 import type { HandlerContext, Method } from '../calls/method.js';
@@ -24,7 +24,7 @@ export const SCOPES = {
  *
  * @param cache for encoded routes
  */
-export function routeService(registry: Registry, cache: ByteCache): Method[] {
+export function routeService(registry: Registry, cache: AnswerCache): Method[] {
   return implement(RouteServiceDefinition, {
     createRoute: {
       access: { scope: SCOPES.createRoute },

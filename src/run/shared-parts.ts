@@ -23,7 +23,7 @@ export interface Dependencies {
   readonly checkLimitMs?: number;
 }
 
-/** The parts that both faces share. */
+/** The parts that the gRPC server and the REST gateway share. */
 export interface SharedParts extends Dependencies {
   readonly config: Config;
   readonly closing: Closing;

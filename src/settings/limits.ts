@@ -6,10 +6,8 @@ const LONGEST_MS = 86_400_000;
 const DEADLINE_MAX_MS = 600_000;
 /** The most connections, streams or calls that any setting accepts. */
 const MOST = 1_000_000;
-/** The servers accept no larger request head, and no client would read longer trailers. */
+/** The servers accept no larger request head. */
 const HEADERS_MAX_BYTES = 16_384;
-/** The least bytes of trailers: for a status, its reason and the call's id; violations need more. */
-const TRAILER_MIN_BYTES = 1_024;
 const MESSAGE_MAX_BYTES = 16_777_216;
 
 /** The limits on all incoming traffic. None is off, except the age of connections. */
@@ -20,8 +18,6 @@ export interface Limits {
   readonly maxMessageBytes: number;
   /** The longest path of a gRPC call, in bytes. */
   readonly maxCallPathBytes: number;
-  /** The limit on all trailers of one response, in bytes. */
-  readonly maxTrailerBytes: number;
   /** Open connections of each server. */
   readonly maxConnections: number;
   /** Open streams of one gRPC connection. */
@@ -30,8 +26,6 @@ export interface Limits {
   readonly maxCalls: number;
   /** Calls waiting for the database; one caller has at most half of these places. */
   readonly maxWaitingCalls: number;
-  /** Log lines per second of each kind: about refused strangers, refused callers, and causes of failures. */
-  readonly maxRefusalsLogged: number;
   /** How long a gRPC connection may stay silent, in milliseconds. */
   readonly grpcIdleMs: number;
   /** The greatest age of a gRPC connection, in milliseconds; 0 for no limit. */
@@ -46,12 +40,10 @@ export function readLimits(settings: SettingsReader): Limits {
     deadlineMs: settings.integer('DEADLINE_MS', 1, DEADLINE_MAX_MS),
     maxMessageBytes: settings.integer('MAX_MESSAGE_BYTES', 1, MESSAGE_MAX_BYTES),
     maxCallPathBytes: settings.integer('MAX_CALL_PATH_BYTES', 1, HEADERS_MAX_BYTES),
-    maxTrailerBytes: settings.integer('MAX_TRAILER_BYTES', TRAILER_MIN_BYTES, HEADERS_MAX_BYTES),
     maxConnections: settings.integer('MAX_CONNECTIONS', 1, MOST),
     maxStreams: settings.integer('MAX_STREAMS', 1, MOST),
     maxCalls: settings.integer('MAX_CALLS', 1, MOST),
     maxWaitingCalls: settings.integer('MAX_WAITING_CALLS', 2, MOST),
-    maxRefusalsLogged: settings.integer('MAX_REFUSALS_LOGGED', 0, MOST),
     grpcIdleMs: settings.integer('GRPC_IDLE_MS', 1_000, LONGEST_MS),
     grpcMaxAgeMs: settings.integer('GRPC_MAX_AGE_MS', 0, LONGEST_MS),
     httpIdleMs: settings.integer('HTTP_IDLE_MS', 1_000, LONGEST_MS),

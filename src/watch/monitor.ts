@@ -1,6 +1,7 @@
-import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 
+/** The checks that fail in a row before the dependency counts as away: a single one may be a hiccup. */
+const FAILURES = 2;
 /** The pause after each check, in milliseconds. */
 const INTERVAL_MS = 2_000;
 /** The time limit of a check, in milliseconds, independent of the limit of a call. */
@@ -20,13 +21,8 @@ export interface MonitorOptions {
   readonly name: string;
   /** Checks the dependency: resolves while it works. */
   readonly check: () => Promise<void>;
-  /**
-   * When it last did its work, by `performance.now()`. A check that is late while such work goes on is waiting, for
-   * example for a free connection, and has not failed. Default: never.
-   */
-  readonly workedAt?: () => number;
-  /** Called with the outcome of each check. */
-  readonly onChecked?: (well: boolean) => void;
+  /** Called when it comes and when it goes. */
+  readonly onChange?: (well: boolean) => void;
   readonly log: MonitorLog;
   /** Default: 2,000. */
   readonly intervalMs?: number | undefined;
@@ -41,7 +37,9 @@ export interface MonitorOptions {
 export class Monitor {
   readonly #options: MonitorOptions;
   readonly #limitMs: number;
-  #failures: number | undefined;
+  /** In a row. It counts as away until a check has passed. */
+  #failures = FAILURES;
+  #well: boolean | undefined;
   #pending: Promise<{ err: unknown } | undefined> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
@@ -51,9 +49,9 @@ export class Monitor {
     this.#limitMs = options.limitMs ?? LIMIT_MS;
   }
 
-  /** The checks failed since the last one that passed: `Infinity` if none has passed, undefined before the first. */
-  get failures(): number | undefined {
-    return this.#failures;
+  /** Whether the dependency works: until two checks in a row have failed. Undefined before the first outcome. */
+  get well(): boolean | undefined {
+    return this.#well;
   }
 
   /** Starts watching. Resolves after the first outcome. */
@@ -68,14 +66,17 @@ export class Monitor {
   }
 
   async #look(): Promise<void> {
-    const { name, log, onChecked, intervalMs = INTERVAL_MS } = this.#options;
+    const { name, log, onChange, intervalMs = INTERVAL_MS } = this.#options;
     const failure = await this.#outcome();
     if (this.#stopped) return;
-    const before = this.#failures;
-    this.#failures = failure === undefined ? 0 : (before ?? Infinity) + 1;
-    if (failure === undefined && before !== 0) log.info(`${name} answers: serving`);
-    if (failure !== undefined && before === 0) log.warn(failure, `${name} does not answer: not serving`);
-    onChecked?.(failure === undefined);
+    const before = this.#well;
+    this.#failures = failure === undefined ? 0 : this.#failures + 1;
+    this.#well = this.#failures < FAILURES;
+    if (this.#well !== before) {
+      if (failure === undefined) log.info(`${name} answers: serving`);
+      else if (before === true) log.warn(failure, `${name} does not answer: not serving`);
+      onChange?.(this.#well);
+    }
     this.#timer = setTimeout(() => void this.#look(), intervalMs);
   }
 
@@ -91,9 +92,6 @@ export class Monitor {
     const late = delay(this.#limitMs, LATE, { signal: answered.signal }).catch(() => undefined);
     const outcome = await Promise.race([this.#pending, late]);
     answered.abort();
-    if (outcome !== LATE) return outcome;
-    const workedAt = this.#options.workedAt?.() ?? -Infinity;
-    if (performance.now() - workedAt < this.#limitMs) return undefined;
-    return LATE;
+    return outcome;
   }
 }

@@ -1,17 +1,14 @@
-/** The most failures in a row that do not fail a check: a single one may be a hiccup. */
-const MOST_FAILURES = 1;
-
 /** The state of a check. */
 export interface CheckState {
   readonly ok: boolean;
-  /** `starting` before the first outcome, `failing` when only the last check failed. */
+  /** `starting` before the first outcome, then `up` or `down` for what is watched. */
   readonly state: string;
 }
 
 /** The monitor behind a check. */
 interface Watched {
-  /** The checks failed since the last one that passed; undefined before the first outcome. */
-  readonly failures: number | undefined;
+  /** Undefined before the first outcome. */
+  readonly well: boolean | undefined;
 }
 
 /** The readiness of a process, as in `/readyz`. */
@@ -35,13 +32,11 @@ export class Readiness {
     this.#checks = new Map(names.map((name) => [name, () => STARTING]));
   }
 
-  /** Adds a check that fails after two failures in a row. */
+  /** Adds a check that passes while what is watched is well. */
   watch(name: string, watched: Watched): void {
     this.#checks.set(name, () => {
-      const { failures } = watched;
-      if (failures === undefined) return STARTING;
-      const ok = failures <= MOST_FAILURES;
-      return { ok, state: failures === 0 ? 'up' : ok ? 'failing' : 'down' };
+      const { well } = watched;
+      return well === undefined ? STARTING : { ok: well, state: well ? 'up' : 'down' };
     });
   }
 

@@ -7,7 +7,7 @@ let log: CallLog;
 
 function logOf(access: 'all' | 'failures'): CallLog {
   const write = (line: string): void => void lines.push(JSON.parse(line) as Record<string, unknown>);
-  return new CallLog(pino({ level: 'info' }, { write }), 3, access);
+  return new CallLog(pino({ level: 'info' }, { write }), access);
 }
 
 beforeEach(() => {
@@ -26,51 +26,49 @@ describe('refusals of strangers', () => {
     for (let i = 0; i < 1_000; i++) log.refused(true, {}, 'call refused');
     vi.advanceTimersByTime(1_000);
     expect(messages()).toEqual([
-      ['call refused', undefined, undefined],
-      ['call refused', undefined, undefined],
-      ['call refused', undefined, undefined],
-      ['log lines left out', 'strangers', 997],
+      ...Array<unknown>(10).fill(['call refused', undefined, undefined]),
+      ['log lines left out', 'strangers', 990],
     ]);
-    expect(log.leftOut).toEqual({ strangers: 997, callers: 0, causes: 0 });
+    expect(log.leftOut).toEqual({ strangers: 990, callers: 0, causes: 0 });
   });
 
   it('are logged again in the next second', () => {
-    for (let i = 0; i < 3; i++) log.refused(true, {}, 'call refused');
+    for (let i = 0; i < 10; i++) log.refused(true, {}, 'call refused');
     vi.advanceTimersByTime(1_000);
     log.refused(true, {}, 'call refused');
-    expect(lines).toHaveLength(4);
+    expect(lines).toHaveLength(11);
   });
 
   it('leave room for those of callers and for causes', () => {
-    for (let i = 0; i < 10; i++) log.refused(true, {}, 'call refused');
+    for (let i = 0; i < 20; i++) log.refused(true, {}, 'call refused');
     log.refused(false, {}, 'a caller');
     log.cause('error', {}, 'a cause');
-    expect(lines.map(({ msg }) => msg).slice(3)).toEqual(['a caller', 'a cause']);
+    expect(lines.map(({ msg }) => msg).slice(10)).toEqual(['a caller', 'a cause']);
   });
 });
 
 describe('refusals of callers', () => {
   it.each([
-    ['have a line each where all calls have one', 'all', 10],
-    ['are limited as well where only failures have a line', 'failures', 3],
+    ['have a line each where all calls have one', 'all', 20],
+    ['are limited as well where only failures have a line', 'failures', 10],
   ] as const)('%s', (_, access, count) => {
     log = logOf(access);
-    for (let i = 0; i < 10; i++) log.refused(false, {}, 'a caller');
+    for (let i = 0; i < 20; i++) log.refused(false, {}, 'a caller');
     expect(lines).toHaveLength(count);
   });
 
   it('leave those of strangers limited', () => {
     log = logOf('all');
-    for (let i = 0; i < 10; i++) log.refused(true, {}, 'call refused');
-    expect(lines).toHaveLength(3);
+    for (let i = 0; i < 20; i++) log.refused(true, {}, 'call refused');
+    expect(lines).toHaveLength(10);
   });
 });
 
 describe('causes of failures', () => {
   it('are limited as well, so that an outage does not fill the log', () => {
-    for (let i = 0; i < 10; i++) log.cause('warn', {}, 'away');
+    for (let i = 0; i < 17; i++) log.cause('warn', {}, 'away');
     vi.advanceTimersByTime(1_000);
-    expect(messages().slice(3)).toEqual([['log lines left out', 'causes', 7]]);
+    expect(messages().slice(10)).toEqual([['log lines left out', 'causes', 7]]);
   });
 });
 

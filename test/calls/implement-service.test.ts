@@ -6,7 +6,7 @@ import {
   type Route as RouteMessage,
   RouteServiceDefinition,
 } from '../../src/gen/routing/v1/route_service.js';
-import { ByteCache } from '../../src/calls/byte-cache.js';
+import { AnswerCache } from '../../src/calls/answer-cache.js';
 import { implement } from '../../src/calls/implement-service.js';
 import type { HandlerContext } from '../../src/calls/method.js';
 
@@ -71,7 +71,7 @@ function remembering(maxBytes: number) {
           if (routeId === 'none') return Promise.reject(new Error('not there'));
           return Promise.resolve(route({ id: routeId, path: `/${'p'.repeat(100)}` }));
         },
-        remembered: { cache: new ByteCache(maxBytes), keyOf: ({ routeId }) => routeId },
+        remembered: { cache: new AnswerCache(maxBytes), keyOf: ({ routeId }) => routeId },
       },
     },
   );

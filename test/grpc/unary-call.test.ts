@@ -257,7 +257,7 @@ describe('the deadline of a call', () => {
     const asked: Call[] = [];
     const pipeline = (call: Call) => {
       asked.push(call);
-      return { code: status.OK, details: '', answered: true as const, trailers: new Metadata() };
+      return { code: status.OK, details: '', trailers: new Metadata() };
     };
     const begun = performance.now();
     const call = new UnaryCall(ECHO, innermost, pipeline, deadlineMs);

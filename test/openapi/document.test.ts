@@ -4,7 +4,7 @@ import { status } from '@grpc/grpc-js';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder/description';
-import { ByteCache } from '../../src/calls/byte-cache.js';
+import { AnswerCache } from '../../src/calls/answer-cache.js';
 import { readTokenRequest } from '../../src/run/token-request.js';
 import { CODES } from '../../src/calls/failures.js';
 import { routeService } from '../../src/routes/route-service.js';
@@ -211,7 +211,7 @@ describe('an operation', () => {
     expect(parameters.map((parameter) => parameter?.name)).toEqual(names);
   });
 
-  it.each(routeService(registry, new ByteCache(0)))(
+  it.each(routeService(registry, new AnswerCache(0)))(
     'asks for the scope that the server asks for: $path',
     ({ path, access }) => {
       const [, name = ''] = /\/(\w+)$/.exec(path) ?? [];

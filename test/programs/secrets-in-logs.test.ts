@@ -137,7 +137,7 @@ describe('whatever comes in, no secret is logged', () => {
   let logs: Record<string, Ended>;
 
   beforeAll(async () => {
-    const settings = { ...SERVICE_SETTINGS, LOG_LEVEL: 'trace', MAX_REFUSALS_LOGGED: '1000000' };
+    const settings = { ...SERVICE_SETTINGS, LOG_LEVEL: 'trace' };
     const database = { DATABASE_URL: 'sqlite::memory:' };
     const service = programs.start('main', [], { ...settings, ...database });
     const { grpc, http } = await service.line('listening');

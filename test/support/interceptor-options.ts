@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { Admission } from '../../src/calls/admission.js';
-import { CallLog } from '../../src/calls/call-log.js';
+import { CallLog, logging } from '../../src/calls/call-log.js';
 import type { InterceptorOptions } from '../../src/calls/interceptors.js';
 import { readConfig } from '../../src/settings/config.js';
 
@@ -12,12 +12,13 @@ export function interceptorOptions(
   given: Pick<InterceptorOptions, 'authenticator'> & Partial<InterceptorOptions>,
   logger: Logger,
 ): InterceptorOptions {
+  const log = new CallLog(logger, 'failures');
   return {
     ...LIMITS,
     deadlineMs: 60_000,
-    now: () => performance.now(),
     admission: new Admission(LIMITS),
-    log: new CallLog(logger, LIMITS.maxRefusalsLogged, 'failures'),
+    log,
+    observers: [logging(log)],
     ...given,
   };
 }

@@ -58,13 +58,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   });
   const logger = pino({ level: 'debug' }, sink);
   const start = (role: Record<string, string>): Promise<App> =>
-    startApp(
-      readConfig({ ...SERVICE_SETTINGS, ...EVERY_LINE, DATABASE_URL: databaseUrl, ...settings, ...role }),
-      {
-        ...dependencies,
-        logger,
-      },
-    );
+    startApp(readConfig({ ...SERVICE_SETTINGS, DATABASE_URL: databaseUrl, ...settings, ...role }), {
+      ...dependencies,
+      logger,
+    });
 
   await migrate(databaseUrl);
   const apps: App[] = [];
@@ -105,9 +102,6 @@ export async function startServiceOn(
     },
   };
 }
-
-/** Tests look for single lines among those of many refused calls. */
-const EVERY_LINE = { MAX_REFUSALS_LOGGED: '1000000' };
 
 /** Settings of a service that listens on free ports. */
 export const FREE_PORTS = {

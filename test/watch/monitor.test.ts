@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Monitor, type MonitorOptions } from '../../src/watch/monitor.js';
@@ -35,7 +34,7 @@ async function watch(
   const monitor = new Monitor({
     name: 'the store',
     check: () => Promise.resolve(),
-    onChecked: (well) => outcomes.push(well),
+    onChange: (well) => outcomes.push(well),
     log: { info: (line) => lines.push(line), warn: (_entry, line) => lines.push(line) },
     intervalMs: INTERVAL_MS,
     limitMs: LIMIT_MS,
@@ -64,18 +63,18 @@ function checks(...well: readonly boolean[]): { check: () => Promise<void>; over
 
 describe('what is watched', () => {
   it.each([
-    { well: [true, true, true], failures: 0 },
-    { well: [true, false], failures: 1 },
-    { well: [true, false, false], failures: 2 },
-    { well: [true, false, false, true], failures: 0 },
-    { well: [false], failures: Infinity },
-    { well: [false, false, true, false], failures: 1 },
-  ])('has failed $failures times in a row after checks that went $well', async ({ well, failures }) => {
-    const { check, over } = checks(...well);
+    { checked: [true, true, true], changes: [true] },
+    { checked: [true, false, true, false], changes: [true] },
+    { checked: [true, false, false, false], changes: [true, false] },
+    { checked: [true, false, false, true], changes: [true, false, true] },
+    { checked: [false], changes: [false] },
+    { checked: [false, false, true, false], changes: [false, true] },
+  ])('is away after two failures in a row: $checked', async ({ checked, changes }) => {
+    const { check, over } = checks(...checked);
     const { monitor, outcomes } = await watch({ check, intervalMs: 1, limitMs: 10_000 });
     await over;
-    expect(monitor.failures).toBe(failures);
-    expect(outcomes).toEqual(well);
+    expect(outcomes).toEqual(changes);
+    expect(monitor.well).toBe(changes.at(-1));
   });
 
   it.each([
@@ -103,11 +102,7 @@ describe('what is watched', () => {
     monitor.stop();
     fail(new Error('away'));
     await setImmediate();
-    expect({ failures: monitor.failures, outcomes, asked }).toEqual({
-      failures: 0,
-      outcomes: [true],
-      asked: 2,
-    });
+    expect({ well: monitor.well, outcomes, asked }).toEqual({ well: true, outcomes: [true], asked: 2 });
   });
 });
 
@@ -115,41 +110,19 @@ describe('while the store is silent', () => {
   it('its checks fail from their limit on, until it answers', async () => {
     const store = new Store();
     const { monitor } = await watch({ check: store.ping });
-    expect(monitor.failures).toBe(0);
+    expect(monitor.well).toBe(true);
     store.fallSilent();
-    await expect.poll(() => monitor.failures).toBeGreaterThan(1);
+    await expect.poll(() => monitor.well).toBe(false);
     store.answer();
-    await expect.poll(() => monitor.failures).toBe(0);
+    await expect.poll(() => monitor.well).toBe(true);
   });
 
   it('no check is sent beside one that is not answered', async () => {
     const store = new Store();
     const { monitor } = await watch({ check: store.ping });
     store.fallSilent();
-    await expect.poll(() => monitor.failures).toBeGreaterThan(0);
-    const { asked } = store;
-    const { failures = 0 } = monitor;
-    await expect.poll(() => monitor.failures).toBeGreaterThan(failures + 3);
-    expect(store.asked).toBe(asked);
-  });
-
-  it('a check that is late has not failed while other work succeeds', async () => {
-    const store = new Store();
-    let working = true;
-    let workedAt = 0;
-    const work = (): number => (working ? (workedAt = performance.now()) : workedAt);
-    const { monitor, outcomes } = await watch({ check: store.ping, workedAt: work });
-    store.fallSilent();
-    await expect.poll(() => outcomes.length).toBeGreaterThan(3);
-    expect(monitor.failures).toBe(0);
-    working = false;
-    await expect.poll(() => monitor.failures).toBeGreaterThan(1);
-  });
-
-  it('a check that fails has failed, whatever other work succeeds', async () => {
-    const { check, over } = checks(true, false);
-    const { monitor } = await watch({ check, workedAt: () => performance.now(), limitMs: 10_000 });
-    await over;
-    expect(monitor.failures).toBe(1);
+    await expect.poll(() => monitor.well).toBe(false);
+    // Two checks have failed by now, and only the first one was sent.
+    expect(store.asked).toBe(2);
   });
 });

@@ -123,8 +123,12 @@ describe('a bad client of the listener for operators', () => {
 
   it('finds no place beside 64 connections', async () => {
     const origin = await start();
-    for (let i = 0; i < 64; i++) await begin(origin, '');
-    const late = await begin(origin, 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
+    const request = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
+    for (let i = 0; i < 63; i++) await begin(origin, '');
+    const last = await begin(origin, request);
+    const [answer] = (await once(last, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /);
+    const late = await begin(origin, request);
     let heard = '';
     late.on('data', (data: Buffer) => (heard += data.toString()));
     await once(late, 'close');

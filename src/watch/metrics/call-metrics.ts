@@ -1,12 +1,14 @@
 import { performance } from 'node:perf_hooks';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Reply } from '../../calls/call.js';
 import type { CallContext, Interceptor } from '../../calls/pipeline.js';
-import type { MetricSet, Observe, Sample } from './metric-set.js';
-import { METRICS } from './metric-table.js';
-import type { CountRefusal } from './refusals.js';
+import { SECONDS } from './buckets.js';
+import type { CountRefusal } from './refusal-counter.js';
 
 /** The paths of methods by type, as go-grpc-middleware names it. */
 export type MethodPaths = Readonly<Record<'unary' | 'server_stream' | 'bidi_stream', readonly string[]>>;
+
+type Labels = Readonly<Record<'grpc_type' | 'grpc_service' | 'grpc_method', string>>;
 
 /** The gRPC codes in numerical order, by their names in Go. */
 const CODE_NAMES = [
@@ -29,101 +31,109 @@ const CODE_NAMES = [
   'Unauthenticated',
 ] as const;
 const OK = 0;
-/** The label of every method that does not exist. */
-const UNKNOWN = 'unknown';
+/** The labels of every method that does not exist. */
+const UNKNOWN: Labels = { grpc_type: 'unknown', grpc_service: 'unknown', grpc_method: 'unknown' };
+const LABELS = ['grpc_type', 'grpc_service', 'grpc_method'] as const;
 
-/** The calls of one method. */
-class CountedMethod {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly ended = CODE_NAMES.map(() => 0);
-  readonly observe: Observe;
-  started = 0;
-  active = 0;
-
-  constructor(labels: Readonly<Record<string, string>>, observe: Observe) {
-    this.labels = labels;
-    this.observe = observe;
-  }
-
-  begin(): void {
-    this.started++;
-    this.active++;
-  }
-
-  end(begunAt: number, code: number): void {
-    this.active--;
-    this.ended[code] = (this.ended[code] ?? 0) + 1;
-    this.observe((performance.now() - begunAt) / 1_000);
-  }
-}
-
-/** Measures the calls over gRPC. */
+/** Measures the calls over gRPC. Names and labels are those of go-grpc-middleware. */
 export class CallMetrics {
-  readonly #methods: ReadonlyMap<string, CountedMethod>;
-  readonly #unknown: CountedMethod;
+  readonly #methods: ReadonlyMap<string, Labels>;
   readonly #countRefusal: CountRefusal;
+  readonly #started: Counter<keyof Labels>;
+  readonly #active: Gauge<keyof Labels>;
+  readonly #handled: Counter<keyof Labels | 'grpc_code'>;
+  readonly #seconds: Histogram<keyof Labels>;
 
   /** @param paths the methods of each type, which all begin at zero */
-  constructor(metrics: MetricSet, paths: MethodPaths, countRefusal: CountRefusal) {
-    const seconds = metrics.histogram(METRICS.callSeconds);
-    const counted = (grpc_type: string, grpc_service: string, grpc_method: string): CountedMethod =>
-      new CountedMethod(
-        { grpc_type, grpc_service, grpc_method },
-        seconds(grpc_type, grpc_service, grpc_method),
-      );
+  constructor(registry: Registry, paths: MethodPaths, countRefusal: CountRefusal) {
     this.#countRefusal = countRefusal;
-    this.#unknown = counted(UNKNOWN, UNKNOWN, UNKNOWN);
     this.#methods = new Map(
-      Object.entries(paths).flatMap(([type, ofType]) =>
+      Object.entries(paths).flatMap(([grpc_type, ofType]) =>
         ofType.map((path) => {
-          const [, service = '', method = ''] = path.split('/');
-          return [path, counted(type, service, method)] as const;
+          const [, grpc_service = '', grpc_method = ''] = path.split('/');
+          return [path, { grpc_type, grpc_service, grpc_method }] as const;
         }),
       ),
     );
-    const all = [...this.#methods.values(), this.#unknown];
-    metrics.read(METRICS.callsStarted, () => all.map(({ labels, started }) => ({ labels, value: started })));
-    metrics.read(METRICS.activeCalls, () => all.map(({ labels, active }) => ({ labels, value: active })));
-    metrics.read(METRICS.callsHandled, () => all.flatMap(handled));
+    const registers = [registry];
+    this.#started = new Counter({
+      name: 'grpc_server_started_total',
+      help: 'Calls that have come over gRPC.',
+      labelNames: LABELS,
+      registers,
+    });
+    this.#active = new Gauge({
+      name: 'grpc_server_active_calls',
+      help: 'Calls over gRPC that are under way.',
+      labelNames: LABELS,
+      registers,
+    });
+    this.#handled = new Counter({
+      name: 'grpc_server_handled_total',
+      help: 'Calls over gRPC that have ended, whatever their code.',
+      labelNames: [...LABELS, 'grpc_code'],
+      registers,
+    });
+    this.#seconds = new Histogram({
+      name: 'grpc_server_handling_seconds',
+      help: 'Time from the head of a call over gRPC to its answer, in seconds.',
+      labelNames: LABELS,
+      buckets: SECONDS,
+      registers,
+    });
+    for (const labels of [...this.#methods.values(), UNKNOWN]) {
+      this.#started.inc(labels, 0);
+      this.#active.set(labels, 0);
+      for (const grpc_code of CODE_NAMES) this.#handled.inc({ ...labels, grpc_code }, 0);
+      this.#seconds.zero(labels);
+    }
   }
 
   /** Observes the calls of the pipeline. A question to the guard is counted only if it is refused. */
   readonly interceptor: Interceptor = (context, next) => {
-    const method = this.#methodOf(context.call.path);
+    const labels = this.#labelsOf(context.call.path);
     const begunAt = performance.now();
-    if (!context.asksGuard) method.begin();
+    if (!context.asksGuard) this.#begin(labels);
     const reply = next(context);
-    if (reply instanceof Promise) return reply.then((later) => this.#end(context, method, begunAt, later));
-    return this.#end(context, method, begunAt, reply);
+    if (reply instanceof Promise) return reply.then((later) => this.#endOf(context, labels, begunAt, later));
+    return this.#endOf(context, labels, begunAt, reply);
   };
 
   /** Observes a streaming call. @returns called once, with its code, and with the reason if it was refused */
   readonly beginStreaming = (path: string): ((code: number, reason?: string) => void) => {
-    const method = this.#methodOf(path);
+    const labels = this.#labelsOf(path);
     const begunAt = performance.now();
-    method.begin();
+    this.#begin(labels);
     return (code, reason) => {
-      method.end(begunAt, code);
+      this.#end(labels, begunAt, code);
       if (reason !== undefined) this.#countRefusal(reason);
     };
   };
 
-  #methodOf(path: string): CountedMethod {
-    return this.#methods.get(path) ?? this.#unknown;
+  #labelsOf(path: string): Labels {
+    return this.#methods.get(path) ?? UNKNOWN;
   }
 
-  #end(context: CallContext, method: CountedMethod, begunAt: number, reply: Reply): Reply {
+  #begin(labels: Labels): void {
+    this.#started.inc(labels);
+    this.#active.inc(labels);
+  }
+
+  #end(labels: Labels, begunAt: number, code: number): void {
+    const { grpc_type, grpc_service, grpc_method } = labels;
+    this.#active.dec(labels);
+    this.#handled.inc({ grpc_type, grpc_service, grpc_method, grpc_code: CODE_NAMES[code] ?? 'Unknown' });
+    this.#seconds.observe(labels, (performance.now() - begunAt) / 1_000);
+  }
+
+  #endOf(context: CallContext, labels: Labels, begunAt: number, reply: Reply): Reply {
     const { code }: { code: number } = reply;
     if (context.asksGuard) {
       if (code === OK) return reply;
-      method.begin();
+      this.#begin(labels);
     }
-    method.end(begunAt, code);
+    this.#end(labels, begunAt, code);
     if (code !== OK) this.#countRefusal(context.reason);
     return reply;
   }
-}
-
-function handled({ labels, ended }: CountedMethod): Sample[] {
-  return CODE_NAMES.map((grpc_code, code) => ({ labels: { ...labels, grpc_code }, value: ended[code] ?? 0 }));
 }

@@ -1,8 +1,7 @@
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { PoolFigures } from '../../store/pool-figures.js';
 import { CallMetrics, type MethodPaths } from './call-metrics.js';
-import { MetricSet, type Sample } from './metric-set.js';
-import { METRICS } from './metric-table.js';
-import { Refusals } from './refusals.js';
+import { RefusalCounter } from './refusal-counter.js';
 import { RequestMetrics } from './request-metrics.js';
 import { StatementMetrics } from './statement-metrics.js';
 
@@ -24,87 +23,177 @@ interface Ready {
   };
 }
 
+/** A metric whose values are kept elsewhere. */
+interface ShownMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames?: readonly string[];
+}
+
+/** One value of a metric, with its labels. */
+type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
+
+let ofProcess: Registry | undefined;
+
+/** The metrics of the process itself, shared by all services in it: prom-client never stops collecting them. */
+function metricsOfProcess(): Registry {
+  if (ofProcess === undefined) {
+    ofProcess = new Registry();
+    collectDefaultMetrics({ register: ofProcess });
+  }
+  return ofProcess;
+}
+
 /** The measurements of a process, for operators. Each part exists once it is requested. */
 export class Metrics {
-  readonly #set = new MetricSet();
-  readonly #refusals = new Refusals(this.#set);
+  readonly #registry = new Registry();
+  readonly #refusals = new RefusalCounter(this.#registry);
+  readonly #all = [this.#registry, metricsOfProcess()];
 
-  /** All metrics in the text format of Prometheus. */
+  /** All metrics in the text format of Prometheus, with those of the process. */
   text(): Promise<string> {
-    return this.#set.text();
+    return Registry.merge(this.#all).metrics();
   }
 
   get contentType(): string {
-    return this.#set.contentType;
+    return this.#registry.contentType;
   }
 
   /** Measures the calls over gRPC. */
   calls(paths: MethodPaths): CallMetrics {
-    return new CallMetrics(this.#set, paths, this.#refusals.of('grpc'));
+    return new CallMetrics(this.#registry, paths, this.#refusals.of('grpc'));
   }
 
   /** Measures the requests over REST. */
   requests(): RequestMetrics {
-    return new RequestMetrics(this.#set, this.#refusals.of('rest'));
+    return new RequestMetrics(this.#registry, this.#refusals.of('rest'));
   }
 
   /** Measures the statements of the store. */
   statements(): StatementMetrics {
-    return new StatementMetrics(this.#set);
+    return new StatementMetrics(this.#registry);
   }
 
   /** Adds the connection pools, by server name. */
   pools(pools: Readonly<Record<string, () => PoolFigures>>): void {
-    const all = <T>(toSamples: (server: string, figures: PoolFigures) => T[]): T[] =>
-      Object.entries(pools).flatMap(([server, figures]) => toSamples(server, figures()));
-    this.#set.read(METRICS.connections, () =>
-      all((server, { used, free }) => [
-        { labels: { server, state: 'used' }, value: used },
-        { labels: { server, state: 'free' }, value: free },
-      ]),
+    const all = Object.entries(pools);
+    this.#gauge(
+      {
+        name: 'route_registry_database_connections',
+        help: 'Connections to a database server, used or free.',
+        labelNames: ['server', 'state'],
+      },
+      () =>
+        all.flatMap(([server, figures]) => {
+          const { used, free } = figures();
+          return [[{ server, state: 'used' }, used] as const, [{ server, state: 'free' }, free] as const];
+        }),
     );
-    this.#set.read(METRICS.waitingForConnection, () =>
-      all((server, { waiting }) => [{ labels: { server }, value: waiting }]),
+    this.#gauge(
+      {
+        name: 'route_registry_database_connection_waiters',
+        help: 'Statements that wait for a free connection to a database server.',
+        labelNames: ['server'],
+      },
+      () => all.map(([server, figures]) => [{ server }, figures().waiting]),
     );
   }
 
   /** Adds caches, by their names. Each figure is read when it is requested. */
   caches(caches: Readonly<Record<string, () => CacheFigures>>): void {
+    const labelNames = ['cache'];
     const samples = (figure: keyof CacheFigures) => (): Sample[] =>
       Object.entries(caches).flatMap(([cache, figures]) => {
         const { [figure]: value } = figures();
-        return value === undefined ? [] : [{ labels: { cache }, value }];
+        return value === undefined ? [] : [[{ cache }, value] as const];
       });
-    this.#set.read(METRICS.cacheHits, samples('hits'));
-    this.#set.read(METRICS.cacheMisses, samples('misses'));
-    this.#set.read(METRICS.cacheEntries, samples('entries'));
-    this.#set.read(METRICS.cacheBytes, samples('bytes'));
+    const hits = { name: 'route_registry_cache_hits_total', help: 'Look-ups that a cache has answered.' };
+    this.#counter({ ...hits, labelNames }, samples('hits'));
+    const misses = {
+      name: 'route_registry_cache_misses_total',
+      help: 'Look-ups that a cache could not answer.',
+    };
+    this.#counter({ ...misses, labelNames }, samples('misses'));
+    const entries = {
+      name: 'route_registry_cache_entries',
+      help: 'Entries that a cache can answer from now.',
+    };
+    this.#gauge({ ...entries, labelNames }, samples('entries'));
+    const bytes = {
+      name: 'route_registry_cache_bytes',
+      help: 'What the entries of a cache count, in bytes, for caches that know.',
+    };
+    this.#gauge({ ...bytes, labelNames }, samples('bytes'));
   }
 
   /** Adds the log lines that were left out, by their kinds. */
   linesLeftOut(leftOut: Readonly<Record<string, number>>): void {
-    this.#set.read(METRICS.logLinesLeftOut, () =>
-      Object.entries(leftOut).map(([kind, value]) => ({ labels: { kind }, value })),
+    this.#counter(
+      {
+        name: 'route_registry_log_lines_left_out_total',
+        help: 'Lines about refusals and causes that the log left out, since there were too many in a second.',
+        labelNames: ['kind'],
+      },
+      () => Object.entries(leftOut).map(([kind, value]) => [{ kind }, value]),
     );
   }
 
   /** Adds the readiness of the process with its checks, and whether it is stopping. */
   readiness(readiness: Ready): void {
-    this.#set.read(METRICS.ready, () => [{ value: Number(readiness.report.status === 'ready') }]);
-    this.#set.read(METRICS.checkOk, () =>
-      Object.entries(readiness.report.checks).map(([check, { ok }]) => ({
-        labels: { check },
-        value: Number(ok),
-      })),
+    this.#gauge({ name: 'route_registry_ready', help: '1 while /readyz answers 200, else 0.' }, () => [
+      [{}, Number(readiness.report.status === 'ready')],
+    ]);
+    this.#gauge(
+      {
+        name: 'route_registry_check_ok',
+        help: '1 while a check of /readyz passes, else 0.',
+        labelNames: ['check'],
+      },
+      () => Object.entries(readiness.report.checks).map(([check, { ok }]) => [{ check }, Number(ok)]),
     );
-    this.#set.read(METRICS.draining, () => [{ value: Number(readiness.draining) }]);
+    this.#gauge({ name: 'route_registry_draining', help: '1 from the signal to stop on, else 0.' }, () => [
+      [{}, Number(readiness.draining)],
+    ]);
   }
 
   schemaVersion(version: number): void {
-    this.#set.read(METRICS.schemaVersion, () => [{ value: version }]);
+    new Gauge({
+      name: 'route_registry_schema_version',
+      help: 'The migrations that the schema of the database has, as many as this version needs.',
+      registers: [this.#registry],
+    }).set(version);
   }
 
   buildInfo(labels: { readonly version: string; readonly role: string }): void {
-    this.#set.read(METRICS.buildInfo, () => [{ labels, value: 1 }]);
+    new Gauge({
+      name: 'route_registry_build_info',
+      help: 'Always 1; the labels say what runs.',
+      labelNames: ['version', 'role'],
+      registers: [this.#registry],
+    }).set(labels, 1);
+  }
+
+  /** Shows values that are kept elsewhere, as they are whenever they are asked for. */
+  #gauge(metric: ShownMetric, samples: () => readonly Sample[]): void {
+    new Gauge({
+      ...metric,
+      registers: [this.#registry],
+      collect() {
+        this.reset();
+        for (const [labels, value] of samples()) this.set(labels, value);
+      },
+    });
+  }
+
+  /** The same of counts. */
+  #counter(metric: ShownMetric, samples: () => readonly Sample[]): void {
+    new Counter({
+      ...metric,
+      registers: [this.#registry],
+      collect() {
+        this.reset();
+        for (const [labels, value] of samples()) this.inc(labels, value);
+      },
+    });
   }
 }

@@ -1,55 +1,69 @@
 import { performance } from 'node:perf_hooks';
+import { Counter, Histogram, type Registry } from 'prom-client';
 import type { DatabaseError } from '../../store/driver-errors.js';
 import type { ObservedStatement, StatementObserver } from '../../store/statement-observer.js';
-import type { MetricSet, Observe } from './metric-set.js';
-import { METRICS } from './metric-table.js';
+import { SECONDS } from './buckets.js';
+
+const OPERATIONS = ['INSERT', 'SELECT'] as const;
+/** Up to the most calls of one statement. */
+const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64];
 
 /** Measures the statements that serve calls. */
 export class StatementMetrics implements StatementObserver {
-  readonly #size: Readonly<Record<ObservedStatement['operation'], Observe>>;
-  readonly #seconds: (...labels: string[]) => Observe;
-  /** The histograms of statements, by kind. */
-  readonly #known = new Map<string, Observe>();
-  /** The failed statements, by kind and code. */
-  readonly #failures = new Map<string, { readonly labels: Record<string, string>; value: number }>();
-  readonly #retries = { INSERT: 0, SELECT: 0 };
-  #fallbacks = 0;
+  readonly #batchSize: Histogram;
+  readonly #seconds: Histogram;
+  readonly #failures: Counter;
+  readonly #retries: Counter;
+  readonly #fallbacks: Counter;
 
-  constructor(metrics: MetricSet) {
-    const size = metrics.histogram(METRICS.batchSize);
-    this.#size = { INSERT: size('INSERT'), SELECT: size('SELECT') };
-    this.#seconds = metrics.histogram(METRICS.statementSeconds);
-    metrics.read(METRICS.statementFailures, () => [...this.#failures.values()]);
-    metrics.read(METRICS.statementRetries, () =>
-      Object.entries(this.#retries).map(([operation, value]) => ({ labels: { operation }, value })),
-    );
-    metrics.read(METRICS.replicaFallbacks, () => [{ value: this.#fallbacks }]);
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#batchSize = new Histogram({
+      name: 'route_registry_statement_batch_size',
+      help: 'Calls that one statement serves.',
+      labelNames: ['operation'],
+      buckets: BATCH_SIZES,
+      registers,
+    });
+    this.#seconds = new Histogram({
+      name: 'route_registry_statement_duration_seconds',
+      help: 'Time from sending a statement to its end, in seconds.',
+      labelNames: ['operation', 'server'],
+      buckets: SECONDS,
+      registers,
+    });
+    this.#failures = new Counter({
+      name: 'route_registry_statement_failures_total',
+      help: 'Statements that failed, each attempt, by the code of the database, its driver or a socket.',
+      labelNames: ['operation', 'server', 'code'],
+      registers,
+    });
+    this.#retries = new Counter({
+      name: 'route_registry_statement_retries_total',
+      help: 'Statements that were sent again, such as after a deadlock or a failover.',
+      labelNames: ['operation'],
+      registers,
+    });
+    this.#fallbacks = new Counter({
+      name: 'route_registry_replica_fallbacks_total',
+      help: 'Statements that asked the primary because a replica, or itself as a Galera node, lacked a route or failed to answer.',
+      registers,
+    });
+    for (const operation of OPERATIONS) {
+      this.#batchSize.zero({ operation });
+      this.#retries.inc({ operation }, 0);
+    }
   }
 
   begin({ operation, server, batchSize, attempt, fallback }: ObservedStatement): (error?: unknown) => void {
-    this.#size[operation](batchSize);
-    if (attempt > 1) this.#retries[operation]++;
-    if (fallback) this.#fallbacks++;
-    const observe = this.#observerOf(operation, server);
+    this.#batchSize.observe({ operation }, batchSize);
+    if (attempt > 1) this.#retries.inc({ operation });
+    if (fallback) this.#fallbacks.inc();
     const begunAt = performance.now();
     return (error) => {
-      observe((performance.now() - begunAt) / 1_000);
-      if (error !== undefined) this.#countFailure(operation, server, codeOf(error));
+      this.#seconds.observe({ operation, server }, (performance.now() - begunAt) / 1_000);
+      if (error !== undefined) this.#failures.inc({ operation, server, code: codeOf(error) });
     };
-  }
-
-  #countFailure(operation: string, server: string, code: string): void {
-    const kind = `${operation} ${server} ${code}`;
-    const known = this.#failures.get(kind) ?? { labels: { operation, server, code }, value: 0 };
-    known.value++;
-    this.#failures.set(kind, known);
-  }
-
-  #observerOf(operation: string, server: string): Observe {
-    const kind = `${operation} ${server}`;
-    const known = this.#known.get(kind) ?? this.#seconds(operation, server);
-    this.#known.set(kind, known);
-    return known;
   }
 }
 

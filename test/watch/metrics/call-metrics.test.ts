@@ -22,7 +22,7 @@ function contextOf(path: string, reason?: CallContext['reason']): CallContext {
 }
 
 function replyOf(code: status): Reply {
-  return { code, details: '', answered: true, trailers: new Metadata() };
+  return { code, details: '', trailers: new Metadata() };
 }
 
 describe('a call over gRPC', () => {

@@ -17,11 +17,11 @@ import { openUpstream } from './upstream.js';
 /**
  * Starts the gateway. It calls the configured gRPC server or, without one, the pipeline.
  *
- * @param pipeline of the gRPC face in this process; absent if there is none
+ * @param pipeline of the gRPC server in this process; absent if there is none
  * @returns the base URL of all REST paths
  * @throws Error when it cannot listen on the address
  */
-export async function startRestFace(
+export async function startRestGateway(
   { host, port, basePath, upstream: target, upstreamTls, docs, corsOrigins }: HttpConfig,
   pipeline: Pipeline | undefined,
   parts: SharedParts,

@@ -1,13 +1,12 @@
-import { performance } from 'node:perf_hooks';
 import { Admission } from '../calls/admission.js';
-import { ByteCache } from '../calls/byte-cache.js';
-import { createInterceptors, type Face } from '../calls/interceptors.js';
+import { AnswerCache } from '../calls/answer-cache.js';
+import { logging, namingCaller } from '../calls/call-log.js';
+import { createInterceptors } from '../calls/interceptors.js';
 import { createPipeline, type Interceptor, type Pipeline } from '../calls/pipeline.js';
 import { Health } from '../grpc/health.js';
 import { routeService } from '../routes/route-service.js';
 import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from '../grpc/server.js';
 import { Monitor } from '../watch/monitor.js';
-import { WorkObserver } from '../watch/work-observer.js';
 import { GRACE_MS } from './closing.js';
 import { listenOrExplain } from './open-or-explain.js';
 import { Registry } from '../registry/registry.js';
@@ -18,8 +17,8 @@ import type { SharedParts } from './shared-parts.js';
 import { openRouteStore } from './route-store.js';
 import { openTokenAuthenticator } from './token-authenticator.js';
 
-/** The gRPC face, as seen by the REST face. */
-interface GrpcFace {
+/** What the gateway needs of the running gRPC server. */
+interface RunningGrpc {
   /** The address of the server, with its actual port. */
   readonly address: string;
   /** For the gateway in the same process, which logs its own calls. */
@@ -31,18 +30,17 @@ interface GrpcFace {
  *
  * @throws Error when one of them cannot be opened
  */
-export async function startGrpcFace(
+export async function startGrpc(
   { address, database, replicas, tokens, duplicateRoutes, reflection }: GrpcConfig,
   parts: SharedParts,
-): Promise<GrpcFace> {
+): Promise<RunningGrpc> {
   const { config, closing, logger, callLog, tls, tracing, stop, rereadMs } = parts;
   const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;
   const { readiness, metrics } = parts.operations;
   const { limits, databaseWaitMs, routeCacheBytes } = config;
   const authenticator = await openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
 
-  const work = new WorkObserver();
-  const observers = enabled(work, metrics?.statements(), tracing?.statements(database));
+  const observers = enabled(metrics?.statements(), tracing?.statements(database));
   const { store, schemaVersion, pools } = await openRouteStore(
     { database, replicas, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
     { closing, logger, stop, observers, checkMs, checkLimitMs },
@@ -54,8 +52,7 @@ export async function startGrpcFace(
   const monitor = new Monitor({
     name: 'the store',
     check: () => store.ping(),
-    workedAt: work.workedAt,
-    onChecked: (well) => {
+    onChange: (well) => {
       health.setServing(well);
     },
     log: logger,
@@ -69,18 +66,19 @@ export async function startGrpcFace(
     health.setServing(false);
   });
 
-  const cache = new ByteCache(routeCacheBytes);
+  const cache = new AnswerCache(routeCacheBytes);
   const methods = [...routeService(registry, cache), ...health.methods()];
   const admission = new Admission(limits);
-  const clock = (): number => performance.now();
-  const steps = { ...limits, authenticator, admission, now: clock, log: callLog };
+  const steps = { ...limits, authenticator, admission, log: callLog };
   metrics?.schemaVersion(schemaVersion);
   metrics?.pools(pools);
-  metrics?.caches({ routes: () => cache, tokens: () => authenticator.remembered });
+  metrics?.caches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
-  const pipelineFor = (face: Face, ...observers: (Interceptor | undefined)[]): Pipeline =>
-    createPipeline(methods, createInterceptors({ ...steps, observers: enabled(...observers) }, face));
-  const pipeline = pipelineFor('grpc', tracing?.calls, measured?.interceptor);
+  const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>
+    createPipeline(methods, createInterceptors({ ...steps, observers: enabled(...observers) }));
+  const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logging(callLog));
+  // The gateway measures and logs its requests itself, and learns only who the caller is.
+  const pipelineOfGateway = pipelineObservedBy(tracing?.calls, namingCaller);
   const observeStreaming = measured?.beginStreaming;
   const server = await listenOrExplain('GRPC_ADDRESS', address, () =>
     startGrpcServer({
@@ -99,5 +97,5 @@ export async function startGrpcFace(
     }),
   );
   closing.server('gRPC server', () => server.close(GRACE_MS));
-  return { address: server.address, pipeline: pipelineFor('gateway', tracing?.calls) };
+  return { address: server.address, pipeline: pipelineOfGateway };
 }
