@@ -32,7 +32,7 @@ interface GrpcFace {
  * @throws Error when one of them cannot be opened
  */
 export async function startGrpcFace(
-  { address, database, replicas, tokens, duplicateRoutes, reflection }: GrpcConfig,
+  { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
   parts: SharedParts,
 ): Promise<GrpcFace> {
   const { config, closing, logger, callLog, tls, tracing, stop, rereadMs } = parts;
@@ -43,9 +43,9 @@ export async function startGrpcFace(
 
   const work = new WorkObserver();
   const observers = enabled(work, metrics?.statements(), tracing?.statements(database));
-  const { store, schemaVersion, pools } = await openRouteStore(
-    { database, replicas, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
-    { closing, logger, stop, observers, checkMs, checkLimitMs },
+  const { store, schemaVersion, pool } = await openRouteStore(
+    { database, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
+    { closing, logger, stop, observers },
   );
   readiness.pass('schema', `version ${schemaVersion}`);
   const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
@@ -75,7 +75,7 @@ export async function startGrpcFace(
   const clock = (): number => performance.now();
   const steps = { ...limits, authenticator, admission, now: clock, log: callLog };
   metrics?.schemaVersion(schemaVersion);
-  metrics?.pools(pools);
+  metrics?.pool(pool);
   metrics?.caches({ routes: () => cache, tokens: () => authenticator.remembered });
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
   const pipelineFor = (face: Face, ...observers: (Interceptor | undefined)[]): Pipeline =>

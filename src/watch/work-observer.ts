@@ -1,15 +1,15 @@
 import { performance } from 'node:perf_hooks';
 
-/** Records when the primary database last did its work; an observer of the store. */
+/** Records when the database last did its work; an observer of the store. */
 export class WorkObserver {
   #workedAt = -Infinity;
 
   /** By `performance.now()`; `-Infinity` for never. */
   readonly workedAt = (): number => this.#workedAt;
 
-  begin({ server }: { readonly server: 'primary' | 'replica' }): (error?: unknown) => void {
+  begin(): (error?: unknown) => void {
     return (error) => {
-      if (error === undefined && server === 'primary') this.#workedAt = performance.now();
+      if (error === undefined) this.#workedAt = performance.now();
     };
   }
 }

@@ -119,8 +119,6 @@ describeOn(engines)('on $name', (engine) => {
 
 describe('the migrations of this version', () => {
   const names = SCHEMA.migrations.map(({ name }) => name);
-  /** Those after the first two, which came before the rule. */
-  const later = names.slice(2);
 
   it('run in the order of their numbers', () => {
     expect([...names].sort()).toEqual(names);
@@ -129,14 +127,5 @@ describe('the migrations of this version', () => {
 
   it('hold the one that its queries need', () => {
     expect(names).toContain(SCHEMA.needed);
-  });
-
-  it('say whether they expand or contract, and contract only to what its queries need', () => {
-    const needed = SCHEMA.needed.slice(0, 4);
-    const wrong = later.filter((name) => {
-      const target = /^\d{4}-contract-(\d{4})-/.exec(name)?.[1];
-      return !/^\d{4}-expand-/.test(name) && (target === undefined || target > needed);
-    });
-    expect(wrong).toEqual([]);
   });
 });

@@ -1,9 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { eachPacket, errorPacket, HEADER_BYTES, SEQUENCE_AT } from './mysql-packets.js';
+import { eachPacket, errorPacket, isQuery, textOf } from './mysql-packets.js';
 import { startTcpFront } from './tcp-front.js';
-
-/** The command COM_QUERY, which begins an exchange. */
-const QUERY = 0x03;
 
 /** The fate of a statement. */
 export interface Fault {
@@ -78,8 +75,8 @@ export async function startMysqlFaultFront(
 }
 
 function kindOf(packet: Buffer): Statement['kind'] | undefined {
-  if (packet.readUInt8(SEQUENCE_AT) !== 0 || packet.readUInt8(HEADER_BYTES) !== QUERY) return undefined;
-  const text = packet.toString('latin1', HEADER_BYTES + 1);
+  if (!isQuery(packet)) return undefined;
+  const text = textOf(packet);
   if (/insert into .?routes/.test(text)) return 'INSERT';
   return /select .* from .?routes/.test(text) ? 'SELECT' : undefined;
 }

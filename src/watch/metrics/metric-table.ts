@@ -67,14 +67,14 @@ export const METRICS = {
   connections: {
     name: 'route_registry_database_connections',
     type: 'gauge',
-    labels: ['server', 'state'],
-    help: 'Connections to a database server, used or free.',
+    labels: ['state'],
+    help: 'Connections to the database, used or free.',
   },
   waitingForConnection: {
     name: 'route_registry_database_connection_waiters',
     type: 'gauge',
-    labels: ['server'],
-    help: 'Statements that wait for a free connection to a database server.',
+    labels: [],
+    help: 'Statements that wait for a free connection to the database.',
   },
   batchSize: {
     name: 'route_registry_statement_batch_size',
@@ -86,14 +86,14 @@ export const METRICS = {
   statementSeconds: {
     name: 'route_registry_statement_duration_seconds',
     type: 'histogram',
-    labels: ['operation', 'server'],
+    labels: ['operation'],
     help: 'Time from sending a statement to its end, in seconds.',
     buckets: SECONDS,
   },
   statementFailures: {
     name: 'route_registry_statement_failures_total',
     type: 'counter',
-    labels: ['operation', 'server', 'code'],
+    labels: ['operation', 'code'],
     help: 'Statements that failed, each attempt, by the code of the database, its driver or a socket.',
   },
   statementRetries: {
@@ -101,12 +101,6 @@ export const METRICS = {
     type: 'counter',
     labels: ['operation'],
     help: 'Statements that were sent again, such as after a deadlock or a failover.',
-  },
-  replicaFallbacks: {
-    name: 'route_registry_replica_fallbacks_total',
-    type: 'counter',
-    labels: [],
-    help: 'Statements that asked the primary because a replica, or itself as a Galera node, lacked a route or failed to answer.',
   },
   cacheHits: {
     name: 'route_registry_cache_hits_total',

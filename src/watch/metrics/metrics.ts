@@ -59,19 +59,13 @@ export class Metrics {
     return new StatementMetrics(this.#set);
   }
 
-  /** Adds the connection pools, by server name. */
-  pools(pools: Readonly<Record<string, () => PoolFigures>>): void {
-    const all = <T>(toSamples: (server: string, figures: PoolFigures) => T[]): T[] =>
-      Object.entries(pools).flatMap(([server, figures]) => toSamples(server, figures()));
-    this.#set.read(METRICS.connections, () =>
-      all((server, { used, free }) => [
-        { labels: { server, state: 'used' }, value: used },
-        { labels: { server, state: 'free' }, value: free },
-      ]),
-    );
-    this.#set.read(METRICS.waitingForConnection, () =>
-      all((server, { waiting }) => [{ labels: { server }, value: waiting }]),
-    );
+  /** Adds the connections to the database. */
+  pool(figures: () => PoolFigures): void {
+    this.#set.read(METRICS.connections, () => [
+      { labels: { state: 'used' }, value: figures().used },
+      { labels: { state: 'free' }, value: figures().free },
+    ]);
+    this.#set.read(METRICS.waitingForConnection, () => [{ value: figures().waiting }]);
   }
 
   /** Adds caches, by their names. Each figure is read when it is requested. */
