@@ -116,12 +116,12 @@ export class RouteRows {
     statement: SentStatement,
     calls: readonly ServedCall[],
   ): Promise<Answer> {
-    const require = statement.operation === 'INSERT' ? requireAllWanted : requireWanted;
+    const check = statement.operation === 'INSERT' ? requireAllWanted : requireWanted;
     // An unwanted query does not wait for a connection either.
-    require(calls);
+    check(calls);
     let end: ((error?: unknown) => void) | undefined;
     query.on('start', () => {
-      require(calls);
+      check(calls);
       end = this.#observers.begin(
         statement,
         calls.map(({ captured }) => captured),

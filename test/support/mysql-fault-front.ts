@@ -10,9 +10,9 @@ export interface Fault {
   readonly answer?: number | 'silence';
 }
 
-/** A statement on the table `routes` that has come. */
+/** A statement on the table `routes` that has come, or the beginning of a transaction. */
 export interface Statement {
-  readonly kind: 'INSERT' | 'SELECT';
+  readonly kind: 'BEGIN' | 'INSERT' | 'SELECT';
   /** The number of its connection, from 1. */
   readonly connection: number;
 }
@@ -28,7 +28,7 @@ export interface MysqlFaultFront {
 /**
  * Starts a front on loopback, which is closed when the test ends.
  *
- * @param faultOf is asked about each statement on the table `routes`, in their order; undefined lets it through
+ * @param faultOf is asked about each such statement, in their order; undefined lets it through
  */
 export async function startMysqlFaultFront(
   targetPort: number,
@@ -77,6 +77,7 @@ export async function startMysqlFaultFront(
 function kindOf(packet: Buffer): Statement['kind'] | undefined {
   if (!isQuery(packet)) return undefined;
   const text = textOf(packet);
+  if (/^begin/i.test(text)) return 'BEGIN';
   if (/insert into .?routes/.test(text)) return 'INSERT';
   return /select .* from .?routes/.test(text) ? 'SELECT' : undefined;
 }
