@@ -54,7 +54,7 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
   engines: project('engines', ['server'], {
     include: [
       'test/store/*.test.ts',
-      'test/end-to-end/{outages,replicas,routes,silent-database,upgrades}.test.ts',
+      'test/end-to-end/{outages,routes,silent-database,upgrades}.test.ts',
       'test/watch/tracing/service-spans.test.ts',
     ],
   }),

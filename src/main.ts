@@ -67,8 +67,7 @@ async function main(): Promise<void> {
 }
 
 function warnOfExposure({ grpc }: Config, logger: Logger): void {
-  const databases = grpc === undefined ? [] : [grpc.database, ...grpc.replicas];
-  if (!databases.some((database) => database.engine === 'mysql' && database.exposed)) return;
+  if (grpc?.database.engine !== 'mysql' || !grpc.database.exposed) return;
   logger.warn('no TLS to the database: whoever sits between can read everything, and ask for the password');
 }
 

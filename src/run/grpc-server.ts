@@ -31,7 +31,7 @@ interface RunningGrpc {
  * @throws Error when one of them cannot be opened
  */
 export async function startGrpc(
-  { address, database, replicas, tokens, duplicateRoutes, reflection }: GrpcConfig,
+  { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
   parts: SharedParts,
 ): Promise<RunningGrpc> {
   const { config, closing, logger, callLog, tls, tracing, stop, rereadMs } = parts;
@@ -41,9 +41,9 @@ export async function startGrpc(
   const authenticator = await openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
 
   const observers = enabled(metrics?.statements(), tracing?.statements(database));
-  const { store, schemaVersion, pools } = await openRouteStore(
-    { database, replicas, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
-    { closing, logger, stop, observers, checkMs, checkLimitMs },
+  const { store, schemaVersion, pool } = await openRouteStore(
+    { database, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
+    { closing, logger, stop, observers },
   );
   readiness.pass('schema', `version ${schemaVersion}`);
   const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
@@ -71,7 +71,7 @@ export async function startGrpc(
   const admission = new Admission(limits);
   const steps = { ...limits, authenticator, admission, log: callLog };
   metrics?.schemaVersion(schemaVersion);
-  metrics?.pools(pools);
+  metrics?.pool(pool);
   metrics?.caches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
   const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>

@@ -7,8 +7,8 @@ import {
   splitAddress,
 } from './addresses.js';
 import { crossOriginsOf } from './cross-origins.js';
-import { databaseOf, replicasOf } from './database-config.js';
-import type { Database, MysqlDatabase } from './database-url.js';
+import { databaseOf } from './database-config.js';
+import type { Database } from './database-url.js';
 import { type Limits, readLimits } from './limits.js';
 import { misspelledSettings } from './misspelled.js';
 import { SettingsReader } from './settings.js';
@@ -28,8 +28,6 @@ export interface GrpcConfig {
   /** `host:port` or `unix:/path` */
   readonly address: string;
   readonly database: Database;
-  /** Read replicas of the database. */
-  readonly replicas: readonly MysqlDatabase[];
   readonly tokens: TokenConfig;
   readonly duplicateRoutes: 'allow' | 'reject';
   readonly reflection: boolean;
@@ -146,7 +144,6 @@ function readGrpc(settings: SettingsReader): GrpcConfig {
   return {
     address: grpcAddressOf(settings),
     database,
-    replicas: replicasOf(settings, database),
     tokens: tokensOf(settings, database),
     duplicateRoutes: settings.oneOf('DUPLICATE_ROUTES', ['allow', 'reject']),
     reflection: settings.oneOf('REFLECTION', ['on', 'off']) === 'on',

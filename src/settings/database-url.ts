@@ -1,7 +1,7 @@
 import { type MysqlTls, mysqlTlsOf } from './mysql-tls.js';
 
 /** A database of a MySQL or MariaDB server. */
-export interface MysqlDatabase {
+interface MysqlDatabase {
   readonly engine: 'mysql';
   readonly host: string;
   readonly port: number;
@@ -20,7 +20,7 @@ export type Database = MysqlDatabase | { readonly engine: 'sqlite'; readonly fil
 const SCHEME = /^[a-z][a-z\d+.-]+:/i;
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|::1)$/i;
 const MYSQL_PORT = 3306;
-const MYSQL_FORM = 'mysql://user:password@host:port/database';
+const WRONG_FORM = 'must be mysql://user:password@host:port/database or sqlite:path.';
 
 /**
  * Parses `DATABASE_URL`: `mysql://user:password@host:port/database` (percent-encoded), with TLS in its query, or
@@ -30,7 +30,7 @@ const MYSQL_FORM = 'mysql://user:password@host:port/database';
  */
 export function parseDatabaseUrl(text: string): Database {
   const file = /^sqlite:(?<path>.+)$/s.exec(text)?.groups?.['path'];
-  if (file === undefined) return parseMysqlUrl(text, `${MYSQL_FORM} or sqlite:path`);
+  if (file === undefined) return parseMysqlUrl(text);
   if (SCHEME.test(file))
     throw new Error(
       'names another scheme after sqlite:, which takes the path of a file. Take one of them out; if a file is really called so, write ./ before its name.',
@@ -38,31 +38,29 @@ export function parseDatabaseUrl(text: string): Database {
   return { engine: 'sqlite', file };
 }
 
-/** Parses a MySQL URL only. @param form the allowed forms, for the error @throws Error like `parseDatabaseUrl` */
-export function parseMysqlUrl(text: string, form = MYSQL_FORM): MysqlDatabase {
-  const wrongForm = `must be ${form}.`;
+function parseMysqlUrl(text: string): MysqlDatabase {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== 'mysql:' || url.hostname === '' || url.hash !== '') throw new Error(wrongForm);
-  const database = decoded(url.pathname.slice(1), wrongForm);
-  if (database === '' || database.includes('/')) throw new Error(wrongForm);
+  if (url?.protocol !== 'mysql:' || url.hostname === '' || url.hash !== '') throw new Error(WRONG_FORM);
+  const database = decoded(url.pathname.slice(1));
+  if (database === '' || database.includes('/')) throw new Error(WRONG_FORM);
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   return {
     engine: 'mysql',
     host,
     port: url.port === '' ? MYSQL_PORT : Number(url.port),
-    user: decoded(url.username, wrongForm),
-    password: decoded(url.password, wrongForm),
+    user: decoded(url.username),
+    password: decoded(url.password),
     database,
     tls: mysqlTlsOf(url.searchParams),
     exposed: !url.searchParams.has('ssl-mode') && !LOOPBACK.test(host),
   };
 }
 
-function decoded(text: string, wrongForm: string): string {
+function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
     // A percent sign does not begin an escape.
-    throw new Error(wrongForm);
+    throw new Error(WRONG_FORM);
   }
 }

@@ -1,5 +1,7 @@
 /** Settings of earlier versions: what they set is a constant now, or is left to others. */
 const REMOVED = [
+  'DATABASE_REPLICA_URLS',
+  'DATABASE_REPLICA_URLS_FILE',
   'MAX_EVENT_LOOP_DELAY_MS',
   'MAX_REFUSALS_LOGGED',
   'MAX_STREAMING_CALLS',

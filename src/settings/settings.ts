@@ -5,8 +5,6 @@ export const SETTINGS = {
   ROLE: 'all',
   DATABASE_URL: 'sqlite:data/routes.db',
   DATABASE_URL_FILE: undefined,
-  DATABASE_REPLICA_URLS: undefined,
-  DATABASE_REPLICA_URLS_FILE: undefined,
   GRPC_ADDRESS: '127.0.0.1:50051',
   HTTP_ADDRESS: '127.0.0.1:8080',
   OPS_ADDRESS: '127.0.0.1:9464',

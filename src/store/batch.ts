@@ -1,26 +1,41 @@
 import DataLoader from 'dataloader';
-import { isWanted, NotSent, type Waiting } from './waiting.js';
+import type { Signal } from '../registry/route-store.js';
+
+/** Something that waits for the database, as long as its outcome is wanted. */
+export interface Waiting {
+  readonly signal: Signal | undefined;
+}
+
+/** Whether the outcome is still wanted. */
+export function isWanted({ signal }: Waiting): boolean {
+  return signal?.aborted !== true;
+}
+
+/** The outcome was no longer wanted when the statement could have been sent. */
+export class NotSent extends Error {
+  override readonly name = 'NotSent';
+
+  constructor() {
+    super('The call ended before its statement was sent.');
+  }
+}
 
 /** The most entries of one statement: large enough to share its cost, small enough to stay short. */
 const MAX_BATCH = 64;
 
-/** How many statements of one kind may run at a time, and the pause between them. */
+/** How many statements of one kind may run at a time. */
 interface Pace {
   /** The most statements while all waiting calls fit into one more. */
   readonly most: number;
   /** The most statements while more calls wait: a distant database serves more only with more statements. */
   readonly mostWhenFull: number;
-  /** The pause after each statement, in milliseconds. */
-  readonly pauseMs: number;
 }
 
 const PACES = {
   /** A second statement is sent beside the first as soon as there is a call for it. */
-  'at once': { most: 2, mostWhenFull: 4, pauseMs: 0 },
+  'at once': { most: 2, mostWhenFull: 4 },
   /** For statements that cost the database more than their entries do. */
-  'when full': { most: 1, mostWhenFull: 4, pauseMs: 0 },
-  /** Never more than a hundred statements a second, whatever the demand. */
-  'one by one': { most: 1, mostWhenFull: 1, pauseMs: 10 },
+  'when full': { most: 1, mostWhenFull: 4 },
 } as const satisfies Record<string, Pace>;
 
 /**
@@ -33,7 +48,7 @@ export function batched<Entry extends Waiting, Outcome>(
   pace: keyof typeof PACES,
   run: (entries: readonly Entry[]) => Promise<readonly (Outcome | Error)[]>,
 ): (entry: Entry) => Promise<Outcome> {
-  const { most, mostWhenFull, pauseMs }: Pace = PACES[pace];
+  const { most, mostWhenFull }: Pace = PACES[pace];
   let underWay = 0;
   const waiting: (() => void)[] = [];
 
@@ -70,8 +85,7 @@ export function batched<Entry extends Waiting, Outcome>(
         outcomeOf.has(entry) ? (outcomeOf.get(entry) as Outcome) : new NotSent(),
       );
     } finally {
-      if (pauseMs === 0) next();
-      else setTimeout(next, pauseMs);
+      next();
     }
   }
 

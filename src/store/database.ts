@@ -2,9 +2,7 @@ import type { Socket } from 'node:net';
 import createKnex, { type Knex } from 'knex';
 import type { MysqlTls } from '../settings/mysql-tls.js';
 import { isBusy } from './driver-errors.js';
-import { EmbeddedFile } from './embedded-file.js';
 import { FreshConnections } from './fresh-connections.js';
-import type { GaleraDetection } from './galera.js';
 import { tlsOptions } from './mysql-tls.js';
 import { requireWritable } from './writable-file.js';
 
@@ -44,23 +42,10 @@ export interface SqliteLocation {
  *
  * @param silenceMs how long MySQL may stay silent before its connection is dropped, in milliseconds; default: forever,
  *   since a migration may take long
- * @param file records the embedded database's files when they are opened
- * @param galera checks each new connection to MySQL
  * @throws Error when the files of the embedded one cannot be written
  */
-export function openDatabase(
-  location: DatabaseLocation,
-  silenceMs = 0,
-  file?: EmbeddedFile,
-  galera?: GaleraDetection,
-): Knex {
-  return location.engine === 'mysql' ? openMysql(location, silenceMs, galera) : openEmbedded(location, file);
-}
-
-/** The files of an embedded database, if it has any. */
-export function embeddedFileOf(location: DatabaseLocation): EmbeddedFile | undefined {
-  if (location.engine !== 'sqlite' || location.file === ':memory:') return undefined;
-  return new EmbeddedFile(location.file);
+export function openDatabase(location: DatabaseLocation, silenceMs = 0): Knex {
+  return location.engine === 'mysql' ? openMysql(location, silenceMs) : openEmbedded(location);
 }
 
 /** `host:port` of a database that `openDatabase` has opened; undefined for the embedded one. */
@@ -84,14 +69,10 @@ function ignore(): void {
 
 interface MysqlConnection {
   readonly stream: Socket;
-  query(sql: string, done: (error: Error | null, rows: unknown) => void): void;
+  query(sql: string, done: (error: Error | null) => void): void;
 }
 
-function openMysql(
-  { host, port, user, password, database, tls }: MysqlLocation,
-  silenceMs: number,
-  galera: GaleraDetection | undefined,
-): Knex {
+function openMysql({ host, port, user, password, database, tls }: MysqlLocation, silenceMs: number): Knex {
   const fresh = new FreshConnections();
   const knex = createKnex({
     client: 'mysql2',
@@ -123,13 +104,7 @@ function openMysql(
         // not truncated.
         connection.query(
           "SET NAMES utf8mb4, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
-          (error) => {
-            if (error !== null || galera === undefined) done(error);
-            else
-              galera.ask(connection, () => {
-                done(null);
-              });
-          },
+          done,
         );
       },
     },
@@ -143,8 +118,7 @@ interface SqliteConnection {
   pragma(text: string): unknown;
 }
 
-function openEmbedded(location: SqliteLocation, file?: EmbeddedFile): Knex {
-  const filename = location.file;
+function openEmbedded({ file: filename }: SqliteLocation): Knex {
   if (filename !== ':memory:') requireWritable(filename);
   let usable = true;
   const knex = createKnex({
@@ -163,9 +137,6 @@ function openEmbedded(location: SqliteLocation, file?: EmbeddedFile): Knex {
         connection.pragma('journal_mode = WAL');
         // Every commit reaches the disk, as with InnoDB's default.
         connection.pragma('synchronous = FULL');
-        // The first read opens the write-ahead log.
-        connection.pragma('user_version');
-        file?.opened();
         done(null);
       },
     },

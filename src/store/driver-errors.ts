@@ -1,12 +1,57 @@
 import { DEADLINE_PASSED, RegistryError } from '../registry/errors.js';
-import {
-  AWAY_NUMBERS,
-  FIRST_SERVER_ERROR,
-  OUT_OF_REACH_NUMBERS,
-  TIMED_OUT_NUMBERS,
-  TRANSIENT_NUMBERS,
-  WRONG_SERVER_NUMBERS,
-} from './error-numbers.js';
+
+/** Lower numbers are those of the operating system; a server's own begin here. */
+const FIRST_SERVER_ERROR = 1000;
+
+/** The classes of SQLSTATE for what the statement holds: its values, its keys, itself. Nothing was stored. */
+const REFUSING_CLASSES = new Set(['22', '23', '42']);
+/** The class for a login that is refused. */
+const LOGIN_CLASS = '28';
+/** The SQLSTATE of a server that takes no more connections. */
+const CROWDED_STATE = '08004';
+
+type Numbers = ReadonlySet<number | undefined>;
+
+// By their names in dev.mysql.com/doc/mysql-errors/en/server-error-reference.html and
+// mariadb.com/docs/server/reference/error-codes.
+const ER_DBACCESS_DENIED_ERROR = 1044;
+/** A Galera node that is not, or no longer, part of the cluster's majority. */
+const ER_UNKNOWN_COM_ERROR = 1047;
+const ER_BAD_DB_ERROR = 1049;
+const ER_TOO_MANY_USER_CONNECTIONS = 1203;
+const ER_USER_LIMIT_REACHED = 1226;
+/** `read_only` or `super_read_only`. */
+const ER_OPTION_PREVENTS_STATEMENT = 1290;
+/** `transaction_read_only`. */
+const ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792;
+const ER_READ_ONLY_MODE = 1836;
+/** `innodb_read_only`, as on a reader of Aurora. */
+const ER_INNODB_READ_ONLY = 1874;
+/** MariaDB: `max_statement_time`. The statement was rolled back. */
+const ER_STATEMENT_TIMEOUT = 1969;
+/** `max_execution_time`, which MySQL applies to reads only. */
+const ER_QUERY_TIMEOUT = 3024;
+/** Group Replication rolled a commit back: it was in conflict, or the member is not online. */
+const ER_TRANSACTION_ROLLBACK_DURING_COMMIT = 3101;
+
+/** Of class 42, though the database refuses the user or knows no such database, as before it has been restored. */
+const LOGIN_NUMBERS: Numbers = new Set([ER_DBACCESS_DENIED_ERROR, ER_BAD_DB_ERROR]);
+
+/** Of class 42, though the user has only too many connections or statements now. */
+const CROWDED_NUMBERS: Numbers = new Set([ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED]);
+
+/** The statement took longer than the server lets it, and stored nothing. It would take as long again. */
+const LATE_NUMBERS: Numbers = new Set([ER_STATEMENT_TIMEOUT, ER_QUERY_TIMEOUT]);
+
+/** Another server is in charge. Nothing was stored, and a new connection may lead to that server. */
+const WRONG_SERVER_NUMBERS: Numbers = new Set([
+  ER_UNKNOWN_COM_ERROR,
+  ER_OPTION_PREVENTS_STATEMENT,
+  ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
+  ER_READ_ONLY_MODE,
+  ER_INNODB_READ_ONLY,
+  ER_TRANSACTION_ROLLBACK_DURING_COMMIT,
+]);
 
 /** The name of Knex's error for a connection or an answer that did not arrive in time. */
 const TIMEOUT = 'KnexTimeoutError';
@@ -33,11 +78,26 @@ const DISTRUST_CODES: Codes = new Set(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_
 /** Result codes of SQLite for a file that is busy or cannot be used; extended codes begin with these. */
 const AWAY_SQLITE = /^SQLITE_(?:BUSY|LOCKED|IOERR|FULL|READONLY|CANTOPEN)/;
 
+/**
+ * What the error of a server, or of a proxy before it, means. `passing`: the database could not do it now, and may have
+ * done it all the same; most such errors have a SQLSTATE that says nothing (`HY000`), or none.
+ */
+type Meaning = 'refused' | 'login refused' | 'crowded' | 'late' | 'passing';
+
+/** Undefined for what no server said. */
+function meaningOf({ errno = 0, sqlState = '' }: DriverError): Meaning | undefined {
+  if (errno < FIRST_SERVER_ERROR) return undefined;
+  const sqlClass = sqlState.slice(0, 2);
+  if (LATE_NUMBERS.has(errno)) return 'late';
+  if (CROWDED_NUMBERS.has(errno) || sqlState === CROWDED_STATE) return 'crowded';
+  if (LOGIN_NUMBERS.has(errno) || sqlClass === LOGIN_CLASS) return 'login refused';
+  return REFUSING_CLASSES.has(sqlClass) ? 'refused' : 'passing';
+}
+
 /** Whether the database refused what the statement holds, for example because a key exists: nothing was stored. */
 export function isRefusal(error: unknown): boolean {
-  const { errno = 0, code = '' } = facts(error);
-  const unfit = AWAY_NUMBERS.has(errno) || TIMED_OUT_NUMBERS.has(errno);
-  return (errno >= FIRST_SERVER_ERROR && !unfit) || code.startsWith('SQLITE_CONSTRAINT');
+  const driverError = facts(error);
+  return meaningOf(driverError) === 'refused' || driverError.code?.startsWith('SQLITE_CONSTRAINT') === true;
 }
 
 /**
@@ -45,8 +105,8 @@ export function isRefusal(error: unknown): boolean {
  * already, without an answer.
  */
 export function isTransient(error: unknown): boolean {
-  const { errno, code } = facts(error);
-  return TRANSIENT_NUMBERS.has(errno) || LOST_CODES.has(code);
+  const driverError = facts(error);
+  return meaningOf(driverError) === 'passing' || LOST_CODES.has(driverError.code);
 }
 
 /** Whether the connection leads to a server that cannot serve, so that older connections will not either. */
@@ -56,8 +116,16 @@ export function isWrongServer(error: unknown): boolean {
 
 /** Whether a later attempt to reach the database may succeed, unlike one whose login it refuses. */
 export function isOutOfReach(error: unknown): boolean {
-  const { errno, code, name } = facts(error);
-  return AWAY_CODES.has(code) || OUT_OF_REACH_NUMBERS.has(errno) || name === TIMEOUT || isBusy(error);
+  const driverError = facts(error);
+  const meaning = meaningOf(driverError);
+  const { code, name } = driverError;
+  return (
+    meaning === 'passing' ||
+    meaning === 'crowded' ||
+    AWAY_CODES.has(code) ||
+    name === TIMEOUT ||
+    isBusy(error)
+  );
 }
 
 /** Whether another process held the embedded database for longer than a statement waits. */
@@ -100,20 +168,16 @@ export class DatabaseError extends Error {
  * @param address `host:port` of the database; undefined for the embedded one
  */
 export function translate(error: unknown, address?: string): unknown {
-  const { errno, code, name } = facts(error);
+  const driverError = facts(error);
+  const { errno, code, name } = driverError;
   const timedOut = name === TIMEOUT;
   if (code === undefined && errno === undefined && !timedOut) return error;
   const bare = new DatabaseError(timedOut ? {} : { code, errno }, address);
-  if (TIMED_OUT_NUMBERS.has(errno))
-    return new RegistryError('DEADLINE_EXCEEDED', DEADLINE_PASSED, { cause: bare });
-  const away =
-    timedOut ||
-    AWAY_NUMBERS.has(errno) ||
-    AWAY_CODES.has(code) ||
-    DISTRUST_CODES.has(code) ||
-    AWAY_SQLITE.test(code ?? '');
-  if (!away) return bare;
-  return storeUnavailable(bare);
+  const meaning = meaningOf(driverError);
+  if (meaning === 'late') return new RegistryError('DEADLINE_EXCEEDED', DEADLINE_PASSED, { cause: bare });
+  if (meaning !== undefined) return meaning === 'refused' ? bare : storeUnavailable(bare);
+  const away = timedOut || AWAY_CODES.has(code) || DISTRUST_CODES.has(code) || AWAY_SQLITE.test(code ?? '');
+  return away ? storeUnavailable(bare) : bare;
 }
 
 /** The database is unavailable, or too slow to provide a connection. */
@@ -124,6 +188,7 @@ export function storeUnavailable(cause: unknown): RegistryError {
 /** The facts in errors of the drivers and Knex. */
 interface DriverError {
   readonly errno?: number | undefined;
+  readonly sqlState?: string | undefined;
   readonly code?: string | undefined;
   readonly name?: string | undefined;
 }

@@ -1,22 +1,16 @@
 import type { Knex } from 'knex';
 import { inAttempts } from './attempts.js';
+import { isWanted, NotSent, type Waiting } from './batch.js';
 import { addressOf } from './database.js';
 import { isRefusal, translate } from './driver-errors.js';
-import type { EmbeddedFile } from './embedded-file.js';
-import { type Galera, selectInSync } from './galera.js';
 import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow } from './route-row.js';
 import type { Captured, SentStatement, StatementObservers } from './statement-observer.js';
-import { isWanted, NotSent, type Waiting } from './waiting.js';
 
 /** The time limit of a check once it is sent, in milliseconds; its connection is then given up. */
 const CHECK_LIMIT_MS = 2_000;
-/** The same for a get from a replica: the primary must still have time to answer within the call's deadline. */
-const REPLICA_LIMIT_MS = 1_000;
 
 // The statements of every call are written by hand: Knex's builder takes longer to build one than to send it.
-const WITH_IDS = `${ROUTE_COLUMNS.join(', ')} from routes where id in `;
-const SELECT = `select ${WITH_IDS}`;
-const SELECT_IN_SYNC = selectInSync(WITH_IDS);
+const SELECT = `select ${ROUTE_COLUMNS.join(', ')} from routes where id in `;
 const INSERT = `insert into routes (${ROUTE_COLUMNS.join(', ')}, caller, request_id, shape) values `;
 
 /** A call that a statement serves. */
@@ -25,35 +19,20 @@ export interface ServedCall extends Waiting {
   readonly captured: Captured;
 }
 
-/** The options of one server's statements. */
-interface RouteRowsOptions {
-  readonly server: 'primary' | 'replica';
-  readonly observers: StatementObservers;
-  /** The files that must hold every acknowledged write. */
-  readonly file?: EmbeddedFile | undefined;
-  /** Default: not Galera. */
-  readonly galera?: Galera | undefined;
-  /** The time limit of a check. */
-  readonly checkLimitMs?: number | undefined;
-  /** The time limit of a get from a replica. */
-  readonly replicaLimitMs?: number | undefined;
-}
+/** Reads the row with these values of unique columns. */
+export type ReadRow = (where: Partial<NewRouteRow>) => Promise<RouteRow | undefined>;
 
 /**
- * The statements on the table `routes` of one server, the same on every engine. They fail with the registry's errors.
- * Statements to the primary are sent again while that may help; those to a replica are sent once, with a short limit.
+ * The statements on the table `routes`, the same on every engine. They are sent again while that may help, and fail with
+ * the registry's errors.
  */
 export class RouteRows {
   readonly #knex: Knex;
-  readonly #options: RouteRowsOptions;
-  readonly #checkLimitMs: number;
-  readonly #replicaLimitMs: number;
+  readonly #observers: StatementObservers;
 
-  constructor(knex: Knex, options: RouteRowsOptions) {
+  constructor(knex: Knex, observers: StatementObservers) {
     this.#knex = knex;
-    this.#options = options;
-    this.#checkLimitMs = options.checkLimitMs ?? CHECK_LIMIT_MS;
-    this.#replicaLimitMs = options.replicaLimitMs ?? REPLICA_LIMIT_MS;
+    this.#observers = observers;
   }
 
   /**
@@ -66,15 +45,13 @@ export class RouteRows {
     try {
       await inAttempts((attempt) => {
         const insert = this.#knex.raw(INSERT + rows.map(toTuple).join(', '), rows.flatMap(textsOf));
-        return this.#sent(insert, { operation: 'INSERT', attempt, fallback: false }, calls);
+        return this.#sent(insert, { operation: 'INSERT', attempt }, calls);
       });
       return undefined;
     } catch (error) {
       if (error instanceof NotSent) return error;
       if (isRefusal(error)) return this.#translated(error) as Error;
       throw this.#translated(error);
-    } finally {
-      this.#options.file?.check();
     }
   }
 
@@ -82,62 +59,71 @@ export class RouteRows {
    * The rows with these identifiers, in any order.
    *
    * @param calls of which one must still be wanted
-   * @param fallback whether a server was asked before, so that a Galera node must show everything acknowledged
    */
-  async withIds(ids: readonly Buffer[], calls: readonly ServedCall[], fallback = false): Promise<RouteRow[]> {
-    const text = fallback && this.#options.galera?.on === true ? SELECT_IN_SYNC : SELECT;
+  async withIds(ids: readonly Buffer[], calls: readonly ServedCall[]): Promise<RouteRow[]> {
     const select = async (attempt: number): Promise<RouteRow[]> => {
-      const query = this.#knex.raw<RawAnswer>(`${text}(${ids.map(literal).join(', ')})`);
-      if (this.#options.server === 'replica') query.timeout(this.#replicaLimitMs);
-      return rowsOf(await this.#sent(query, { operation: 'SELECT', attempt, fallback }, calls));
-    };
-    return this.#answered(this.#options.server === 'replica' ? select(1) : inAttempts(select));
-  }
-
-  /** The row with these values of unique columns. */
-  async first(where: Partial<NewRouteRow>, call: ServedCall): Promise<RouteRow | undefined> {
-    const select = (attempt: number): Promise<RouteRow | undefined> => {
-      const query = this.#knex<NewRouteRow>('routes')
-        .where(where)
-        .first(...ROUTE_COLUMNS);
-      return this.#sent(query, { operation: 'SELECT', attempt, fallback: false }, [call]);
+      const query = this.#knex.raw<RawAnswer>(`${SELECT}(${ids.map(literal).join(', ')})`);
+      return rowsOf(await this.#sent(query, { operation: 'SELECT', attempt }, calls));
     };
     return this.#answered(inAttempts(select));
   }
 
-  /** Resolves when the table can be read. */
-  async ping(): Promise<void> {
-    await this.#answered(
-      this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(this.#checkLimitMs),
-    );
-    this.#options.file?.check();
+  /**
+   * Reads rows in one transaction. Balancers that send reads to servers that lag keep a transaction on the one that takes
+   * the writes. If it fails, all of it is read again.
+   */
+  async read<Answer>(call: ServedCall, reads: (read: ReadRow) => Promise<Answer>): Promise<Answer> {
+    const attempted = (attempt: number): Promise<Answer> => {
+      requireWanted([call]);
+      return this.#inTransaction((transaction) =>
+        reads((where) => {
+          const query = transaction<NewRouteRow>('routes')
+            .where(where)
+            .first(...ROUTE_COLUMNS);
+          return this.#sent(query, { operation: 'SELECT', attempt }, [call]);
+        }),
+      );
+    };
+    return this.#answered(inAttempts(attempted));
   }
 
-  /** Whether the table has all rows with these identifiers, which must be distinct. */
-  async hasAll(ids: readonly Buffer[]): Promise<boolean> {
-    const query = this.#knex('routes').whereIn('id', ids).count({ count: '*' }).timeout(this.#checkLimitMs);
-    const [row] = await this.#answered(query);
-    return Number(row?.count) === ids.length;
+  /** Resolves when the table can be read. */
+  async ping(): Promise<void> {
+    await this.#answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(CHECK_LIMIT_MS));
+  }
+
+  /** Fails with the first error of a transaction: Knex itself fails with that of the ROLLBACK on a lost connection. */
+  async #inTransaction<Answer>(body: (transaction: Knex.Transaction) => Promise<Answer>): Promise<Answer> {
+    let failure: unknown;
+    try {
+      return await this.#knex.transaction(async (transaction) => {
+        try {
+          return await body(transaction);
+        } catch (error) {
+          // Without its BEGIN it is completed already, and whatever the body says is not the cause.
+          if (!transaction.isCompleted()) failure = error;
+          throw error;
+        }
+      });
+    } catch (error) {
+      throw failure ?? error;
+    }
   }
 
   /** Sends a query once there is a connection for it. @throws NotSent if it is no longer wanted by then */
   async #sent<Answer>(
     query: Startable & PromiseLike<Answer>,
-    statement: Omit<SentStatement, 'server'>,
+    statement: SentStatement,
     calls: readonly ServedCall[],
   ): Promise<Answer> {
-    const { server, observers } = this.#options;
-    const requireWanted = (): void => {
-      const wanted = statement.operation === 'INSERT' ? calls.every(isWanted) : calls.some(isWanted);
-      if (!wanted) throw new NotSent();
-    };
+    const check = statement.operation === 'INSERT' ? requireAllWanted : requireWanted;
     // An unwanted query does not wait for a connection either.
-    requireWanted();
+    check(calls);
     let end: ((error?: unknown) => void) | undefined;
     query.on('start', () => {
-      requireWanted();
-      end = observers.begin(
-        { ...statement, server },
+      check(calls);
+      end = this.#observers.begin(
+        statement,
         calls.map(({ captured }) => captured),
       );
     });
@@ -163,6 +149,16 @@ export class RouteRows {
   #translated(error: unknown): unknown {
     return translate(error, addressOf(this.#knex));
   }
+}
+
+/** @throws NotSent when no call is wanted any longer */
+function requireWanted(calls: readonly ServedCall[]): void {
+  if (!calls.some(isWanted)) throw new NotSent();
+}
+
+/** @throws NotSent when one call is no longer wanted */
+function requireAllWanted(calls: readonly ServedCall[]): void {
+  if (!calls.every(isWanted)) throw new NotSent();
 }
 
 /** A Knex query, which tells when it has a connection. */

@@ -17,15 +17,12 @@ export interface StatementObserver {
 /** A statement that serves calls. Health checks of the database are not observed. */
 export interface ObservedStatement {
   readonly operation: 'INSERT' | 'SELECT';
-  readonly server: 'primary' | 'replica';
   /** The number of calls that it serves. */
   readonly batchSize: number;
   /** The values that `capture` of the same observer returned for each call. */
   readonly captured: readonly unknown[];
   /** 1 for the first attempt. */
   readonly attempt: number;
-  /** Whether the primary is asked because a replica, or itself as a Galera node, had no route or failed to answer. */
-  readonly fallback: boolean;
 }
 
 /** The values that each observer captured for one call, in the order of the observers. */

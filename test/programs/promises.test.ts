@@ -43,8 +43,8 @@ type Moment =
   | 'recovered'
   /** Of the gateway apart, after calls of its own. */
   | 'gateway'
-  /** Of a gRPC server with a replica, whose log has only failures. */
-  | 'replicated';
+  /** Of a gRPC server alone, whose log has only failures. */
+  | 'alone';
 
 /** Samples of which the sum is above zero at a moment. */
 type Reading = readonly [moment: Moment, labels?: Readonly<Record<string, string>>];
@@ -91,25 +91,23 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
     ['gateway', { face: 'rest', reason: 'ROUTE_NOT_FOUND' }],
   ],
   route_registry_database_connections: [
-    ['server', { server: 'primary', state: 'free' }],
-    ['stalled', { server: 'primary', state: 'used' }],
-    ['replicated', { server: 'replica-1' }],
+    ['server', { state: 'free' }],
+    ['stalled', { state: 'used' }],
   ],
-  route_registry_database_connection_waiters: [['stalled', { server: 'primary' }]],
+  route_registry_database_connection_waiters: [['stalled']],
   route_registry_statement_batch_size: [
     ['server', { operation: 'INSERT' }],
     ['server', { operation: 'SELECT' }],
   ],
   route_registry_statement_duration_seconds: [
-    ['server', { operation: 'INSERT', server: 'primary' }],
-    ['replicated', { operation: 'SELECT', server: 'replica' }],
+    ['server', { operation: 'INSERT' }],
+    ['server', { operation: 'SELECT' }],
   ],
   route_registry_statement_failures_total: [
-    ['server', { operation: 'INSERT', server: 'primary', code: 'ER_DUP_ENTRY' }],
-    ['recovered', { operation: 'SELECT', server: 'primary' }],
+    ['server', { operation: 'INSERT', code: 'ER_DUP_ENTRY' }],
+    ['recovered', { operation: 'SELECT' }],
   ],
   [RETRIES]: [['recovered', { operation: 'INSERT' }]],
-  route_registry_replica_fallbacks_total: [['replicated']],
   route_registry_cache_hits_total: [
     ['server', { cache: 'routes' }],
     ['server', { cache: 'tokens' }],
@@ -126,7 +124,7 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
   route_registry_log_lines_left_out_total: [
     ['server', { kind: 'strangers' }],
     ['recovered', { kind: 'causes' }],
-    ['replicated', { kind: 'callers' }],
+    ['alone', { kind: 'callers' }],
   ],
   route_registry_ready: [['server'], ['recovered'], ['gateway']],
   route_registry_check_ok: [
@@ -138,7 +136,7 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
   route_registry_schema_version: [['server']],
   route_registry_build_info: [
     ['server', { role: 'all' }],
-    ['replicated', { role: 'grpc' }],
+    ['alone', { role: 'grpc' }],
     ['gateway', { role: 'gateway' }],
   ],
 };
@@ -307,7 +305,7 @@ function missingIn(text: MetricText, moment: Moment, metric: string): object[] {
 }
 
 /** Runs services of docker-compose.yml, and takes readings. */
-async function run(database: Database, replica: Database): Promise<Seen> {
+async function run(database: Database): Promise<Seen> {
   const collector = await OtlpCollector.open();
   const programs: Program[] = [];
   const callers: Caller[] = [];
@@ -328,27 +326,24 @@ async function run(database: Database, replica: Database): Promise<Seen> {
       OPS_ADDRESS: '127.0.0.1:0',
     };
     const own = { ...addresses, DATABASE_URL: throughPort(database.url, proxy.port) };
-    for (const { url } of [database, replica]) {
-      const { exitCode } = await (await start('migrate', variables, { DATABASE_URL: url })).ended;
-      expect(exitCode).toBe(0);
-    }
+    const migration = await start('migrate', variables, { DATABASE_URL: database.url });
+    expect((await migration.ended).exitCode).toBe(0);
     const server = await started(await start('route-registry', variables, own));
     const gateway = await started(
       await start('gateway', variables, { ...addresses, GRPC_UPSTREAM: `dns:///${server.grpc}` }),
     );
-    const replicated = await started(
+    const alone = await started(
       await start('route-registry-2', variables, {
         ...own,
         ROLE: 'grpc',
         ACCESS_LOG: 'failures',
-        DATABASE_REPLICA_URLS: replica.url,
       }),
     );
     const command = ['node', 'dist/token.js', '--scope', 'routes:read routes:write', '--sub', 'me'];
     const token = (await (await start('route-registry', variables, own, command)).ended).stdout.trim();
     const face = new Caller(server, token);
     const apart = new Caller({ grpc: server.grpc, http: gateway.http }, token);
-    const second = new Caller({ grpc: replicated.grpc, http: server.http }, token);
+    const second = new Caller({ grpc: alone.grpc, http: server.http }, token);
     callers.push(face, apart, second);
 
     await Promise.all([face.use(), face.misuse(), face.ask()]);
@@ -359,7 +354,7 @@ async function run(database: Database, replica: Database): Promise<Seen> {
     const usual = {
       server: await scrape(server),
       gateway: await scrape(gateway),
-      replicated: await scrape(replicated),
+      alone: await scrape(alone),
     };
 
     // The database does not answer: callers wait, more of them for a connection each time, and some leave.
@@ -398,7 +393,7 @@ async function run(database: Database, replica: Database): Promise<Seen> {
     await until(async () => (await fetch(`${server.ops}/readyz`)).status === 200);
     const recovered = await scrape(server);
 
-    await Promise.all([server, gateway, replicated].map(({ program }) => program.stop()));
+    await Promise.all([server, gateway, alone].map(({ program }) => program.stop()));
     return { metrics: { ...usual, stalled, recovered }, spans: collector.spans };
   } finally {
     for (const each of callers) each.close();
@@ -421,18 +416,15 @@ function codes(cell = ''): string[] {
 }
 
 describeOn(engines.slice(1, 2))('what docs/metrics.md promises, on $name', (engine) => {
-  const databases: Database[] = [];
+  let database: Database | undefined;
   let seen: Seen;
 
   beforeAll(async () => {
-    databases.push(await engine.createDatabase(), await engine.createDatabase());
-    const [database, replica] = databases as [Database, Database];
-    seen = await run(database, replica);
+    database = await engine.createDatabase();
+    seen = await run(database);
   }, RUN_MS);
 
-  afterAll(async () => {
-    for (const database of databases) await database.drop();
-  });
+  afterAll(() => database?.drop());
 
   it('is read here for each metric of the service but the one of its stop', () => {
     const documented = rowsUnder('Metrics').map(([name]) => codes(name)[0]);

@@ -165,14 +165,6 @@ const WAYS: Readonly<Record<string, Way>> = {
     file: 'test/end-to-end/connection-errors.test.ts',
     test: 'a gRPC connection that is ended with an error is logged with the reason, as often as strangers may be',
   },
-  'the replica is left out until it can serve gets again': {
-    file: 'test/end-to-end/replicas.test.ts',
-    test: 'gets go there, and to the primary while it is away, which no client notices',
-  },
-  'the replica serves gets': {
-    file: 'test/end-to-end/replicas.test.ts',
-    test: 'gets go there, and to the primary while it is away, which no client notices',
-  },
   'tracing is impaired': {
     file: 'test/programs/tracing.test.ts',
     test: 'the service goes on, and one line says that spans are lost',

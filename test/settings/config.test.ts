@@ -44,7 +44,6 @@ describe('without any setting', () => {
       grpc: {
         address: '127.0.0.1:50051',
         database: { engine: 'sqlite', file: 'data/routes.db' },
-        replicas: [],
         tokens: {
           key: { kind: 'local', file: 'data/jwt-secret' },
           issuer: 'route-registry',
@@ -183,19 +182,6 @@ describe('a setting', () => {
   it('DATABASE_URL_FILE holds the URL, blanks around it ignored', () => {
     const env = { DATABASE_URL_FILE: fileOf(` ${MYSQL.DATABASE_URL}\n`) };
     expect(readMigration(env).database).toEqual(readMigration(MYSQL).database);
-  });
-
-  it('DATABASE_REPLICA_URLS is a list of MySQL URLs', () => {
-    const urls = 'mysql://u:a%2Cb@r1/routes, mysql://u:p@r2:3307/routes?ssl-mode=DISABLED';
-    const replicas = [
-      { engine: 'mysql', host: 'r1', port: 3306, user: 'u', password: 'a,b', database: 'routes' },
-      { engine: 'mysql', host: 'r2', port: 3307, user: 'u', password: 'p', database: 'routes' },
-    ];
-    expect(readConfig({ ...JWT, ...MYSQL, DATABASE_REPLICA_URLS: urls })).toMatchObject({
-      grpc: { replicas },
-    });
-    const inFile = { ...JWT, ...MYSQL, DATABASE_REPLICA_URLS_FILE: fileOf(`${urls}\n`) };
-    expect(readConfig(inFile)).toMatchObject({ grpc: { replicas } });
   });
 
   it.each<[string, object]>([
@@ -447,47 +433,6 @@ describe('wrong settings', () => {
     expect(problemsOf({ ...JWT, ...MYSQL, DATABASE_URL_FILE: fileOf(MYSQL.DATABASE_URL) })).toEqual([
       'DATABASE_URL_FILE and DATABASE_URL are both set; only one of them may be.',
     ]);
-  });
-
-  it.each<[string, Record<string, string>, string[]]>([
-    [
-      'for the embedded database',
-      { DATABASE_REPLICA_URLS: 'mysql://u:p@r/routes' },
-      [
-        'DATABASE_REPLICA_URLS is set, but the embedded database has no replicas; it needs MySQL in DATABASE_URL.',
-      ],
-    ],
-    [
-      'with other URLs than those of MySQL, without repeating them',
-      {
-        ...MYSQL,
-        DATABASE_REPLICA_URLS: 'mysql://u:p@r/routes,sqlite:routes.db,,mysql://u:p@r/routes?tls=1',
-      },
-      [
-        'DATABASE_REPLICA_URLS is wrong: URL 2 must be mysql://user:password@host:port/database.',
-        'DATABASE_REPLICA_URLS is wrong: URL 3 must be mysql://user:password@host:port/database.',
-        'DATABASE_REPLICA_URLS is wrong: URL 4 has the unknown parameter "tls"; it may have ssl-mode, ssl-ca, ssl-cert, ssl-key.',
-      ],
-    ],
-    [
-      'with too many URLs',
-      { ...MYSQL, DATABASE_REPLICA_URLS: Array<string>(17).fill('mysql://u:p@r/routes').join(',') },
-      ['DATABASE_REPLICA_URLS has 17 URLs; it may have 16.'],
-    ],
-    [
-      'in a file and beside it',
-      {
-        ...MYSQL,
-        DATABASE_REPLICA_URLS: 'mysql://u:p@r/routes',
-        DATABASE_REPLICA_URLS_FILE: '/nowhere',
-      },
-      [
-        'DATABASE_REPLICA_URLS_FILE and DATABASE_REPLICA_URLS are both set; only one of them may be.',
-        'DATABASE_REPLICA_URLS_FILE names a file that cannot be read.',
-      ],
-    ],
-  ])('replicas %s are refused', (_, env, problems) => {
-    expect(problemsOf({ ...JWT, ...env })).toEqual(problems);
   });
 
   it.each([

@@ -5,34 +5,33 @@ import { isRefusal, isWrongServer } from '../../src/store/driver-errors.js';
 
 const LOST = { code: 'PROTOCOL_CONNECTION_LOST' };
 const REFUSED = { code: 'ECONNREFUSED', errno: -111 };
-const CROWDED = { code: 'ER_CON_COUNT_ERROR', errno: 1040 };
+const CROWDED = { code: 'ER_CON_COUNT_ERROR', errno: 1040, sqlState: '08004' };
 const LATE = { name: 'KnexTimeoutError' };
-const DUPLICATE = { code: 'ER_DUP_ENTRY', errno: 1062 };
+const DUPLICATE = { code: 'ER_DUP_ENTRY', errno: 1062, sqlState: '23000' };
 
-/** The errors of a server that cannot serve: no older connection to it can be used. */
+/** The errors of a server that is not in charge: no older connection to it can be used. */
 const WRONG_SERVER = [
-  ['a node of Galera without its cluster', 1047],
-  ['a server that shuts down', 1053],
-  ['an unknown error, as of Vitess without a tablet', 1105],
-  ['an error during the commit', 1180],
-  ['read_only', 1290],
-  ['transaction_read_only', 1792],
-  ['a server in read-only mode', 1836],
-  ['innodb_read_only', 1874],
-  ['a hook of replication that failed', 3100],
-  ['Group Replication that rolled a commit back', 3101],
+  ['a node of Galera without its cluster', 1047, '08S01'],
+  ['read_only', 1290, 'HY000'],
+  ['transaction_read_only', 1792, '25006'],
+  ['a server in read-only mode', 1836, 'HY000'],
+  ['innodb_read_only', 1874, 'HY000'],
+  ['Group Replication that rolled a commit back', 3101, '40000'],
 ] as const;
 
 /** The errors of a statement that the same server may carry out the next time. */
 const PASSING = [
-  ['a lock that was not given in time', 1205],
-  ['a deadlock', 1213],
-  ['a query that was interrupted', 1317],
-  ['a connection that was killed', 1927],
-  ['a proxy that finds no server', 2003],
-  ['a proxy whose server is gone', 2006],
-  ['a proxy that lost its server', 2013],
-  ['a connection that was idle for too long', 4031],
+  ['a server that shuts down', 1053, '08S01'],
+  ['an unknown error, as of Vitess without a tablet', 1105, 'HY000'],
+  ['packets that were lost on the way', 1158, '08S01'],
+  ['an error during the commit', 1180, 'HY000'],
+  ['a lock that was not given in time', 1205, 'HY000'],
+  ['a deadlock', 1213, '40001'],
+  ['a query that was interrupted', 1317, '70100'],
+  ['a connection that was killed', 1927, '70100'],
+  ['a proxy that lost its server', 2013, 'HY000'],
+  ['a hook of replication that failed', 3100, 'HY000'],
+  ['an error without SQLSTATE', 9004, ''],
 ] as const;
 
 /** Sends a statement that fails with each of these errors in turn, and then succeeds; resolves with how often it was sent. */
@@ -60,9 +59,9 @@ describe('a statement', () => {
     await expect(attempted(LOST, REFUSED, CROWDED, LATE)).resolves.toBe(5);
   });
 
-  it.each([...WRONG_SERVER, ...PASSING])('is sent again over %s (%i)', async (_, errno) => {
-    await expect(attempted({ errno })).resolves.toBe(2);
-    expect(isRefusal({ errno })).toBe(false);
+  it.each([...WRONG_SERVER, ...PASSING])('is sent again over %s (%i)', async (_, errno, sqlState) => {
+    await expect(attempted({ errno, sqlState })).resolves.toBe(2);
+    expect(isRefusal({ errno, sqlState })).toBe(false);
   });
 
   it.each(['ECONNRESET', 'EPIPE', 'PROTOCOL_CONNECTION_LOST'])('is sent again over %s', async (code) => {
@@ -90,12 +89,13 @@ describe('a statement', () => {
     ['a database that cannot be reached', REFUSED],
     ['a database that is full of connections', CROWDED],
     ['a pool that is', LATE],
-    ['ProxySQL that found no server in time', { errno: 9001 }],
-    ['ProxySQL that found no server', { errno: 9002 }],
-    ['ProxySQL whose server is offline', { errno: 9004 }],
+    ['a user with too many connections', { errno: 1203, sqlState: '42000' }],
+    ['a login that is refused', { errno: 1045, sqlState: '28000' }],
     ['a row that is refused', DUPLICATE],
-    ['a read that takes longer than MySQL lets it', { code: 'ER_QUERY_TIMEOUT', errno: 3024 }],
-    ['a statement that takes longer than MariaDB lets it', { errno: 1969 }],
+    ['a value that is too long', { errno: 1406, sqlState: '22001' }],
+    ['a table that is not there', { errno: 1146, sqlState: '42S02' }],
+    ['a read that takes longer than MySQL lets it', { errno: 3024, sqlState: 'HY000' }],
+    ['a statement that takes longer than MariaDB lets it', { errno: 1969, sqlState: '70100' }],
     ['a mistake of ours', {}],
   ])('is not sent again over %s from the beginning', async (_, failure) => {
     await expect(attempted(failure)).rejects.toThrow('failure 1');
@@ -111,14 +111,14 @@ describe('a statement', () => {
 });
 
 describe('a connection to the server that failed a statement', () => {
-  it.each(WRONG_SERVER)('is not used again after %s (%i)', (_, errno) => {
-    expect(isWrongServer({ errno })).toBe(true);
+  it.each(WRONG_SERVER)('is not used again after %s (%i)', (_, errno, sqlState) => {
+    expect(isWrongServer({ errno, sqlState })).toBe(true);
   });
 
-  it.each([...PASSING, ['a row that is refused', 1062] as const])(
+  it.each([...PASSING, ['a row that is refused', 1062, '23000'] as const])(
     'may be used again after %s (%i)',
-    (_, errno) => {
-      expect(isWrongServer({ errno })).toBe(false);
+    (_, errno, sqlState) => {
+      expect(isWrongServer({ errno, sqlState })).toBe(false);
     },
   );
 });

@@ -45,19 +45,19 @@ describe('a database that is away', () => {
 describe('an error of a driver', () => {
   it.each([
     ['a lost connection', { code: 'PROTOCOL_CONNECTION_LOST' }],
-    ['too many connections', { code: 'ER_CON_COUNT_ERROR', errno: 1040 }],
-    ['a server that shuts down', { code: 'ER_SERVER_SHUTDOWN', errno: 1053 }],
-    ['a lock that is not given in time', { code: 'ER_LOCK_WAIT_TIMEOUT', errno: 1205 }],
-    ['a server that only reads', { code: 'ER_OPTION_PREVENTS_STATEMENT', errno: 1290 }],
-    ['a connection that was killed, for which mysql2 has no name', { errno: 1927 }],
-    ['a member that was expelled from its group', { code: 'ER_SERVER_OFFLINE_MODE', errno: 3032 }],
-    ['a login that is refused', { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045 }],
-    ['an idle connection that the server has ended', { code: 'ER_CLIENT_INTERACTION_TIMEOUT', errno: 4031 }],
-    ['an account that is locked', { code: 'ER_ACCOUNT_HAS_BEEN_LOCKED', errno: 3118 }],
-    ['ProxySQL that found no server in time', { errno: 9001 }],
-    ['ProxySQL that found no server', { errno: 9002 }],
-    ['ProxySQL whose server is offline', { errno: 9004 }],
-    ['a full disk', { code: 'ER_DISK_FULL', errno: 1021 }],
+    ['too many connections', { errno: 1040, sqlState: '08004' }],
+    ['a network that loses packets', { errno: 1158, sqlState: '08S01' }],
+    ['a lock that is not given in time', { errno: 1205, sqlState: 'HY000' }],
+    ['a transaction that was rolled back', { errno: 3101, sqlState: '40000' }],
+    ['a connection that was killed, for which mysql2 has no name', { errno: 1927, sqlState: '70100' }],
+    ['a login that is refused', { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045, sqlState: '28000' }],
+    ['a database that the user may not use', { errno: 1044, sqlState: '42000' }],
+    ['a database that is not there', { errno: 1049, sqlState: '42000' }],
+    ['a user with too many connections', { errno: 1203, sqlState: '42000' }],
+    ['a user who has reached a limit', { errno: 1226, sqlState: '42000' }],
+    ['a full disk', { code: 'ER_DISK_FULL', errno: 1021, sqlState: 'HY000' }],
+    ['an error of a proxy, without SQLSTATE', { errno: 9003 }],
+    ['an empty SQLSTATE', { errno: 10_058, sqlState: '' }],
     ['a busy embedded database', { code: 'SQLITE_BUSY' }],
     ['an embedded database that can only be read', { code: 'SQLITE_READONLY_DBMOVED' }],
     ['no free connection in time', { name: 'KnexTimeoutError' }],
@@ -68,8 +68,11 @@ describe('an error of a driver', () => {
   });
 
   it.each([
-    ['MySQL', { code: 'ER_QUERY_TIMEOUT', errno: 3024 }],
-    ['MariaDB, for which mysql2 has another name', { code: 'ER_STATEMENT_TIMEOUT', errno: 1969 }],
+    ['MySQL', { code: 'ER_QUERY_TIMEOUT', errno: 3024, sqlState: 'HY000' }],
+    [
+      'MariaDB, for which mysql2 has another name',
+      { code: 'ER_STATEMENT_TIMEOUT', errno: 1969, sqlState: '70100' },
+    ],
   ])('of a statement that took too long, from %s, means that the deadline passed', (_, facts) => {
     const error = Object.assign(new Error('select …'), facts);
     expect(translate(error)).toMatchObject({ reason: 'DEADLINE_EXCEEDED', cause: new DatabaseError(facts) });
@@ -77,10 +80,22 @@ describe('an error of a driver', () => {
     expect(isRefusal(error)).toBe(false);
   });
 
-  it('that nobody foresaw keeps its code and loses statement and values', () => {
+  it.each([
+    ['a value', { errno: 1406, sqlState: '22001' }],
+    ['a key', { errno: 1062, sqlState: '23000' }],
+    ['a name', { errno: 1146, sqlState: '42S02' }],
+    ['a key of the embedded database', { code: 'SQLITE_CONSTRAINT_PRIMARYKEY' }],
+  ])('that refuses %s is our own, and means that nothing was stored', (_, facts) => {
+    const error = Object.assign(new Error('insert into …'), facts);
+    expect(translate(error)).toBeInstanceOf(DatabaseError);
+    expect(isRefusal(error)).toBe(true);
+  });
+
+  it('of ours keeps its code and loses statement and values', () => {
     const error = Object.assign(new Error("insert into `routes` … - Data too long: 'secret'"), {
       code: 'ER_DATA_TOO_LONG',
       errno: 1406,
+      sqlState: '22001',
     });
     expect(translate(error)).toEqual(new DatabaseError({ code: 'ER_DATA_TOO_LONG', errno: 1406 }));
     expect(translate(error)).toHaveProperty('message', 'The database answered ER_DATA_TOO_LONG (1406).');
@@ -93,7 +108,10 @@ describe('an error of a driver', () => {
   });
 
   it('that has only a number loses statement and values, too', () => {
-    const error = Object.assign(new Error("insert into `routes` … 'secret'"), { errno: 4025 });
+    const error = Object.assign(new Error("insert into `routes` … 'secret'"), {
+      errno: 4025,
+      sqlState: '23000',
+    });
     const bare = translate(error);
     expect(bare).toEqual(new DatabaseError({ code: undefined, errno: 4025 }));
     expect(String(bare)).toBe('DatabaseError: The database answered an error without a name (4025).');

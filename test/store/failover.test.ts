@@ -243,16 +243,25 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       expect(front.statements.filter(({ kind }) => kind === 'SELECT')).toHaveLength(2);
     });
 
-    it('by request id or shape is sent again', async () => {
-      let faulty = false;
-      const { store } = await opened(() => {
-        faulty = !faulty;
-        return faulty ? { done: false } : undefined;
+    it.each(
+      (['BEGIN', 'SELECT'] as const).flatMap((kind) =>
+        UNCLEAR.map(([errno, name]) => [name, kind, errno] as const),
+      ),
+    )('by request id or shape is sent again after %s at its %s', async (_, kind, errno) => {
+      let first = false;
+      const { store } = await opened((statement) => {
+        if (statement.kind !== kind || !first) return undefined;
+        first = false;
+        return faultOf(errno, false);
       });
-      const entry = entryOf({}, { idempotencyKey: 'found' });
+      const entry = entryOf({}, { idempotencyKey: `${kind} ${errno ?? 0}` });
       await store.insert(entry, 'allow');
-      await expect(store.findByIdempotencyKey('me', 'found')).resolves.toEqual(entry.route);
+      first = true;
+      const found = store.findByIdempotencyKey('me', `${kind} ${errno ?? 0}`);
+      await expect(found).resolves.toEqual(entry.route);
+      first = true;
       await expect(store.findByShape(entry.shape)).resolves.toBe(entry.route.id);
+      expect(first).toBe(false);
     });
   });
 });

@@ -1,23 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { engines } from '../support/engines.js';
 import { uuidAt } from '../support/ids.js';
 import { describeOn } from '../support/needs.js';
-import type { KnexRouteStore } from '../support/open-store.js';
+import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
-import { type OpenedStores, storeSetups } from '../support/store-setups.js';
 
-describeOn(storeSetups)('the store on $name', (setup) => {
-  let opened: OpenedStores;
+describeOn(engines)('the store on $name', (engine) => {
+  let database: OpenedStore;
   let store: KnexRouteStore;
   /** Another instance of the service on the same database. */
   let otherStore: KnexRouteStore;
 
   beforeAll(async () => {
-    opened = await setup.open();
-    [store, otherStore] = opened.stores;
+    database = await openStore(engine);
+    ({ store } = database);
+    otherStore = database.storeWith({}, database.connect());
   });
 
-  afterAll(() => opened.close());
+  afterAll(() => database.close());
 
   it('answers a ping', async () => {
     await expect(store.ping()).resolves.toBeUndefined();

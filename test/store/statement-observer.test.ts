@@ -30,7 +30,7 @@ class Recorder {
   }
 }
 
-const FIRST = { server: 'primary', attempt: 1, fallback: false, error: undefined, ended: 1 };
+const FIRST = { attempt: 1, error: undefined, ended: 1 };
 
 describeOn(engines)('an observer of the store on $name', (engine) => {
   let database: OpenedStore;

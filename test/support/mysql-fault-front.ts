@@ -1,9 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { eachPacket, errorPacket, HEADER_BYTES, SEQUENCE_AT } from './mysql-packets.js';
+import { eachPacket, errorPacket, isQuery, textOf } from './mysql-packets.js';
 import { startTcpFront } from './tcp-front.js';
-
-/** The command COM_QUERY, which begins an exchange. */
-const QUERY = 0x03;
 
 /** The fate of a statement. */
 export interface Fault {
@@ -13,9 +10,9 @@ export interface Fault {
   readonly answer?: number | 'silence';
 }
 
-/** A statement on the table `routes` that has come. */
+/** A statement on the table `routes` that has come, or the beginning of a transaction. */
 export interface Statement {
-  readonly kind: 'INSERT' | 'SELECT';
+  readonly kind: 'BEGIN' | 'INSERT' | 'SELECT';
   /** The number of its connection, from 1. */
   readonly connection: number;
 }
@@ -31,7 +28,7 @@ export interface MysqlFaultFront {
 /**
  * Starts a front on loopback, which is closed when the test ends.
  *
- * @param faultOf is asked about each statement on the table `routes`, in their order; undefined lets it through
+ * @param faultOf is asked about each such statement, in their order; undefined lets it through
  */
 export async function startMysqlFaultFront(
   targetPort: number,
@@ -78,8 +75,9 @@ export async function startMysqlFaultFront(
 }
 
 function kindOf(packet: Buffer): Statement['kind'] | undefined {
-  if (packet.readUInt8(SEQUENCE_AT) !== 0 || packet.readUInt8(HEADER_BYTES) !== QUERY) return undefined;
-  const text = packet.toString('latin1', HEADER_BYTES + 1);
+  if (!isQuery(packet)) return undefined;
+  const text = textOf(packet);
+  if (/^begin/i.test(text)) return 'BEGIN';
   if (/insert into .?routes/.test(text)) return 'INSERT';
   return /select .* from .?routes/.test(text) ? 'SELECT' : undefined;
 }

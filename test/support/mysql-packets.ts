@@ -4,8 +4,31 @@ import { Transform } from 'node:stream';
 export const HEADER_BYTES = 4;
 export const SEQUENCE_AT = 3;
 
-/** Shows each whole packet to a function, which may change it in its place, and passes it on if that says so. */
-export function eachPacket(mayPass: (packet: Buffer) => boolean): Transform {
+/** The command COM_QUERY, which begins an exchange. */
+const QUERY = 0x03;
+
+/** Whether a client's packet holds a statement. */
+export function isQuery(packet: Buffer): boolean {
+  return packet.readUInt8(SEQUENCE_AT) === 0 && packet.readUInt8(HEADER_BYTES) === QUERY;
+}
+
+/** The text of a statement, a character for each byte. */
+export function textOf(query: Buffer): string {
+  return query.toString('latin1', HEADER_BYTES + 1);
+}
+
+/** The packet of a statement. @param text a character for each byte */
+export function queryPacket(text: string): Buffer {
+  const packet = Buffer.from(`\0\0\0\0${String.fromCharCode(QUERY)}${text}`, 'latin1');
+  packet.writeUIntLE(packet.length - HEADER_BYTES, 0, 3);
+  return packet;
+}
+
+/**
+ * Shows each whole packet to a function, which may change it in its place, and passes it on if that says so; another
+ * packet passes in its place.
+ */
+export function eachPacket(passing: (packet: Buffer) => boolean | Buffer): Transform {
   let rest = Buffer.alloc(0);
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -13,12 +36,27 @@ export function eachPacket(mayPass: (packet: Buffer) => boolean): Transform {
       while (rest.length >= HEADER_BYTES && rest.length >= HEADER_BYTES + rest.readUIntLE(0, 3)) {
         const packet = rest.subarray(0, HEADER_BYTES + rest.readUIntLE(0, 3));
         rest = rest.subarray(packet.length);
-        if (mayPass(packet)) this.push(packet);
+        const passed = passing(packet);
+        if (passed !== false) this.push(passed === true ? packet : passed);
       }
       done();
     },
   });
 }
+
+/** The SQLSTATE of errors, as servers have them; those of all others say nothing. */
+const SQL_STATES: Readonly<Record<number, string>> = {
+  1047: '08S01',
+  1053: '08S01',
+  1062: '23000',
+  1213: '40001',
+  1317: '70100',
+  1406: '22001',
+  1792: '25006',
+  1927: '70100',
+  1969: '70100',
+  3101: '40000',
+};
 
 /**
  * The packet by which a server refuses a statement, or a connection.
@@ -26,7 +64,7 @@ export function eachPacket(mayPass: (packet: Buffer) => boolean): Transform {
  * @param sequence its number in the exchange: 1 after a statement, 0 in place of a greeting
  */
 export function errorPacket(errno: number, text = 'an error of the test', sequence = 1): Buffer {
-  const body = Buffer.from(`???#HY000${text}`);
+  const body = Buffer.from(`???#${SQL_STATES[errno] ?? 'HY000'}${text}`);
   body.writeUInt8(0xff, 0);
   body.writeUInt16LE(errno, 1);
   const header = Buffer.alloc(HEADER_BYTES);

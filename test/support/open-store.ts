@@ -1,14 +1,18 @@
 import type { Knex } from 'knex';
 import { type Database, parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
-import { KnexRouteStore, type KnexRouteStoreOptions } from '../../src/store/knex-route-store.js';
+import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
-import type { ReplicaChange } from '../../src/store/replica.js';
-import type { ObservedStatement } from '../../src/store/statement-observer.js';
+import type { ObservedStatement, StatementObserver } from '../../src/store/statement-observer.js';
 import type { Engine } from './engine.js';
 import { throughPort } from './tcp-proxy.js';
 
-export type { KnexRouteStore, ObservedStatement, ReplicaChange };
+export type { KnexRouteStore, ObservedStatement };
+
+interface StoreOptions {
+  /** Default: none. */
+  readonly observers?: readonly StatementObserver[];
+}
 
 /** A database of a test alone, with connections to it. */
 export interface OpenedDatabase {
@@ -28,7 +32,7 @@ export interface OpenedDatabase {
 export interface OpenedStore extends OpenedDatabase {
   readonly store: KnexRouteStore;
   /** Another store on it. @param knex its connections; default: those of the first one */
-  readonly storeWith: (options: KnexRouteStoreOptions, knex?: Knex) => KnexRouteStore;
+  readonly storeWith: (options: StoreOptions, knex?: Knex) => KnexRouteStore;
 }
 
 /** Opens a new, empty database. */
@@ -60,7 +64,7 @@ export async function openStore(engine: Engine): Promise<OpenedStore> {
   const database = await openEmpty(engine);
   const { knex } = database;
   await migrateUp(knex);
-  const storeWith = (options: KnexRouteStoreOptions, through = knex): KnexRouteStore =>
-    new KnexRouteStore(through, options);
+  const storeWith = ({ observers }: StoreOptions, through = knex): KnexRouteStore =>
+    new KnexRouteStore(through, observers);
   return { ...database, store: storeWith({}), storeWith };
 }

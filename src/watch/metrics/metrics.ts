@@ -74,28 +74,28 @@ export class Metrics {
     return new StatementMetrics(this.#registry);
   }
 
-  /** Adds the connection pools, by server name. */
-  pools(pools: Readonly<Record<string, () => PoolFigures>>): void {
-    const all = Object.entries(pools);
+  /** Adds the connections to the database. */
+  pool(figures: () => PoolFigures): void {
     this.#gauge(
       {
         name: 'route_registry_database_connections',
-        help: 'Connections to a database server, used or free.',
-        labelNames: ['server', 'state'],
+        help: 'Connections to the database, used or free.',
+        labelNames: ['state'],
       },
-      () =>
-        all.flatMap(([server, figures]) => {
-          const { used, free } = figures();
-          return [[{ server, state: 'used' }, used] as const, [{ server, state: 'free' }, free] as const];
-        }),
+      () => {
+        const { used, free } = figures();
+        return [
+          [{ state: 'used' }, used],
+          [{ state: 'free' }, free],
+        ];
+      },
     );
     this.#gauge(
       {
         name: 'route_registry_database_connection_waiters',
-        help: 'Statements that wait for a free connection to a database server.',
-        labelNames: ['server'],
+        help: 'Statements that wait for a free connection to the database.',
       },
-      () => all.map(([server, figures]) => [{ server }, figures().waiting]),
+      () => [[{}, figures().waiting]],
     );
   }
 

@@ -14,7 +14,6 @@ export class StatementMetrics implements StatementObserver {
   readonly #seconds: Histogram;
   readonly #failures: Counter;
   readonly #retries: Counter;
-  readonly #fallbacks: Counter;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -28,14 +27,14 @@ export class StatementMetrics implements StatementObserver {
     this.#seconds = new Histogram({
       name: 'route_registry_statement_duration_seconds',
       help: 'Time from sending a statement to its end, in seconds.',
-      labelNames: ['operation', 'server'],
+      labelNames: ['operation'],
       buckets: SECONDS,
       registers,
     });
     this.#failures = new Counter({
       name: 'route_registry_statement_failures_total',
       help: 'Statements that failed, each attempt, by the code of the database, its driver or a socket.',
-      labelNames: ['operation', 'server', 'code'],
+      labelNames: ['operation', 'code'],
       registers,
     });
     this.#retries = new Counter({
@@ -44,25 +43,19 @@ export class StatementMetrics implements StatementObserver {
       labelNames: ['operation'],
       registers,
     });
-    this.#fallbacks = new Counter({
-      name: 'route_registry_replica_fallbacks_total',
-      help: 'Statements that asked the primary because a replica, or itself as a Galera node, lacked a route or failed to answer.',
-      registers,
-    });
     for (const operation of OPERATIONS) {
       this.#batchSize.zero({ operation });
       this.#retries.inc({ operation }, 0);
     }
   }
 
-  begin({ operation, server, batchSize, attempt, fallback }: ObservedStatement): (error?: unknown) => void {
+  begin({ operation, batchSize, attempt }: ObservedStatement): (error?: unknown) => void {
     this.#batchSize.observe({ operation }, batchSize);
     if (attempt > 1) this.#retries.inc({ operation });
-    if (fallback) this.#fallbacks.inc();
     const begunAt = performance.now();
     return (error) => {
-      this.#seconds.observe({ operation, server }, (performance.now() - begunAt) / 1_000);
-      if (error !== undefined) this.#failures.inc({ operation, server, code: codeOf(error) });
+      this.#seconds.observe({ operation }, (performance.now() - begunAt) / 1_000);
+      if (error !== undefined) this.#failures.inc({ operation, code: codeOf(error) });
     };
   }
 }

@@ -68,15 +68,13 @@ function placeOf(database: TracedDatabase): Attributes {
     : { 'db.system.name': 'sqlite' };
 }
 
-function attributesOf({ operation, batchSize, server, attempt, fallback }: ObservedStatement) {
+function attributesOf({ operation, batchSize, attempt }: ObservedStatement) {
   return {
     'db.collection.name': TABLE,
     // The conventions define a batch as two or more.
     ...(batchSize === 1
       ? { 'db.operation.name': operation }
       : { 'db.operation.name': `BATCH ${operation}`, 'db.operation.batch.size': batchSize }),
-    'route_registry.db.server': server,
     'route_registry.db.attempt': attempt,
-    'route_registry.db.fallback': fallback,
   } satisfies Attributes;
 }

@@ -12,8 +12,6 @@ import { startHealthCheck } from './node-health.js';
 export interface DatabaseBalancer {
   /** Leads to one node for all: the first that is well. */
   readonly writerPort: number;
-  /** Leads to every node that is well, in turn. */
-  readonly readerPort: number;
   /** Lets another node become the writer, and ends the connections to this one. @param node its index */
   moveWriterFrom(node: number): Promise<void>;
   /** Lets a node be the writer again. */
@@ -22,7 +20,7 @@ export interface DatabaseBalancer {
 
 /** Starts HAProxy before the nodes. It asks each for its health twice a second. It ends with the test. */
 export async function startDatabaseBalancer(nodes: readonly GaleraNode[]): Promise<DatabaseBalancer> {
-  const [writerPort, readerPort] = [await freePort(), await freePort()];
+  const writerPort = await freePort();
   const control = join(await mkdtemp(join(inject('temporaryFolder'), 'control-')), 'socket');
   const servers: string[] = [];
   for (const [i, node] of nodes.entries()) {
@@ -42,9 +40,6 @@ export async function startDatabaseBalancer(nodes: readonly GaleraNode[]): Promi
     'listen writer',
     `  bind 127.0.0.1:${writerPort}`,
     ...servers.map((server, i) => (i === 0 ? server : `${server} backup`)),
-    'listen readers',
-    `  bind 127.0.0.1:${readerPort}`,
-    ...servers,
     '',
   ].join('\n');
   await runHaproxy(configuration, writerPort);
@@ -56,7 +51,6 @@ export async function startDatabaseBalancer(nodes: readonly GaleraNode[]): Promi
   };
   return {
     writerPort,
-    readerPort,
     async moveWriterFrom(node) {
       await tell(`set server writer/node${node} state maint`);
       await tell(`shutdown sessions server writer/node${node}`);

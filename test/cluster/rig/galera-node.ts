@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { createConnection } from 'mysql2/promise';
 import { DatabaseServer } from '../../faults/rig/database-server.js';
 import { throughPort } from '../../support/tcp-proxy.js';
 import { freePort } from '../../support/free-port.js';
@@ -23,12 +22,10 @@ interface NodePorts {
 
 /** A server of a Galera cluster. */
 export class GaleraNode extends DatabaseServer {
-  readonly #url: string;
   readonly #command: readonly string[];
 
   constructor(launch: Launch) {
     super(launch);
-    this.#url = launch.url;
     this.#command = launch.commands[1] ?? [];
   }
 
@@ -39,13 +36,6 @@ export class GaleraNode extends DatabaseServer {
     const [, position] = RECOVERED.exec(stderr) ?? [];
     if (position === undefined) throw new Error(`A node does not know its position: ${stderr.slice(-2_000)}`);
     await this.start([`--wsrep-start-position=${position}`]);
-  }
-
-  /** Lets it take what others write, and show nothing of it. @returns how to let it go on */
-  async lag(): Promise<() => Promise<void>> {
-    const connection = await createConnection({ uri: this.#url });
-    await connection.query('flush tables with read lock');
-    return () => connection.end();
   }
 
   /** Whether it may be asked, by what it knows itself, as the checks of balancers ask. */

@@ -10,23 +10,16 @@ describe('statements', () => {
   it('are measured by the calls that they serve and their time', async () => {
     const metrics = new Metrics();
     const statements = metrics.statements();
-    const sent = {
-      operation: 'INSERT',
-      server: 'primary',
-      attempt: 1,
-      fallback: false,
-      captured: [],
-    } as const;
+    const sent = { operation: 'INSERT', attempt: 1, captured: [] } as const;
     statements.begin({ ...sent, batchSize: 3 })();
     statements.begin({ ...sent, batchSize: 3, attempt: 2 })();
-    statements.begin({ ...sent, operation: 'SELECT', batchSize: 64, fallback: true });
+    statements.begin({ ...sent, operation: 'SELECT', batchSize: 64 });
     const text = readMetrics(await metrics.text());
     expect(sumOf(text, 'route_registry_statement_batch_size_sum', { operation: 'INSERT' })).toBe(6);
     expect(sumOf(text, 'route_registry_statement_batch_size_sum', { operation: 'SELECT' })).toBe(64);
-    expect(sumOf(text, 'route_registry_statement_duration_seconds_count', { server: 'primary' })).toBe(2);
+    expect(sumOf(text, 'route_registry_statement_duration_seconds_count')).toBe(2);
     expect(sumOf(text, 'route_registry_statement_retries_total', { operation: 'INSERT' })).toBe(1);
     expect(sumOf(text, 'route_registry_statement_retries_total', { operation: 'SELECT' })).toBe(0);
-    expect(sumOf(text, 'route_registry_replica_fallbacks_total')).toBe(1);
   });
 });
 
@@ -34,21 +27,21 @@ describe('statements that fail', () => {
   it('are counted by their kind and the code of the error', async () => {
     const metrics = new Metrics();
     const statements = metrics.statements();
-    const sent = { operation: 'SELECT', attempt: 1, fallback: false, batchSize: 1, captured: [] } as const;
-    const fail = (server: 'primary' | 'replica', error: unknown): void => {
-      statements.begin({ ...sent, server })(error);
+    const sent = { operation: 'SELECT', attempt: 1, batchSize: 1, captured: [] } as const;
+    const fail = (error: unknown): void => {
+      statements.begin(sent)(error);
     };
-    fail('primary', storeUnavailable(new DatabaseError({ code: 'ECONNRESET', errno: -104 })));
-    fail('primary', new DatabaseError({ code: 'ECONNRESET', errno: -104 }));
-    fail('replica', new DatabaseError({ code: undefined, errno: 4025 }));
-    fail('replica', new DatabaseError({ code: undefined, errno: undefined }));
-    fail('primary', undefined);
+    fail(storeUnavailable(new DatabaseError({ code: 'ECONNRESET', errno: -104 })));
+    fail(new DatabaseError({ code: 'ECONNRESET', errno: -104 }));
+    fail(new DatabaseError({ code: undefined, errno: 4025 }));
+    fail(new DatabaseError({ code: undefined, errno: undefined }));
+    fail(undefined);
     const { values } = readMetrics(await metrics.text());
     const counted = [...values].filter(([sample]) => sample.startsWith('route_registry_statement_failures'));
     expect(Object.fromEntries(counted)).toEqual({
-      'route_registry_statement_failures_total{operation="SELECT",server="primary",code="ECONNRESET"}': 2,
-      'route_registry_statement_failures_total{operation="SELECT",server="replica",code="4025"}': 1,
-      'route_registry_statement_failures_total{operation="SELECT",server="replica",code="none"}': 1,
+      'route_registry_statement_failures_total{operation="SELECT",code="ECONNRESET"}': 2,
+      'route_registry_statement_failures_total{operation="SELECT",code="4025"}': 1,
+      'route_registry_statement_failures_total{operation="SELECT",code="none"}': 1,
     });
   });
 });
@@ -77,19 +70,19 @@ describe('what has figures of its own', () => {
       routes: () => ({ hits: 2, misses: 3, entries, bytes: 400 }),
       tokens: () => ({ hits: 5, misses: 6, entries: 7 }),
     });
-    metrics.pools({ primary: () => ({ used: 8, free: 9, waiting: 10 }) });
+    metrics.pool(() => ({ used: 8, free: 9, waiting: 10 }));
     await metrics.text();
     entries = 2;
     const text = readMetrics(await metrics.text());
-    const value = (name: string, labels: Record<string, string>): number => sumOf(text, name, labels);
+    const value = (name: string, labels: Record<string, string> = {}): number => sumOf(text, name, labels);
     expect(value('route_registry_cache_hits_total', { cache: 'routes' })).toBe(2);
     expect(value('route_registry_cache_misses_total', { cache: 'tokens' })).toBe(6);
     expect(value('route_registry_cache_entries', { cache: 'routes' })).toBe(2);
     expect(value('route_registry_cache_bytes', { cache: 'routes' })).toBe(400);
     expect(text.values.has('route_registry_cache_bytes{cache="tokens"}')).toBe(false);
-    expect(value('route_registry_database_connections', { server: 'primary', state: 'used' })).toBe(8);
-    expect(value('route_registry_database_connections', { server: 'primary', state: 'free' })).toBe(9);
-    expect(value('route_registry_database_connection_waiters', { server: 'primary' })).toBe(10);
+    expect(value('route_registry_database_connections', { state: 'used' })).toBe(8);
+    expect(value('route_registry_database_connections', { state: 'free' })).toBe(9);
+    expect(value('route_registry_database_connection_waiters')).toBe(10);
   });
 
   it('may begin anew, as a cache does with new keys', async () => {

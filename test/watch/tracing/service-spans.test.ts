@@ -48,9 +48,7 @@ describeOn(setups)('with $name', ({ engine, topology }) => {
     ...(ofMysql && { 'db.namespace': new URL(database.url).pathname.slice(1) }),
     'db.collection.name': 'routes',
     'db.operation.name': operation,
-    'route_registry.db.server': 'primary',
     'route_registry.db.attempt': 1,
-    'route_registry.db.fallback': false,
   });
 
   it('a REST request, its call and its statement are one trace that goes on from the client', async () => {

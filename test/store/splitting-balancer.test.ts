@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { engines } from '../support/engines.js';
+import { startMysqlSplittingFront } from '../support/mysql-splitting-front.js';
+import { describeOn } from '../support/needs.js';
+import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
+import { entryOf } from '../support/store-entries.js';
+
+describeOn(engines.slice(1))('before a writer and a reader that lags, both of $name', (engine) => {
+  let writer: OpenedStore;
+  /** Has nothing that the writer has. */
+  let reader: OpenedStore;
+  let store: KnexRouteStore;
+
+  /** A store behind the balancer that knows of no route yet. */
+  async function behindBalancer(): Promise<KnexRouteStore> {
+    const name = new URL(reader.url).pathname.slice(1);
+    return writer.storeWith({}, writer.connect(await startMysqlSplittingFront(writer.port, name)));
+  }
+
+  beforeAll(async () => {
+    [writer, reader] = [await openStore(engine), await openStore(engine)];
+  });
+
+  beforeEach(async () => {
+    store = await behindBalancer();
+  });
+
+  afterAll(async () => {
+    await writer.close();
+    await reader.close();
+  });
+
+  it('a get asks the reader', async () => {
+    const [created, replicated] = [entryOf(), entryOf()];
+    await store.insert(created, 'allow');
+    await reader.store.insert(replicated, 'allow');
+    await expect(store.find(created.route.id)).resolves.toBeUndefined();
+    await expect(store.find(replicated.route.id)).resolves.toEqual(replicated.route);
+  });
+
+  it('a create with a request id happens once', async () => {
+    const first = entryOf({}, { idempotencyKey: 'once' });
+    await store.insert(first, 'allow');
+    await expect(store.insert(entryOf({}, { idempotencyKey: 'once' }), 'allow')).resolves.toEqual({
+      outcome: 'repeated',
+      route: first.route,
+    });
+  });
+
+  it('a duplicate is refused with the id of the first, or allowed', async () => {
+    const first = entryOf({ path: '/split/:a' });
+    await store.insert(first, 'reject');
+    await expect(store.insert(entryOf({ path: '/split/:b' }), 'reject')).resolves.toEqual({
+      outcome: 'duplicate',
+      id: first.route.id,
+    });
+    const unaware = await behindBalancer();
+    await expect(unaware.insert(entryOf({ path: '/split/:c' }), 'allow')).resolves.toEqual({
+      outcome: 'inserted',
+    });
+  });
+
+  it('a create that an earlier attempt has stored is no duplicate of itself', async () => {
+    const entry = entryOf();
+    await writer.store.insert(entry, 'allow');
+    await expect(store.insert(entry, 'reject')).resolves.toEqual({ outcome: 'inserted' });
+  });
+
+  it('a dry run sees what a create would', async () => {
+    const entry = entryOf({}, { idempotencyKey: 'dry' });
+    await store.insert(entry, 'allow');
+    await expect(store.findByIdempotencyKey('me', 'dry')).resolves.toEqual(entry.route);
+    await expect(store.findByShape(entry.shape)).resolves.toBe(entry.route.id);
+  });
+});

@@ -1,0 +1,28 @@
+import { onTestFinished } from 'vitest';
+import { eachPacket, isQuery, queryPacket, textOf } from './mysql-packets.js';
+import { startTcpFront } from './tcp-front.js';
+
+/**
+ * Starts a balancer that splits reads from writes, as ProxySQL and MySQL Router do: it sends what a transaction holds to
+ * the writer, and any other SELECT to the reader. It is closed when the test ends.
+ *
+ * @param targetPort the server of both, which are databases
+ * @param reader the name of the reader's database; the writer's is the one that clients name
+ * @returns its port
+ */
+export async function startMysqlSplittingFront(targetPort: number, reader: string): Promise<number> {
+  const front = await startTcpFront(targetPort, (client, server) => {
+    let inTransaction = false;
+    const toServer = eachPacket((packet) => {
+      if (!isQuery(packet)) return true;
+      const text = textOf(packet);
+      if (/^(?:begin|commit|rollback)/i.test(text)) inTransaction = /^begin/i.test(text);
+      if (inTransaction || !/^select/i.test(text)) return true;
+      return queryPacket(text.replace(/from `?routes`?/, `from \`${reader}\`.routes`));
+    });
+    client.pipe(toServer).pipe(server);
+    server.pipe(client);
+  });
+  onTestFinished(() => front.close());
+  return front.port;
+}
