@@ -11,15 +11,23 @@ export interface ConnectionLimits {
   readonly grpcIdleMs: number;
   /** How long a client may take to acknowledge the settings, and a closed connection to disappear. */
   readonly patienceMs: number;
+  /** The time limit of a unary call. */
+  readonly deadlineMs: number;
   /** How long a stream may stay open beyond its time limit. */
   readonly resetMs: number;
 }
 
-/** A stream that waits for its client, and the time at which it is reset. */
+/** A stream that waits for its client, and the time at which it began. */
 export interface WaitingStream {
   readonly connection: Http2Connection;
   readonly stream: ServerHttp2Stream;
-  readonly until: number;
+  readonly began: number;
+}
+
+/** When a streaming call began, and when its stream is reset: never, once its request is complete. */
+interface StreamingTimes {
+  readonly began: number;
+  until: number;
 }
 
 /** One HTTP/2 connection and its open streams. Every time is in milliseconds on the same monotonic clock. */
@@ -31,10 +39,10 @@ export class Http2Connection {
   #session: ServerHttp2Session | undefined;
   /** The native part of the session, which outlives it. */
   #native: object | undefined;
-  /** The open streams of unary calls, each with the time at which it is reset. */
+  /** The open streams of unary calls, each with the time at which it began. */
   readonly #calls = new Map<ServerHttp2Stream, number>();
-  /** The open streams of streaming calls, each with the time at which it is reset; Infinity once its request is complete. */
-  readonly #streamingCalls = new Map<ServerHttp2Stream, number>();
+  /** The open streams of streaming calls. */
+  readonly #streamingCalls = new Map<ServerHttp2Stream, StreamingTimes>();
   readonly #onStreamClosed: (this: ServerHttp2Stream) => void;
   #acknowledged = false;
   readonly #beganAt: number;
@@ -109,19 +117,20 @@ export class Http2Connection {
     this.#native = undefined;
   }
 
-  /** Takes the stream of a unary call with this time limit. */
-  addCall(stream: ServerHttp2Stream, now: number, limitMs: number): void {
+  /** Takes the stream of a unary call. */
+  addCall(stream: ServerHttp2Stream, now: number): void {
     this.#calledSince = true;
-    this.#add(this.#calls, stream, now + limitMs);
+    this.#calls.set(stream, now);
+    this.#count(stream);
   }
 
   /** Takes the stream of a streaming call; its request must be complete within this time, if it has an end at all. */
   addStreamingCall(stream: ServerHttp2Stream, now: number, limitMs: number): void {
-    this.#add(this.#streamingCalls, stream, now + limitMs);
+    this.#streamingCalls.set(stream, { began: now, until: now + limitMs + this.#limits.resetMs });
+    this.#count(stream);
   }
 
-  #add(streams: Map<ServerHttp2Stream, number>, stream: ServerHttp2Stream, limit: number): void {
-    streams.set(stream, limit + this.#limits.resetMs);
+  #count(stream: ServerHttp2Stream): void {
     this.#openStreams.add();
     stream.once('close', this.#onStreamClosed);
   }
@@ -136,11 +145,12 @@ export class Http2Connection {
     return this.#socket.bytesRead;
   }
 
-  /** The streams that wait for the client. */
-  waiting(): WaitingStream[] {
-    return [...this.#calls, ...this.#streamingCalls]
-      .filter(([stream]) => this.waitsForClient(stream))
-      .map(([stream, until]) => ({ connection: this, stream, until }));
+  /** The streams that have waited for the client since before this time. */
+  waiting(since: number): WaitingStream[] {
+    const streaming = [...this.#streamingCalls].map(([stream, { began }]) => [stream, began] as const);
+    return [...this.#calls, ...streaming]
+      .filter(([stream, began]) => began < since && this.waitsForClient(stream))
+      .map(([stream, began]) => ({ connection: this, stream, began }));
   }
 
   /**
@@ -189,17 +199,17 @@ export class Http2Connection {
 
   /** Resets the streams, and ends the connection, that have lasted too long. */
   endOverdue(now: number): void {
-    for (const [stream, until] of this.#calls) if (now >= until) this.#reset(stream);
-    for (const [stream, until] of this.#streamingCalls) {
-      if (now < until) continue;
-      if (stream.readableEnded && !this.#hasGoneAway()) this.#streamingCalls.set(stream, Infinity);
+    const { deadlineMs, resetMs, grpcIdleMs, patienceMs } = this.#limits;
+    for (const [stream, began] of this.#calls) if (now - began >= deadlineMs + resetMs) this.#reset(stream);
+    for (const [stream, times] of this.#streamingCalls) {
+      if (now < times.until) continue;
+      if (stream.readableEnded && !this.#hasGoneAway()) times.until = Infinity;
       else this.#reset(stream);
     }
     if (this.#active) {
       this.#active = false;
       this.#activeAt = now;
     }
-    const { grpcIdleMs, patienceMs } = this.#limits;
     if (!this.#acknowledged) {
       if (now - this.#beganAt >= Math.min(patienceMs, grpcIdleMs)) this.destroy();
     } else if (this.#calls.size === 0 && this.#streamingCalls.size === 0) {
@@ -210,8 +220,7 @@ export class Http2Connection {
 
   /** Sends GOAWAY. Calls in progress go on; streaming calls, which have ended by themselves, are soon reset. */
   goAway(now: number): void {
-    for (const stream of this.#streamingCalls.keys())
-      this.#streamingCalls.set(stream, now + this.#limits.resetMs);
+    for (const times of this.#streamingCalls.values()) times.until = now + this.#limits.resetMs;
     this.#session?.close();
   }
 

@@ -35,8 +35,6 @@ interface Http2ConnectionsOptions extends ConnectionLimits {
   readonly crowdedStreams: number;
   /** The most streams of all connections. */
   readonly mostStreams: number;
-  /** The time limit of a unary call. */
-  readonly deadlineMs: number;
   /** The interval between checks of the connections. */
   readonly checkMs: number;
   /** Called with the reason when the server ends a connection for an error of its client. Default: not at all. */
@@ -66,7 +64,7 @@ export class Http2Connections {
   readonly #unacknowledged = new Set<Http2Connection>();
   readonly #share: StreamShare;
   readonly #streams = new OpenStreams();
-  /** Streams that waited for their clients, the longest wait last; listed when first needed after a check. */
+  /** Streams that have waited for their clients since before the last check, the longest wait last; listed when first needed. */
   #waiting: WaitingStream[] | undefined;
   readonly #timer: NodeJS.Timeout;
   #now = clock();
@@ -139,7 +137,7 @@ export class Http2Connections {
    * @returns whether the stream may be used
    */
   take([stream, , , rawHeaders]: StreamEvent, requestMs: number | undefined): boolean {
-    const { deadlineMs, crowdedStreams, mostStreams } = this.#options;
+    const { crowdedStreams, mostStreams } = this.#options;
     if (this.#streams.count >= crowdedStreams) this.#makeRoom();
     const connection = this.#ofSession.get(stream.session);
     if (connection === undefined || this.#streams.count >= mostStreams) {
@@ -148,7 +146,7 @@ export class Http2Connections {
     }
     if (requestMs !== undefined) connection.addStreamingCall(stream, this.#now, requestMs);
     else {
-      connection.addCall(stream, this.#now, deadlineMs);
+      connection.addCall(stream, this.#now);
       this.#busy.add(connection);
     }
     if (isTooLong(rawHeaders)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
@@ -158,8 +156,8 @@ export class Http2Connections {
   /** Resets the stream that has waited longest for its own client. */
   #makeRoom(): void {
     this.#waiting ??= [...this.#open]
-      .flatMap((connection) => connection.waiting())
-      .sort((one, other) => one.until - other.until)
+      .flatMap((connection) => connection.waiting(this.#now))
+      .sort((one, other) => one.began - other.began)
       .reverse();
     for (let next = this.#waiting.pop(); next !== undefined; next = this.#waiting.pop()) {
       const { connection, stream } = next;
