@@ -5,7 +5,7 @@ import { type App, startApp } from './app.js';
 import { startProblem } from './run/start-problem.js';
 import { startInWorkers } from './run/start-in-workers.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
-import { removedSettings } from './settings/removed.js';
+import { ignoredSettings } from './settings/ignored-settings.js';
 import { containerOfThisProcess, localModeHint } from './run/local-mode-hint.js';
 import { openLogger } from './run/logger.js';
 import { onStopSignals } from './run/stop-signals.js';
@@ -46,7 +46,7 @@ async function main(): Promise<void> {
   });
   if (worker === undefined) {
     warnOfExposure(config, logger);
-    warnOfRemoved(logger);
+    warnOfIgnored(logger);
   }
   const stop = new AbortController();
   const beginToStop = (signal?: NodeJS.Signals): void => {
@@ -89,10 +89,9 @@ function warnOfExposure({ grpc }: Config, logger: Logger): void {
   logger.warn('no TLS to the database: whoever sits between can read everything, and ask for the password');
 }
 
-function warnOfRemoved(logger: Logger): void {
-  const settings = removedSettings(process.env);
-  if (settings.length > 0)
-    logger.warn({ settings }, 'settings of an earlier version are set: they have no effect');
+function warnOfIgnored(logger: Logger): void {
+  const settings = ignoredSettings(process.env);
+  if (settings.length > 0) logger.warn({ settings }, 'variables that look like settings have no effect');
 }
 
 function stopped(logger: Logger): void {

@@ -18,8 +18,6 @@ export interface Limits {
   readonly deadlineMs: number;
   /** The largest request message or body, in bytes, on the wire and decompressed. */
   readonly maxMessageBytes: number;
-  /** The longest path of a gRPC call, in bytes. */
-  readonly maxCallPathBytes: number;
   /** The limit on all trailers of one response, in bytes. */
   readonly maxTrailerBytes: number;
   /** Open connections of each server. */
@@ -45,7 +43,6 @@ export function readLimits(settings: SettingsReader): Limits {
   return {
     deadlineMs: settings.integer('DEADLINE_MS', 1, DEADLINE_MAX_MS),
     maxMessageBytes: settings.integer('MAX_MESSAGE_BYTES', 1, MESSAGE_MAX_BYTES),
-    maxCallPathBytes: settings.integer('MAX_CALL_PATH_BYTES', 1, HEADERS_MAX_BYTES),
     maxTrailerBytes: settings.integer('MAX_TRAILER_BYTES', TRAILER_MIN_BYTES, HEADERS_MAX_BYTES),
     maxConnections: settings.integer('MAX_CONNECTIONS', 1, MOST),
     maxStreams: settings.integer('MAX_STREAMS', 1, MOST),
