@@ -3,7 +3,7 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.js';
-import { rememberTokens } from '../../src/auth/token-cache.js';
+import { type RememberingAuthenticator, rememberTokens } from '../../src/auth/token-cache.js';
 import { KeySetServer } from './key-set-server.js';
 import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from './sign-jwt.js';
 
@@ -60,6 +60,13 @@ function authenticatorOf(times: { fetchMs?: number }): Authenticator {
     onProblem: (error) => problems.push(error),
     ...times,
   });
+}
+
+/** From now on, accepted tokens are remembered. */
+function remembering(): RememberingAuthenticator {
+  const tokens = rememberTokens(authenticator, () => nowMs);
+  authenticator = tokens;
+  return tokens;
 }
 
 afterEach(async () => {
@@ -231,26 +238,30 @@ describe('a withdrawn key', () => {
   });
 
   it('is refused ten minutes later, even if its token is remembered', async () => {
-    authenticator = rememberTokens(authenticator, () => nowMs);
+    const tokens = remembering();
     await judgeRsa();
     server.publish(EC_JWK);
     pass(5 * MINUTE_MS - 1);
     expect(judgeRsa()).toMatchObject({ ok: true });
+    expect(tokens.remembered.hits).toBe(1);
     pass(5 * MINUTE_MS + 1);
     expect(await judgeRsa()).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
   });
 
   it('is refused ten minutes later, even if its token was remembered while the set was on its way', async () => {
-    authenticator = rememberTokens(authenticator, () => nowMs);
+    const tokens = remembering();
     await judgeRsa();
     const arrived = new Promise<ServerResponse>((resolve) => {
       server.answer((_, response) => {
         resolve(response);
       });
     });
-    pass(10 * MINUTE_MS - 1);
+    pass(10 * MINUTE_MS - 2);
     expect(judgeRsa()).toMatchObject({ ok: true });
     const response = await arrived;
+    pass(1);
+    expect(judgeRsa()).toMatchObject({ ok: true });
+    expect(tokens.remembered.hits).toBe(1);
     pass(1);
     const waiting = judgeRsa();
     response.end(JSON.stringify({ keys: [EC_JWK] }));
@@ -300,12 +311,15 @@ describe('while the key set cannot be fetched', () => {
   });
 
   it('remembered tokens pass for an hour as well, and no longer', async () => {
-    authenticator = rememberTokens(authenticator, () => nowMs);
+    const tokens = remembering();
     await judgeRsa();
     await server.stop();
     pass(59 * MINUTE_MS + 1);
     expect(await judgeRsa()).toMatchObject({ ok: true });
-    pass(MINUTE_MS - 1);
+    pass(MINUTE_MS - 2);
+    expect(judgeRsa()).toMatchObject({ ok: true });
+    expect(tokens.remembered.hits).toBe(1);
+    pass(1);
     expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
   });
 
