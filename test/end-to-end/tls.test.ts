@@ -206,7 +206,18 @@ describe('with authorities of clients', () => {
     expect(error?.code).toBe(status.UNAUTHENTICATED);
   });
 
-  it('REST asks for no certificate', async () => {
+  it.each([
+    ['gRPC', 'a', 'grpcAddress', 'h2', expect.arrayContaining(['ECDSA+SHA256'])],
+    ['REST', 'no', 'httpUrl', 'http/1.1', []],
+  ] as const)('%s asks for %s certificate', async (_, _some, face, protocol, algorithms) => {
+    const { service } = await startClosed();
+    const options = { ca: authority.cert, ALPNProtocols: [protocol], ...second };
+    const socket = await shakeHands(service[face], options);
+    // A client learns them only from a CertificateRequest (RFC 8446, section 4.3.2).
+    expect(socket.getSharedSigalgs()).toEqual(algorithms);
+  });
+
+  it('REST answers clients without a certificate', async () => {
     const { service } = await startClosed();
     expect(await getOverRest(service.httpUrl)).toMatchObject({ status: 404 });
   });
