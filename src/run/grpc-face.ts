@@ -35,11 +35,11 @@ export async function startGrpcFace(
   { address, database, replicas, tokens, duplicateRoutes, reflection }: GrpcConfig,
   parts: SharedParts,
 ): Promise<GrpcFace> {
-  const { config, closing, logger, callLog, tls, tracing, stop, rereadMs } = parts;
+  const { config, closing, logger, callLog, tls, tracing, stop } = parts;
   const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;
   const { readiness, metrics } = parts.operations;
   const { limits, databaseWaitMs, routeCacheBytes } = config;
-  const authenticator = await openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
+  const authenticator = await openTokenAuthenticator(tokens, { closing, logger, now });
 
   const work = new WorkObserver();
   const observers = enabled(work, metrics?.statements(), tracing?.statements(database));
