@@ -22,7 +22,8 @@ const ALLOWED: Readonly<
   auth: { rooms: [], packages: ['jsonwebtoken', 'lru-cache'] },
   calls: { rooms: ['registry', 'auth', 'gen'], packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'pino'] },
   routes: { rooms: ['calls', 'registry', 'gen'], packages: [] },
-  edge: { rooms: ['settings'], packages: [] },
+  files: { rooms: [], packages: [] },
+  edge: { rooms: ['files', 'settings'], packages: [] },
   grpc: {
     rooms: ['calls', 'edge', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'grpc-js-health-check', 'pino'],

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { createAuthenticator, type VerificationKey } from '../auth/authenticator.js';
 import { type RememberingAuthenticator, rememberTokens } from '../auth/token-cache.js';
 import type { Closing } from './closing.js';
-import { FollowedFiles } from '../edge/followed-files.js';
+import { FollowedFiles } from '../files/followed-files.js';
 import { localSecret } from '../settings/local-secret.js';
 import { secretsIn } from '../settings/secret-file.js';
 import type { TokenConfig } from '../settings/token-config.js';

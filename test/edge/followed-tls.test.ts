@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { onTestFinished, describe, expect, it } from 'vitest';
-import { FollowedFiles } from '../../src/edge/followed-files.js';
+import { FollowedFiles } from '../../src/files/followed-files.js';
 import { FollowedTls } from '../../src/edge/followed-tls.js';
 import { createAuthority } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';

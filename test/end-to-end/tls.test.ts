@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { FollowedFiles } from '../../src/edge/followed-files.js';
+import { FollowedFiles } from '../../src/files/followed-files.js';
 import type { Pair } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { runningService } from '../support/running-service.js';

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { FollowedFiles } from '../../src/edge/followed-files.js';
+import { FollowedFiles } from '../../src/files/followed-files.js';
 import { openTokenAuthenticator } from '../../src/run/token-authenticator.js';
 import { Closing } from '../../src/run/closing.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';

@@ -6,7 +6,7 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import { FollowedFiles } from '../../src/edge/followed-files.js';
+import { FollowedFiles } from '../../src/files/followed-files.js';
 import { Closing } from '../../src/run/closing.js';
 import type { TokenKey } from '../../src/settings/token-config.js';
 import { openTokenAuthenticator } from '../../src/run/token-authenticator.js';
