@@ -37,7 +37,7 @@ function pass(ms: number): void {
 }
 
 function judge(key: KeyObject, header: Header) {
-  return authenticator.authenticate([`Bearer ${signJwt(key, header, { ...CLAIMS, exp: NOW + 86_400 })}`]);
+  return authenticator.authenticate(`Bearer ${signJwt(key, header, { ...CLAIMS, exp: NOW + 86_400 })}`);
 }
 
 const judgeRsa = () => judge(RSA.privateKey, { alg: 'RS256', kid: 'rsa' });
@@ -95,10 +95,6 @@ const trickle: RequestListener = (_, response) => {
 describe('a token is verified with the key that its kid names', () => {
   it.each<[Header['alg'], KeyObject, string]>([
     ['RS256', RSA.privateKey, 'rsa'],
-    ['RS384', RSA.privateKey, 'rsa'],
-    ['RS512', RSA.privateKey, 'rsa'],
-    ['PS256', RSA.privateKey, 'rsa'],
-    ['PS384', RSA.privateKey, 'rsa'],
     ['PS512', RSA.privateKey, 'rsa'],
     ['ES256', P_256.privateKey, 'ec'],
     ['ES384', P_384.privateKey, 'p-384'],
@@ -135,6 +131,8 @@ describe('a token is refused, whatever its signature, when', () => {
       "The token's header has no kid that is a string.",
     ],
     ['its kid is unknown', RSA.privateKey, { alg: 'RS256', kid: 'RSA' }, UNKNOWN_KID],
+    ['its kid is empty', RSA.privateKey, { alg: 'RS256', kid: '' }, UNKNOWN_KID],
+    ['its kid is a path', RSA.privateKey, { alg: 'RS256', kid: '../../dev/null' }, UNKNOWN_KID],
     ['its kid names a key of another kind', RSA.privateKey, { alg: 'RS256', kid: 'ec' }, UNUSABLE_KID],
     ['its kid names a key for another alg', RSA.privateKey, { alg: 'RS512', kid: 'rs256' }, UNUSABLE_KID],
     ['its kid names a key for another curve', P_256.privateKey, { alg: 'ES384', kid: 'ec' }, UNUSABLE_KID],
@@ -185,7 +183,7 @@ describe('the key set', () => {
   it('is not fetched for a token that no key could verify', async () => {
     await judge(SECRET, { alg: 'HS256', kid: 'rsa' });
     await judge(RSA.privateKey, { alg: 'RS256' });
-    await authenticator.authenticate(['Bearer abc']);
+    await authenticator.authenticate('Bearer abc');
     expect(server.requests).toBe(0);
   });
 

@@ -143,10 +143,10 @@ const WAYS: Readonly<Record<string, Way>> = {
       { closing: new Closing(), logger: pino({}, { write }), now: () => nowMs },
     );
     const token = tokenFor({ exp: nowMs / 1_000 + 3_600 }, { key, algorithm: 'ES256', keyid: 'k' });
-    await expect(authenticator.authenticate([`Bearer ${token}`])).resolves.toMatchObject({ ok: true });
+    await expect(authenticator.authenticate(`Bearer ${token}`)).resolves.toMatchObject({ ok: true });
     await issuer.stop();
     nowMs += 6 * MINUTE_MS;
-    expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject({ ok: true });
+    expect(authenticator.authenticate(`Bearer ${token}`)).toMatchObject({ ok: true });
     return [await lineIn(log, message)];
   },
   'the key file cannot be used: the previous keys stay in use': async (message) => {

@@ -53,7 +53,7 @@ function open(key: TokenKey): Promise<Authenticator> {
 }
 
 function judge(authenticator: Authenticator, key: KeyObject, header: Header) {
-  return authenticator.authenticate([`Bearer ${signJwt(key, header, CLAIMS)}`]);
+  return authenticator.authenticate(`Bearer ${signJwt(key, header, CLAIMS)}`);
 }
 
 const secret = (text: string): KeyObject => createSecretKey(Buffer.from(text));
