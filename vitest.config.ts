@@ -33,7 +33,7 @@ const QUICK = [
   project('units', [], {
     include: [
       'test/*.test.ts',
-      'test/{auth,bench,calls,deploy,edge,fuzz,gateway,grpc,openapi,registry,run,settings,watch,watch/metrics}/*.test.ts',
+      'test/{auth,bench,calls,deploy,edge,files,fuzz,gateway,grpc,openapi,registry,run,settings,watch,watch/metrics}/*.test.ts',
     ],
     isolate: false,
   }),

@@ -4,7 +4,7 @@ import { destination, type Logger } from 'pino';
 import { type App, startApp } from './app.js';
 import { startProblem } from './run/start-problem.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
-import { removedSettings } from './settings/removed.js';
+import { ignoredSettings } from './settings/ignored-settings.js';
 import { containerOfThisProcess, localModeHint } from './run/local-mode-hint.js';
 import { openLogger } from './run/logger.js';
 import { onStopSignals } from './run/stop-signals.js';
@@ -33,7 +33,7 @@ async function main(): Promise<void> {
     end(1);
   });
   warnOfExposure(config, logger);
-  warnOfRemoved(logger);
+  warnOfIgnored(logger);
   const stop = new AbortController();
   onStopSignals(
     (signal) => {
@@ -71,10 +71,9 @@ function warnOfExposure({ grpc }: Config, logger: Logger): void {
   logger.warn('no TLS to the database: whoever sits between can read everything, and ask for the password');
 }
 
-function warnOfRemoved(logger: Logger): void {
-  const settings = removedSettings(process.env);
-  if (settings.length > 0)
-    logger.warn({ settings }, 'settings of an earlier version are set: they have no effect');
+function warnOfIgnored(logger: Logger): void {
+  const settings = ignoredSettings(process.env);
+  if (settings.length > 0) logger.warn({ settings }, 'variables that look like settings have no effect');
 }
 
 function stopped(logger: Logger): void {

@@ -25,7 +25,8 @@ const ALLOWED: Readonly<
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'lru-cache', 'pino'],
   },
   routes: { rooms: ['calls', 'registry', 'gen'], packages: [] },
-  edge: { rooms: ['settings'], packages: [] },
+  files: { rooms: [], packages: [] },
+  edge: { rooms: ['files', 'settings'], packages: [] },
   grpc: {
     rooms: ['calls', 'edge', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'grpc-js-health-check', 'pino'],

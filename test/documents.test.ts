@@ -22,10 +22,12 @@ function read(path: string): string {
   return readFileSync(resolve(ROOT, path), 'utf8');
 }
 
-/** The rows of the tables under a heading (or of the whole document), each a list of cells. */
+/** The rows of the tables under a heading (or of the whole document), each a list of cells; at least one. */
 function rowsOf(document: string, heading?: string): string[][] {
   const section =
-    heading === undefined ? document : (document.split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? '');
+    heading === undefined ? document : document.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0];
+  if (section?.includes('\n|') !== true)
+    throw new Error(`There is no table under ${heading ?? 'any heading'}.`);
   return [...section.matchAll(/^\| (.*) \|$/gm)].map(([, row = '']) =>
     row.split(' | ').map((cell) => cell.trim()),
   );

@@ -18,10 +18,10 @@ const CLOCK_TOLERANCE_S = 5;
 /** Identifies the caller. */
 export interface Authenticator {
   /**
-   * Checks all `authorization` values of a request, as received. Never throws or rejects, whatever they hold. It is
-   * asynchronous only when keys come from a URL.
+   * Checks the `authorization` of a request, as received, or an empty text for none. Never throws or rejects, whatever
+   * it holds. It is asynchronous only when keys come from a URL.
    */
-  authenticate(authorization: readonly string[]): AuthResult | Promise<AuthResult>;
+  authenticate(authorization: string): AuthResult | Promise<AuthResult>;
 }
 
 /** The key or keys that verify tokens. */

@@ -5,10 +5,7 @@ const TOKEN_MAX_BYTES = 8192;
 
 /** The scheme Bearer in any case (RFC 9110, section 11.1), and everything after the spaces that follow it. */
 const BEARER = /^bearer(?: +|$)(?<token>.*)$/is;
-/**
- * A bearer credential has no comma: a comma means that several values were joined into a list (RFC 9110,
- * section 5.3).
- */
+/** A bearer credential has no comma: the gateway has joined several values into a list (RFC 9110, section 5.3). */
 const LIST = /^bearer .*,|, *bearer(?: |$)/is;
 /** RFC 6750, section 2.1. */
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
@@ -19,13 +16,12 @@ const SECOND_SCHEME = /^bearer(?: |$)/i;
 const WANTED = 'it must be the word Bearer, a space and the token.';
 
 /**
- * The token in a request's `authorization` values, of which there must be exactly one (RFC 9110, section
- * 5.3). A value with another scheme counts as no token: it was not meant for this service. So does an empty one, with
- * or without the scheme: HTTP/2 in Node leaves out a value that ends with a space, as if there were none.
+ * The token in a request's `authorization`. A value with another scheme counts as no token: it was not meant for this
+ * service. So does an empty one, with or without the scheme: HTTP/2 in Node leaves out a value that ends with a space,
+ * as if there were none.
  */
-export function readBearerToken(authorization: readonly string[]): string | Refusal {
-  const [value = '', ...more] = authorization;
-  if (more.length > 0 || LIST.test(value)) return tokenInvalid('The authorization was given more than once.');
+export function readBearerToken(value: string): string | Refusal {
+  if (LIST.test(value)) return tokenInvalid('The authorization was given more than once.');
   const token = BEARER.exec(value)?.groups?.['token'];
   if (token === undefined) return tokenMissing(foreign(value));
   if (token === '') return tokenMissing();

@@ -38,9 +38,8 @@ export function rememberTokens(
 
   return {
     authenticate(authorization) {
-      const [value] = authorization;
-      if (value === undefined || authorization.length > 1) return authenticator.authenticate(authorization);
-      const key = hash('sha256', value.replace(SCHEME, 'Bearer '), 'base64');
+      if (authorization === '') return authenticator.authenticate(authorization);
+      const key = hash('sha256', authorization.replace(SCHEME, 'Bearer '), 'base64');
       const known = accepted.get(key);
       if (known !== undefined && known.rememberUntilMs > now()) {
         hits++;

@@ -142,7 +142,7 @@ function guarding({ authenticator }: InterceptorOptions): Interceptor {
       context.caller = permit(result, scope);
       return next(context);
     };
-    const result = authenticator.authenticate(call.metadata.get(AUTHORIZATION).map(String));
+    const result = authenticator.authenticate(String(call.metadata.get(AUTHORIZATION)[0] ?? ''));
     return result instanceof Promise ? result.then(admit) : admit(result);
   };
 }

@@ -1,7 +1,7 @@
 import { constants, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { TlsFiles } from '../settings/tls-config.js';
-import { FollowedFiles } from './followed-files.js';
+import { FollowedFiles } from '../files/followed-files.js';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
@@ -42,17 +42,15 @@ export class FollowedTls {
   }
 
   /**
-   * @param intervalMs how often the files are read again, in milliseconds; default: 10,000
    * @throws Error with a sentence that names the file, when a file cannot be read or used
    */
-  static async open(files: TlsFiles, log: TlsLog, intervalMs?: number): Promise<FollowedTls> {
+  static async open(files: TlsFiles, log: TlsLog): Promise<FollowedTls> {
     const followed = await FollowedFiles.open({
       files: [files.certFile, files.keyFile, files.caFile].filter((file) => file !== undefined),
       read: (contents) => materialOf(files, contents),
       onProblem: ({ message }) => {
         log.warn({ problem: message }, 'the new TLS files cannot be used: the previous ones stay in use');
       },
-      intervalMs,
     });
     return new FollowedTls(files, log, followed);
   }

@@ -12,10 +12,10 @@ import { openOrExplain } from './open-or-explain.js';
 export async function followTls(
   settings: string,
   files: TlsFiles,
-  { closing, logger, rereadMs }: { closing: Closing; logger: TlsLog; rereadMs?: number | undefined },
+  { closing, logger }: { closing: Closing; logger: TlsLog },
 ): Promise<FollowedTls> {
   const tls = await openOrExplain(`The files of ${settings} cannot be used`, () =>
-    FollowedTls.open(files, logger, rereadMs),
+    FollowedTls.open(files, logger),
   );
   closing.resource('TLS files', () => {
     tls.close();

@@ -34,11 +34,11 @@ export async function startGrpc(
   { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
   parts: SharedParts,
 ): Promise<RunningGrpc> {
-  const { config, closing, logger, callLog, tls, tracing, stop, rereadMs } = parts;
+  const { config, closing, logger, callLog, tls, tracing, stop } = parts;
   const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;
   const { readiness, metrics } = parts.operations;
   const { limits, databaseWaitMs, routeCacheBytes } = config;
-  const authenticator = await openTokenAuthenticator(tokens, { closing, logger, now, rereadMs });
+  const authenticator = await openTokenAuthenticator(tokens, { closing, logger, now });
 
   const observers = enabled(metrics?.statements(), tracing?.statements(database));
   const { store, schemaVersion, pool } = await openRouteStore(

@@ -15,8 +15,6 @@ export interface Dependencies {
   readonly newId?: (nowMs: number) => string;
   /** Aborts a start that is waiting for the database. */
   readonly stop?: AbortSignal;
-  /** How often the files of TLS and of keys are read again, in milliseconds; default: 10,000. */
-  readonly rereadMs?: number;
   /** The pause after each check of the database and of the upstream, in milliseconds; default: 2,000. */
   readonly checkMs?: number;
   /** The time limit of such a check, in milliseconds; default: 2,000. */

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { createAuthenticator, type VerificationKey } from '../auth/authenticator.js';
 import { type RememberingAuthenticator, rememberTokens } from '../auth/token-cache.js';
 import type { Closing } from './closing.js';
-import { FollowedFiles } from '../edge/followed-files.js';
+import { FollowedFiles } from '../files/followed-files.js';
 import { localSecret } from '../settings/local-secret.js';
 import { secretsIn } from '../settings/secret-file.js';
 import type { TokenConfig } from '../settings/token-config.js';
@@ -13,8 +13,6 @@ interface TokenDependencies {
   readonly logger: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** How often a key file is read again, in milliseconds. Default: 10,000. */
-  readonly rereadMs?: number | undefined;
 }
 
 /**
@@ -25,7 +23,7 @@ interface TokenDependencies {
  */
 export async function openTokenAuthenticator(
   { key, issuer, audience }: TokenConfig,
-  { closing, logger, now, rereadMs }: TokenDependencies,
+  { closing, logger, now }: TokenDependencies,
 ): Promise<RememberingAuthenticator> {
   const onProblem = (err: Error): void => {
     logger.warn(
@@ -40,7 +38,6 @@ export async function openTokenAuthenticator(
     keyIn: (content: Buffer) => VerificationKey,
   ): Promise<RememberingAuthenticator> => {
     const followed = await FollowedFiles.open({
-      intervalMs: rereadMs,
       files: [file],
       read: ([content = Buffer.alloc(0)]) => open(keyIn(content)),
       onProblem: ({ message }) => {

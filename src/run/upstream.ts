@@ -15,8 +15,6 @@ import type { Tracing } from '../watch/tracing/tracing.js';
 interface UpstreamDependencies {
   readonly closing: Closing;
   readonly logger: Logger;
-  /** How often the TLS files are read again, in milliseconds. Default: 10,000. */
-  readonly rereadMs?: number | undefined;
   /** Absent when tracing is off. */
   readonly tracing: Tracing | undefined;
 }

@@ -9,8 +9,8 @@ import {
 import { crossOriginsOf } from './cross-origins.js';
 import { databaseOf } from './database-config.js';
 import type { Database } from './database-url.js';
+import { graveMisspellings } from './ignored-settings.js';
 import { type Limits, readLimits } from './limits.js';
-import { misspelledSettings } from './misspelled.js';
 import { SettingsReader } from './settings.js';
 import { serverTlsOf, type TlsFiles, upstreamTlsOf } from './tls-config.js';
 import { type TokenConfig, tokensOf } from './token-config.js';
@@ -125,8 +125,7 @@ export function readTokens(env: NodeJS.ProcessEnv): TokenConfig {
 function read<T extends object>(env: NodeJS.ProcessEnv, build: (settings: SettingsReader) => T): T {
   const settings = new SettingsReader(env);
   const built = build(settings);
-  // Starting with the default instead could lead to the wrong data, or to tokens of the wrong issuer.
-  for (const { name, meant } of misspelledSettings(env)) {
+  for (const { name, meant } of graveMisspellings(env)) {
     settings.problems.push(
       `${name} is not a setting; ${meant} was probably meant. If not, set ${meant} as well; it may be empty.`,
     );

@@ -6,8 +6,6 @@ const LONGEST_MS = 86_400_000;
 const DEADLINE_MAX_MS = 600_000;
 /** The most connections, streams or calls that any setting accepts. */
 const MOST = 1_000_000;
-/** The servers accept no larger request head. */
-const HEADERS_MAX_BYTES = 16_384;
 const MESSAGE_MAX_BYTES = 16_777_216;
 
 /** The limits on all incoming traffic. None is off, except the age of connections. */
@@ -16,8 +14,6 @@ export interface Limits {
   readonly deadlineMs: number;
   /** The largest request message or body, in bytes, on the wire and decompressed. */
   readonly maxMessageBytes: number;
-  /** The longest path of a gRPC call, in bytes. */
-  readonly maxCallPathBytes: number;
   /** Open connections of each server. */
   readonly maxConnections: number;
   /** Open streams of one gRPC connection. */
@@ -39,7 +35,6 @@ export function readLimits(settings: SettingsReader): Limits {
   return {
     deadlineMs: settings.integer('DEADLINE_MS', 1, DEADLINE_MAX_MS),
     maxMessageBytes: settings.integer('MAX_MESSAGE_BYTES', 1, MESSAGE_MAX_BYTES),
-    maxCallPathBytes: settings.integer('MAX_CALL_PATH_BYTES', 1, HEADERS_MAX_BYTES),
     maxConnections: settings.integer('MAX_CONNECTIONS', 1, MOST),
     maxStreams: settings.integer('MAX_STREAMS', 1, MOST),
     maxCalls: settings.integer('MAX_CALLS', 1, MOST),

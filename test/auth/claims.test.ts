@@ -31,6 +31,7 @@ describe('a claim of the wrong type is refused by name:', () => {
     ['iss', 'a list with the right one', [CLAIMS.iss], 'a string'],
     ['aud', 'null', null, STRINGS],
     ['aud', 'an object', { [AUDIENCE]: true }, STRINGS],
+    ['aud', 'a list in a list', [[AUDIENCE]], STRINGS],
     ['aud', 'a list with the right one and a number', [AUDIENCE, 5], STRINGS],
     ['sub', 'null', null, SUBJECT],
     ['sub', 'a number', 5, SUBJECT],
@@ -41,6 +42,7 @@ describe('a claim of the wrong type is refused by name:', () => {
     ['sub', 'a line break', 'a\nb', SUBJECT],
     ['exp', 'null', null, 'a NumericDate'],
     ['exp', 'a number as text', String(CLAIMS.exp), 'a NumericDate'],
+    ['exp', 'a list', [CLAIMS.exp], 'a NumericDate'],
     ['exp', 'a time beyond all dates', 8.64e12 + 1, 'a NumericDate'],
     ['nbf', 'null', null, 'a NumericDate'],
     ['nbf', 'a number as text', '0', 'a NumericDate'],
@@ -127,6 +129,12 @@ describe('iss and aud', () => {
       "The token's aud claim does not name this service.",
     ],
     ['only other audiences', { aud: ['a', 'b'] }, "The token's aud claim does not name this service."],
+    [
+      'an audience with more behind it',
+      { aud: `${AUDIENCE},other` },
+      "The token's aud claim does not name this service.",
+    ],
+    ['an empty issuer', { iss: '' }, "The token's iss claim is not the expected issuer."],
     ['no audience in the list', { aud: [] }, "The token's aud claim does not name this service."],
   ])('refuse %s', (_, claims, message) => {
     expect(judge(withClaims(claims))).toEqual({

@@ -1,10 +1,4 @@
-import {
-  createHmac,
-  createSecretKey,
-  generateKeyPairSync,
-  type JsonWebKey,
-  type KeyObject,
-} from 'node:crypto';
+import { createSecretKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { compact, type Header, type Part, signJwt } from './sign-jwt.js';
 
 /** A key that the service trusts, and what an attacker may know of it. */
@@ -45,9 +39,7 @@ export function forgedTokens(signer: TrustedSigner, claims: Claims): HostileToke
     ...confused(signer, claims),
     ...cut(signedBy(signer, claims)),
     ...malleable(signer, claims),
-    ...extended(signer, claims),
     ...withEmbeddedKeys(signer, claims),
-    ...withOddKeyIds(signer, claims),
   ];
 }
 
@@ -131,13 +123,6 @@ function cut(good: string): HostileToken[] {
   flipped.writeUInt8(flipped.readUInt8(0) ^ 1, 0);
   return [
     { title: 'its signature stripped', token: `${header}.${payload}.` },
-    { title: 'its signature and the dot stripped', token: `${header}.${payload}` },
-    { title: 'only its header', token: header },
-    { title: 'its payload stripped', token: `${header}..${signature}` },
-    { title: 'its header stripped', token: `.${payload}.${signature}` },
-    { title: 'four parts', token: `${good}.${signature}` },
-    { title: 'five parts, as of an encrypted token', token: `${good}..` },
-    { title: 'dots alone', token: '..' },
     { title: 'its signature a bit off', token: withSignature(flipped) },
     { title: 'its signature short of a byte', token: withSignature(bytes.subarray(0, -1)) },
     { title: 'its signature short of its first byte', token: withSignature(bytes.subarray(1)) },
@@ -148,11 +133,6 @@ function cut(good: string): HostileToken[] {
     { title: 'its signature after a zero', token: withSignature(Buffer.concat([Buffer.alloc(1), bytes])) },
     { title: 'its signature of zeros', token: withSignature(Buffer.alloc(bytes.length)) },
     { title: 'its signature of ones', token: withSignature(Buffer.alloc(bytes.length, 0xff)) },
-    { title: 'its signature padded', token: `${good}=` },
-    {
-      title: 'its signature in base64 of other letters',
-      token: `${header}.${payload}.+${signature.slice(1)}`,
-    },
     { title: 'its last character with bits that nobody reads', token: looseBits(good) },
   ];
 }
@@ -205,29 +185,6 @@ function derOf(...numbers: Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([0x30, content.length]), content]);
 }
 
-/** Good signatures over headers that change what the token means (RFC 7515, section 4.1.11; RFC 7797). */
-function extended(signer: TrustedSigner, claims: Claims): HostileToken[] {
-  const headers: Claims[] = [
-    { crit: ['exp'] },
-    { crit: [] },
-    { crit: null },
-    { crit: 'b64' },
-    { crit: ['b64'], b64: false },
-    { b64: false },
-    { b64: true },
-    { crit: ['https://x.test/unknown'], 'https://x.test/unknown': true },
-  ];
-  const signed = headers.map((header) => ({
-    title: `header ${JSON.stringify(header)}`,
-    token: signedBy(signer, claims, header),
-  }));
-  const [header = '', payload = '', signature = ''] = signedBy(signer, claims).split('.');
-  const cased = Buffer.from(Buffer.from(header, 'base64url').toString().replace('"alg"', '"ALG"')).toString(
-    'base64url',
-  );
-  return [...signed, { title: 'ALG for alg', token: [cased, payload, signature].join('.') }];
-}
-
 /** Tokens of the attacker that bring the key along, or say where it is (RFC 7515, sections 4.1.2 to 4.1.8). */
 function withEmbeddedKeys(signer: TrustedSigner, claims: Claims): HostileToken[] {
   const jwk = ATTACKER_RSA.publicKey.export({ format: 'jwk' });
@@ -250,42 +207,4 @@ function withEmbeddedKeys(signer: TrustedSigner, claims: Claims): HostileToken[]
       token: signJwt(ATTACKER_SECRET, { ...signer.header, jwk: secretJwk, alg: 'HS256' }, claims),
     },
   ];
-}
-
-/** Names of keys that would lead a careless lookup elsewhere, each signed with a secret that it might lead to. */
-function withOddKeyIds(signer: TrustedSigner, claims: Claims): HostileToken[] {
-  const kids: Part[] = [
-    ...['../../../../dev/null', '/dev/null', '/proc/sys/kernel/ostype', "' OR 1=1 --", '"; ls #', '|id'],
-    ...[
-      '__proto__',
-      'constructor',
-      'toString',
-      'length',
-      '0',
-      '',
-      'MAIN',
-      'main\u0000',
-      ' main',
-      'k'.repeat(2_000),
-    ],
-    ...([0, null, ['main'], { kid: 'main' }] as unknown as Part[]),
-  ];
-  const input = (kid: Part, alg: string) => compact({ ...signer.header, kid, alg }, claims).slice(0, -1);
-  // Where there is one key alone, its tokens may call it anything.
-  const byIssuer = 'kid' in signer.header;
-  return kids.flatMap((kid) => {
-    const title = `kid ${JSON.stringify(kid).slice(0, 40)}`;
-    const text = input(kid, 'HS256');
-    const mac = createHmac('sha256', '').update(text).digest('base64url');
-    return [
-      ...(byIssuer
-        ? [{ title: `${title}, the issuer's signature`, token: signedBy(signer, claims, { kid }) }]
-        : []),
-      { title: `${title}, a MAC by nothing`, token: `${text}.${mac}` },
-      {
-        title: `${title}, the attacker's signature`,
-        token: signJwt(ATTACKER_RSA.privateKey, { ...signer.header, kid, alg: 'RS256' }, claims),
-      },
-    ];
-  });
 }

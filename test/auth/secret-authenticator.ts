@@ -16,7 +16,7 @@ export const authenticator = createAuthenticator({
 
 /** The authenticator's result for one token. */
 export function judge(token: string) {
-  return authenticator.authenticate([`Bearer ${token}`]);
+  return authenticator.authenticate(`Bearer ${token}`);
 }
 
 /** A token with a valid signature. */

@@ -18,8 +18,8 @@ const ANSWER = new Uint8Array([1, 2, 3]);
 
 /** Its tokens end with their subject. */
 const authenticator: Authenticator = {
-  authenticate: ([value]) =>
-    value === undefined
+  authenticate: (value) =>
+    value === ''
       ? { ok: false, reason: 'TOKEN_MISSING', message: 'No bearer token was given.' }
       : {
           ok: true,

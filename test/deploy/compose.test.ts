@@ -43,12 +43,16 @@ describe('docker-compose.yml', () => {
     expect(service.security_opt).toContain('no-new-privileges:true');
   });
 
-  it.each(named)('names what is there in %s', (_name, service) => {
-    const dependencies = Array.isArray(service.depends_on)
-      ? service.depends_on
-      : Object.keys(service.depends_on ?? {});
-    for (const dependency of dependencies as string[]) expect(Object.keys(services)).toContain(dependency);
-    for (const [source = ''] of (service.volumes ?? []).map((each) => each.split(':')))
-      expect(source.startsWith('.') ? existsSync(resolve(ROOT, source)) : source in volumes).toBe(true);
+  it.each(named)('%s depends on services that start with it, and mounts what is there', (_name, service) => {
+    const { depends_on: needed = {}, volumes: mounts = [], profiles = [] } = service;
+    const dependencies = Array.isArray(needed) ? (needed as string[]) : Object.keys(needed);
+    const startsWithIt = (name: string): boolean =>
+      name in services && (services[name]?.profiles ?? profiles).every((each) => profiles.includes(each));
+    const isThere = (source: string): boolean =>
+      source.startsWith('.') ? existsSync(resolve(ROOT, source)) : source in volumes;
+    const sources = mounts.map((each) => each.split(':')[0] ?? '');
+    expect([...dependencies, ...sources]).not.toEqual([]);
+    expect(dependencies.filter((name) => !startsWithIt(name))).toEqual([]);
+    expect(sources.filter((source) => !isThere(source))).toEqual([]);
   });
 });

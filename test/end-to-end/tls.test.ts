@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
+import { FollowedFiles } from '../../src/files/followed-files.js';
 import type { Pair } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { runningService } from '../support/running-service.js';
@@ -19,10 +20,10 @@ import {
   stranger,
 } from '../support/tls-set.js';
 
+FollowedFiles.intervalMs = 20;
+
 const TOKEN = tokenFor();
 const NO_ROUTE = '01a1f941-715b-7593-b057-19259d7b5bfc';
-/** How often the service reads the files again, in milliseconds. */
-const REREAD_MS = 20;
 
 /** A service with TLS on both faces, and the files of its certificate. */
 async function startSecured(
@@ -31,7 +32,6 @@ async function startSecured(
   const files = new MountedFiles({ ...first });
   const service = await runningService({
     settings: { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key'), ...settings },
-    dependencies: { rereadMs: REREAD_MS },
   });
   return { service, files };
 }
@@ -206,7 +206,18 @@ describe('with authorities of clients', () => {
     expect(error?.code).toBe(status.UNAUTHENTICATED);
   });
 
-  it('REST asks for no certificate', async () => {
+  it.each([
+    ['gRPC', 'a', 'grpcAddress', 'h2', expect.arrayContaining(['ECDSA+SHA256'])],
+    ['REST', 'no', 'httpUrl', 'http/1.1', []],
+  ] as const)('%s asks for %s certificate', async (_, _some, face, protocol, algorithms) => {
+    const { service } = await startClosed();
+    const options = { ca: authority.cert, ALPNProtocols: [protocol], ...second };
+    const socket = await shakeHands(service[face], options);
+    // A client learns them only from a CertificateRequest (RFC 8446, section 4.3.2).
+    expect(socket.getSharedSigalgs()).toEqual(algorithms);
+  });
+
+  it('REST answers clients without a certificate', async () => {
     const { service } = await startClosed();
     expect(await getOverRest(service.httpUrl)).toMatchObject({ status: 404 });
   });
@@ -227,7 +238,6 @@ describe('a gateway of its own', () => {
     const upstream = { GRPC_UPSTREAM: target, GRPC_UPSTREAM_TLS: 'on' };
     return runningService({
       settings: { ...upstream, ...settings },
-      dependencies: { rereadMs: REREAD_MS },
     });
   }
 

@@ -53,7 +53,7 @@ async function start(address = '127.0.0.1:0', reflection = true, deadlineMs = 60
   const known = { ok: true, caller, rememberUntilMs: 0 } as const;
   const stranger = { ok: false, reason: 'TOKEN_MISSING', message: 'No token.' } as const;
   const authenticator = {
-    authenticate: ([token]: readonly string[]) => (token === undefined ? stranger : known),
+    authenticate: (token: string) => (token === '' ? stranger : known),
   };
   const interceptors = createInterceptors(interceptorOptions({ authenticator }, silent));
   return startGrpcServer({

@@ -6,10 +6,13 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
+import { FollowedFiles } from '../../src/files/followed-files.js';
 import { Closing } from '../../src/run/closing.js';
 import type { TokenKey } from '../../src/settings/token-config.js';
 import { openTokenAuthenticator } from '../../src/run/token-authenticator.js';
 import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from '../auth/sign-jwt.js';
+
+FollowedFiles.intervalMs = 20;
 
 const OLD = 'old'.repeat(11);
 const NEW = 'new'.repeat(11);
@@ -45,12 +48,12 @@ function open(key: TokenKey): Promise<Authenticator> {
       done();
     },
   });
-  const dependencies = { closing, logger: pino(sink), now: () => NOW * 1000, rereadMs: 20 };
+  const dependencies = { closing, logger: pino(sink), now: () => NOW * 1000 };
   return openTokenAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE }, dependencies);
 }
 
 function judge(authenticator: Authenticator, key: KeyObject, header: Header) {
-  return authenticator.authenticate([`Bearer ${signJwt(key, header, CLAIMS)}`]);
+  return authenticator.authenticate(`Bearer ${signJwt(key, header, CLAIMS)}`);
 }
 
 const secret = (text: string): KeyObject => createSecretKey(Buffer.from(text));

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ConfigError, readConfig, readMigration, readTokens } from '../../src/settings/config.js';
-import { removedSettings } from '../../src/settings/removed.js';
+import { ignoredSettings } from '../../src/settings/ignored-settings.js';
 
 const SECRET = 's'.repeat(32);
 const JWT = { JWT_SECRET: SECRET, JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
@@ -57,7 +57,6 @@ describe('without any setting', () => {
       limits: {
         deadlineMs: 5_000,
         maxMessageBytes: 65_536,
-        maxCallPathBytes: 1_024,
         maxConnections: 5_000,
         maxStreams: 128,
         maxCalls: 2_048,
@@ -443,7 +442,6 @@ describe('wrong settings', () => {
     ['GRPC_MAX_AGE_MS', 0, 86_400_000],
     ['HTTP_IDLE_MS', 1_000, 86_400_000],
     ['MAX_CALLS', 1, 1_000_000],
-    ['MAX_CALL_PATH_BYTES', 1, 16_384],
     ['MAX_CONNECTIONS', 1, 1_000_000],
     ['MAX_MESSAGE_BYTES', 1, 16_777_216],
     ['MAX_STREAMS', 1, 1_000_000],
@@ -465,39 +463,18 @@ describe('wrong settings', () => {
   });
 
   it.each([
-    ['LOG_LEVL', 'LOG_LEVEL', 'a character is missing'],
-    ['JWT_SECRT', 'JWT_SECRET', 'a character is missing'],
     ['DATABSE_URL', 'DATABASE_URL', 'a character is missing'],
     ['DATABSAE_URL', 'DATABASE_URL', 'two are swapped'],
+    ['DATABASE_URI', 'DATABASE_URL', 'another one at its end'],
+    ['JWT_SECRE', 'JWT_SECRET', 'the last one is missing'],
     ['JWT_ISSSUER', 'JWT_ISSUER', 'one is too many'],
-    ['MAX_MESAGE_BYTE', 'MAX_MESSAGE_BYTES', 'two are missing'],
-    ['HTTP_ADRESS', 'HTTP_ADDRESS', 'one is missing'],
     ['TLS_CERTFILE', 'TLS_CERT_FILE', 'the underscore is missing'],
-  ])('name %s as a slip for %s: %s', (name, meant) => {
+    ['TLS_CLIENT_CA_FILES', 'TLS_CLIENT_CA_FILE', 'one more at its end'],
+    ['DUPLICATED_ROUTES', 'DUPLICATE_ROUTES', 'one is too many'],
+  ])('name %s as a slip for %s, with whose default nothing may start: %s', (name, meant) => {
     expect(problemsOf({ [name]: 'hush' })).toEqual([
       `${name} is not a setting; ${meant} was probably meant. If not, set ${meant} as well; it may be empty.`,
     ]);
-  });
-
-  it('do not name the variables of the OpenTelemetry specification, which the service leaves to its SDK', () => {
-    const names = [
-      'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
-      'OTEL_EXPORTER_OTLP_INSECURE',
-      'OTEL_EXPORTER_OTLP_HEADERS',
-      'OTEL_EXPORTER_OTLP_TIMEOUT',
-      'OTEL_EXPORTER_OTLP_PROTOCOL',
-      'OTEL_SERVICE_NAME',
-      'OTEL_TRACES_SAMPLER',
-      'OTEL_LOG_LEVEL',
-    ];
-    expect(problemsOf(Object.fromEntries(names.map((name) => [name, 'x'])))).toEqual([]);
-  });
-
-  it('of an earlier version are named, and refuse no start', () => {
-    const env = { WORKERS: 'auto', MAX_STREAMING_CALLS: '0', MAX_EVENT_LOOP_DELAY_MS: 'x' };
-    expect(problemsOf({ ...env, MAX_CALLS: 'x' })).toHaveLength(1);
-    expect(removedSettings(env)).toEqual(['MAX_EVENT_LOOP_DELAY_MS', 'MAX_STREAMING_CALLS', 'WORKERS']);
-    expect(removedSettings({ MAX_STREAMING_CALLS: '' })).toEqual([]);
   });
 
   it('show the beginning of a long value', () => {
@@ -529,33 +506,41 @@ describe('CORS_ORIGINS', () => {
   });
 });
 
-describe('variables of other programs', () => {
-  it.each([
-    'HTTP_PROXY',
-    'HTTPS_PROXY',
-    'NO_PROXY',
-    'SSL_CERT_FILE',
-    'SSL_KEY_FILE',
-    'LOGLEVEL',
-    'LOGNAME',
-    'DATABASE_URI',
-    'DATABASE_HOST',
-    'BASEPATH',
-    'ROLES',
-    'DOCKS',
-    'GRPC_TRACE',
-    'GRPC_VERBOSITY',
-    'GRPC_DNS_RESOLVER',
-    'JWT_KEY',
-    'RUST_LOG',
-    'NODE_OPTIONS',
-    'MYSQL_URL',
-    'KUBERNETES_SERVICE_HOST',
-  ])('such as %s are none of ours', (name) => {
-    expect(readConfig({ [name]: 'x' })).toEqual(readConfig({}));
+describe('variables that look like settings', () => {
+  it('are named when they are those of an earlier version, and refuse no start', () => {
+    const env = { MAX_STREAMING_CALLS: '0', MAX_EVENT_LOOP_DELAY_MS: 'x' };
+    expect(problemsOf({ ...env, MAX_CALLS: 'x' })).toHaveLength(1);
+    expect(ignoredSettings(env)).toEqual(['MAX_EVENT_LOOP_DELAY_MS', 'MAX_STREAMING_CALLS']);
+    expect(ignoredSettings({ MAX_STREAMING_CALLS: '' })).toEqual([]);
   });
 
-  it('are those close to a setting that is set itself', () => {
-    expect(readConfig({ LOG_LEVELS: 'x', LOG_LEVEL: '' })).toEqual(readConfig({}));
+  it.each([
+    ['LOG_LEVL', 'LOG_LEVEL'],
+    ['MAX_CALSL', 'MAX_CALLS'],
+    ['HTTP_ADRESS', 'HTTP_ADDRESS'],
+    ['XBASE_PATH', 'BASE_PATH'],
+  ])('are named when they are misspelled, and refuse no start: %s for %s', (name, meant) => {
+    expect(readConfig({ [name]: 'x' })).toEqual(readConfig({}));
+    expect(ignoredSettings({ [name]: 'x' })).toEqual([`${name} (${meant}?)`]);
+  });
+
+  it.each([
+    'HTTP_PROXY',
+    'SSL_CERT_FILE',
+    'DATABASE_HOST',
+    'GRPC_TRACE',
+    'JWT_KEY',
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    'OTEL_SERVICE_NAME',
+    'KUBERNETES_SERVICE_HOST',
+  ])('are none of ours when more than one edit lies between: %s', (name) => {
+    expect(readConfig({ [name]: 'x' })).toEqual(readConfig({}));
+    expect(ignoredSettings({ [name]: 'x' })).toEqual([]);
+  });
+
+  it('are none of ours when the setting itself is set', () => {
+    const env = { LOG_LEVELS: 'x', LOG_LEVEL: '', DATABASE_URI: 'x', DATABASE_URL: '' };
+    expect(readConfig(env)).toEqual(readConfig({}));
+    expect(ignoredSettings(env)).toEqual([]);
   });
 });

@@ -3,7 +3,9 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FollowedFiles } from '../../src/edge/followed-files.js';
+import { FollowedFiles } from '../../src/files/followed-files.js';
+
+FollowedFiles.intervalMs = 10;
 
 let folder: string;
 let followed: FollowedFiles<string> | undefined;
@@ -41,7 +43,6 @@ async function follow(...files: string[]): Promise<FollowedFiles<string>> {
     files: files.map((file) => join(folder, file)),
     read: joined,
     onProblem: ({ message }) => problems.push(message.replaceAll(folder, '')),
-    intervalMs: 10,
   });
   followed.onChange((value) => values.push(value));
   return followed;
