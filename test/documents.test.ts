@@ -57,19 +57,9 @@ describe('README.md', () => {
   it('lists settings of first need with their defaults', () => {
     expect(DEFAULTS).toMatchObject(settingsIn(read('README.md'), 'Settings'));
   });
-
-  it.each(['npm ci && npm start', 'npm ci && npm test'])('has the command %s', (command) => {
-    expect(read('README.md')).toContain(`\n${command}\n`);
-  });
 });
 
 describe('Dockerfile', () => {
-  it('starts the service as npm start does', () => {
-    const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } };
-    const command = JSON.parse(/^CMD (.*)$/m.exec(read('Dockerfile'))?.[1] ?? '[]') as string[];
-    expect(scripts.start.split(' && ').at(-1)).toBe(['exec', ...command].join(' '));
-  });
-
   it.each(readdirSync(resolve(ROOT, 'packages')))(
     'gives every npm ci the workspace packages/%s, which its lock file names',
     (name) => {
@@ -126,27 +116,6 @@ describe('docs/errors.md', () => {
       expect(documented.get(reason)?.rest).toBe(own ?? String(httpStatusOf(codeOf(grpcCode))));
     },
   );
-});
-
-describe('docs/dependencies.md', () => {
-  it('has a line for each dependency, and no other', () => {
-    const installed = [
-      'package.json',
-      'packages/transcoder/package.json',
-      'packages/client/package.json',
-    ].flatMap((file) => {
-      const { dependencies, devDependencies } = JSON.parse(read(file)) as Record<
-        string,
-        Record<string, string>
-      >;
-      const names = Object.keys({ ...dependencies, ...devDependencies });
-      return names.map((name) => name.replace(/^@types\/.*/, '@types/*'));
-    });
-    const documented = rowsOf(read('docs/dependencies.md'))
-      .flatMap(([names = '']) => [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => name))
-      .filter((name) => name !== 'libsql');
-    expect(new Set(documented)).toEqual(new Set(installed));
-  });
 });
 
 describe('docs/decisions', () => {

@@ -93,7 +93,7 @@ describe('a refused credential', () => {
 it('says how often it knew a token, and did not, and how many it knows', () => {
   let nowMs = 0;
   const tokens = rememberTokens(recording(), () => nowMs);
-  for (const value of ['good', 'good', 'bad', 'good-b', 'good']) void tokens.authenticate(value);
+  for (const value of ['good', 'good', 'bad', '', 'good-b', 'good']) void tokens.authenticate(value);
   expect(tokens.remembered).toEqual({ hits: 2, misses: 3, entries: 2 });
   nowMs = EXPIRES_AT_MS;
   void tokens.authenticate('good');

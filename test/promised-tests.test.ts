@@ -5,23 +5,25 @@ import { SETTINGS } from '../src/settings/settings.js';
 import { promisesIn } from './support/promises.js';
 
 const ROOT = resolve(import.meta.dirname, '..');
-const threats = promisesIn('SECURITY.md');
 
-describe('SECURITY.md', () => {
-  it('has threats', () => {
-    expect(threats.length).toBeGreaterThan(20);
+describe.each([
+  ['SECURITY.md', 'test'],
+  ['docs/reliability.md', 'test/faults'],
+])('the promises of %s', (document, folder) => {
+  const promises = promisesIn(document);
+
+  it('are many', () => {
+    expect(promises.length).toBeGreaterThan(20);
   });
 
-  it.each(threats)('names tests that are there: $promise', ({ tests }) => {
+  it.each(promises)('name tests, settings and files that are there: $promise', ({ tests, keepers }) => {
+    // A row of docs/reliability.md that names no file is about attacks.
     const missing = tests.flatMap(({ file, titles }) => {
-      const source = readFileSync(resolve(import.meta.dirname, file), 'utf8');
+      const source = readFileSync(resolve(ROOT, folder, file || 'attacks.test.ts'), 'utf8');
       return titles.filter((title) => !source.includes(title));
     });
     expect(tests.flatMap(({ titles }) => titles)).not.toEqual([]);
     expect(missing).toEqual([]);
-  });
-
-  it.each(threats)('names settings and files that are there: $promise', ({ keepers }) => {
     expect(keepers.filter((name) => !(name in SETTINGS) && !existsSync(resolve(ROOT, name)))).toEqual([]);
   });
 });
