@@ -122,18 +122,35 @@ function request(
   });
 }
 
-/** The codes of grpc-js for calls that break off in progress; their messages name hosts. */
-const BROKEN_OFF: ReadonlySet<status> = new Set([
-  status.CANCELLED,
-  status.DEADLINE_EXCEEDED,
-  status.INTERNAL,
-  status.RESOURCE_EXHAUSTED,
-  status.UNAVAILABLE,
-]);
+/** The texts of grpc-js for what is no gRPC, with whatever trailers: those of a proxy's page. */
+const NO_GRPC = /^(?:Received HTTP status code \d+|No status information received)$/;
+
+/** The texts with which grpc-js itself ends a call that has begun. They name hosts, or say nothing to clients. */
+const BROKEN_OFF = new RegExp(
+  [
+    'Received .*',
+    'Response message parsing error: .*',
+    'Failed to decompress .*',
+    'Connection dropped',
+    'Stream refused by server',
+    'Call cancelled',
+    'Cancelled on client',
+    'Protocol not secure enough',
+    'Bandwidth exhausted or memory limit exceeded',
+    'Deadline exceeded.*',
+    'No message received',
+    'Too many responses received',
+    'Write .*',
+    '.*\\b(?:ECONNRESET|ETIMEDOUT)\\b.*',
+  ]
+    .map((text) => `^${text}$`)
+    .join('|'),
+  's',
+);
 
 /**
- * A failure always has trailers in grpc-js. If they hold something, the server sent them; if it had sent headers before,
- * they may be empty, unless the code is one that grpc-js gives by itself.
+ * A failure always has trailers in grpc-js. If they hold something, the server sent them. They may be empty if it had
+ * sent headers before; then grpc-js may have ended the call as well, and its texts are all that shows it.
  */
 function failed(
   { code, details, metadata }: ServiceError,
@@ -141,10 +158,11 @@ function failed(
 ): UnaryReply {
   const empty = Object.keys(metadata.getMap()).length === 0;
   const headersCame = initialMetadata !== undefined;
-  const answered = headersCame ? !(empty && BROKEN_OFF.has(code)) : !empty;
-  if (answered) return { code, details, answered, initialMetadata, trailers: metadata };
+  const own = NO_GRPC.test(details) || (empty && (!headersCame || BROKEN_OFF.test(details)));
+  if (!own) return { code, details, answered: true, initialMetadata, trailers: metadata };
   // An answer too large for this side is a fault of the server; trying again would not help.
-  return unanswered(headersCame && code === status.RESOURCE_EXHAUSTED ? status.INTERNAL : code, details);
+  const tooLarge = code === status.RESOURCE_EXHAUSTED && details.startsWith('Received message ');
+  return unanswered(tooLarge ? status.INTERNAL : code, details);
 }
 
 function toMetadata(entries: UnaryCall['metadata']): Metadata {

@@ -1,6 +1,11 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer as createHttp2Server } from 'node:http2';
+import {
+  constants,
+  createServer as createHttp2Server,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +16,7 @@ import type { UnaryCall, UnaryReply } from '../src/upstream.js';
 import { certificates } from '../../client/test/support/certificates.js';
 import { Caller } from './support/caller.js';
 import { Deferred } from './support/deferred.js';
+import { resetAfterHeaders } from './support/frames.js';
 import { type GrpcReply, listen } from './support/grpc-server.js';
 import { opening } from './support/opening.js';
 import { serveSockets } from './support/socket-server.js';
@@ -405,26 +411,99 @@ describe('a failure', () => {
     expect(reply).toMatchObject({ code: status.DEADLINE_EXCEEDED, answered: false });
   });
 
-  it.each([
-    ['is an answer where', status.NOT_FOUND, true],
-    ['is an answer where', status.UNKNOWN, true],
-    ['may be of the channel, and counts as such, where', status.CANCELLED, false],
-    ['may be of the channel, and counts as such, where', status.DEADLINE_EXCEEDED, false],
-    ['may be of the channel, and counts as such, where', status.INTERNAL, false],
-    ['may be of the channel, and counts as such, where', status.UNAVAILABLE, false],
-  ])('%s %i comes after headers, with nothing else in the trailers', async (_, code, answered) => {
-    const server = createHttp2Server().on('stream', (stream) => {
-      stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+  const CODES = Object.values(status).filter((code): code is status => Number(code) > 0);
+
+  it.each(CODES)('of code %i keeps the text of a server that had sent headers', async (code) => {
+    const upstream = await upstreamTo(() => ({
+      code,
+      details: `text ${code}`,
+      answered: true,
+      initialMetadata: metadataOf('x-quota', '1'),
+      trailers: new Metadata(),
+    }));
+    expect(await upstream.unary(unaryCall())).toMatchObject({
+      code,
+      details: `text ${code}`,
+      answered: true,
+    });
+  });
+
+  /** The beginning of an answer. */
+  const begin = (stream: ServerHttp2Stream, headers: OutgoingHttpHeaders = {}): ServerHttp2Stream => {
+    stream.on('error', () => undefined);
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...headers });
+    return stream;
+  };
+  /** Ends an answer with trailers. */
+  const endWith = (trailers: OutgoingHttpHeaders, headers: OutgoingHttpHeaders = {}) => {
+    return (stream: ServerHttp2Stream) => {
+      const all = { ':status': 200, 'content-type': 'application/grpc', ...headers };
+      stream.respond(all, { waitForTrailers: true });
       stream.on('wantTrailers', () => {
-        stream.sendTrailers({ 'grpc-status': String(code), 'grpc-message': 'connect secret' });
+        stream.sendTrailers(trailers);
       });
       stream.end();
-    });
+    };
+  };
+  const { UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, UNKNOWN } = status;
+  const { UNAUTHENTICATED, UNIMPLEMENTED, DEADLINE_EXCEEDED, PERMISSION_DENIED } = status;
+
+  it.each<[what: string, code: status, answer: (stream: ServerHttp2Stream) => unknown]>([
+    ['a stream that ends early', INTERNAL, (stream) => begin(stream).end()],
+    ['a connection that breaks', UNAVAILABLE, (stream) => begin(stream).session?.destroy()],
+    ['a deadline', DEADLINE_EXCEEDED, (stream) => begin(stream)],
+    [
+      'a message that is too large',
+      INTERNAL,
+      (stream) => begin(stream).end(Buffer.from([0, 0xff, 0, 0, 0, 0])),
+    ],
+    [
+      'a message that does not inflate',
+      INTERNAL,
+      (stream) => begin(stream, { 'grpc-encoding': 'gzip' }).end(Buffer.from([1, 0, 0, 0, 1, 0])),
+    ],
+    ['a page', UNAUTHENTICATED, (stream) => begin(stream, { ':status': 401 }).end('<html>')],
+    ['a page without a body', UNAVAILABLE, endWith({ x: 'y' }, { ':status': 502 })],
+    [
+      'no status',
+      UNKNOWN,
+      (stream) => {
+        stream.respond({ ':status': 299 }, { endStream: true });
+      },
+    ],
+    ['no message', UNIMPLEMENTED, endWith({ 'grpc-status': '0' })],
+    [
+      'a text of grpc-js itself',
+      INTERNAL,
+      endWith({ 'grpc-status': '13', 'grpc-message': 'Connection dropped' }),
+    ],
+  ])('of grpc-js itself after headers is no answer: %s', async (_, code, answer) => {
+    const server = createHttp2Server()
+      .on('stream', answer)
+      .on('session', (session) => session.on('error', () => undefined));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     opening(server);
     const upstream = opening(upstreamAt(`127.0.0.1:${(server.address() as AddressInfo).port}`));
-    const reply = await upstream.unary(unaryCall());
-    expect(reply).toMatchObject({ code, details: 'connect secret', answered });
+    const reply = await upstream.unary(unaryCall({ deadline: Date.now() + 500 }));
+    expect(reply).toMatchObject({ code, answered: false });
+  });
+
+  it.each([
+    ['NO_ERROR', constants.NGHTTP2_NO_ERROR, INTERNAL],
+    ['PROTOCOL_ERROR', constants.NGHTTP2_PROTOCOL_ERROR, INTERNAL],
+    ['INTERNAL_ERROR', constants.NGHTTP2_INTERNAL_ERROR, INTERNAL],
+    ['REFUSED_STREAM', constants.NGHTTP2_REFUSED_STREAM, UNAVAILABLE],
+    ['CANCEL', constants.NGHTTP2_CANCEL, status.CANCELLED],
+    ['ENHANCE_YOUR_CALM', constants.NGHTTP2_ENHANCE_YOUR_CALM, RESOURCE_EXHAUSTED],
+    ['INADEQUATE_SECURITY', constants.NGHTTP2_INADEQUATE_SECURITY, PERMISSION_DENIED],
+  ])('of grpc-js itself after headers is no answer: a reset, %s', async (_, reset, code) => {
+    const server = opening(
+      await serveSockets((socket) => {
+        resetAfterHeaders(socket, reset);
+      }),
+    );
+    const reply = await opening(upstreamAt(server.address)).unary(unaryCall());
+    expect(reply).toMatchObject({ code, answered: false });
   });
 
   it('is no answer where no server is', async () => {
