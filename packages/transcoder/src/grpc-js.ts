@@ -98,7 +98,7 @@ function request(
       { deadline },
       (error, value) => {
         if (error === null) received = value;
-        else resolve(failed(error, initialMetadata));
+        else resolve(failed(error, initialMetadata, { deadline, cancellation }));
       },
     );
     call.on('metadata', (headers) => {
@@ -155,14 +155,19 @@ const BROKEN_OFF = new RegExp(
 function failed(
   { code, details, metadata }: ServiceError,
   initialMetadata: Metadata | undefined,
+  { deadline, cancellation }: Pick<UnaryCall, 'deadline' | 'cancellation'>,
 ): UnaryReply {
   const empty = Object.keys(metadata.getMap()).length === 0;
   const headersCame = initialMetadata !== undefined;
   const own = NO_GRPC.test(details) || (empty && (!headersCame || BROKEN_OFF.test(details)));
   if (!own) return { code, details, answered: true, initialMetadata, trailers: metadata };
   // An answer too large for this side is a fault of the server; trying again would not help.
-  const tooLarge = code === status.RESOURCE_EXHAUSTED && details.startsWith('Received message ');
-  return unanswered(tooLarge ? status.INTERNAL : code, details);
+  if (code === status.RESOURCE_EXHAUSTED && details.startsWith('Received message '))
+    return unanswered(status.INTERNAL, details);
+  // The server reset the call: at the deadline, which it may notice first, or for a reason of its own.
+  if (code === status.CANCELLED && !cancellation.cancelled)
+    return unanswered(deadline <= Date.now() ? status.DEADLINE_EXCEEDED : status.UNAVAILABLE, details);
+  return unanswered(code, details);
 }
 
 function toMetadata(entries: UnaryCall['metadata']): Metadata {

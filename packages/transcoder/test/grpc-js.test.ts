@@ -10,7 +10,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ChannelOptions, credentials, Metadata, ServerCredentials, status } from '@grpc/grpc-js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type GrpcUpstream, grpcUpstream } from '../src/grpc-js.js';
 import type { UnaryCall, UnaryReply } from '../src/upstream.js';
 import { certificates } from '../../client/test/support/certificates.js';
@@ -493,7 +493,7 @@ describe('a failure', () => {
     ['PROTOCOL_ERROR', constants.NGHTTP2_PROTOCOL_ERROR, INTERNAL],
     ['INTERNAL_ERROR', constants.NGHTTP2_INTERNAL_ERROR, INTERNAL],
     ['REFUSED_STREAM', constants.NGHTTP2_REFUSED_STREAM, UNAVAILABLE],
-    ['CANCEL', constants.NGHTTP2_CANCEL, status.CANCELLED],
+    ['CANCEL', constants.NGHTTP2_CANCEL, UNAVAILABLE],
     ['ENHANCE_YOUR_CALM', constants.NGHTTP2_ENHANCE_YOUR_CALM, RESOURCE_EXHAUSTED],
     ['INADEQUATE_SECURITY', constants.NGHTTP2_INADEQUATE_SECURITY, PERMISSION_DENIED],
   ])('of grpc-js itself after headers is no answer: a reset, %s', async (_, reset, code) => {
@@ -504,6 +504,22 @@ describe('a failure', () => {
     );
     const reply = await opening(upstreamAt(server.address)).unary(unaryCall());
     expect(reply).toMatchObject({ code, answered: false });
+  });
+
+  it('is the deadline where the server, which noticed it first, reset the call', async () => {
+    const deadline = Date.now() + 10_000;
+    const server = opening(
+      await serveSockets((socket) => {
+        vi.setSystemTime(deadline);
+        resetAfterHeaders(socket, constants.NGHTTP2_CANCEL);
+      }),
+    );
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const reply = await opening(upstreamAt(server.address)).unary(unaryCall({ deadline }));
+    expect(reply).toMatchObject({ code: DEADLINE_EXCEEDED, answered: false });
   });
 
   it('is no answer where no server is', async () => {
