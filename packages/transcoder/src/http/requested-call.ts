@@ -1,4 +1,4 @@
-import { toBinary, type JsonValue, type Message, type Registry } from '@bufbuild/protobuf';
+import type { JsonValue, Message, Registry } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import { malformed } from '../failures/failure.js';
@@ -90,13 +90,14 @@ export class RequestedCall {
     const { path, metadata, deadline, cancellation } = this.#head;
     const { headersDistinct } = this.#exchange.request;
     let message: Message;
+    let bytes: Uint8Array;
     try {
       const json = bodyJson(registry, binding, headersDistinct['content-type']?.join(', '), body);
       message = requests.read(binding, { segments, query: this.#query, body: json });
+      bytes = requests.encode(binding, message);
     } catch (failure) {
       return this.#verdict.refuse(failure);
     }
-    const bytes = toBinary(binding.method.input, message);
     const reply = upstream.unary({ path, message: bytes, metadata, deadline, cancellation });
     if (!(reply instanceof Promise)) return this.#reply(message, reply);
     return reply.then((later) => this.#reply(message, later));
