@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { FORWARDED_HEADERS, type ForwardedHeaders, requireLowerCase } from './http/request-headers.js';
+import { FORWARDED_HEADERS, type ForwardedHeaders, requireTextKeys } from './http/request-headers.js';
 import { requireFreeHeaders, type ResponseHeaders } from './http/response-headers.js';
 import type { JsonOptions } from './json/json-options.js';
 import type { LogKind, TranscoderLog } from './log.js';
@@ -29,7 +29,10 @@ export interface TranscoderOptions {
   readonly rules?: readonly JsonObject[];
   /** The gRPC server that answers. */
   readonly upstream: Upstream;
-  /** Decides who may learn what is wrong with a request that cannot become a call, and whose costly bodies are read. Default: everybody. */
+  /**
+   * Decides who may learn what is wrong with a request that cannot become a call, and whose bodies are waited for.
+   * Default: everybody.
+   */
   readonly guard?: Guard | undefined;
   /** Prefix of all paths: segments of unreserved characters, for example `/api`. Default: none. */
   readonly basePath?: string;
@@ -38,11 +41,11 @@ export interface TranscoderOptions {
    * Default: 5,000.
    */
   readonly deadlineMs?: number;
-  /** The largest body of a request, in bytes, as sent and decoded. Default: 65,536. */
+  /** The largest body of a request, in bytes. Default: 65,536. */
   readonly maxBodyBytes?: number;
   /**
    * The most requests for methods of the contract that may be in progress at a time. At most half of them, and at least
-   * one, may still be arriving or wait to be decoded. Default: 4,096.
+   * one, may still be arriving. Default: 4,096.
    */
   readonly maxRequests?: number;
   /** The realm in challenges (RFC 6750 3). Default: the domain. */
@@ -121,7 +124,7 @@ export function optionsInForce(given: TranscoderOptions) {
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
-  requireLowerCase(forwardedHeaders);
+  requireTextKeys(forwardedHeaders);
   requireFreeHeaders(responseHeaders);
   return options;
 }
