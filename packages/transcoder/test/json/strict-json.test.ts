@@ -51,6 +51,12 @@ describe('strict ProtoJSON', () => {
       message: { floatValue: -3.4028234663852886e38 },
       why: 'so may the least, in text',
     },
+    {
+      json: { firstChoice: 'a', thirdChoice: null },
+      message: { firstChoice: 'a' },
+      why: 'null is no member of a oneof',
+    },
+    { json: { third_choice: null, secondChoice: 1 }, message: { secondChoice: 1 }, why: 'by either name' },
     { json: { bytesValue: 'AQI=' }, message: { bytesValue: 'AQI=' }, why: 'bytes are base64 with padding' },
     {
       json: { bytesValue: '-_8' },
