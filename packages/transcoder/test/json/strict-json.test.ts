@@ -155,6 +155,11 @@ describe('strict ProtoJSON', () => {
     )
     .map(({ jsonName }) => jsonName);
 
+  it('takes six million characters of base64', () => {
+    const json = { bytesValue: 'AAAA'.repeat(1_500_000) };
+    expect(strict.accepts(messageType('Everything'), json)).toBe(true);
+  });
+
   it.each(inNumbers)('refuses "$text" in every number: $why', ({ text }) => {
     expect(numbers).toHaveLength(13);
     expect(numbers.filter((name) => strict.accepts(schema, { [name]: text }))).toEqual([]);
