@@ -27,7 +27,9 @@ export function requireTextKeys(forwarded: ForwardedHeaders): void {
   for (const name of forwarded.keys()) {
     if (name !== name.toLowerCase()) throw new Error(`The forwarded header "${name}" must be in lower case.`);
     if (name.endsWith('-bin')) {
-      throw new Error(`The forwarded header "${name}" would be metadata of bytes; only text can be forwarded.`);
+      throw new Error(
+        `The forwarded header "${name}" would be metadata of bytes; only text can be forwarded.`,
+      );
     }
   }
 }
