@@ -90,6 +90,7 @@ export function grpcUpstream(
       const opened = open(credentials);
       next = opened;
       opened.whenSettled(() => {
+        // A later renewal, or the end, has closed it.
         if (next !== opened) return;
         current.retire();
         current = opened;

@@ -92,10 +92,10 @@ const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
 /**
  * The options in force, except the realm, whose default is in the contract.
  *
- * @throws Error with one sentence, if the base path or a header is invalid.
+ * @throws Error with one sentence, if an option is unknown, or the base path or a header is invalid.
  */
 export function optionsInForce(given: TranscoderOptions) {
-  const options = {
+  const defaults = {
     services: undefined,
     domain: undefined,
     rules: [],
@@ -118,8 +118,9 @@ export function optionsInForce(given: TranscoderOptions) {
     answeredLevel: 'debug' as const,
     mayLog: () => true,
     observers: [],
-    ...given,
   };
+  requireKnown(given, { ...defaults, descriptorSet: undefined, upstream: undefined, realm: undefined });
+  const options = { ...defaults, ...given };
   const { basePath, forwardedHeaders, responseHeaders } = options;
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
@@ -127,4 +128,11 @@ export function optionsInForce(given: TranscoderOptions) {
   requireTextKeys(forwardedHeaders);
   requireFreeHeaders(responseHeaders);
   return options;
+}
+
+/** The compiler finds a misspelt option only where the caller has types. */
+function requireKnown(given: object, known: object): void {
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(known, name)) throw new Error(`There is no option "${name}".`);
+  }
 }

@@ -459,6 +459,11 @@ describe('metadata of a reply', () => {
   });
 });
 
+it('a misspelt option stops the start', () => {
+  const options = { descriptorSet: libraryDescriptorSet, upstream: new LibraryServer(), maxBodyByte: 1 };
+  expect(() => createTranscoder(options)).toThrow('There is no option "maxBodyByte".');
+});
+
 it.each([
   ['must be named in lower case', 'X-Shelf', 'The forwarded header "X-Shelf" must be in lower case.'],
   [

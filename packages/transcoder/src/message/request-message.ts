@@ -145,7 +145,7 @@ function bindVariable(
     const inBody = scalarOf(strict, field, given);
     // A value that the field refuses stays, so that the parser refuses it.
     if (inBody === undefined) return undefined;
-    if (inBody !== (scalarOf(strict, field, value) ?? inBody)) {
+    if (inBody !== scalarOf(strict, field, value)) {
       return refuse('Has different values in the path and in the body; the body may only repeat the path.');
     }
   }
