@@ -65,8 +65,8 @@ export function grpcUpstream(
   target: string,
   { credentials: first, maxReplyBytes = MAX_REPLY_BYTES, channelOptions }: GrpcUpstreamOptions,
 ): GrpcUpstream {
-  const open = (credentials: ChannelCredentials): Connection =>
-    new Connection(
+  const open = (credentials: ChannelCredentials): Channel =>
+    new Channel(
       new Client(target, credentials, {
         ...DEFAULTS,
         'grpc.max_receive_message_length': maxReplyBytes,
@@ -74,8 +74,14 @@ export function grpcUpstream(
       }),
     );
   let current = open(first);
-  let next: Connection | undefined;
+  let next: Channel | undefined;
   let closed = false;
+  const abandonNext = (): void => {
+    const abandoned = next;
+    // First, since closing it calls its listener.
+    next = undefined;
+    abandoned?.close();
+  };
   return {
     unary(call: UnaryCall): UnaryReply | Promise<UnaryReply> {
       if (call.cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
@@ -86,7 +92,7 @@ export function grpcUpstream(
     },
     renew(credentials) {
       if (closed) return;
-      next?.close();
+      abandonNext();
       const opened = open(credentials);
       next = opened;
       opened.whenSettled(() => {
@@ -99,15 +105,14 @@ export function grpcUpstream(
     },
     close() {
       closed = true;
-      next?.close();
-      next = undefined;
+      abandonNext();
       current.close();
     },
   };
 }
 
 /** A channel, which after its retirement is closed with its last call: also calls that still wait run to their end. */
-class Connection {
+class Channel {
   readonly #client: Client;
   #calls = 0;
   #retired = false;
