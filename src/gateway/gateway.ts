@@ -28,7 +28,7 @@ interface GatewayOptions {
   readonly basePath: string;
   /** The time limit of one call with its body, in milliseconds. */
   readonly deadlineMs: number;
-  /** The largest body of a request, in bytes, as sent and decoded. */
+  /** The largest body of a request, in bytes. */
   readonly maxBodyBytes: number;
   /** The most requests for methods of the contract that may be in progress at a time. */
   readonly maxRequests: number;
@@ -78,13 +78,14 @@ const FORWARDED_HEADERS = new Map([
  * @throws Error with one sentence when the base path is invalid or the contract cannot be served
  */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { upstream, basePath, corsOrigins, pages } = options;
+  const { corsOrigins, pages, ...transcoding } = options;
+  const { upstream, basePath } = transcoding;
   // Responses written together cost less than responses written one by one (decision 13).
   const writing = new EndOfTurn<() => void>((write) => {
     write();
   });
   const transcoder = createTranscoder({
-    ...options,
+    ...transcoding,
     guard: guardOf(upstream),
     forwardedHeaders: FORWARDED_HEADERS,
     json: { omit: 'unassigned', milliseconds: true },

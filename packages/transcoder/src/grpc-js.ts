@@ -3,6 +3,7 @@ import {
   type ChannelOptions,
   Client,
   Metadata,
+  connectivityState,
   type ServiceError,
   status,
 } from '@grpc/grpc-js';
@@ -26,17 +27,27 @@ const DEFAULTS: ChannelOptions = {
   'grpc.keepalive_permit_without_calls': 1,
 };
 
+const MAX_REPLY_BYTES = 4 * 1024 * 1024;
+
 /** The options of an upstream over a channel. */
 export interface GrpcUpstreamOptions {
   /** Of the channel: `credentials.createInsecure()`, or `credentials.createSsl()` with the certificates. */
   readonly credentials: ChannelCredentials;
+  /**
+   * The largest response message, in bytes; a larger one is 500, with a line in the log that names this bound. Default:
+   * 4 MiB, as in gRPC. A message, its JSON and its text are in memory at the same time.
+   */
+  readonly maxReplyBytes?: number;
   /** Options of grpc-js, each in the place of the default of the same name. */
   readonly channelOptions?: ChannelOptions;
 }
 
 /** An upstream with a channel of its own. */
 export interface GrpcUpstream extends Upstream {
-  /** Uses other credentials for later calls, on a new channel; calls in progress run to their end on the old one. */
+  /**
+   * Uses other credentials, on a new channel, once that has connected, or could not. Until then calls are made on the old
+   * one, and run to their end there.
+   */
   readonly renew: (credentials: ChannelCredentials) => void;
   /** Closes the channel: calls in progress run to their end, later ones fail with `UNAVAILABLE`. */
   readonly close: () => void;
@@ -52,30 +63,96 @@ export interface GrpcUpstream extends Upstream {
  */
 export function grpcUpstream(
   target: string,
-  { credentials: first, channelOptions }: GrpcUpstreamOptions,
+  { credentials: first, maxReplyBytes = MAX_REPLY_BYTES, channelOptions }: GrpcUpstreamOptions,
 ): GrpcUpstream {
-  const open = (credentials: ChannelCredentials): Client =>
-    new Client(target, credentials, { ...DEFAULTS, ...channelOptions });
-  let client = open(first);
+  const open = (credentials: ChannelCredentials): Channel =>
+    new Channel(
+      new Client(target, credentials, {
+        ...DEFAULTS,
+        'grpc.max_receive_message_length': maxReplyBytes,
+        ...channelOptions,
+      }),
+    );
+  let current = open(first);
+  let next: Channel | undefined;
   let closed = false;
+  const abandonNext = (): void => {
+    const abandoned = next;
+    // First, since closing it calls its listener.
+    next = undefined;
+    abandoned?.close();
+  };
   return {
     unary(call: UnaryCall): UnaryReply | Promise<UnaryReply> {
       if (call.cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
       if (call.deadline <= Date.now())
         return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
       if (closed) return unanswered(status.UNAVAILABLE, 'The channel is closed.');
-      return request(client, call);
+      return current.unary(call);
     },
     renew(credentials) {
       if (closed) return;
-      client.close();
-      client = open(credentials);
+      abandonNext();
+      const opened = open(credentials);
+      next = opened;
+      opened.whenSettled(() => {
+        // A later renewal, or the end, has closed it.
+        if (next !== opened) return;
+        current.retire();
+        current = opened;
+        next = undefined;
+      });
     },
     close() {
       closed = true;
-      client.close();
+      abandonNext();
+      current.close();
     },
   };
+}
+
+/** A channel, which after its retirement is closed with its last call: also calls that still wait run to their end. */
+class Channel {
+  readonly #client: Client;
+  #calls = 0;
+  #retired = false;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  unary(call: UnaryCall): Promise<UnaryReply> {
+    this.#calls += 1;
+    return request(this.#client, call).finally(() => {
+      this.#calls -= 1;
+      this.#closeIfDone();
+    });
+  }
+
+  /** Connects, and calls the listener once that has succeeded or failed for the first time, or the channel is closed. */
+  whenSettled(listener: () => void): void {
+    const channel = this.#client.getChannel();
+    const { IDLE, CONNECTING } = connectivityState;
+    const look = (): void => {
+      const state = channel.getConnectivityState(true);
+      if (state === IDLE || state === CONNECTING) channel.watchConnectivityState(state, Infinity, look);
+      else listener();
+    };
+    look();
+  }
+
+  retire(): void {
+    this.#retired = true;
+    this.#closeIfDone();
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #closeIfDone(): void {
+    if (this.#retired && this.#calls === 0) this.close();
+  }
 }
 
 function unanswered(code: status, details: string): UnaryReply {
@@ -98,7 +175,7 @@ function request(
       { deadline },
       (error, value) => {
         if (error === null) received = value;
-        else resolve(failed(error, initialMetadata));
+        else resolve(failed(error, initialMetadata, { deadline, cancellation }));
       },
     );
     call.on('metadata', (headers) => {
@@ -122,29 +199,52 @@ function request(
   });
 }
 
-/** The codes of grpc-js for calls that break off in progress; their messages name hosts. */
-const BROKEN_OFF: ReadonlySet<status> = new Set([
-  status.CANCELLED,
-  status.DEADLINE_EXCEEDED,
-  status.INTERNAL,
-  status.RESOURCE_EXHAUSTED,
-  status.UNAVAILABLE,
-]);
+/** The texts of grpc-js for what is no gRPC, with whatever trailers: those of a proxy's page. */
+const NO_GRPC = /^(?:Received HTTP status code \d+|No status information received)$/;
+
+/** The texts with which grpc-js itself ends a call that has begun. They name hosts, or say nothing to clients. */
+const BROKEN_OFF = new RegExp(
+  [
+    'Received .*',
+    'Response message parsing error: .*',
+    'Failed to decompress .*',
+    'Connection dropped',
+    'Stream refused by server',
+    'Call cancelled',
+    'Cancelled on client',
+    'Protocol not secure enough',
+    'Bandwidth exhausted or memory limit exceeded',
+    'Deadline exceeded.*',
+    'No message received',
+    'Too many responses received',
+    'Write .*',
+    '.*\\b(?:ECONNRESET|ETIMEDOUT)\\b.*',
+  ]
+    .map((text) => `^${text}$`)
+    .join('|'),
+  's',
+);
 
 /**
- * A failure always has trailers in grpc-js. If they hold something, the server sent them; if it had sent headers before,
- * they may be empty, unless the code is one that grpc-js gives by itself.
+ * A failure always has trailers in grpc-js. If they hold something, the server sent them. They may be empty if it had
+ * sent headers before; then grpc-js may have ended the call as well, and its texts are all that shows it.
  */
 function failed(
   { code, details, metadata }: ServiceError,
   initialMetadata: Metadata | undefined,
+  { deadline, cancellation }: Pick<UnaryCall, 'deadline' | 'cancellation'>,
 ): UnaryReply {
   const empty = Object.keys(metadata.getMap()).length === 0;
   const headersCame = initialMetadata !== undefined;
-  const answered = headersCame ? !(empty && BROKEN_OFF.has(code)) : !empty;
-  if (answered) return { code, details, answered, initialMetadata, trailers: metadata };
+  const own = NO_GRPC.test(details) || (empty && (!headersCame || BROKEN_OFF.test(details)));
+  if (!own) return { code, details, answered: true, initialMetadata, trailers: metadata };
   // An answer too large for this side is a fault of the server; trying again would not help.
-  return unanswered(headersCame && code === status.RESOURCE_EXHAUSTED ? status.INTERNAL : code, details);
+  if (code === status.RESOURCE_EXHAUSTED && details.startsWith('Received message '))
+    return unanswered(status.INTERNAL, `The reply is larger than maxReplyBytes. ${details}`);
+  // The server reset the call: at the deadline, which it may notice first, or for a reason of its own.
+  if (code === status.CANCELLED && !cancellation.cancelled)
+    return unanswered(deadline <= Date.now() ? status.DEADLINE_EXCEEDED : status.UNAVAILABLE, details);
+  return unanswered(code, details);
 }
 
 function toMetadata(entries: UnaryCall['metadata']): Metadata {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { FORWARDED_HEADERS, type ForwardedHeaders, requireLowerCase } from './http/request-headers.js';
+import { FORWARDED_HEADERS, type ForwardedHeaders, requireTextKeys } from './http/request-headers.js';
 import { requireFreeHeaders, type ResponseHeaders } from './http/response-headers.js';
 import type { JsonOptions } from './json/json-options.js';
 import type { LogKind, TranscoderLog } from './log.js';
@@ -29,7 +29,10 @@ export interface TranscoderOptions {
   readonly rules?: readonly JsonObject[];
   /** The gRPC server that answers. */
   readonly upstream: Upstream;
-  /** Decides who may learn what is wrong with a request that cannot become a call, and whose costly bodies are read. Default: everybody. */
+  /**
+   * Decides who may learn what is wrong with a request that cannot become a call, and whose bodies are waited for.
+   * Default: everybody.
+   */
   readonly guard?: Guard | undefined;
   /** Prefix of all paths: segments of unreserved characters, for example `/api`. Default: none. */
   readonly basePath?: string;
@@ -38,11 +41,11 @@ export interface TranscoderOptions {
    * Default: 5,000.
    */
   readonly deadlineMs?: number;
-  /** The largest body of a request, in bytes, as sent and decoded. Default: 65,536. */
+  /** The largest body of a request, in bytes. Default: 65,536. */
   readonly maxBodyBytes?: number;
   /**
    * The most requests for methods of the contract that may be in progress at a time. At most half of them, and at least
-   * one, may still be arriving or wait to be decoded. Default: 4,096.
+   * one, may still be arriving. Default: 4,096.
    */
   readonly maxRequests?: number;
   /** The realm in challenges (RFC 6750 3). Default: the domain. */
@@ -89,10 +92,10 @@ const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
 /**
  * The options in force, except the realm, whose default is in the contract.
  *
- * @throws Error with one sentence, if the base path or a header is invalid.
+ * @throws Error with one sentence, if an option is unknown, or the base path or a header is invalid.
  */
 export function optionsInForce(given: TranscoderOptions) {
-  const options = {
+  const defaults = {
     services: undefined,
     domain: undefined,
     rules: [],
@@ -115,13 +118,21 @@ export function optionsInForce(given: TranscoderOptions) {
     answeredLevel: 'debug' as const,
     mayLog: () => true,
     observers: [],
-    ...given,
   };
+  requireKnown(given, { ...defaults, descriptorSet: undefined, upstream: undefined, realm: undefined });
+  const options = { ...defaults, ...given };
   const { basePath, forwardedHeaders, responseHeaders } = options;
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
-  requireLowerCase(forwardedHeaders);
+  requireTextKeys(forwardedHeaders);
   requireFreeHeaders(responseHeaders);
   return options;
+}
+
+/** The compiler finds a misspelt option only where the caller has types. */
+function requireKnown(given: object, known: object): void {
+  for (const name of Object.keys(given)) {
+    if (!Object.hasOwn(known, name)) throw new Error(`There is no option "${name}".`);
+  }
 }

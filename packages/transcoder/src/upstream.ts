@@ -51,8 +51,8 @@ export interface Upstream {
 }
 
 /**
- * Decides whether a client may learn what is wrong with a request that cannot become a call, and whether a body that is
- * costly to read is read for it: any code but `OK` means no, and the client gets this reply. The call has no message,
- * since none has been read.
+ * Decides whether a client may learn what is wrong with a request that cannot become a call, and whether a late body is
+ * waited for: any code but `OK` means no, and the client gets this reply. The call has no message, since none has been
+ * read.
  */
 export type Guard = (call: Omit<UnaryCall, 'message'>) => UnaryReply | Promise<UnaryReply>;

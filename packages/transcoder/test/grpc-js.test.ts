@@ -1,16 +1,30 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer as createHttp2Server } from 'node:http2';
+import {
+  constants,
+  createServer as createHttp2Server,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ChannelOptions, credentials, Metadata, ServerCredentials, status } from '@grpc/grpc-js';
-import { describe, expect, it } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import {
+  type ChannelCredentials,
+  type ChannelOptions,
+  credentials,
+  Metadata,
+  ServerCredentials,
+  status,
+} from '@grpc/grpc-js';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type GrpcUpstream, grpcUpstream } from '../src/grpc-js.js';
 import type { UnaryCall, UnaryReply } from '../src/upstream.js';
 import { certificates } from '../../client/test/support/certificates.js';
 import { Caller } from './support/caller.js';
 import { Deferred } from './support/deferred.js';
+import { resetAfterHeaders } from './support/frames.js';
 import { type GrpcReply, listen } from './support/grpc-server.js';
 import { opening } from './support/opening.js';
 import { serveSockets } from './support/socket-server.js';
@@ -85,7 +99,7 @@ describe('an upstream over a channel', () => {
   it.each([
     ['none', 0],
     ['more than one frame', 100_000],
-    ['as much as grpc-js allows', 4 * 1024 * 1024],
+    ['the largest size', 4 * 1024 * 1024],
   ])('carries messages of %s', async (_, length) => {
     const upstream = await upstreamTo(echo);
     const message = Buffer.alloc(length, 'm');
@@ -94,13 +108,16 @@ describe('an upstream over a channel', () => {
     expect(message.equals(reply.message ?? Buffer.from('none'))).toBe(true);
   });
 
-  it('takes no answer beyond the bound of its channel, and tells nobody of it', async () => {
-    const upstream = await upstreamTo(echo, { 'grpc.max_receive_message_length': 1_000 });
+  it('takes no answer beyond its bound, which only the log names', async () => {
+    const server = opening(await listen({ unary: echo }, [PATH]));
+    const upstream = opening(
+      grpcUpstream(server.address, { credentials: credentials.createInsecure(), maxReplyBytes: 1_000 }),
+    );
     expect((await upstream.unary(unaryCall({ message: Buffer.alloc(1_000) }))).code).toBe(status.OK);
     const reply = await upstream.unary(unaryCall({ message: Buffer.alloc(1_001) }));
     expect(reply).toEqual({
       code: status.INTERNAL,
-      details: expect.stringContaining('1000') as string,
+      details: 'The reply is larger than maxReplyBytes. Received message larger than max (1001 vs 1000)',
       answered: false,
     });
   });
@@ -126,14 +143,22 @@ describe('an upstream over a channel', () => {
 
   it('ends with the deadline, and tells the server', async () => {
     const told = new Deferred<boolean>();
+    let begun = false;
     const upstream = await upstreamTo(({ cancellation }) => {
+      begun = true;
       cancellation.onCancelled(() => {
         told.resolve(cancellation.cancelled);
       });
       return new Promise(() => undefined);
     });
-    const reply = await upstream.unary(unaryCall({ deadline: Date.now() + 50 }));
-    expect(reply.code).toBe(status.DEADLINE_EXCEEDED);
+    // The deadline may pass before the server has the call.
+    await expect
+      .poll(async () => {
+        const reply = await upstream.unary(unaryCall({ deadline: Date.now() + 50 }));
+        expect(reply.code).toBe(status.DEADLINE_EXCEEDED);
+        return begun;
+      })
+      .toBe(true);
     expect(await told.promise).toBe(true);
   });
 
@@ -405,26 +430,115 @@ describe('a failure', () => {
     expect(reply).toMatchObject({ code: status.DEADLINE_EXCEEDED, answered: false });
   });
 
-  it.each([
-    ['is an answer where', status.NOT_FOUND, true],
-    ['is an answer where', status.UNKNOWN, true],
-    ['may be of the channel, and counts as such, where', status.CANCELLED, false],
-    ['may be of the channel, and counts as such, where', status.DEADLINE_EXCEEDED, false],
-    ['may be of the channel, and counts as such, where', status.INTERNAL, false],
-    ['may be of the channel, and counts as such, where', status.UNAVAILABLE, false],
-  ])('%s %i comes after headers, with nothing else in the trailers', async (_, code, answered) => {
-    const server = createHttp2Server().on('stream', (stream) => {
-      stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+  const CODES = Object.values(status).filter((code): code is status => Number(code) > 0);
+
+  it.each(CODES)('of code %i keeps the text of a server that had sent headers', async (code) => {
+    const upstream = await upstreamTo(() => ({
+      code,
+      details: `text ${code}`,
+      answered: true,
+      initialMetadata: metadataOf('x-quota', '1'),
+      trailers: new Metadata(),
+    }));
+    expect(await upstream.unary(unaryCall())).toMatchObject({
+      code,
+      details: `text ${code}`,
+      answered: true,
+    });
+  });
+
+  /** The beginning of an answer. */
+  const begin = (stream: ServerHttp2Stream, headers: OutgoingHttpHeaders = {}): ServerHttp2Stream => {
+    stream.on('error', () => undefined);
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...headers });
+    return stream;
+  };
+  /** Ends an answer with trailers. */
+  const endWith = (trailers: OutgoingHttpHeaders, headers: OutgoingHttpHeaders = {}) => {
+    return (stream: ServerHttp2Stream) => {
+      const all = { ':status': 200, 'content-type': 'application/grpc', ...headers };
+      stream.respond(all, { waitForTrailers: true });
       stream.on('wantTrailers', () => {
-        stream.sendTrailers({ 'grpc-status': String(code), 'grpc-message': 'connect secret' });
+        stream.sendTrailers(trailers);
       });
       stream.end();
-    });
+    };
+  };
+  const { UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, UNKNOWN } = status;
+  const { UNAUTHENTICATED, UNIMPLEMENTED, DEADLINE_EXCEEDED, PERMISSION_DENIED } = status;
+
+  it.each<[what: string, code: status, answer: (stream: ServerHttp2Stream) => unknown]>([
+    ['a stream that ends early', INTERNAL, (stream) => begin(stream).end()],
+    ['a connection that breaks', UNAVAILABLE, (stream) => begin(stream).session?.destroy()],
+    ['a deadline', DEADLINE_EXCEEDED, (stream) => begin(stream)],
+    [
+      'a message that is too large',
+      INTERNAL,
+      (stream) => begin(stream).end(Buffer.from([0, 0xff, 0, 0, 0, 0])),
+    ],
+    [
+      'a message that does not inflate',
+      INTERNAL,
+      (stream) => begin(stream, { 'grpc-encoding': 'gzip' }).end(Buffer.from([1, 0, 0, 0, 1, 0])),
+    ],
+    ['a page', UNAUTHENTICATED, (stream) => begin(stream, { ':status': 401 }).end('<html>')],
+    ['a page without a body', UNAVAILABLE, endWith({ x: 'y' }, { ':status': 502 })],
+    [
+      'no status',
+      UNKNOWN,
+      (stream) => {
+        stream.respond({ ':status': 299 }, { endStream: true });
+      },
+    ],
+    ['no message', UNIMPLEMENTED, endWith({ 'grpc-status': '0' })],
+    [
+      'a text of grpc-js itself',
+      INTERNAL,
+      endWith({ 'grpc-status': '13', 'grpc-message': 'Connection dropped' }),
+    ],
+  ])('of grpc-js itself after headers is no answer: %s', async (_, code, answer) => {
+    const server = createHttp2Server()
+      .on('stream', answer)
+      .on('session', (session) => session.on('error', () => undefined));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     opening(server);
     const upstream = opening(upstreamAt(`127.0.0.1:${(server.address() as AddressInfo).port}`));
-    const reply = await upstream.unary(unaryCall());
-    expect(reply).toMatchObject({ code, details: 'connect secret', answered });
+    const reply = await upstream.unary(unaryCall({ deadline: Date.now() + 500 }));
+    expect(reply).toMatchObject({ code, answered: false });
+  });
+
+  it.each([
+    ['NO_ERROR', constants.NGHTTP2_NO_ERROR, INTERNAL],
+    ['PROTOCOL_ERROR', constants.NGHTTP2_PROTOCOL_ERROR, INTERNAL],
+    ['INTERNAL_ERROR', constants.NGHTTP2_INTERNAL_ERROR, INTERNAL],
+    ['REFUSED_STREAM', constants.NGHTTP2_REFUSED_STREAM, UNAVAILABLE],
+    ['CANCEL', constants.NGHTTP2_CANCEL, UNAVAILABLE],
+    ['ENHANCE_YOUR_CALM', constants.NGHTTP2_ENHANCE_YOUR_CALM, RESOURCE_EXHAUSTED],
+    ['INADEQUATE_SECURITY', constants.NGHTTP2_INADEQUATE_SECURITY, PERMISSION_DENIED],
+  ])('of grpc-js itself after headers is no answer: a reset, %s', async (_, reset, code) => {
+    const server = opening(
+      await serveSockets((socket) => {
+        resetAfterHeaders(socket, reset);
+      }),
+    );
+    const reply = await opening(upstreamAt(server.address)).unary(unaryCall());
+    expect(reply).toMatchObject({ code, answered: false });
+  });
+
+  it('is the deadline where the server, which noticed it first, reset the call', async () => {
+    const deadline = Date.now() + 10_000;
+    const server = opening(
+      await serveSockets((socket) => {
+        vi.setSystemTime(deadline);
+        resetAfterHeaders(socket, constants.NGHTTP2_CANCEL);
+      }),
+    );
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const reply = await opening(upstreamAt(server.address)).unary(unaryCall({ deadline }));
+    expect(reply).toMatchObject({ code: DEADLINE_EXCEEDED, answered: false });
   });
 
   it('is no answer where no server is', async () => {
@@ -492,7 +606,9 @@ describe('new credentials', () => {
     await begun.promise;
     // Those of Node, which know nothing of the server's authority.
     upstream.renew(credentials.createSsl());
-    expect(await upstream.unary(unaryCall())).toMatchObject({ code: status.UNAVAILABLE, answered: false });
+    await expect
+      .poll(async () => upstream.unary(unaryCall({ deadline: Date.now() + 1_000 })))
+      .toMatchObject({ code: status.UNAVAILABLE, answered: false });
     answer.resolve({
       code: status.OK,
       details: '',
@@ -502,7 +618,30 @@ describe('new credentials', () => {
     });
     expect((await inProgress).code).toBe(status.OK);
     upstream.renew(credentials.createSsl(ca.cert));
-    expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
+    await expect.poll(async () => (await upstream.unary(unaryCall())).code).toBe(status.OK);
+  });
+
+  it('cost no call, however often they come', async () => {
+    const server = opening(await listen({ unary: echo }, [PATH], '127.0.0.1:0', identity));
+    const open = (): ChannelCredentials => credentials.createSsl(ca.cert);
+    const upstream = opening(grpcUpstream(server.address, { credentials: open() }));
+    const replies: Promise<UnaryReply>[] = [];
+    const ask = async (): Promise<UnaryReply> => upstream.unary(unaryCall());
+    for (let round = 0; round < 50; round++) {
+      upstream.renew(open());
+      replies.push(ask(), ask());
+      await setImmediate();
+    }
+    const codes = (await Promise.all(replies)).map(({ code }) => code);
+    expect(codes).toEqual(codes.map(() => status.OK));
+  });
+
+  it('that are still connecting go with the upstream', async () => {
+    const server = opening(await serveSockets(() => undefined));
+    const upstream = upstreamAt(server.address);
+    upstream.renew(credentials.createInsecure());
+    upstream.close();
+    expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
   });
 
   it('open no channel once the upstream is closed', async () => {

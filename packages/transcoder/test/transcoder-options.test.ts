@@ -459,13 +459,25 @@ describe('metadata of a reply', () => {
   });
 });
 
-it('a header that becomes metadata must be named in lower case', () => {
+it('a misspelt option stops the start', () => {
+  const options = { descriptorSet: libraryDescriptorSet, upstream: new LibraryServer(), maxBodyByte: 1 };
+  expect(() => createTranscoder(options)).toThrow('There is no option "maxBodyByte".');
+});
+
+it.each([
+  ['must be named in lower case', 'X-Shelf', 'The forwarded header "X-Shelf" must be in lower case.'],
+  [
+    'carries text',
+    'x-shelf-bin',
+    'The forwarded header "x-shelf-bin" would be metadata of bytes; only text can be forwarded.',
+  ],
+])('a header that becomes metadata %s', (_, name, why) => {
   const options = {
     descriptorSet: libraryDescriptorSet,
     upstream: new LibraryServer(),
-    forwardedHeaders: new Map([['X-Shelf', 'drop']] as const),
+    forwardedHeaders: new Map([[name, 'drop' as const]]),
   };
-  expect(() => createTranscoder(options)).toThrow('The forwarded header "X-Shelf" must be in lower case.');
+  expect(() => createTranscoder(options)).toThrow(why);
 });
 
 function metadataOf(entries: Readonly<Record<string, readonly (string | Uint8Array)[]>>): ReplyMetadata {

@@ -501,6 +501,16 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
+        why: 'the type of a patch is another',
+        method: 'PATCH',
+        path: '/v1/shelves/1/books/2',
+        headers: { 'content-type': 'text/json' },
+        body: '{}',
+        http: 415,
+        reason: 'CONTENT_TYPE_UNSUPPORTED',
+        fields: [],
+      },
+      {
         why: 'there is space within a parameter',
         method: 'POST',
         path: '/v1/shelves',
@@ -586,7 +596,10 @@ describe('a transcoder', () => {
       const response = await sendWrong(request, { authorization: MEMBER });
       expect(response.status).toBe(request.http);
       expect(response.headers['cache-control']).toBe('no-store');
-      expect(response.headers['accept-post']).toBe(request.http === 415 ? JSON_TYPE : undefined);
+      const { 'accept-post': post, 'accept-patch': patch } = response.headers;
+      const isPatch = request.method === 'PATCH';
+      const accepted = request.http === 415 ? JSON_TYPE : undefined;
+      expect([post, patch]).toEqual(isPatch ? [undefined, accepted] : [accepted, undefined]);
       expect(response.headers['accept-encoding']).toBe(request.accepted);
       expect(errorOf(response)).toMatchObject({
         code: request.http,

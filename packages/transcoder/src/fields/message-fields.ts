@@ -20,6 +20,12 @@ export function fieldsByName(message: DescMessage): ReadonlyMap<string, DescFiel
   return fields;
 }
 
+/** Whether null is a value of a field, and not its absence. */
+export function takesNull(field: DescField): boolean {
+  const type = (field.enum ?? field.message)?.typeName;
+  return type === 'google.protobuf.NullValue' || type === 'google.protobuf.Value';
+}
+
 /** A step into a JSON value: the key of an object or the index of an array. */
 export type JsonStep = string | number;
 

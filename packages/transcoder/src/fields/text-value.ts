@@ -19,7 +19,9 @@ export function hasTextForm(field: DescField): boolean {
 export function textValue(field: DescField, text: string): JsonValue | undefined {
   if (field.enum !== undefined) {
     const number = int32(text);
-    return number === undefined ? text : Number(number);
+    if (number !== undefined) return Number(number);
+    // A parser that ignores unknown values in bodies would drop it.
+    return field.enum.values.some(({ name }) => name === text) ? text : undefined;
   }
   if (field.message !== undefined) return messageText(field.message, text);
   return scalarText(field.scalar, text);

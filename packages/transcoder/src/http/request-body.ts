@@ -33,7 +33,11 @@ export function requireDecoded(request: IncomingMessage): void {
   const { headers } = request;
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
   if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request)) return;
-  throw unsupported('The content encoding is not supported; only identity is allowed.', ACCEPT_ENCODING);
+  throw unsupported(
+    request.method,
+    'The content encoding is not supported; only identity is allowed.',
+    ACCEPT_ENCODING,
+  );
 }
 
 // RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons.
@@ -44,14 +48,21 @@ const JSON_TYPE = /^application\/json(?:[ \t]*;(?:[ \t]*charset=(?:utf-8|"utf-8"
  *
  * @throws Failure `CONTENT_TYPE_UNSUPPORTED`.
  */
-export function requireJsonType(contentType: string | undefined): void {
+export function requireJsonType({ method, headersDistinct }: IncomingMessage): void {
+  const contentType = headersDistinct['content-type']?.join(', ');
   if (contentType === undefined || !JSON_TYPE.test(contentType)) {
-    throw unsupported('The content type is not supported; application/json in UTF-8 is allowed.');
+    throw unsupported(method, 'The content type is not supported; application/json in UTF-8 is allowed.');
   }
 }
 
-function unsupported(message: string, headers: Readonly<Record<string, string>> = {}): Failure {
+function unsupported(
+  verb: string | undefined,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): Failure {
+  // RFC 5789 3.1 for PATCH, and W3C Linked Data Platform 7.1 for the others.
+  const accepted = verb === 'PATCH' ? 'Accept-Patch' : 'Accept-Post';
   return new Failure('CONTENT_TYPE_UNSUPPORTED', message, {
-    headers: { 'Accept-Post': 'application/json', ...headers },
+    headers: { [accepted]: 'application/json', ...headers },
   });
 }

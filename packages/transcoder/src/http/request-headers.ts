@@ -22,10 +22,15 @@ export const FORWARDED_HEADERS: ForwardedHeaders = new Map([
   ['tracestate', 'drop'],
 ]);
 
-/** @throws Error with one sentence, if a name is not in lower case, as the names of metadata are. */
-export function requireLowerCase(forwarded: ForwardedHeaders): void {
+/** @throws Error with one sentence, if a name is not in lower case, as those of metadata are, or stands for bytes. */
+export function requireTextKeys(forwarded: ForwardedHeaders): void {
   for (const name of forwarded.keys()) {
     if (name !== name.toLowerCase()) throw new Error(`The forwarded header "${name}" must be in lower case.`);
+    if (name.endsWith('-bin')) {
+      throw new Error(
+        `The forwarded header "${name}" would be metadata of bytes; only text can be forwarded.`,
+      );
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-import { toBinary, type JsonValue, type Message, type Registry } from '@bufbuild/protobuf';
+import type { IncomingMessage } from 'node:http';
+import type { JsonValue, Message, Registry } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import { malformed } from '../failures/failure.js';
@@ -88,15 +89,15 @@ export class RequestedCall {
     const { upstream, registry, requests } = this.#parts;
     const { binding, segments } = this.#found;
     const { path, metadata, deadline, cancellation } = this.#head;
-    const { headersDistinct } = this.#exchange.request;
     let message: Message;
+    let bytes: Uint8Array;
     try {
-      const json = bodyJson(registry, binding, headersDistinct['content-type']?.join(', '), body);
+      const json = bodyJson(registry, binding, this.#exchange.request, body);
       message = requests.read(binding, { segments, query: this.#query, body: json });
+      bytes = requests.encode(binding, message);
     } catch (failure) {
       return this.#verdict.refuse(failure);
     }
-    const bytes = toBinary(binding.method.input, message);
     const reply = upstream.unary({ path, message: bytes, metadata, deadline, cancellation });
     if (!(reply instanceof Promise)) return this.#reply(message, reply);
     return reply.then((later) => this.#reply(message, later));
@@ -117,7 +118,7 @@ export class RequestedCall {
 function bodyJson(
   registry: Registry,
   { method, body }: Binding,
-  contentType: string | undefined,
+  request: IncomingMessage,
   bytes: Uint8Array,
 ): JsonValue | undefined {
   const { input: message } = method;
@@ -127,7 +128,7 @@ function bodyJson(
     throw malformed('The request has no body; this method takes one.');
   }
   if (body === undefined) throw malformed('The request has a body; this method takes none.');
-  requireJsonType(contentType);
+  requireJsonType(request);
   return parseJsonText(bytes, (json) =>
     body === '*'
       ? startOf(registry, { message, json })

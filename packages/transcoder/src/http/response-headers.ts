@@ -13,6 +13,7 @@ const TAKEN: ReadonlySet<string> = new Set([
   'trailer',
   'transfer-encoding',
   'accept-encoding',
+  'accept-patch',
   'accept-post',
   'allow',
   'cache-control',

@@ -3,6 +3,7 @@ import { fromBinary, type Message } from '@bufbuild/protobuf';
 import type { Binding } from '../template/binding.js';
 import { entityTag, isCurrent, preconditionFailed } from './entity-tag.js';
 import type { JsonOutput } from '../json/json-output.js';
+import { LargeBytes } from '../json/large-bytes.js';
 import type { HttpReply } from '../http-reply.js';
 import { isDryRun, pathOfResource, type SuccessRule } from '../template/standard-method.js';
 
@@ -52,11 +53,12 @@ export class SuccessReplies {
   }
 
   #body({ method, responseBody }: Binding, response: Message): string {
+    const large = new LargeBytes(method.output, response);
     const json =
       responseBody === undefined
         ? this.#output.json(method.output, response)
         : this.#output.fieldJson(responseBody, response);
-    return JSON.stringify(json);
+    return large.restoredIn(JSON.stringify(json));
   }
 }
 

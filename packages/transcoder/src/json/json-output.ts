@@ -13,7 +13,7 @@ import { FeatureSet_FieldPresence, hasCustomJsonRepresentation } from '@bufbuild
 import { FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
 import { typeInAny } from '../fields/any-content.js';
 import { hasBehavior } from '../template/contract-options.js';
-import { memberOf } from '../fields/json-object.js';
+import { isObject, memberOf } from '../fields/json-object.js';
 import type { JsonOptions } from './json-options.js';
 
 /** Converts the JSON form of a value, which it may change in place, to its output form. */
@@ -22,13 +22,15 @@ type Amendment = (json: JsonValue) => JsonValue;
 /** Adjusts one field in the JSON form of its message. */
 type FieldAmendment = (json: JsonObject) => void;
 
-/** The JSON form of response messages: ProtoJSON with the fields in order of their numbers. */
+/**
+ * The JSON form of response messages: ProtoJSON with the fields in order of their numbers and the entries of maps in order
+ * of their keys. Equal messages have equal texts, and so entity tags: Go writes maps in another order each time.
+ */
 export class JsonOutput {
   readonly #registry: Registry;
   readonly #written: Partial<JsonWriteOptions>;
   readonly #omitsUnassigned: boolean;
   readonly #milliseconds: boolean;
-  readonly #amends: boolean;
   readonly #amendments = new Map<DescMessage, Amendment>();
 
   constructor(registry: Registry, options: JsonOptions = {}) {
@@ -37,13 +39,11 @@ export class JsonOutput {
     this.#written = { registry, alwaysEmitImplicit: omit !== 'defaults', useProtoFieldName: protoNames };
     this.#omitsUnassigned = omit === 'unassigned';
     this.#milliseconds = milliseconds;
-    this.#amends = this.#omitsUnassigned || milliseconds;
   }
 
   /** @throws Error if the message has no JSON form, for example a time after the year 9999 */
   json(schema: DescMessage, message: Message): JsonValue {
-    const json = toJson(schema, message, this.#written);
-    return this.#amends ? this.#amendment(schema)(json) : json;
+    return this.#amendment(schema)(toJson(schema, message, this.#written));
   }
 
   /**
@@ -81,6 +81,10 @@ export class JsonOutput {
         return this.#milliseconds ? withMilliseconds : unchanged;
       case 'google.protobuf.Any':
         return (json) => this.#amendAny(json as JsonObject);
+      case 'google.protobuf.Struct':
+      case 'google.protobuf.Value':
+      case 'google.protobuf.ListValue':
+        return inOrder;
       default:
         if (hasCustomJsonRepresentation(message)) return unchanged;
     }
@@ -97,6 +101,12 @@ export class JsonOutput {
   #fieldAmendment(field: DescField): FieldAmendment | undefined {
     const { message } = field;
     const key = this.#nameOf(field);
+    if (field.fieldKind === 'map' && message === undefined) {
+      return (json) => {
+        const value = memberOf(json, key);
+        if (value !== undefined) json[key] = inOrder(value);
+      };
+    }
     if (message === undefined) {
       const omitted = this.#omitsUnassigned && isPlainString(field);
       if (!omitted || !hasBehavior(field, FieldBehavior.OUTPUT_ONLY)) return undefined;
@@ -135,8 +145,18 @@ function isPlainString(field: DescField): boolean {
 function amendValues(field: DescField, json: JsonValue, amend: Amendment): JsonValue {
   if (field.fieldKind === 'list') return (json as JsonValue[]).map(amend);
   if (field.fieldKind !== 'map') return amend(json);
-  const entries = Object.entries(json as JsonObject);
-  return Object.fromEntries(entries.map(([key, value]) => [key, amend(value)]));
+  return Object.fromEntries(sortedEntries(json as JsonObject).map(([key, value]) => [key, amend(value)]));
+}
+
+/** A JSON value with the keys of all objects in order. */
+function inOrder(json: JsonValue): JsonValue {
+  if (Array.isArray(json)) return json.map(inOrder);
+  if (!isObject(json)) return json;
+  return Object.fromEntries(sortedEntries(json).map(([key, value]) => [key, inOrder(value)]));
+}
+
+function sortedEntries(json: JsonObject): [string, JsonValue][] {
+  return Object.entries(json).sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
 const unchanged: Amendment = (json) => json;

@@ -69,8 +69,6 @@ function utf8Text(bytes: Uint8Array): string {
   return text;
 }
 
-/** The tokens of more than one character that matter here. */
-const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/y;
 const NUMBER = /-?[0-9][0-9.eE+-]*/y;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const EXPONENT = /[eE]/;
@@ -120,7 +118,7 @@ function* scan(text: string, locate: () => Place, integers: LongInteger[]): Gene
       if (inner.kind === 'object') inner.keyNext = true;
       else inner.at += 1;
     } else if (first === '"') {
-      end = endOf(STRING, text, start);
+      end = endOfString(text, start);
       const token = text.slice(start, end);
       const content = token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
       if (inner.kind === 'object' && inner.keyNext) {
@@ -133,7 +131,9 @@ function* scan(text: string, locate: () => Place, integers: LongInteger[]): Gene
       if (LONE_SURROGATE.test(content))
         yield here('Contains half of a surrogate pair; only whole characters are allowed.');
     } else if (first === '-' || (first >= '0' && first <= '9')) {
-      end = endOf(NUMBER, text, start);
+      NUMBER.lastIndex = start;
+      NUMBER.test(text);
+      end = NUMBER.lastIndex;
       const token = text.slice(start, end);
       if (!isRounded(token)) continue;
       const place = placeIn(open.length);
@@ -148,11 +148,13 @@ function* scan(text: string, locate: () => Place, integers: LongInteger[]): Gene
   }
 }
 
-/** The end of the match of a pattern that matches at a place. */
-function endOf(pattern: RegExp, text: string, start: number): number {
-  pattern.lastIndex = start;
-  pattern.test(text);
-  return pattern.lastIndex;
+/** The end of a string, behind its closing quotation mark. A pattern would need memory for each escape. */
+function endOfString(text: string, start: number): number {
+  for (let mark = text.indexOf('"', start + 1); ; mark = text.indexOf('"', mark + 1)) {
+    let backslashes = 0;
+    while (text.charAt(mark - 1 - backslashes) === '\\') backslashes += 1;
+    if (backslashes % 2 === 0) return mark + 1;
+  }
 }
 
 function nestedTooDeep(): Failure {

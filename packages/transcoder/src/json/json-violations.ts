@@ -4,7 +4,7 @@ import { allowedMessage, allowedScalar, allowedValue } from '../fields/allowed-v
 import { contentOfAny, isAny } from '../fields/any-content.js';
 import type { FieldViolation } from '../failures/failure.js';
 import { isObject } from '../fields/json-object.js';
-import { fieldsByName, shortened } from '../fields/message-fields.js';
+import { fieldsByName, shortened, takesNull } from '../fields/message-fields.js';
 import type { JsonOptions } from './json-options.js';
 import { StrictJson } from './strict-json.js';
 
@@ -92,12 +92,6 @@ export class JsonViolations {
       yield { field: path, description: `Has an invalid key; ${allowedScalar(field.mapKey)} is allowed.` };
     }
   }
-}
-
-/** Whether null is a value of a field, and not its absence. */
-function takesNull(field: DescField): boolean {
-  const type = (field.enum ?? field.message)?.typeName;
-  return type === 'google.protobuf.NullValue' || type === 'google.protobuf.Value';
 }
 
 function joined(path: string, name: string): string {

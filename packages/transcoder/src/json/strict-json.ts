@@ -12,6 +12,7 @@ import {
 import { hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import { contentOfAny, isAny } from '../fields/any-content.js';
 import { isObject, memberOf } from '../fields/json-object.js';
+import { takesNull } from '../fields/message-fields.js';
 import { messageForms } from '../fields/text-form.js';
 import { strictScalar } from '../fields/text-value.js';
 import type { JsonOptions } from './json-options.js';
@@ -79,10 +80,13 @@ export class StrictJson {
   /** The rules for a field under each of its names; none if `fromJson` is strict enough. */
   #fieldRules(field: DescField): FieldRule[] {
     const rule = this.#fieldRule(field);
-    if (rule === undefined) return [];
+    const absentAsNull = field.oneof !== undefined && !takesNull(field);
+    if (rule === undefined && !absentAsNull) return [];
     return [...new Set([field.jsonName, field.name])].map((key) => (json) => {
       const value = memberOf(json, key);
-      return value === undefined || put(json, key, rule(value));
+      // `fromJson` would count it as the member that is set.
+      if (value === null && absentAsNull) return Reflect.deleteProperty(json, key);
+      return value === undefined || rule === undefined || put(json, key, rule(value));
     });
   }
 

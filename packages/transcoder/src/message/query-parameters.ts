@@ -4,6 +4,7 @@ import { allowedValue } from '../fields/allowed-value.js';
 import type { Binding, FieldTarget } from '../template/binding.js';
 import type { FieldViolation } from '../failures/failure.js';
 import { fieldsByName, shortened } from '../fields/message-fields.js';
+import { MAX_DEPTH } from '../json/json-text.js';
 import { hasTextForm, textValue } from '../fields/text-value.js';
 
 /** A value from the query and the field that takes it. */
@@ -47,6 +48,7 @@ function readParameter(
   if (name === undefined || text === undefined) {
     return 'Contains an invalid escape; only percent-encoded UTF-8 is allowed.';
   }
+  if (name.split('.').length > MAX_DEPTH) return `Is nested deeper than ${MAX_DEPTH} levels.`;
   if (binding.body === '*') return 'Was sent in the query; this method takes its fields from the body.';
   const target = parameterTarget(binding.method.input, name);
   if (target === undefined) return 'Is not a parameter of this method.';

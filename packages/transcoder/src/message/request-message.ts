@@ -1,4 +1,11 @@
-import type { DescField, JsonObject, JsonValue, Message, Registry } from '@bufbuild/protobuf';
+import {
+  type DescField,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  type Registry,
+  toBinary,
+} from '@bufbuild/protobuf';
 import { reflect } from '@bufbuild/protobuf/reflect';
 import { allowedValue } from '../fields/allowed-value.js';
 import type { Binding, BoundVariable, FieldTarget } from '../template/binding.js';
@@ -8,6 +15,7 @@ import { fieldsByName } from '../fields/message-fields.js';
 import type { JsonOptions } from '../json/json-options.js';
 import { JsonViolations } from '../json/json-violations.js';
 import { variableValue } from '../template/path-template.js';
+import { missingFields } from './missing-fields.js';
 import { queryParameters, type QueryParameter } from './query-parameters.js';
 import { StrictJson } from '../json/strict-json.js';
 import { textValue } from '../fields/text-value.js';
@@ -46,6 +54,19 @@ export class RequestMessages {
       return this.#strict.read(input, json);
     } catch {
       throw misfit(unwrapping(binding, this.#jsonViolations.find(input, json)));
+    }
+  }
+
+  /**
+   * The binary form of a request message.
+   *
+   * @throws Failure `REQUEST_MALFORMED` with every field that the contract requires and the message lacks (proto2).
+   */
+  encode({ method }: Binding, message: Message): Uint8Array {
+    try {
+      return toBinary(method.input, message);
+    } catch {
+      throw misfit(missingFields(reflect(method.input, message)));
     }
   }
 
@@ -124,7 +145,7 @@ function bindVariable(
     const inBody = scalarOf(strict, field, given);
     // A value that the field refuses stays, so that the parser refuses it.
     if (inBody === undefined) return undefined;
-    if (inBody !== (scalarOf(strict, field, value) ?? inBody)) {
+    if (inBody !== scalarOf(strict, field, value)) {
       return refuse('Has different values in the path and in the body; the body may only repeat the path.');
     }
   }

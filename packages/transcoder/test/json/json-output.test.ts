@@ -21,6 +21,18 @@ describe('the JSON form of a message', () => {
     expect(JSON.stringify(book)).toBe('{"name":"","title":"T","authors":[]}');
   });
 
+  it.each([
+    { field: 'stringMap', value: { b: 'x', a: 'y' }, text: '{"a":"y","b":"x"}' },
+    { field: 'genreMap', value: { b: 0, a: 0 }, text: '{"a":"GENRE_UNSPECIFIED","b":"GENRE_UNSPECIFIED"}' },
+    { field: 'timeMap', value: { b: WHOLE, a: WHOLE }, text: `{"a":"${WHOLE}","b":"${WHOLE}"}` },
+    { field: 'struct', value: { b: [{ d: 1, c: 2 }], a: null }, text: '{"a":null,"b":[{"c":2,"d":1}]}' },
+    { field: 'value', value: { b: 1, a: { d: 1, c: 2 } }, text: '{"a":{"c":2,"d":1},"b":1}' },
+    { field: 'listValue', value: [{ b: 1, a: 2 }], text: '[{"a":2,"b":1}]' },
+  ])('has the keys of $field in order, whatever order they came in', ({ field, value, text }) => {
+    const plain = new JsonOutput(registry, { omit: 'defaults' });
+    expect(JSON.stringify(written({ [field]: value }, undefined, plain))).toBe(`{"${field}":${text}}`);
+  });
+
   it('has no field with presence that is not set', () => {
     expect(written({})).not.toHaveProperty('nested');
     expect(written({})).not.toHaveProperty('optionalString');

@@ -222,6 +222,10 @@ describe('JSON text', () => {
     expect(parse(text)).toEqual(JSON.parse(text));
   });
 
+  it.each(['\\n', '\\\\', '\\"'])('may hold six million of %s', (escape) => {
+    expect(parse(`["${escape.repeat(6_000_000)}","a"]`)).toEqual([expect.any(String), 'a']);
+  });
+
   it('of the largest size is read in time that grows with the size', () => {
     const text = `["${'\\"'.repeat(16_000)}","${'\\\\'.repeat(16_000)}"]`;
     expect(parse(text)).toEqual(JSON.parse(text));

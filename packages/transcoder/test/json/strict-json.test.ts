@@ -51,6 +51,12 @@ describe('strict ProtoJSON', () => {
       message: { floatValue: -3.4028234663852886e38 },
       why: 'so may the least, in text',
     },
+    {
+      json: { firstChoice: 'a', thirdChoice: null },
+      message: { firstChoice: 'a' },
+      why: 'null is no member of a oneof',
+    },
+    { json: { third_choice: null, secondChoice: 1 }, message: { secondChoice: 1 }, why: 'by either name' },
     { json: { bytesValue: 'AQI=' }, message: { bytesValue: 'AQI=' }, why: 'bytes are base64 with padding' },
     {
       json: { bytesValue: '-_8' },
@@ -148,6 +154,11 @@ describe('strict ProtoJSON', () => {
       /^(?:double|float|s?u?int32|s?int64|uint64|s?fixed(?:32|64))_value$|^int64_wrapper$/.test(name),
     )
     .map(({ jsonName }) => jsonName);
+
+  it('takes six million characters of base64', () => {
+    const json = { bytesValue: 'AAAA'.repeat(1_500_000) };
+    expect(strict.accepts(messageType('Everything'), json)).toBe(true);
+  });
 
   it.each(inNumbers)('refuses "$text" in every number: $why', ({ text }) => {
     expect(numbers).toHaveLength(13);

@@ -156,6 +156,13 @@ describe('a query', () => {
     { query: 'float_value=1e39', field: 'float_value', why: 'floats have bounds' },
     { query: 'bytes_value=AQI+', field: 'bytes_value', why: 'a space is not base64' },
     { query: 'bytes_value=A', field: 'bytes_value', why: 'a digit of base64 is no byte' },
+    { query: 'genre=GENRE_NONE', field: 'genre', why: 'an enum has its values' },
+    { query: 'genre_list=genre_poetry', field: 'genre_list', why: 'an enum has its values' },
+    {
+      query: `${'nested.'.repeat(48)}string_value=a`,
+      field: `${'nested.'.repeat(48).slice(0, 64)}…`,
+      why: 'bodies may not be deeper either',
+    },
     { query: 'time=2001-02-29T00:00:00Z', field: 'time', why: 'the calendar has no such day' },
     { query: 'time_list=2001-01-01T24:00:00Z', field: 'time_list', why: 'a day has no such hour' },
     { query: 'field_mask=a,,b', field: 'field_mask', why: 'a path is missing' },

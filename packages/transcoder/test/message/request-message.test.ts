@@ -322,7 +322,7 @@ describe('a request message', () => {
       path: '/x',
       query: 'y=1&genre=z',
       json: { genre: 'z' },
-      fields: ['int32_value', 'y', 'nested.genre', 'genre'],
+      fields: ['int32_value', 'y', 'genre', 'nested.genre'],
       why: 'all places are wrong',
     },
   ])('is refused from $template, $path, $query and $json: $why', ({ fields, ...parts }) => {

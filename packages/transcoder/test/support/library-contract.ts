@@ -58,6 +58,9 @@ export function branchImage(...filters: string[]): Uint8Array {
   return build('--path', relative(root, join(contract, 'branch')), ...filters);
 }
 
+/** A contract in proto2: a serialized google.protobuf.FileDescriptorSet. */
+export const legacyDescriptorSet = build('--type', 'legacy.v1');
+
 export const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, libraryDescriptorSet));
 
 /** A message of the contract by its full name. */

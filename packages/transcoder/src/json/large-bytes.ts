@@ -1,0 +1,83 @@
+import { randomBytes } from 'node:crypto';
+import { type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
+import { reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect';
+import { isAny } from '../fields/any-content.js';
+
+/** The least bytes of a value that is taken out. */
+const LARGE = 1_024;
+/** The base64 of the number in a mark, which are three bytes. */
+const NUMBER_LENGTH = 4;
+
+/**
+ * Writes the large values of bytes in a message with Node's base64, which takes a hundredth of the time that protobuf's
+ * takes. In the message each is replaced by a mark that nobody can guess, and the mark in the JSON text by the base64.
+ * Values in an Any stay.
+ */
+export class LargeBytes {
+  /** Nine bytes: a whole number of digits. */
+  readonly #prefix = randomBytes(9);
+  readonly #base64 = new Map<string, string>();
+
+  /** @param message loses its large values */
+  constructor(schema: DescMessage, message: Message) {
+    if (holdsBytes(schema)) this.#takeFrom(reflect(schema, message));
+  }
+
+  /** The JSON text of the message with all its values. */
+  restoredIn(text: string): string {
+    if (this.#base64.size === 0) return text;
+    const [first, ...others] = text.split(this.#prefix.toString('base64'));
+    const whole = others.map(
+      (each) => `${this.#base64.get(each.slice(0, NUMBER_LENGTH))}${each.slice(NUMBER_LENGTH)}`,
+    );
+    return [first, ...whole].join('');
+  }
+
+  #takeFrom(message: ReflectMessage): void {
+    for (const field of message.fields) {
+      if (!fieldHoldsBytes(field, holdsBytes) || !message.isSet(field)) continue;
+      if (field.fieldKind === 'list') {
+        const list = message.get(field);
+        for (const [index, item] of list.entries()) list.set(index, this.#taken(item));
+      } else if (field.fieldKind === 'map') {
+        const map = message.get(field);
+        for (const [key, value] of map) map.set(key, this.#taken(value));
+      } else message.set(field, this.#taken(message.get(field)));
+    }
+  }
+
+  #taken(value: unknown): unknown {
+    if (!(value instanceof Uint8Array)) {
+      this.#takeFrom(value as ReflectMessage);
+      return value;
+    }
+    if (value.length < LARGE) return value;
+    const number = Buffer.alloc(3);
+    number.writeUIntBE(this.#base64.size, 0, 3);
+    this.#base64.set(number.toString('base64'), Buffer.from(value).toString('base64'));
+    return Buffer.concat([this.#prefix, number]);
+  }
+}
+
+const known = new WeakMap<DescMessage, boolean>();
+
+/** Whether a message, or any in it but the content of an Any, has a field of bytes. */
+function holdsBytes(message: DescMessage): boolean {
+  let holds = known.get(message);
+  if (holds === undefined) {
+    holds = searched(message, new Set());
+    known.set(message, holds);
+  }
+  return holds;
+}
+
+/** @param seen those that need no search, since messages may contain themselves. */
+function searched(message: DescMessage, seen: Set<DescMessage>): boolean {
+  if (isAny(message) || seen.has(message)) return false;
+  seen.add(message);
+  return message.fields.some((field) => fieldHoldsBytes(field, (inner) => searched(inner, seen)));
+}
+
+function fieldHoldsBytes(field: DescField, search: (message: DescMessage) => boolean): boolean {
+  return field.message === undefined ? field.scalar === ScalarType.BYTES : search(field.message);
+}

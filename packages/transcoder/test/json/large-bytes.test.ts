@@ -1,0 +1,39 @@
+import { fromJson, type JsonValue } from '@bufbuild/protobuf';
+import { expect, it } from 'vitest';
+import { JsonOutput } from '../../src/json/json-output.js';
+import { LargeBytes } from '../../src/json/large-bytes.js';
+import { registry, typeOf } from '../support/library-contract.js';
+
+const output = new JsonOutput(registry, { omit: 'defaults' });
+const LARGE = Buffer.alloc(3_000, 'large').toString('base64');
+const SMALL = Buffer.from('small').toString('base64');
+
+/** The JSON text of the message with the given JSON form. */
+function written(json: JsonValue, type: string): string {
+  const schema = typeOf(type);
+  const message = fromJson(schema, json, { registry });
+  const large = new LargeBytes(schema, message);
+  return large.restoredIn(JSON.stringify(output.json(schema, message)));
+}
+
+it.each([
+  { what: 'a field', json: { bytesValue: LARGE } },
+  { what: 'a field, if they are few', json: { bytesValue: SMALL } },
+  {
+    what: 'two places',
+    json: { bytesValue: LARGE, nested: { bytesValue: `${LARGE}AAAA` }, bytesList: [SMALL, LARGE] },
+  },
+  { what: 'a list', json: { nestedList: [{ bytesValue: LARGE }, {}, { bytesValue: SMALL }] } },
+  { what: 'a map', json: { nestedMap: { 1: { bytesValue: LARGE } }, bytesMap: { a: LARGE, b: SMALL } } },
+  { what: 'a wrapper', json: { bytesWrapper: LARGE } },
+  {
+    what: 'an Any',
+    json: { any: { '@type': 'type.googleapis.com/library.v1.Everything', bytesValue: LARGE } },
+  },
+])('bytes in $what are written as protobuf writes them', ({ json }) => {
+  expect(JSON.parse(written(json, 'library.v1.Everything'))).toEqual(json);
+});
+
+it('a message without bytes is left alone', () => {
+  expect(written({ title: 'T' }, 'library.v1.Book')).toBe('{"title":"T"}');
+});
