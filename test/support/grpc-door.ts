@@ -16,7 +16,7 @@ import { interceptorOptions } from './interceptor-options.js';
 /** Answers with its own message. */
 export const ECHO = '/test.Service/Echo';
 /** Answers nobody, as it needs a token that there is none of. */
-export const GUARDED = '/test.Service/Guarded';
+const GUARDED = '/test.Service/Guarded';
 /** Answers when it is told to. */
 export const SLOW = '/test.Service/Slow';
 
