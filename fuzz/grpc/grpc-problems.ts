@@ -8,7 +8,8 @@ import type { GrpcAnswer } from './grpc-sessions.js';
 interface SentCall {
   readonly path: string;
   readonly hasToken: boolean;
-  readonly hasTimeout: boolean;
+  /** Whether the service may find it late: it states a deadline, does not end, or is very long. */
+  readonly mayBeLate: boolean;
   readonly creates: boolean;
 }
 
@@ -23,6 +24,9 @@ const NEVER: readonly number[] = [
 ];
 /** Reasons of a reset without a status: the client is told to stop, or was cut off because it does harm. */
 const ALLOWED_RESETS: readonly number[] = [0x0, 0x8, 0xb];
+/** How grpc-js itself ends calls that never reach the service, or are served by its own handlers. */
+const WORDS_OF_GRPC_JS =
+  /^(?:Deadline exceeded|Error deserializing request|Failed to decompress message|Invalid grpc-timeout value .*|Received (?:message compressed with unsupported encoding|message larger than max|message that decompresses to a size larger than|a second request message|no request message) .*)$/s;
 const PREFIX_BYTES = 5;
 
 /** The route in the answer of a call that ended well; nothing without one. */
@@ -65,9 +69,9 @@ export function grpcProblems(answer: GrpcAnswer, sent: SentCall, ledger: Ledger)
     return [];
   }
   const problems: string[] = [];
-  if (NEVER.includes(code) || (code === LATE && !sent.hasTimeout)) {
-    problems.push(`A call ended with ${status[code] ?? code}: ${details}`);
-  }
+  if (code === LATE && !sent.mayBeLate) problems.push(`A call ended with DEADLINE_EXCEEDED: ${details}`);
+  if (code !== OK && reason === undefined && WORDS_OF_GRPC_JS.test(details)) return problems;
+  if (NEVER.includes(code)) problems.push(`A call ended with ${status[code] ?? code}: ${details}`);
   if (code !== OK && reason === undefined) {
     problems.push(`A failure has no details: ${status[code] ?? code} ${details}`);
   }

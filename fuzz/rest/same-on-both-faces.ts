@@ -57,7 +57,7 @@ async function verdictProblems(
   const headers = { authorization: `Bearer ${world.token}` };
   const body = framed(createMessage(create.route, create.requestId, create.validateOnly));
   const again = await world.sessions.call({ path: CREATE, headers, body, ends: true }, signal);
-  const sent = { path: CREATE, hasToken: true, hasTimeout: false, creates: true };
+  const sent = { path: CREATE, hasToken: true, mayBeLate: false, creates: true };
   const problems = grpcProblems(again, sent, world.ledger);
   if (again.code === undefined)
     return [
