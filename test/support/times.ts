@@ -15,7 +15,7 @@ export function timesOfThisProcess(): string {
 }
 
 /** The line. @param stat what Linux says about the process, see proc_pid_stat(5) */
-export function timesLine(wallSeconds: number, stat: string | undefined): string {
+function timesLine(wallSeconds: number, stat: string | undefined): string {
   const wall = `The run took ${wallSeconds.toFixed(0)} s`;
   if (stat === undefined) return `${wall}.\n`;
   // Its own times in user mode and in the kernel, and those of its children that have ended, behind the name.
