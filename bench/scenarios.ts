@@ -36,7 +36,7 @@ const NOISE = 1.15;
 export function scenarios({ routes, growth }: Scale): Scenario[][] {
   const nearEcho = rate(ECHO, 0.85);
   const overApp: readonly Goal[] = [rate(APP, 2.2), { figure: 'serverCpuMs', atMost: 0.07 }];
-  const memory: readonly Goal[] = routes < 100_000 ? [] : [{ figure: 'rssMib', atMost: 400 }];
+  const memory: readonly Goal[] = routes < 100_000 ? [] : [{ figure: 'rssMib', atMost: 450 }];
   const appOpen = `${APP}, ${OPEN_RATE}/s`;
   const latency: Goal = { figure: 'p99Ms', over: appOpen, atMost: 5 };
   return [
