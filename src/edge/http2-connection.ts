@@ -145,20 +145,20 @@ export class Http2Connection {
     return this.#socket.bytesRead;
   }
 
-  /** The streams that have waited for the client since before this time. */
-  waiting(since: number): WaitingStream[] {
+  /** The streams that wait for the client and began before this time. */
+  waiting(before: number): WaitingStream[] {
     const streaming = [...this.#streamingCalls].map(([stream, { began }]) => [stream, began] as const);
     return [...this.#calls, ...streaming]
-      .filter(([stream, began]) => began < since && this.waitsForClient(stream))
+      .filter(([stream, began]) => began < before && this.waitsForClient(stream))
       .map(([stream, began]) => ({ connection: this, stream, began }));
   }
 
   /**
-   * Whether a stream waits for the rest of its request or, in a unary call, for the client to take the answer. A
-   * streaming call that has begun to answer never does.
+   * Whether a stream waits for the rest of its request, or for the client to take the last of the answer. A streaming
+   * call that goes on answering does not.
    */
   waitsForClient(stream: ServerHttp2Stream): boolean {
-    if (stream.headersSent) return this.#calls.has(stream);
+    if (stream.headersSent) return this.#calls.has(stream) || stream.writableEnded;
     return !stream.readableEnded;
   }
 

@@ -56,7 +56,7 @@ export class Http2Connections {
   readonly #open = new Set<Http2Connection>();
   readonly #ended = new EndedSessions();
   readonly #ofSession = new Map<Http2Session | undefined, Http2Connection>();
-  /** Connections with a unary call since the last check. */
+  /** Connections with a unary call under way, or since the last check. */
   readonly #busy = new Set<Http2Connection>();
   /** Connections made since the last check, which have the share of new ones. */
   readonly #arrived = new Set<Http2Connection>();
@@ -144,9 +144,9 @@ export class Http2Connections {
       stream.close(constants.NGHTTP2_REFUSED_STREAM);
       return false;
     }
-    if (requestMs !== undefined) connection.addStreamingCall(stream, this.#now, requestMs);
+    if (requestMs !== undefined) connection.addStreamingCall(stream, clock(), requestMs);
     else {
-      connection.addCall(stream, this.#now);
+      connection.addCall(stream, clock());
       this.#busy.add(connection);
     }
     if (isTooLong(rawHeaders)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);

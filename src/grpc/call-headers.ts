@@ -18,6 +18,8 @@ const READ: ReadonlySet<string> = new Set([
   'grpc-timeout',
   ...READ_KEYS,
 ]);
+/** Timeouts of hours, weeks or more. grpc-js takes one of 25 days for one that has passed. */
+const LONG_TIMEOUT = /^[1-9](?:\d*H|\d{4,}M|\d{6,}S)$/;
 /** What metadata cannot carry. */
 const UNFIT = /[^\x20-\x7e]/g;
 
@@ -32,8 +34,10 @@ export function areOfCall(headers: IncomingHttpHeaders): boolean {
  * @param paths the paths of the methods that grpc-js serves
  */
 export function prepareForGrpcJs(headers: IncomingHttpHeaders, paths: ReadonlySet<string>): void {
+  // First, since it drops what the others add.
   dropUnread(headers);
   redirectUnknown(headers, paths);
+  dropLongTimeout(headers);
   maskIdempotencyKey(headers);
 }
 
@@ -48,9 +52,14 @@ function dropUnread(headers: IncomingHttpHeaders): void {
 /** grpc-js answers a call of an unknown method below all interceptors, without the contract's details. */
 function redirectUnknown(headers: IncomingHttpHeaders, paths: ReadonlySet<string>): void {
   const path = String(headers[':path']);
-  if (path !== UNKNOWN_METHOD && paths.has(path)) return;
+  if (paths.has(path)) return;
   headers[':path'] = UNKNOWN_METHOD;
   headers[UNKNOWN_PATH_KEY] = beginningOf(path);
+}
+
+/** The service's own deadline comes first. */
+function dropLongTimeout(headers: IncomingHttpHeaders): void {
+  if (LONG_TIMEOUT.test(String(headers['grpc-timeout']))) delete headers['grpc-timeout'];
 }
 
 /** Copies the text, since a slice would keep all of it. Node reads headers as Latin-1, one byte per character. */

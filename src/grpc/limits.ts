@@ -1,6 +1,6 @@
 /** The configured limits on incoming traffic. */
 export interface GrpcLimits {
-  /** The time limit of one unary call, in milliseconds, from its first byte. */
+  /** The time limit of one unary call, in milliseconds from its headers. */
   readonly deadlineMs: number;
   /** The largest request message, decompressed, in bytes; grpc-js itself ends a call with one of more than twice that. */
   readonly maxMessageBytes: number;

@@ -1,6 +1,6 @@
 import {
   Metadata,
-  type ServerInterceptingCall,
+  ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
   status,
@@ -21,7 +21,7 @@ const PASSED = -Infinity;
  * handlers of grpc-js serve the other methods.
  *
  * @param paths the methods of the pipeline
- * @param deadlineMs the longest time of a call, in milliseconds from its first byte
+ * @param deadlineMs the longest time of a call, in milliseconds from its headers
  */
 export function takingUnaryCalls(
   pipeline: Pipeline,
@@ -30,8 +30,10 @@ export function takingUnaryCalls(
 ): ServerInterceptor {
   return ({ path }, innermost) => {
     const taken = path === UNKNOWN_METHOD || paths.has(path);
-    const call = taken ? new UnaryCall(path, innermost, pipeline, deadlineMs) : innermost;
-    // grpc-js needs only the interface, and `start` alone of a call that its handlers do not serve.
+    // Keeps the end of the request from the handler of a call that has ended: it would never hear of that.
+    if (!taken) return new ServerInterceptingCall(innermost);
+    const call = new UnaryCall(path, innermost, pipeline, deadlineMs);
+    // grpc-js needs only `start` of a call that its handlers do not serve.
     return call as unknown as ServerInterceptingCall;
   };
 }

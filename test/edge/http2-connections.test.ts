@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
+import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
 import { firstBlock } from '../../bench/load/hpack.js';
 import { FrameConnection } from '../support/frame-connection.js';
 import {
@@ -289,6 +290,18 @@ describe('streams beyond the most of all connections', () => {
     const someClosed = (): boolean => streams.some((stream) => stream.closed);
     await expect.poll(() => echoes(connectTo(door)).then(someClosed)).toBe(true);
     expect(streams.map(({ rstCode }) => rstCode)).toContain(constants.NGHTTP2_CANCEL);
+  });
+
+  it('are made room for by a refused call whose client does not end it', async () => {
+    const door = await openDoor({ ...FEW, mostStreamingCalls: 1 });
+    const session = connectTo(door);
+    const watch = begin(session, WATCH_PATH).end(framed(new Uint8Array()));
+    await once(watch, 'data');
+    const refused = Array.from({ length: 3 }, () => begin(session, String(REFLECTION_PATHS[0])));
+    await Promise.all(refused.map(answered));
+    const someClosed = (): boolean => refused.some((stream) => stream.closed);
+    await expect.poll(() => echoes(connectTo(door)).then(someClosed)).toBe(true);
+    expect(watch.closed).toBe(false);
   });
 
   it('take nothing from calls under way, nor from watches', async () => {

@@ -32,6 +32,23 @@ describe('headers that nobody reads', () => {
   });
 });
 
+describe('a timeout', () => {
+  it.each(['25H', '99999999H', '50000M', '2592000S'])(
+    'longer than any deadline of the service is dropped: %s',
+    (given) => {
+      const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': given };
+      prepareForGrpcJs(headers, new Set(['/a']));
+      expect(headers).toEqual({ ':path': '/a' });
+    },
+  );
+
+  it.each(['0H', '10M', '600S', '99999999m', '1n'])('that may be shorter is kept: %s', (given) => {
+    const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': given };
+    prepareForGrpcJs(headers, new Set(['/a']));
+    expect(headers['grpc-timeout']).toBe(given);
+  });
+});
+
 describe('an idempotency key', () => {
   it.each([
     ['of visible ASCII is kept', 'a-1~', 'a-1~'],

@@ -92,6 +92,20 @@ describe.each([
 });
 
 describe('a watch', () => {
+  it('that grpc-js has ended before its request did takes no place', async () => {
+    const door = await openDoor({ mostStreamingCalls: 1 });
+    const session = connectTo(door);
+    const tooLarge = framed(Buffer.alloc(200_000)).subarray(0, 5);
+    await once(session, 'connect');
+    const stream = requestOn(session, WATCH_PATH);
+    const outcome = outcomeOf(stream);
+    stream.once('response', () => stream.end()).write(EVERYTHING);
+    await promisify(session.ping.bind(session))();
+    stream.write(tooLarge);
+    expect((await outcome).code).toBe(status.RESOURCE_EXHAUSTED);
+    expect(await isOpened(session, WATCH_PATH)).toBe(true);
+  });
+
   it('lasts longer than other calls may', async () => {
     const door = await openDoor({ limits: { deadlineMs: 50 }, times: { resetMs: 0, checkMs: 5 } });
     const stream = await begun(connectTo(door), WATCH_PATH);
