@@ -75,7 +75,7 @@ it.each([
   expect(ms).toBeLessThan(1_000);
 });
 
-it('a stop cuts a stalled upload after six seconds', async () => {
+it('a stop with a stalled upload ends within its grace of six seconds', async () => {
   const { service } = await start();
   await stallUpload(service);
   const begun = performance.now();
@@ -83,8 +83,7 @@ it('a stop cuts a stalled upload after six seconds', async () => {
   const ms = performance.now() - begun;
   figure('stop with a stalled upload', { ms });
   expect(exitCode).toBe(0);
-  expect(ms).toBeGreaterThanOrEqual(6_000);
-  expect(ms).toBeLessThan(8_000);
+  expect(ms).toBeLessThan(7_000);
 });
 
 it('while it drains, health says 503 and calls are answered', async () => {

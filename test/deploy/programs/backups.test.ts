@@ -47,6 +47,8 @@ const ELSEWHERE = [
   'docker compose --profile gateway up',
   'kubectl create namespace',
   'npm ci && npm run build && npm prune',
+  'systemctl enable --now route-registry@1',
+  'for i in 1 2; do',
   'docker compose exec -T mysql',
 ];
 

@@ -5,7 +5,6 @@ import { connect as connectSecurely } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requestOn } from '../../support/http2-call.js';
 import { socketTo } from '../../support/http2-frames.js';
-import { RudeConnection } from './rude-connection.js';
 
 /** Requests in numbers that no client has a reason for. */
 export interface RestAttack {
@@ -22,7 +21,6 @@ export interface RestAttack {
 const CREATE = '/routing.v1.RouteService/CreateRoute';
 /** The most requests that a connection may have under way. */
 const PIPELINED = 100;
-const BYTE = Buffer.from('x');
 
 function create(...lines: string[]): string {
   return [
@@ -73,24 +71,10 @@ const ATTACKS = {
     return connections * 100;
   },
   /** Sends creates that never end, in chunks of one byte. */
-  async 'a caller sends single bytes over REST'({ http, token, connections, durationMs }: RestAttack) {
+  async 'a caller sends single bytes'({ http, token, connections, durationMs }: RestAttack) {
     const head = create('Transfer-Encoding: chunked', `Authorization: Bearer ${token}`);
     const sent = Buffer.from(head + '1\r\nx\r\n'.repeat(60_000));
     for (let i = 0; i < connections; i++) quiet(socketTo(http)).write(sent);
-    await sleep(durationMs);
-    return connections;
-  },
-  /** The same in frames of one byte, sixteen creates on each connection. */
-  async 'a caller sends single bytes over gRPC'({ grpc, token, connections, durationMs }: RestAttack) {
-    const half = Buffer.from([0, 0, 0, 0xff, 0]);
-    for (let i = 0; i < connections; i++) {
-      const rude = new RudeConnection(grpc);
-      const calls = Array.from({ length: 16 }, () =>
-        rude.call(CREATE, [['authorization', `Bearer ${token}`]]),
-      );
-      for (const call of calls) rude.data(call, half);
-      for (let sent = 0; sent < 4_000; sent++) for (const call of calls) rude.data(call, BYTE);
-    }
     await sleep(durationMs);
     return connections;
   },
