@@ -199,7 +199,9 @@ export class Http2Connections {
       if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
     this.#endUnacknowledged();
     this.#checks = (this.#checks + 1) % CHECKS_PER_SWEEP;
-    if (this.#checks === 0) for (const connection of this.#open) connection.endOverdue(this.#now);
+    // While the server closes, each check looks at all: a stop waits for them.
+    if (this.#checks === 0 || this.#onEmpty !== undefined)
+      for (const connection of this.#open) connection.endOverdue(this.#now);
   }
 
   /** Headers that never end take 20 times as much memory as others from a client that has not acknowledged the settings. */
