@@ -12,14 +12,20 @@ export function isQuery(packet: Buffer): boolean {
   return packet.readUInt8(SEQUENCE_AT) === 0 && packet.readUInt8(HEADER_BYTES) === QUERY;
 }
 
-/** The text of a statement, a character for each byte. */
-export function textOf(query: Buffer): string {
-  return query.toString('latin1', HEADER_BYTES + 1);
+/** Where the text of a statement begins: MySQL 8 and later have the number of its attributes, none, and of their sets before. */
+function textStart(query: Buffer): number {
+  const start = HEADER_BYTES + 1;
+  return query[start] === 0 && query[start + 1] === 1 ? start + 2 : start;
 }
 
-/** The packet of a statement. @param text a character for each byte */
-export function queryPacket(text: string): Buffer {
-  const packet = Buffer.from(`\0\0\0\0${String.fromCharCode(QUERY)}${text}`, 'latin1');
+/** The text of a statement, a character for each byte. */
+export function textOf(query: Buffer): string {
+  return query.toString('latin1', textStart(query));
+}
+
+/** The same packet with another text, a character for each byte. */
+export function withText(query: Buffer, text: string): Buffer {
+  const packet = Buffer.concat([query.subarray(0, textStart(query)), Buffer.from(text, 'latin1')]);
   packet.writeUIntLE(packet.length - HEADER_BYTES, 0, 3);
   return packet;
 }

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { eachPacket, isQuery, queryPacket, textOf } from './mysql-packets.js';
+import { eachPacket, isQuery, textOf, withText } from './mysql-packets.js';
 import { startTcpFront } from './tcp-front.js';
 
 /**
@@ -18,7 +18,7 @@ export async function startMysqlSplittingFront(targetPort: number, reader: strin
       const text = textOf(packet);
       if (/^(?:begin|commit|rollback)/i.test(text)) inTransaction = /^begin/i.test(text);
       if (inTransaction || !/^select/i.test(text)) return true;
-      return queryPacket(text.replace(/from `?routes`?/, `from \`${reader}\`.routes`));
+      return withText(packet, text.replace(/from `?routes`?/, `from \`${reader}\`.routes`));
     });
     client.pipe(toServer).pipe(server);
     server.pipe(client);
