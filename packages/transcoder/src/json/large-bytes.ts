@@ -14,8 +14,8 @@ const NUMBER_LENGTH = 4;
  * Values in an Any stay.
  */
 export class LargeBytes {
-  /** Nine bytes: a whole number of digits. */
-  readonly #prefix = randomBytes(9);
+  /** Nine bytes: a whole number of digits. Drawn for the first large value, since it takes longer than a small reply. */
+  #prefix: Buffer | undefined;
   readonly #base64 = new Map<string, string>();
 
   /** @param message loses its large values */
@@ -25,7 +25,7 @@ export class LargeBytes {
 
   /** The JSON text of the message with all its values. */
   restoredIn(text: string): string {
-    if (this.#base64.size === 0) return text;
+    if (this.#prefix === undefined) return text;
     const [first, ...others] = text.split(this.#prefix.toString('base64'));
     const whole = others.map(
       (each) => `${this.#base64.get(each.slice(0, NUMBER_LENGTH))}${each.slice(NUMBER_LENGTH)}`,
@@ -55,6 +55,7 @@ export class LargeBytes {
     const number = Buffer.alloc(3);
     number.writeUIntBE(this.#base64.size, 0, 3);
     this.#base64.set(number.toString('base64'), Buffer.from(value).toString('base64'));
+    this.#prefix ??= randomBytes(9);
     return Buffer.concat([this.#prefix, number]);
   }
 }
