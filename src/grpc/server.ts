@@ -14,7 +14,6 @@ import { RenewedCredentials, type ServerTls } from './renewed-credentials.js';
 import { type ObserveStreamingCall, StreamingCalls } from './streaming-calls.js';
 import { takingUnaryCalls } from './unary-call.js';
 
-/** The services that health and reflection describe. */
 const HEALTH_SERVICE = 'grpc.health.v1.Health';
 export const ROUTE_SERVICE = RouteServiceDefinition.fullName;
 
@@ -107,6 +106,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   return {
     address: address.startsWith(UNIX) ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
+      // First tells those who watch that it is going, and then ends their calls.
       health.close();
       streamingCalls.close();
       // Stops listening. Its callback may never come, so the connections tell when they are gone.
