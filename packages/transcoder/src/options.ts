@@ -63,8 +63,8 @@ export interface TranscoderOptions {
   /** How bodies are read and written. Default: ProtoJSON with every field without presence, and nothing unknown. */
   readonly json?: JsonOptions;
   /**
-   * The treatment of what cannot be served: streaming methods, `google.api.HttpBody`, paths that go on after `**`, the
-   * later of two rules for the same requests, and `rules` whose selector names no method. `skip` leaves out and logs;
+   * The treatment of what cannot be served: streaming methods, `google.api.HttpBody`, paths that go on after `**`,
+   * `GET` with a body, the later of two rules for the same requests, and `rules` whose selector names no method. `skip` leaves out and logs;
    * other bindings of the method stay. Default: `refuse`.
    */
   readonly unsupported?: UnsupportedMethods;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { fromBinary, type Message } from '@bufbuild/protobuf';
+import { fromBinary, type Message, type Registry } from '@bufbuild/protobuf';
 import type { Binding } from '../template/binding.js';
 import { entityTag, isCurrent, preconditionFailed } from './entity-tag.js';
 import type { JsonOutput } from '../json/json-output.js';
@@ -10,11 +10,18 @@ import { isDryRun, pathOfResource, type SuccessRule } from '../template/standard
 /** Creates the HTTP responses of successful calls. */
 export class SuccessReplies {
   readonly #rules: ReadonlyMap<Binding, SuccessRule>;
+  readonly #registry: Registry;
   readonly #output: JsonOutput;
   readonly #basePath: string;
 
-  constructor(rules: ReadonlyMap<Binding, SuccessRule>, output: JsonOutput, basePath: string) {
+  constructor(
+    rules: ReadonlyMap<Binding, SuccessRule>,
+    registry: Registry,
+    output: JsonOutput,
+    basePath: string,
+  ) {
     this.#rules = rules;
+    this.#registry = registry;
     this.#output = output;
     this.#basePath = basePath;
   }
@@ -53,7 +60,7 @@ export class SuccessReplies {
   }
 
   #body({ method, responseBody }: Binding, response: Message): string {
-    const large = new LargeBytes(method.output, response);
+    const large = new LargeBytes(this.#registry, method.output, response);
     const json =
       responseBody === undefined
         ? this.#output.json(method.output, response)

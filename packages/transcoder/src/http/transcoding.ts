@@ -65,6 +65,7 @@ export class Transcoding {
       requests: new RequestMessages(registry, json),
       successes: new SuccessReplies(
         standardMethods ? successRules(bindings) : new Map(),
+        registry,
         new JsonOutput(registry, json),
         basePath,
       ),

@@ -9,7 +9,7 @@ import {
 import { reflect } from '@bufbuild/protobuf/reflect';
 import { allowedValue } from '../fields/allowed-value.js';
 import type { Binding, BoundVariable, FieldTarget } from '../template/binding.js';
-import { type Failure, malformed, type FieldViolation } from '../failures/failure.js';
+import { misfit, type FieldViolation } from '../failures/failure.js';
 import { isObject, memberOf } from '../fields/json-object.js';
 import { fieldsByName } from '../fields/message-fields.js';
 import type { JsonOptions } from '../json/json-options.js';
@@ -49,7 +49,7 @@ export class RequestMessages {
     const json = startingJson(binding, parts.body);
     const outside = this.#bindOutside(binding, json, parts);
     const { done, value } = outside.next();
-    if (done !== true) throw misfit([value], outside, this.#violationsInside(binding, json));
+    if (done !== true) throw misfit(joined([value], outside, this.#violationsInside(binding, json)));
     try {
       return this.#strict.read(input, json);
     } catch {
@@ -89,12 +89,7 @@ export class RequestMessages {
   }
 }
 
-/** The parts of the request do not form a request message of the method. */
-function misfit(...violations: readonly Iterable<FieldViolation>[]): Failure {
-  return malformed('The request does not fit the method.', joined(violations));
-}
-
-function* joined(all: readonly Iterable<FieldViolation>[]): Generator<FieldViolation> {
+function* joined(...all: readonly Iterable<FieldViolation>[]): Generator<FieldViolation> {
   for (const each of all) yield* each;
 }
 
