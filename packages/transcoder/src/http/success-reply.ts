@@ -59,7 +59,7 @@ export class SuccessReplies {
     if (creates && headers['if-match'] !== undefined) throw preconditionFailed();
   }
 
-  #body({ method, responseBody }: Binding, response: Message): string {
+  #body({ method, responseBody }: Binding, response: Message): string | Uint8Array {
     const large = new LargeBytes(this.#registry, method.output, response);
     const json =
       responseBody === undefined
@@ -74,7 +74,7 @@ const cacheControl = {
   immutable: 'private, max-age=31536000, immutable',
 } as const satisfies Record<NonNullable<SuccessRule['caching']>, string>;
 
-function cacheable(body: string, control: string, asked: IncomingHttpHeaders): HttpReply {
+function cacheable(body: string | Uint8Array, control: string, asked: IncomingHttpHeaders): HttpReply {
   const tag = entityTag(body);
   const headers = { ETag: tag, 'Cache-Control': control, Vary: 'Authorization' };
   return isCurrent(asked, tag) ? { status: 304, headers } : { status: 200, headers, body };

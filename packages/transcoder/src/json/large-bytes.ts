@@ -33,14 +33,14 @@ export class LargeBytes {
     if (holdsBytes(schema)) this.#takeFrom(reflect(schema, message));
   }
 
-  /** The JSON text of the message with all its values. */
-  restoredIn(text: string): string {
+  /** The JSON text of the message with all its values; as UTF-8 if it is large, since a hash of a string takes longer. */
+  restoredIn(text: string): string | Uint8Array {
     if (this.#base64.size === 0) return text;
     const [first, ...others] = text.split(this.#prefix.toString('base64'));
     const whole = others.map(
       (each) => `${this.#base64.get(each.slice(0, NUMBER_LENGTH))}${each.slice(NUMBER_LENGTH)}`,
     );
-    return [first, ...whole].join('');
+    return Buffer.from([first, ...whole].join(''));
   }
 
   #takeFrom(message: ReflectMessage): void {

@@ -16,7 +16,7 @@ function written(json: JsonValue, type: string): string {
   const schema = typeOf(type);
   const message = fromJson(schema, json, { registry });
   const large = new LargeBytes(registry, schema, message);
-  return large.restoredIn(JSON.stringify(output.json(schema, message)));
+  return String(large.restoredIn(JSON.stringify(output.json(schema, message))));
 }
 
 it.each([
