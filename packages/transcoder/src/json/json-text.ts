@@ -1,6 +1,12 @@
 import { ScalarType, type DescField, type JsonValue } from '@bufbuild/protobuf';
 import { allowedScalar, allowedValue } from '../fields/allowed-value.js';
-import { type Failure, firstViolations, malformed, misfit, type FieldViolation } from '../failures/failure.js';
+import {
+  type Failure,
+  firstViolations,
+  malformed,
+  misfit,
+  type FieldViolation,
+} from '../failures/failure.js';
 import type { Place } from '../fields/message-fields.js';
 import { literalValue } from '../fields/text-value.js';
 
