@@ -49,7 +49,9 @@ function folderOfContract(): string {
     rmSync(folder, { recursive: true });
   });
   cpSync(join(PACKAGE, 'test/contract/library'), join(folder, 'proto/library'), { recursive: true });
-  cpSync(join(GOOGLE, 'api'), join(folder, 'node_modules/google-proto-files/google/api'), { recursive: true });
+  cpSync(join(GOOGLE, 'api'), join(folder, 'node_modules/google-proto-files/google/api'), {
+    recursive: true,
+  });
   const [, config = ''] = /```yaml\n(.*?)```/s.exec(readme) ?? [];
   writeFileSync(join(folder, 'buf.yaml'), config);
   return folder;
