@@ -12,6 +12,7 @@ const REASONS: readonly (readonly [sentence: RegExp, reason: string])[] = [
   [/streaming methods/, 'left out: streaming methods'],
   [/HttpBody is not/, 'left out: `google.api.HttpBody`'],
   [/has segments after/, 'left out: the path goes on after `**`'],
+  [/(?:GET|HEAD) has a body/, 'left out: `GET` has a body'],
   [/bound to the same requests/, 'left out: the later of two for the same requests'],
 ];
 

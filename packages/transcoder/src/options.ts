@@ -63,8 +63,14 @@ export interface TranscoderOptions {
   /** How bodies are read and written. Default: ProtoJSON with every field without presence, and nothing unknown. */
   readonly json?: JsonOptions;
   /**
-   * The treatment of what cannot be served: streaming methods, `google.api.HttpBody`, paths that go on after `**`, the
-   * later of two rules for the same requests, and `rules` whose selector names no method. `skip` leaves out and logs;
+   * Whether requests are also taken as grpc-gateway takes them: snake case in masks, `labels[a]=b` for maps, `{}` where a
+   * method takes no body, no body for the field that is the body, no content type or `application/merge-patch+json`,
+   * `Grpc-Timeout`, and a PATCH without a mask, which gets one of the fields in its body. Default: false.
+   */
+  readonly lenient?: boolean;
+  /**
+   * The treatment of what cannot be served: streaming methods, `google.api.HttpBody`, paths that go on after `**`,
+   * `GET` with a body, the later of two rules for the same requests, and `rules` whose selector names no method. `skip` leaves out and logs;
    * other bindings of the method stay. Default: `refuse`.
    */
   readonly unsupported?: UnsupportedMethods;
@@ -108,6 +114,7 @@ export function optionsInForce(given: TranscoderOptions) {
     responseHeaders: new Map() as ResponseHeaders,
     standardMethods: true,
     json: {} as JsonOptions,
+    lenient: false,
     unsupported: 'refuse' as const,
     requestIdOf: () => randomUUID() as string,
     write: (writing: () => void) => {

@@ -91,6 +91,11 @@ export function firstViolations(violations: Iterable<FieldViolation>): FieldViol
   return first;
 }
 
+/** The parts of a request do not form a request message of its method: `REQUEST_MALFORMED` with the violations. */
+export function misfit(violations: Iterable<FieldViolation>): Failure {
+  return malformed('The request does not fit the method.', violations);
+}
+
 /** A request that does not match the contract: `REQUEST_MALFORMED` with the given violations. */
 export function malformed(message: string, violations: Iterable<FieldViolation> = []): Failure {
   return new Failure('REQUEST_MALFORMED', message, { violations });

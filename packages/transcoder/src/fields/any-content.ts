@@ -17,9 +17,12 @@ export function isAny(message: DescMessage): boolean {
 /** The type of the message in an Any in its JSON form; undefined if it is unknown. */
 export function typeInAny(registry: Registry, any: JsonObject): DescMessage | undefined {
   const typeUrl = memberOf(any, '@type');
-  return typeof typeUrl === 'string'
-    ? registry.getMessage(typeUrl.slice(typeUrl.lastIndexOf('/') + 1))
-    : undefined;
+  return typeof typeUrl === 'string' ? typeOfUrl(registry, typeUrl) : undefined;
+}
+
+/** The type that the URL of an Any names; undefined if it is unknown. */
+export function typeOfUrl(registry: Registry, typeUrl: string): DescMessage | undefined {
+  return registry.getMessage(typeUrl.slice(typeUrl.lastIndexOf('/') + 1));
 }
 
 /**

@@ -32,8 +32,16 @@ export const numberForms: ReadonlyMap<ScalarType, TextForm> = new Map([
 export const messageForms: ReadonlyMap<string, TextForm> = new Map([
   ['google.protobuf.Timestamp', time],
   ['google.protobuf.Duration', matching(/^-?[0-9]+(?:\.[0-9]{1,9})?s$/)],
-  // Names in lowerCamelCase, keys of maps, and "*" for all of them (AIP-161).
-  ['google.protobuf.FieldMask', matching(/^(?:(?:[A-Za-z0-9]+|\*)(?:[.,](?:[A-Za-z0-9]+|\*))*)?$/)],
+  ['google.protobuf.FieldMask', mask],
+]);
+
+/** The same, where masks may also have names in snake case. */
+export const lenientMessageForms: ReadonlyMap<string, TextForm> = new Map([
+  ...messageForms,
+  [
+    'google.protobuf.FieldMask',
+    (text) => mask(text.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())),
+  ],
 ]);
 
 // RFC 8259 number: neither hexadecimal nor a leading plus.
@@ -104,6 +112,13 @@ function time(text: string): JsonValue | undefined {
   // JavaScript turns a day or hour that does not exist into another one, or into an invalid date.
   const date = new Date(`${moment}Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(moment) ? text : undefined;
+}
+
+// Names in lowerCamelCase, keys of maps, and "*" for all of them (AIP-161).
+const MASK = /^(?:(?:[A-Za-z0-9]+|\*)(?:[.,](?:[A-Za-z0-9]+|\*))*)?$/;
+
+function mask(text: string): string | undefined {
+  return MASK.test(text) ? text : undefined;
 }
 
 function matching(form: RegExp): TextForm {

@@ -1,35 +1,46 @@
 import { ScalarType, type DescField, type DescMessage, type JsonValue } from '@bufbuild/protobuf';
 import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
-import { base64, double, int32, messageForms, numberForms, singlePrecision } from './text-form.js';
+import {
+  base64,
+  double,
+  int32,
+  lenientMessageForms,
+  messageForms,
+  numberForms,
+  singlePrecision,
+} from './text-form.js';
 
 /** Whether a value of the field, or an item of a repeated one, can be written as text in a URL. */
 export function hasTextForm(field: DescField): boolean {
-  if (field.fieldKind === 'map') return false;
-  return (
-    field.message === undefined || isWrapperDesc(field.message) || messageForms.has(field.message.typeName)
-  );
+  return field.fieldKind !== 'map' && hasTextValue(field);
+}
+
+/** The same, also for the value of a key in a map. */
+export function hasTextValue({ message }: DescField): boolean {
+  return message === undefined || isWrapperDesc(message) || messageForms.has(message.typeName);
 }
 
 /**
  * The JSON form of a field's value, or of an item of a repeated field, that is written as text in a URL.
  *
+ * @param lenient whether masks may have names in snake case.
  * @returns undefined if no value of the field's type is written like this. A result may still be invalid for the type:
  *   the ProtoJSON parser decides.
  */
-export function textValue(field: DescField, text: string): JsonValue | undefined {
+export function textValue(field: DescField, text: string, lenient = false): JsonValue | undefined {
   if (field.enum !== undefined) {
     const number = int32(text);
     if (number !== undefined) return Number(number);
     // A parser that ignores unknown values in bodies would drop it.
     return field.enum.values.some(({ name }) => name === text) ? text : undefined;
   }
-  if (field.message !== undefined) return messageText(field.message, text);
+  if (field.message !== undefined) return messageText(field.message, text, lenient);
   return scalarText(field.scalar, text);
 }
 
-function messageText(message: DescMessage, text: string): JsonValue | undefined {
+function messageText(message: DescMessage, text: string, lenient: boolean): JsonValue | undefined {
   if (isWrapperDesc(message)) return textValue(message.fields[0], text);
-  return messageForms.get(message.typeName)?.(text);
+  return (lenient ? lenientMessageForms : messageForms).get(message.typeName)?.(text);
 }
 
 function scalarText(scalar: ScalarType, text: string): JsonValue | undefined {

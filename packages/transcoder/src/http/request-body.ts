@@ -43,14 +43,19 @@ export function requireDecoded(request: IncomingMessage): void {
 // RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons.
 const JSON_TYPE = /^application\/json(?:[ \t]*;(?:[ \t]*charset=(?:utf-8|"utf-8"))?)*[ \t]*$/i;
 
+// RFC 7396: grpc-gateway takes it for the body of a PATCH, whose members it reads as those of any other body.
+const LENIENT_TYPE = new RegExp(JSON_TYPE.source.replace('json', '(?:json|merge-patch\\+json)'), 'i');
+
 /**
  * Refuses every media type except `application/json`, with or without `charset=utf-8` (RFC 8259 defines no other).
  *
+ * @param lenient whether `application/merge-patch+json` and none are taken, too.
  * @throws Failure `CONTENT_TYPE_UNSUPPORTED`.
  */
-export function requireJsonType({ method, headersDistinct }: IncomingMessage): void {
+export function requireJsonType({ method, headersDistinct }: IncomingMessage, lenient: boolean): void {
   const contentType = headersDistinct['content-type']?.join(', ');
-  if (contentType === undefined || !JSON_TYPE.test(contentType)) {
+  const taken = contentType === undefined ? lenient : (lenient ? LENIENT_TYPE : JSON_TYPE).test(contentType);
+  if (!taken) {
     throw unsupported(method, 'The content type is not supported; application/json in UTF-8 is allowed.');
   }
 }

@@ -89,9 +89,15 @@ const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
  * The client's time limit, in milliseconds, from the header `Request-Timeout: <seconds>`.
  *
  * @param limitMs the default, which the client cannot exceed.
- * @throws Failure `REQUEST_MALFORMED` if the header is not a decimal above zero.
+ * @param lenient whether the header `Grpc-Timeout` may set one, too; the shorter holds.
+ * @throws Failure `REQUEST_MALFORMED` if a header is not a number above zero.
  */
-export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number): number {
+export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number, lenient: boolean): number {
+  const ownMs = ownTimeoutMs(headers, limitMs);
+  return lenient ? grpcTimeoutMs(headers, ownMs) : ownMs;
+}
+
+function ownTimeoutMs(headers: IncomingHttpHeaders, limitMs: number): number {
   const text = headers['request-timeout'];
   if (text === undefined) return limitMs;
   if (typeof text !== 'string' || !SECONDS_ABOVE_ZERO.test(text)) {
@@ -103,4 +109,32 @@ export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number):
     ]);
   }
   return Math.min(Number(text) * 1000, limitMs);
+}
+
+const GRPC_TIMEOUT = /^(?=.*[1-9])(?<amount>[0-9]{1,8})(?<unit>[HMSmun])$/;
+
+const UNITS_MS: ReadonlyMap<string | undefined, number> = new Map([
+  ['H', 3_600_000],
+  ['M', 60_000],
+  ['S', 1_000],
+  ['m', 1],
+  ['u', 1e-3],
+  ['n', 1e-6],
+]);
+
+/** The header of gRPC itself (PROTOCOL-HTTP2.md): up to eight digits and a unit. */
+function grpcTimeoutMs({ 'grpc-timeout': text }: IncomingHttpHeaders, limitMs: number): number {
+  if (text === undefined) return limitMs;
+  const { amount, unit } = GRPC_TIMEOUT.exec(String(text))?.groups ?? {};
+  const unitMs = UNITS_MS.get(unit);
+  if (unitMs === undefined) {
+    throw malformed(MALFORMED, [
+      {
+        field: 'grpc-timeout',
+        description:
+          'Is not a time; up to eight digits above zero with a unit (H, M, S, m, u, n) are allowed.',
+      },
+    ]);
+  }
+  return Math.min(Number(amount) * unitMs, limitMs);
 }

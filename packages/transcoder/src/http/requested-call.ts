@@ -2,12 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import type { JsonValue, Message, Registry } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { ErrorReplies } from '../failures/error-reply.js';
-import { malformed } from '../failures/failure.js';
+import { type Failure, malformed } from '../failures/failure.js';
+import { isObject } from '../fields/json-object.js';
 import { startOf } from '../fields/message-fields.js';
 import type { HttpReply } from '../http-reply.js';
 import { parseJsonText } from '../json/json-text.js';
 import type { RequestMessages } from '../message/request-message.js';
-import type { Binding } from '../template/binding.js';
+import type { Binding, BodyBinding } from '../template/binding.js';
 import type { FoundBinding } from '../template/binding-table.js';
 import type { Guard, UnaryReply, Upstream } from '../upstream.js';
 import { GuardVerdict, isOk, knowsCaller } from './guard-verdict.js';
@@ -29,6 +30,7 @@ export interface CallParts {
   readonly guard: Guard | undefined;
   readonly deadlineMs: number;
   readonly maxBodyBytes: number;
+  readonly lenient: boolean;
   readonly forwardedHeaders: ForwardedHeaders;
   readonly responseHeaders: ResponseHeaders;
   readonly errors: ErrorReplies;
@@ -64,13 +66,13 @@ export class RequestedCall {
   }
 
   answer(): HttpReply | Promise<HttpReply> {
-    const { deadlineMs, forwardedHeaders, maxBodyBytes, successes } = this.#parts;
+    const { deadlineMs, forwardedHeaders, lenient, maxBodyBytes, successes } = this.#parts;
     const { request, started } = this.#exchange;
     const { headers } = request;
     try {
       requireFitHeaders(headers, forwardedHeaders);
       successes.requirePrecondition(this.#found.binding, headers);
-      this.#head.deadline = started + requestTimeoutMs(headers, deadlineMs);
+      this.#head.deadline = started + requestTimeoutMs(headers, deadlineMs, lenient);
       requireDecoded(request);
     } catch (failure) {
       return this.#verdict.refuse(failure);
@@ -86,13 +88,13 @@ export class RequestedCall {
   }
 
   #callWith(body: Uint8Array): HttpReply | Promise<HttpReply> {
-    const { upstream, registry, requests } = this.#parts;
+    const { upstream, requests } = this.#parts;
     const { binding, segments } = this.#found;
     const { path, metadata, deadline, cancellation } = this.#head;
     let message: Message;
     let bytes: Uint8Array;
     try {
-      const json = bodyJson(registry, binding, this.#exchange.request, body);
+      const json = bodyJson(this.#parts, binding, this.#exchange.request, body);
       message = requests.read(binding, { segments, query: this.#query, body: json });
       bytes = requests.encode(binding, message);
     } catch (failure) {
@@ -116,7 +118,7 @@ export class RequestedCall {
 }
 
 function bodyJson(
-  registry: Registry,
+  { registry, lenient }: CallParts,
   { method, body }: Binding,
   request: IncomingMessage,
   bytes: Uint8Array,
@@ -125,13 +127,28 @@ function bodyJson(
   if (bytes.length === 0) {
     // A whole message may be empty, unless its JSON form is not an object of its fields.
     if (body === undefined || (body === '*' && !hasCustomJsonRepresentation(message))) return undefined;
+    if (lenient && isPlainMessage(body)) return {};
     throw malformed('The request has no body; this method takes one.');
   }
-  if (body === undefined) throw malformed('The request has a body; this method takes none.');
-  requireJsonType(request);
-  return parseJsonText(bytes, (json) =>
-    body === '*'
-      ? startOf(registry, { message, json })
-      : startOf(registry, { message, json: { [body.jsonName]: json } }).to(body.jsonName),
+  if (body === undefined && !lenient) throw bodyUnwanted();
+  requireJsonType(request, lenient);
+  const json = parseJsonText(bytes, (value) =>
+    typeof body === 'object'
+      ? startOf(registry, { message, json: { [body.jsonName]: value } }).to(body.jsonName)
+      : startOf(registry, { message, json: value }),
   );
+  if (body !== undefined) return json;
+  if (isObject(json) && Object.keys(json).length === 0) return undefined;
+  throw bodyUnwanted();
+}
+
+/** Whether a body is a field whose JSON form is an object of its fields. */
+function isPlainMessage(body: BodyBinding): boolean {
+  return (
+    typeof body === 'object' && body.fieldKind === 'message' && !hasCustomJsonRepresentation(body.message)
+  );
+}
+
+function bodyUnwanted(): Failure {
+  return malformed('The request has a body; this method takes none.');
 }

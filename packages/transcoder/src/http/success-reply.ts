@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { fromBinary, type Message } from '@bufbuild/protobuf';
+import { fromBinary, type Message, type Registry } from '@bufbuild/protobuf';
 import type { Binding } from '../template/binding.js';
 import { entityTag, isCurrent, preconditionFailed } from './entity-tag.js';
 import type { JsonOutput } from '../json/json-output.js';
@@ -10,11 +10,18 @@ import { isDryRun, pathOfResource, type SuccessRule } from '../template/standard
 /** Creates the HTTP responses of successful calls. */
 export class SuccessReplies {
   readonly #rules: ReadonlyMap<Binding, SuccessRule>;
+  readonly #registry: Registry;
   readonly #output: JsonOutput;
   readonly #basePath: string;
 
-  constructor(rules: ReadonlyMap<Binding, SuccessRule>, output: JsonOutput, basePath: string) {
+  constructor(
+    rules: ReadonlyMap<Binding, SuccessRule>,
+    registry: Registry,
+    output: JsonOutput,
+    basePath: string,
+  ) {
     this.#rules = rules;
+    this.#registry = registry;
     this.#output = output;
     this.#basePath = basePath;
   }
@@ -52,8 +59,8 @@ export class SuccessReplies {
     if (creates && headers['if-match'] !== undefined) throw preconditionFailed();
   }
 
-  #body({ method, responseBody }: Binding, response: Message): string {
-    const large = new LargeBytes(method.output, response);
+  #body({ method, responseBody }: Binding, response: Message): string | Uint8Array {
+    const large = new LargeBytes(this.#registry, method.output, response);
     const json =
       responseBody === undefined
         ? this.#output.json(method.output, response)
@@ -67,7 +74,7 @@ const cacheControl = {
   immutable: 'private, max-age=31536000, immutable',
 } as const satisfies Record<NonNullable<SuccessRule['caching']>, string>;
 
-function cacheable(body: string, control: string, asked: IncomingHttpHeaders): HttpReply {
+function cacheable(body: string | Uint8Array, control: string, asked: IncomingHttpHeaders): HttpReply {
   const tag = entityTag(body);
   const headers = { ETag: tag, 'Cache-Control': control, Vary: 'Authorization' };
   return isCurrent(asked, tag) ? { status: 304, headers } : { status: 200, headers, body };

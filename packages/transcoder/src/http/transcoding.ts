@@ -31,6 +31,7 @@ interface TranscodingOptions {
   readonly responseHeaders: ResponseHeaders;
   readonly standardMethods: boolean;
   readonly json: JsonOptions;
+  readonly lenient: boolean;
   readonly now: () => number;
 }
 
@@ -53,7 +54,7 @@ export class Transcoding {
   #underWay = 0;
 
   constructor({ bindings, table, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
-    const { basePath, maxRequests, standardMethods, json, now } = options;
+    const { basePath, maxRequests, standardMethods, json, lenient, now } = options;
     this.#basePath = basePath;
     this.#maxRequests = maxRequests;
     this.#table = table;
@@ -62,9 +63,10 @@ export class Transcoding {
       ...options,
       errors,
       registry,
-      requests: new RequestMessages(registry, json),
+      requests: new RequestMessages(registry, { ...json, lenient }),
       successes: new SuccessReplies(
         standardMethods ? successRules(bindings) : new Map(),
+        registry,
         new JsonOutput(registry, json),
         basePath,
       ),

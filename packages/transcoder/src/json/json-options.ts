@@ -15,3 +15,9 @@ export interface JsonOptions {
   /** Whether times have at least three decimals, and not none for whole seconds. Default: false. */
   readonly milliseconds?: boolean;
 }
+
+/** How bodies are read. */
+export interface ReadingOptions extends Pick<JsonOptions, 'ignoreUnknown'> {
+  /** Whether masks may have names in snake case. Default: false. */
+  readonly lenient?: boolean;
+}

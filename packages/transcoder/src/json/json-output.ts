@@ -79,6 +79,8 @@ export class JsonOutput {
     switch (message.typeName) {
       case 'google.protobuf.Timestamp':
         return this.#milliseconds ? withMilliseconds : unchanged;
+      case 'google.protobuf.FloatValue':
+        return withFewestDigits;
       case 'google.protobuf.Any':
         return (json) => this.#amendAny(json as JsonObject);
       case 'google.protobuf.Struct':
@@ -99,27 +101,26 @@ export class JsonOutput {
   }
 
   #fieldAmendment(field: DescField): FieldAmendment | undefined {
-    const { message } = field;
     const key = this.#nameOf(field);
-    if (field.fieldKind === 'map' && message === undefined) {
-      return (json) => {
-        const value = memberOf(json, key);
-        if (value !== undefined) json[key] = inOrder(value);
-      };
-    }
-    if (message === undefined) {
+    const amend = this.#valueAmendment(field);
+    if (amend === undefined) {
       const omitted = this.#omitsUnassigned && isPlainString(field);
       if (!omitted || !hasBehavior(field, FieldBehavior.OUTPUT_ONLY)) return undefined;
       return (json) => {
         if (json[key] === '') Reflect.deleteProperty(json, key);
       };
     }
-    // Looked up at each use, since a message may contain itself.
-    const amend: Amendment = (json) => this.#amendment(message)(json);
     return (json) => {
       const value = memberOf(json, key);
       if (value !== undefined) json[key] = amendValues(field, value, amend);
     };
+  }
+
+  #valueAmendment({ message, scalar, fieldKind }: DescField): Amendment | undefined {
+    // Looked up at each use, since a message may contain itself.
+    if (message !== undefined) return (json) => this.#amendment(message)(json);
+    if (scalar === ScalarType.FLOAT) return withFewestDigits;
+    return fieldKind === 'map' ? unchanged : undefined;
   }
 
   /** An Any holds the fields of its message, or a whole message whose JSON form is not an object. */
@@ -166,4 +167,16 @@ const WHOLE_SECONDS = /:[0-9]{2}Z$/;
 function withMilliseconds(json: JsonValue): JsonValue {
   const time = json as string;
   return WHOLE_SECONDS.test(time) ? time.replace('Z', '.000Z') : time;
+}
+
+/** The digits of a float that tell it from all others: 0.1, which as a double is 0.10000000149011612. */
+function withFewestDigits(json: JsonValue): JsonValue {
+  if (typeof json !== 'number') return json;
+  let value = json;
+  for (let digits = 9; digits >= 6; digits -= 1) {
+    const shorter = Number(json.toPrecision(digits));
+    if (Math.fround(shorter) !== json) break;
+    value = shorter;
+  }
+  return value;
 }

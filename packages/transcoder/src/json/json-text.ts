@@ -1,6 +1,12 @@
 import { ScalarType, type DescField, type JsonValue } from '@bufbuild/protobuf';
 import { allowedScalar, allowedValue } from '../fields/allowed-value.js';
-import { type Failure, firstViolations, malformed, type FieldViolation } from '../failures/failure.js';
+import {
+  type Failure,
+  firstViolations,
+  malformed,
+  misfit,
+  type FieldViolation,
+} from '../failures/failure.js';
 import type { Place } from '../fields/message-fields.js';
 import { literalValue } from '../fields/text-value.js';
 
@@ -30,7 +36,7 @@ export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
   }
   const integers: LongInteger[] = [];
   const violations = firstViolations(scan(text, () => locate(value), integers));
-  if (violations.length > 0) throw malformed('The body is not valid JSON.', violations);
+  if (violations.length > 0) throw misfit(violations);
   return integers.length === 0 ? value : (JSON.parse(withStrings(text, integers)) as JsonValue);
 }
 

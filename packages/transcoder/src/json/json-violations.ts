@@ -5,7 +5,7 @@ import { contentOfAny, isAny } from '../fields/any-content.js';
 import type { FieldViolation } from '../failures/failure.js';
 import { isObject } from '../fields/json-object.js';
 import { fieldsByName, shortened, takesNull } from '../fields/message-fields.js';
-import type { JsonOptions } from './json-options.js';
+import type { ReadingOptions } from './json-options.js';
 import { StrictJson } from './strict-json.js';
 
 type MapField = Extract<DescField, { fieldKind: 'map' }>;
@@ -19,7 +19,7 @@ export class JsonViolations {
   readonly #ignoresUnknown: boolean;
   readonly #strict: StrictJson;
 
-  constructor(registry: Registry, options: JsonOptions = {}) {
+  constructor(registry: Registry, options: ReadingOptions = {}) {
     this.#registry = registry;
     this.#ignoresUnknown = options.ignoreUnknown === true;
     this.#strict = new StrictJson(registry, options);

@@ -1,7 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { type DescField, type DescMessage, type Message, ScalarType } from '@bufbuild/protobuf';
+import {
+  type DescField,
+  type DescMessage,
+  fromBinary,
+  type Message,
+  type Registry,
+  ScalarType,
+  toBinary,
+} from '@bufbuild/protobuf';
 import { reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect';
-import { isAny } from '../fields/any-content.js';
+import type { Any } from '@bufbuild/protobuf/wkt';
+import { isAny, typeOfUrl } from '../fields/any-content.js';
 
 /** The least bytes of a value that is taken out. */
 const LARGE = 1_024;
@@ -11,29 +20,34 @@ const NUMBER_LENGTH = 4;
 /**
  * Writes the large values of bytes in a message with Node's base64, which takes a hundredth of the time that protobuf's
  * takes. In the message each is replaced by a mark that nobody can guess, and the mark in the JSON text by the base64.
- * Values in an Any stay.
  */
 export class LargeBytes {
+  readonly #registry: Registry;
   /** Nine bytes: a whole number of digits. Drawn for the first large value, since it takes longer than a small reply. */
   #prefix: Buffer | undefined;
   readonly #base64 = new Map<string, string>();
 
   /** @param message loses its large values */
-  constructor(schema: DescMessage, message: Message) {
+  constructor(registry: Registry, schema: DescMessage, message: Message) {
+    this.#registry = registry;
     if (holdsBytes(schema)) this.#takeFrom(reflect(schema, message));
   }
 
-  /** The JSON text of the message with all its values. */
-  restoredIn(text: string): string {
+  /** The JSON text of the message with all its values; as UTF-8 if it is large, since a hash of a string takes longer. */
+  restoredIn(text: string): string | Uint8Array {
     if (this.#prefix === undefined) return text;
     const [first, ...others] = text.split(this.#prefix.toString('base64'));
     const whole = others.map(
       (each) => `${this.#base64.get(each.slice(0, NUMBER_LENGTH))}${each.slice(NUMBER_LENGTH)}`,
     );
-    return [first, ...whole].join('');
+    return Buffer.from([first, ...whole].join(''));
   }
 
   #takeFrom(message: ReflectMessage): void {
+    if (isAny(message.desc)) {
+      this.#takeFromContent(message.message as Any);
+      return;
+    }
     for (const field of message.fields) {
       if (!fieldHoldsBytes(field, holdsBytes) || !message.isSet(field)) continue;
       if (field.fieldKind === 'list') {
@@ -46,6 +60,14 @@ export class LargeBytes {
     }
   }
 
+  #takeFromContent(any: Any): void {
+    const type = typeOfUrl(this.#registry, any.typeUrl);
+    if (any.value.length < LARGE || type === undefined || !holdsBytes(type)) return;
+    const content = fromBinary(type, any.value);
+    this.#takeFrom(reflect(type, content));
+    any.value = toBinary(type, content);
+  }
+
   #taken(value: unknown): unknown {
     if (!(value instanceof Uint8Array)) {
       this.#takeFrom(value as ReflectMessage);
@@ -54,15 +76,20 @@ export class LargeBytes {
     if (value.length < LARGE) return value;
     const number = Buffer.alloc(3);
     number.writeUIntBE(this.#base64.size, 0, 3);
-    this.#base64.set(number.toString('base64'), Buffer.from(value).toString('base64'));
+    this.#base64.set(number.toString('base64'), base64Of(value));
     this.#prefix ??= randomBytes(9);
     return Buffer.concat([this.#prefix, number]);
   }
 }
 
+/** @returns the base64, without a copy of the bytes */
+function base64Of({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64');
+}
+
 const known = new WeakMap<DescMessage, boolean>();
 
-/** Whether a message, or any in it but the content of an Any, has a field of bytes. */
+/** Whether a message, or any in it, may have a field of bytes, as an Any may. */
 function holdsBytes(message: DescMessage): boolean {
   let holds = known.get(message);
   if (holds === undefined) {
@@ -74,7 +101,7 @@ function holdsBytes(message: DescMessage): boolean {
 
 /** @param seen those that need no search, since messages may contain themselves. */
 function searched(message: DescMessage, seen: Set<DescMessage>): boolean {
-  if (isAny(message) || seen.has(message)) return false;
+  if (seen.has(message)) return false;
   seen.add(message);
   return message.fields.some((field) => fieldHoldsBytes(field, (inner) => searched(inner, seen)));
 }

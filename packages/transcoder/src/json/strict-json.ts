@@ -13,9 +13,9 @@ import { hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/w
 import { contentOfAny, isAny } from '../fields/any-content.js';
 import { isObject, memberOf } from '../fields/json-object.js';
 import { takesNull } from '../fields/message-fields.js';
-import { messageForms } from '../fields/text-form.js';
+import { lenientMessageForms, messageForms } from '../fields/text-form.js';
 import { strictScalar } from '../fields/text-value.js';
-import type { JsonOptions } from './json-options.js';
+import type { ReadingOptions } from './json-options.js';
 
 /**
  * Converts a JSON value, which it may change in place, to the one that `fromJson` reads as intended; undefined if
@@ -33,11 +33,13 @@ type FieldRule = (json: JsonObject) => boolean;
  */
 export class StrictJson {
   readonly #registry: Registry;
+  readonly #lenient: boolean;
   readonly #read: Partial<JsonReadOptions>;
   readonly #rules = new Map<DescMessage, Rule>();
 
-  constructor(registry: Registry, { ignoreUnknown = false }: JsonOptions = {}) {
+  constructor(registry: Registry, { ignoreUnknown = false, lenient = false }: ReadingOptions = {}) {
     this.#registry = registry;
+    this.#lenient = lenient;
     this.#read = { registry, ignoreUnknownFields: ignoreUnknown };
   }
 
@@ -70,7 +72,7 @@ export class StrictJson {
   #compile(message: DescMessage): Rule {
     if (isWrapperDesc(message)) return scalarRule(message.fields[0].scalar) ?? unchanged;
     if (isAny(message)) return (json) => (isObject(json) ? this.#strictAny(json) : json);
-    const form = messageForms.get(message.typeName);
+    const form = (this.#lenient ? lenientMessageForms : messageForms).get(message.typeName);
     if (form !== undefined) return (json) => (typeof json === 'string' ? form(json) : json);
     if (hasCustomJsonRepresentation(message)) return unchanged;
     const fields = message.fields.flatMap((field) => this.#fieldRules(field));

@@ -5,12 +5,14 @@ import type { Binding, FieldTarget } from '../template/binding.js';
 import type { FieldViolation } from '../failures/failure.js';
 import { fieldsByName, shortened } from '../fields/message-fields.js';
 import { MAX_DEPTH } from '../json/json-text.js';
-import { hasTextForm, textValue } from '../fields/text-value.js';
+import { hasTextForm, hasTextValue, textValue } from '../fields/text-value.js';
 
 /** A value from the query and the field that takes it. */
 export interface QueryParameter extends FieldTarget {
-  /** The JSON form of the value, or of one item of a repeated field. */
+  /** The JSON form of the value, of one item of a repeated field, or of the value of a key in a map. */
   readonly value: JsonValue;
+  /** The key in a map. */
+  readonly key?: string | undefined;
 }
 
 /**
@@ -18,11 +20,13 @@ export interface QueryParameter extends FieldTarget {
  * field that neither the path nor the body carries, in either of its names. Text is decoded as
  * `application/x-www-form-urlencoded`, except that broken escapes and text that is not UTF-8 are refused.
  *
+ * @param lenient whether `labels[a]=b` is a parameter for a map, and masks may have names in snake case.
  * @returns each parameter, or a violation under the name that was sent; read only as far as the caller goes on.
  */
 export function* queryParameters(
   binding: Binding,
   query: string,
+  lenient: boolean,
 ): Generator<QueryParameter | FieldViolation, void> {
   const taken = new Set<string>();
   for (const part of query.split('&')) {
@@ -31,7 +35,7 @@ export function* queryParameters(
     const rawName = equals < 0 ? part : part.slice(0, equals);
     const name = decoded(rawName);
     const text = equals < 0 ? '' : decoded(part.slice(equals + 1));
-    const parameter = readParameter(binding, name, text, taken);
+    const parameter = readParameter(binding, name, text, taken, lenient);
     yield typeof parameter === 'string'
       ? { field: shortened(name ?? rawName), description: parameter }
       : parameter;
@@ -44,29 +48,47 @@ function readParameter(
   name: string | undefined,
   text: string | undefined,
   taken: Set<string>,
+  lenient: boolean,
 ): QueryParameter | string {
   if (name === undefined || text === undefined) {
     return 'Contains an invalid escape; only percent-encoded UTF-8 is allowed.';
   }
   if (name.split('.').length > MAX_DEPTH) return `Is nested deeper than ${MAX_DEPTH} levels.`;
   if (binding.body === '*') return 'Was sent in the query; this method takes its fields from the body.';
-  const target = parameterTarget(binding.method.input, name);
+  const target = parameterTarget(binding.method.input, name, lenient);
   if (target === undefined) return 'Is not a parameter of this method.';
-  const { parents, field } = target;
+  const { parents, field, key } = target;
   if ((parents[0] ?? field) === binding.body) return 'Was sent in the query; it is allowed only in the body.';
   const path = [...parents, field].map((each) => each.name).join('.');
   if (binding.variables.some(({ fieldPath }) => fieldPath.join('.') === path)) {
     return 'Was sent in the query; it is allowed only in the path.';
   }
-  if (field.fieldKind !== 'list' && taken.has(path)) return 'Was sent more than once; it is allowed once.';
-  taken.add(path);
-  const value = textValue(field, text);
+  const place = key === undefined ? path : `${path}[${key}]`;
+  if (field.fieldKind !== 'list' && taken.has(place)) return 'Was sent more than once; it is allowed once.';
+  taken.add(place);
+  const value = textValue(field, text, lenient);
   return value === undefined
     ? `Is not a valid value; ${allowedValue(field)} is allowed.`
     : { ...target, value };
 }
 
-function parameterTarget(message: DescMessage, name: string): FieldTarget | undefined {
+// The form of grpc-gateway.
+const MAP_ENTRY = /^(.*)\[(.*)\]$/s;
+
+function parameterTarget(
+  message: DescMessage,
+  name: string,
+  lenient: boolean,
+): Omit<QueryParameter, 'value'> | undefined {
+  const [, map, key] = (lenient && MAP_ENTRY.exec(name)) || [];
+  const target = fieldTarget(message, map ?? name);
+  if (target === undefined) return undefined;
+  const { field } = target;
+  if (map === undefined) return hasTextForm(field) ? target : undefined;
+  return field.fieldKind === 'map' && hasTextValue(field) ? { ...target, key } : undefined;
+}
+
+function fieldTarget(message: DescMessage, name: string): FieldTarget | undefined {
   const parents: DescField[] = [];
   let container = message;
   const steps = name.split('.');
@@ -78,7 +100,7 @@ function parameterTarget(message: DescMessage, name: string): FieldTarget | unde
   }
   const [last = ''] = steps.slice(-1);
   const field = fieldsByName(container).get(last);
-  return field !== undefined && hasTextForm(field) ? { parents, field } : undefined;
+  return field === undefined ? undefined : { parents, field };
 }
 
 function decoded(text: string): string | undefined {

@@ -9,12 +9,13 @@ import {
 import { reflect } from '@bufbuild/protobuf/reflect';
 import { allowedValue } from '../fields/allowed-value.js';
 import type { Binding, BoundVariable, FieldTarget } from '../template/binding.js';
-import { type Failure, malformed, type FieldViolation } from '../failures/failure.js';
+import { misfit, type FieldViolation } from '../failures/failure.js';
 import { isObject, memberOf } from '../fields/json-object.js';
 import { fieldsByName } from '../fields/message-fields.js';
-import type { JsonOptions } from '../json/json-options.js';
+import type { ReadingOptions } from '../json/json-options.js';
 import { JsonViolations } from '../json/json-violations.js';
 import { variableValue } from '../template/path-template.js';
+import { impliedMask, setImpliedMask } from './implied-mask.js';
 import { missingFields } from './missing-fields.js';
 import { queryParameters, type QueryParameter } from './query-parameters.js';
 import { StrictJson } from '../json/strict-json.js';
@@ -31,10 +32,12 @@ interface RequestParts {
 
 /** Joins path, query and body into the JSON form of the request message, and parses the whole. */
 export class RequestMessages {
+  readonly #lenient: boolean;
   readonly #strict: StrictJson;
   readonly #jsonViolations: JsonViolations;
 
-  constructor(registry: Registry, options: JsonOptions = {}) {
+  constructor(registry: Registry, options: ReadingOptions = {}) {
+    this.#lenient = options.lenient === true;
     this.#strict = new StrictJson(registry, options);
     this.#jsonViolations = new JsonViolations(registry, options);
   }
@@ -45,11 +48,19 @@ export class RequestMessages {
    * @throws Failure `REQUEST_MALFORMED` with every violation.
    */
   read(binding: Binding, parts: RequestParts): Message {
+    // First, since what follows changes the body.
+    const mask = this.#lenient ? impliedMask(binding, parts.body) : undefined;
+    const message = this.#joined(binding, parts);
+    if (mask !== undefined) setImpliedMask(message, mask);
+    return message;
+  }
+
+  #joined(binding: Binding, parts: RequestParts): Message {
     const { input } = binding.method;
     const json = startingJson(binding, parts.body);
     const outside = this.#bindOutside(binding, json, parts);
     const { done, value } = outside.next();
-    if (done !== true) throw misfit([value], outside, this.#violationsInside(binding, json));
+    if (done !== true) throw misfit(joined([value], outside, this.#violationsInside(binding, json)));
     try {
       return this.#strict.read(input, json);
     } catch {
@@ -76,7 +87,7 @@ export class RequestMessages {
       const found = bindVariable(this.#strict, json, variable, parts.segments);
       if (found !== undefined) yield found;
     }
-    for (const found of queryParameters(binding, parts.query)) {
+    for (const found of queryParameters(binding, parts.query, this.#lenient)) {
       if ('description' in found) yield found;
       else bindParameter(json, found);
     }
@@ -89,12 +100,7 @@ export class RequestMessages {
   }
 }
 
-/** The parts of the request do not form a request message of the method. */
-function misfit(...violations: readonly Iterable<FieldViolation>[]): Failure {
-  return malformed('The request does not fit the method.', joined(violations));
-}
-
-function* joined(all: readonly Iterable<FieldViolation>[]): Generator<FieldViolation> {
+function* joined(...all: readonly Iterable<FieldViolation>[]): Generator<FieldViolation> {
   for (const each of all) yield* each;
 }
 
@@ -162,10 +168,11 @@ function scalarOf(strict: StrictJson, field: DescField, json: JsonValue): string
 }
 
 function bindParameter(json: JsonValue, parameter: QueryParameter): void {
-  const { field, value } = parameter;
+  const { field, value, key: entry } = parameter;
   const holder = holderOf(json, parameter);
   const { jsonName: key } = field;
   if (field.fieldKind === 'list') holder[key] = [...((memberOf(holder, key) ?? []) as JsonValue[]), value];
+  else if (entry !== undefined) holder[key] = { ...(memberOf(holder, key) as JsonObject), [entry]: value };
   else holder[key] = value;
 }
 

@@ -65,8 +65,9 @@ export function bindingsOf(method: DescMethod, rule: HttpRule, unserved: Unserve
 }
 
 /** Why a binding cannot be served as a unary call with JSON; undefined if it can. */
-function unsupportedBecause({ method, template, body, responseBody }: Binding): string | undefined {
+function unsupportedBecause({ method, verb, template, body, responseBody }: Binding): string | undefined {
   if (method.methodKind !== 'unary') return 'streaming methods have no HTTP binding';
+  if (body !== undefined && (verb === 'GET' || verb === 'HEAD')) return `${verb} has a body`;
   const fields = [body, responseBody].map((each) => (typeof each === 'object' ? each.message : undefined));
   if ([method.input, method.output, ...fields].some((type) => type?.typeName === 'google.api.HttpBody')) {
     return 'google.api.HttpBody is not supported';
@@ -88,7 +89,6 @@ function bindingOf(method: DescMethod, rule: HttpRule): Binding {
   }
   const body =
     rule.body === '*' || rule.body === '' ? rule.body || undefined : topField(method.input, rule.body);
-  if (body !== undefined && (verb === 'GET' || verb === 'HEAD')) throw new Error(`${verb} has a body`);
   const inBody = variables.find(({ field }) => field === body);
   if (inBody !== undefined) throw new Error(`the field "${rule.body}" is bound to both path and body`);
   if (body !== '*' && hasCustomJsonRepresentation(method.input)) {

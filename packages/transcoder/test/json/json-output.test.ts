@@ -33,6 +33,14 @@ describe('the JSON form of a message', () => {
     expect(JSON.stringify(written({ [field]: value }, undefined, plain))).toBe(`{"${field}":${text}}`);
   });
 
+  it.each([0.1, -0.3, 16777216, 3.4028235e38, 1.4e-45, 123456.79, 0.33333334, 'NaN'])(
+    'has the digits of a float that tell it from others, and not those of a double: %s',
+    (float) => {
+      const json = { floatValue: float, floatWrapper: float };
+      expect(written(json)).toMatchObject(json);
+    },
+  );
+
   it('has no field with presence that is not set', () => {
     expect(written({})).not.toHaveProperty('nested');
     expect(written({})).not.toHaveProperty('optionalString');

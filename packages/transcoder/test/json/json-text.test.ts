@@ -130,14 +130,18 @@ describe('JSON text', () => {
   });
 
   it.each([
-    { text: '{"uint64Value":1e20}', allowed: 'a whole number of 64 bits without a sign' },
+    { text: '{"uint64Value":1e20}', allowed: 'a whole number from 0 to 18446744073709551615' },
+    {
+      text: '{"int64Value":9223372036854775808}',
+      allowed: 'a whole number from -9223372036854775808 to 9223372036854775807',
+    },
     { text: '{"floatValue":1e39}', allowed: 'a number within single precision' },
     { text: '{"value":1e400}', allowed: 'a JSON value whose numbers are within double precision' },
     { text: '{"struct":{"a":1e400}}', allowed: 'a number within double precision' },
   ])('is refused with what is allowed: $text', ({ text, allowed }) => {
-    expect(refusal(() => parse(text)).violations()).toMatchObject([
-      { description: `Got a number; ${allowed} is allowed.` },
-    ]);
+    const refused = refusal(() => parse(text));
+    expect(refused.message).toBe('The request does not fit the method.');
+    expect(refused.violations()).toMatchObject([{ description: `Got a number; ${allowed} is allowed.` }]);
   });
 
   it.each([

@@ -1,4 +1,5 @@
-import { fromJson, type JsonValue } from '@bufbuild/protobuf';
+import { create, fromJson, type JsonValue } from '@bufbuild/protobuf';
+import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { expect, it } from 'vitest';
 import { JsonOutput } from '../../src/json/json-output.js';
 import { LargeBytes } from '../../src/json/large-bytes.js';
@@ -8,12 +9,14 @@ const output = new JsonOutput(registry, { omit: 'defaults' });
 const LARGE = Buffer.alloc(3_000, 'large').toString('base64');
 const SMALL = Buffer.from('small').toString('base64');
 
+const EVERYTHING = 'type.googleapis.com/library.v1.Everything';
+
 /** The JSON text of the message with the given JSON form. */
 function written(json: JsonValue, type: string): string {
   const schema = typeOf(type);
   const message = fromJson(schema, json, { registry });
-  const large = new LargeBytes(schema, message);
-  return large.restoredIn(JSON.stringify(output.json(schema, message)));
+  const large = new LargeBytes(registry, schema, message);
+  return String(large.restoredIn(JSON.stringify(output.json(schema, message))));
 }
 
 it.each([
@@ -26,12 +29,30 @@ it.each([
   { what: 'a list', json: { nestedList: [{ bytesValue: LARGE }, {}, { bytesValue: SMALL }] } },
   { what: 'a map', json: { nestedMap: { 1: { bytesValue: LARGE } }, bytesMap: { a: LARGE, b: SMALL } } },
   { what: 'a wrapper', json: { bytesWrapper: LARGE } },
+  { what: 'an Any', json: { any: { '@type': EVERYTHING, bytesValue: LARGE } } },
   {
-    what: 'an Any',
-    json: { any: { '@type': 'type.googleapis.com/library.v1.Everything', bytesValue: LARGE } },
+    what: 'an Any in an Any',
+    json: { any: { '@type': EVERYTHING, any: { '@type': EVERYTHING, bytesList: [LARGE, SMALL] } } },
   },
+  { what: 'an Any, if they are few', json: { any: { '@type': EVERYTHING, bytesValue: SMALL } } },
 ])('bytes in $what are written as protobuf writes them', ({ json }) => {
   expect(JSON.parse(written(json, 'library.v1.Everything'))).toEqual(json);
+});
+
+it('an Any without bytes is left alone, and an empty one', () => {
+  const any = { '@type': 'type.googleapis.com/library.v1.Book', title: 'T'.repeat(3_000) };
+  expect(JSON.parse(written({ any, nested: { any: {} } }, 'library.v1.Everything'))).toEqual({
+    any,
+    nested: { any: {} },
+  });
+});
+
+it('an Any of an unknown type has no JSON form', () => {
+  const schema = typeOf('library.v1.Everything');
+  const any = { typeUrl: 'type.googleapis.com/nobody.Knows', value: new Uint8Array(3_000) };
+  const message = create(schema, { any: create(AnySchema, any) });
+  expect(() => new LargeBytes(registry, schema, message)).not.toThrow();
+  expect(() => output.json(schema, message)).toThrow('nobody.Knows');
 });
 
 it('a message without bytes is left alone', () => {

@@ -12,7 +12,7 @@ function binding(path: string, body = ''): Parameters<typeof queryParameters>[0]
 }
 
 const found = (query: string, to = binding('/v1/echo')): ReturnType<typeof shown>[] =>
-  [...queryParameters(to, query)].map(shown);
+  [...queryParameters(to, query, false)].map(shown);
 
 /** A parameter as its path and value; a violation as it is. */
 function shown(each: QueryParameter | FieldViolation): [string, JsonValue] | FieldViolation {

@@ -50,11 +50,6 @@ describe('the bindings of a method', () => {
       rule: rule({ case: 'custom', value: { kind: 'A B', path: '/a' } }),
     },
     { why: 'the template is broken', rule: rule(get('/a/')) },
-    { why: 'GET has no body', rule: rule(get('/a'), { body: '*' }) },
-    {
-      why: 'HEAD has no body',
-      rule: rule({ case: 'custom', value: { kind: 'HEAD', path: '/a' } }, { body: '*' }),
-    },
     { why: 'the body is an unknown field', rule: rule(post('/a'), { body: 'nothing' }) },
     { why: 'the body is not at the top', rule: rule(post('/a'), { body: 'nested.nested' }) },
     { why: 'the response body is an unknown field', rule: rule(get('/a'), { responseBody: 'nothing' }) },
@@ -101,6 +96,19 @@ describe('the bindings of a method', () => {
   ])('are refused with the name of the method: $why', ({ rule: wrong }) => {
     expect(() => bindingsOf(methodOf('Probe.Echo'), wrong)).toThrow(/^library\.v1\.Probe\.Echo: .*\.$/);
   });
+
+  it.each([get('/a'), { case: 'custom', value: { kind: 'HEAD', path: '/a' } }] satisfies Pattern[])(
+    'are told of where they cannot be served, without the others: $case with a body',
+    (pattern) => {
+      const told: string[] = [];
+      const additionalBindings = [rule(post('/b'), { body: '*' })];
+      const both = rule(pattern, { body: '*', additionalBindings });
+      const left = bindingsOf(methodOf('Probe.Echo'), both, (sentence) => told.push(sentence));
+      expect(left.map(({ verb }) => verb)).toEqual(['POST']);
+      expect(told).toEqual([expect.stringMatching(/^library\.v1\.Probe\.Echo: (?:GET|HEAD) has a body\.$/)]);
+      expect(() => bindingsOf(methodOf('Probe.Echo'), both)).toThrow(/has a body\.$/);
+    },
+  );
 
   it.each([
     { path: '/{first_choice}/{nested.second_choice}', why: 'each message has a oneof of its own' },

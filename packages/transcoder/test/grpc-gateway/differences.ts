@@ -1,0 +1,179 @@
+/** A difference from grpc-gateway that stays, as the README tells it. */
+interface Difference {
+  readonly request: string;
+  readonly theirs: string;
+  readonly ours: string;
+  /** With the option `lenient`; default: as without. */
+  readonly lenient?: string;
+}
+
+/** Each is a row of the README. Ours is what the HTTP, JSON and protobuf documents that it names define. */
+export const DIFFERENCES = {
+  verbs: {
+    request: 'another method than those of a path; `OPTIONS`',
+    theirs: '501',
+    ours: '405 with `Allow`; 204 (RFC 9110)',
+  },
+  head: { request: '`HEAD` for a `GET`', theirs: '501', ours: 'as `GET`, without content (RFC 9110)' },
+  override: {
+    request: 'form bodies, `X-HTTP-Method-Override`',
+    theirs: 'a form that overrides `POST` is its query',
+    ours: '415, 405: one way to say a thing',
+  },
+  emptySegment: {
+    request: 'an empty segment, or a slash at the end',
+    theirs: 'an empty value, if a variable is there',
+    ours: '404: `*` and `**` match segments, and none is empty',
+  },
+  escapedSlash: {
+    request: '`a%2Fb` in a path',
+    theirs: '404, or two segments in `**`',
+    ours: 'one segment with a slash; in a variable of several it stays `%2F` (`http.proto`)',
+  },
+  escapes: {
+    request: 'escapes in the words of a path, `%3A` before a verb; braces; a verb alone',
+    theirs: 'unescaped before they are compared',
+    ours: 'compared as sent; `%3A` begins no verb, and what RFC 3986 forbids is 400',
+  },
+  notUtf8: { request: 'escapes that are not UTF-8', theirs: '500', ours: '400' },
+  unknownParameter: {
+    request: 'unknown parameters of a query',
+    theirs: 'ignored',
+    ours: '400 with the name: a misspelt filter would list everything',
+  },
+  twoPlaces: {
+    request: 'a field in path and query or body, or in body and query',
+    theirs: 'the path, the body',
+    ours: '400 if they differ, or if it is not a place for the field',
+  },
+  numbers: {
+    request: 'numbers and booleans in path and query: `+5`, `007`, `0x10`, `.5`, `inf`, `1` or `T` for true',
+    theirs: 'taken, but not `5.0` or `5e0`',
+    ours: 'in the forms of ProtoJSON, which has `5.0` and `5e0`',
+  },
+  openEnums: {
+    request: 'a number that an enum does not name, in path and query',
+    theirs: '400',
+    ours: 'taken as in a body: enums are open',
+  },
+  base64: {
+    request: 'base64 in path and query',
+    theirs: 'only with padding; URL-safe only in a path',
+    ours: 'both alphabets, with and without padding, as in ProtoJSON',
+  },
+  semicolon: { request: 'a semicolon in a query', theirs: '400', ours: 'a character (WHATWG URL)' },
+  wellKnown: {
+    request:
+      '`Value`, `Struct` or a field of a well-known type in a query (`time.seconds=5`); `1m` for a duration',
+    theirs: 'taken',
+    ours: '400: their forms are those of ProtoJSON',
+  },
+  listIndex: {
+    request: '`names[]=a`, `names[0]=a`',
+    theirs: 'two values, `""` or `"0"` and `"a"`',
+    ours: '400',
+  },
+  mapEntry: { request: '`labels[a]=b` for a map', theirs: 'taken', ours: '400', lenient: 'taken' },
+  unknownField: {
+    request: 'unknown fields and enum values in a body; an Any without a type',
+    theirs: 'ignored',
+    ours: '400 with the field; ignored with `json.ignoreUnknown`',
+  },
+  jsonForms: {
+    request: 'the map key `01`, the duration `+1s`',
+    theirs: 'taken',
+    ours: '400: no forms of ProtoJSON',
+  },
+  trailingText: { request: 'text after the JSON of a body', theirs: 'ignored', ours: '400' },
+  nullBody: {
+    request: 'a body `null` for a field',
+    theirs: '400',
+    ours: 'the field is absent, as in ProtoJSON',
+  },
+  noBody: {
+    request: 'no body where a message is the body',
+    theirs: 'its empty message',
+    ours: '400',
+    lenient: 'its empty message',
+  },
+  noValue: {
+    request: 'no body where another field is the body',
+    theirs: 'the default of its type',
+    ours: '400',
+  },
+  created: {
+    request: 'a `Create` that succeeds',
+    theirs: '200',
+    ours: '201 (AIP-133); 200 with `standardMethods: false`',
+  },
+  emptyBody: {
+    request: '`{}` where a method takes no body',
+    theirs: 'ignored',
+    ours: '400',
+    lenient: 'taken',
+  },
+  unwantedBody: { request: 'any other body where a method takes none', theirs: 'ignored', ours: '400' },
+  patchType: {
+    request: 'no content type, `application/merge-patch+json`',
+    theirs: 'taken',
+    ours: '415',
+    lenient: 'taken',
+  },
+  contentType: {
+    request: 'any other content type or charset; `Content-Encoding: gzip`',
+    theirs: 'read as JSON',
+    ours: '415 (RFC 9110)',
+  },
+  noMask: {
+    request: 'a `PATCH` of a field without a mask',
+    theirs: 'a mask of the fields sent',
+    ours: 'as it came ([AIP-134](https://google.aip.dev/134))',
+    lenient: 'a mask of the fields sent',
+  },
+  emptyMask: {
+    request: 'a `PATCH` of a field with `{}`, or with an empty mask',
+    theirs: 'a mask with the path `""`',
+    ours: 'none',
+  },
+  structMask: {
+    request: 'a `Struct` in the body of such a `PATCH`',
+    theirs: 'its keys in the mask',
+    ours: 'as it came',
+    lenient: 'one field of the mask',
+  },
+  snakeMask: {
+    request: 'snake case in a mask (`update_mask=display_name`)',
+    theirs: 'taken in a query, 400 in a body',
+    ours: '400',
+    lenient: 'taken',
+  },
+  camelMask: {
+    request: 'lowerCamelCase in a mask of a query, `*`, `a__b`',
+    theirs: 'as it came: names that no field has',
+    ours: 'the field (`displayName` is `display_name`); `*` stays (AIP-161); the last is 400',
+  },
+  timeout: {
+    request: '`Grpc-Timeout`',
+    theirs: 'read',
+    ours: 'ignored; `Request-Timeout` is read',
+    lenient: 'both are read; the shorter holds',
+  },
+  wrongTimeout: {
+    request: '`Grpc-Timeout` of zero, below zero or of more than 8 digits',
+    theirs: 'no limit, or 504',
+    ours: 'ignored',
+    lenient: '400 (the protocol of gRPC)',
+  },
+  metadata: {
+    request: '`Grpc-Metadata-*`, `traceparent`',
+    theirs: 'the first is forwarded, the second not',
+    ours: 'the headers in `forwardedHeaders`',
+  },
+} as const satisfies Record<string, Difference>;
+
+export type DifferenceName = keyof typeof DIFFERENCES;
+
+/** The row of the README for a difference. */
+export function rowOf({ request, theirs, ours, lenient = 'as without' }: Difference): string {
+  return `| ${request} | ${theirs} | ${ours} | ${lenient} |`;
+}

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Records how grpc-gateway answers the requests in a file, each a JSON string in a line:
+#   record.sh SET REQUESTS >ANSWERS      SET is the contract, a serialized google.protobuf.FileDescriptorSet
+# Needs Go, protoc, the plugins go, go-grpc and grpc-gateway in PATH, and the libraries in GOPATH. On Debian they are in
+# golang-go, protobuf-compiler, golang-goprotobuf-dev, protoc-gen-go-grpc, golang-google-grpc-dev and
+# golang-github-grpc-ecosystem-grpc-gateway-dev; the last has the plugin as source.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+proto=compared/v1/compared.proto
+mkdir -p "$work/src/peer/recorder"
+cp "$here/main.go" "$work/src/peer/recorder"
+# For the "v2" in the path of an import, which only code in a module may have in GOPATH.
+echo 'module peer' >"$work/src/peer/go.mod"
+set -- "$1" "$2" --descriptor_set_in="$1"
+for plugin in go go-grpc grpc-gateway; do
+  set -- "$@" --${plugin}_out="$work/src" --${plugin}_opt=M$proto=peer/comparedpb
+  for file in annotations http; do
+    set -- "$@" --${plugin}_opt=Mgoogle/api/$file.proto=google.golang.org/genproto/googleapis/api/annotations
+  done
+done
+requests=$2
+shift 2
+protoc "$@" $proto
+cd "$work/src/peer/recorder"
+GO111MODULE=off GOPATH="$work:${GOPATH:-/usr/share/gocode}" CGO_ENABLED=0 go build -o "$work/recorder" .
+"$work/recorder" <"$requests"

@@ -1,0 +1,72 @@
+import { send } from '../request.js';
+import { alike, alikeIfLenient, differ, differIfLenient, type Row } from '../row.js';
+
+export const masks: readonly Row[] = [
+  ...alikeIfLenient(
+    'noMask',
+    send('PATCH', '/v1/books/1', '{"title":"T"}'),
+    send('PATCH', '/v1/books/1?allow_missing=true', '{"title":"T"}'),
+    send('PATCH', '/v1/books/1', '{"name":"books/1","title":"T"}'),
+    send('PATCH', '/v1/books/1', '{"title":""}'),
+    send('PATCH', '/v1/books/1', '{"title":null}'),
+    send('PATCH', '/v1/books/1', '{"mainAuthor":{"fullName":"N"}}'),
+    send('PATCH', '/v1/books/1', '{"main_author":{"full_name":"N","birth_year":1}}'),
+    send('PATCH', '/v1/books/1', '{"mainAuthor":{}}'),
+    send('PATCH', '/v1/books/1', '{"mainAuthor":null}'),
+    send('PATCH', '/v1/books/1', '{"tags":["a"]}'),
+    send('PATCH', '/v1/books/1', '{"tags":[]}'),
+    send('PATCH', '/v1/books/1', '{"labels":{"a":"b"}}'),
+    send('PATCH', '/v1/books/1', '{"labels":{}}'),
+    send('PATCH', '/v1/books/1', '{"publishedAt":"2026-01-02T03:04:05Z"}'),
+    send(
+      'PATCH',
+      '/v1/books/1',
+      '{"extra":{"@type":"type.googleapis.com/compared.v1.Author","fullName":"N"}}',
+    ),
+    send('PATCH', '/v1/books/1', '{"tags":["a"],"title":"T","labels":{"a":"b"}}'),
+  ),
+  ...alike(
+    send('PATCH', '/v1/books/1?updateMask=title', '{"title":"T"}'),
+    send('PATCH', '/v1/books/1?update_mask=title', '{"title":"T"}'),
+    send('PATCH', '/v1/books/1?update_mask=title&update_mask=tags', '{"title":"T"}'),
+    send('PATCH', '/v1/books/1?update_mask=nothing', '{"title":"T"}'),
+    send('PATCH', '/v1/books/1', '{"nothing":1}'),
+    send('PATCH', '/v1/books/1', '[]'),
+    send('PATCH', '/v1/echo', '{"int32Value":1}'),
+    send('POST', '/v1/echo', '{"fieldMask":"a__b"}'),
+  ),
+  ...alikeIfLenient(
+    'snakeMask',
+    send('PATCH', '/v1/books/1?update_mask=main_author', '{"title":"T"}'),
+    send('PATCH', '/v1/books/1?update_mask=main_author.full_name', '{"title":"T"}'),
+    send('PATCH', '/v1/books/1?update_mask=title,main_author', '{"title":"T"}'),
+    send('GET', '/v1/echo?field_mask=main_author'),
+  ),
+  ...differ(
+    'camelMask',
+    send('PATCH', '/v1/books/1?updateMask=mainAuthor', '{"title":"T"}'),
+    send('PATCH', '/v1/books/1?updateMask=mainAuthor.fullName,title', '{"title":"T"}'),
+    send('PATCH', '/v1/books/1?update_mask=*', '{"title":"T"}'),
+    send('PATCH', '/v1/books/1?update_mask=a__b', '{"title":"T"}'),
+  ),
+  ...differ(
+    'emptyMask',
+    send('PATCH', '/v1/books/1?update_mask=', '{"title":"T"}'),
+    send('PATCH', '/v1/books/1', '{}'),
+  ),
+  ...differ('wellKnown', send('PATCH', '/v1/books/1?update_mask.paths=title', '{"title":"T"}')),
+  ...alikeIfLenient('noBody', send('PATCH', '/v1/books/1', '')),
+  ...differ('twoPlaces', send('PATCH', '/v1/books/1', '{"name":"books/2"}')),
+  ...differ(
+    'structMask',
+    send('PATCH', '/v1/books/1', '{"notes":{"a":{"b":1}}}'),
+    send('PATCH', '/v1/books/1', '{"notes":{}}'),
+  ),
+  ...differ('nullBody', send('PATCH', '/v1/books/1', 'null')),
+  ...differIfLenient(
+    'snakeMask',
+    send('PATCH', '/v1/echo', '{"int32Value":1,"fieldMask":"int32_value"}'),
+    send('POST', '/v1/echo', '{"fieldMask":"main_author"}'),
+    send('POST', '/v1/echo', '{"fieldMask":"main_author.full_name,title"}'),
+  ),
+];
