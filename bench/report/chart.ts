@@ -3,8 +3,9 @@ import { figureOf, type Run } from './run.js';
 import { rounded } from './table.js';
 
 const WIDTH = 880;
-const PANEL = { top: 58, height: 232, width: 424 };
-const BAR = { left: 200, most: 164, height: 15, step: 23 };
+const PANEL = { top: 58, width: 424, head: 24, foot: 26 };
+const BAR = { left: 232, most: 134, height: 15, step: 23 };
+const COLUMNS = 2;
 
 /** Both colour schemes, on a background of its own: a page need not have the scheme of the reader's system. */
 const STYLE = `
@@ -26,8 +27,14 @@ interface Bar {
 /** The requests a second of everybody, a panel for each kind of request, as an SVG document in light and dark. */
 export function peerChart(run: Run): string {
   const panels = KINDS.map((kind) => ({ kind, bars: barsOf(run, kind) }));
-  const rows = Math.ceil(panels.length / 2);
-  const height = PANEL.top + rows * PANEL.height;
+  // A row of panels is as high as the one with the most bars.
+  const rows = panels.flatMap((_, i) => (i % COLUMNS === 0 ? [panels.slice(i, i + COLUMNS)] : []));
+  const heights = rows.map(
+    (row) => PANEL.head + Math.max(...row.map(({ bars }) => bars.length)) * BAR.step + PANEL.foot,
+  );
+  const topOf = (row: number): number =>
+    PANEL.top + heights.slice(0, row).reduce((sum, each) => sum + each, 0);
+  const height = topOf(rows.length);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Requests a second">`,
     `<style>${STYLE}\n</style>`,
@@ -35,12 +42,11 @@ export function peerChart(run: Run): string {
     text(16, 28, 'Requests a second: more is better', 'title'),
     text(WIDTH - 16, 28, 'dashed: a limit, which only answers', 'soft', 'end'),
     ...panels.flatMap(({ kind, bars }, i) => {
-      const left = 16 + (i % 2) * PANEL.width;
-      const top = PANEL.top + Math.floor(i / 2) * PANEL.height;
+      const left = 16 + (i % COLUMNS) * PANEL.width;
       // Both protocols of an operation share a scale.
       const beside = panels.filter((other) => other.kind.operation === kind.operation);
       const most = Math.max(...beside.flatMap((panel) => panel.bars).map(({ rate }) => rate));
-      return panel(kind.name, bars, most, left, top);
+      return panel(kind.name, bars, most, left, topOf(Math.floor(i / COLUMNS)));
     }),
     '</svg>',
     '',
@@ -59,7 +65,7 @@ function panel(title: string, bars: readonly Bar[], most: number, left: number, 
   return [
     text(left, top + 12, title, 'title'),
     ...bars.flatMap(({ name, role, rate }, i) => {
-      const y = top + 24 + i * BAR.step;
+      const y = top + PANEL.head + i * BAR.step;
       const x = left + BAR.left;
       const width = Math.max(1, Math.round((rate / most) * BAR.most));
       const own = role === 'own' ? 'bold' : 'soft';
