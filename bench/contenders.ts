@@ -12,7 +12,7 @@ export const KINDS = [
 export type Kind = (typeof KINDS)[number];
 
 /** Somebody who answers some of the four kinds, and so a row of the first table. */
-export interface Contender {
+interface Contender {
   /** In the table, as Markdown. */
   readonly title: string;
   /** In the chart and the names of scenarios. */
