@@ -50,7 +50,7 @@ export async function profile(
   const options = [...SAMPLING, `--cpu-prof-dir=${folder}`];
   const { pids, stop, ...at } = await servers.service({ DATABASE_URL: databaseUrl }, [], options);
   const target = (scenario.wire === 'grpc' ? at.grpc : at.http) ?? '';
-  const load = await rounds.measure(scenario, { target, serverPids: pids, warmUpMs: COMPILE_MS });
+  const load = await rounds.measure(scenario, { target, serverPids: pids, warmUpMs: COMPILE_MS, from: 0 });
   await stop();
   const [file = ''] = await readdir(folder);
   const read = JSON.parse(await readFile(join(folder, file), 'utf8')) as CpuProfile;
@@ -98,6 +98,6 @@ function partOf({ functionName, url }: ProfileNode['callFrame']): string | undef
   if (builtIn !== undefined) return `node:${builtIn}`;
   const ownPackage = /\/(packages\/[^/]+)\/dist\//.exec(url)?.[1];
   if (ownPackage !== undefined) return ownPackage;
-  const [room = '', file] = url.replace(`file://${DIST}/`, '').split('/');
-  return file === undefined ? 'src' : `src/${room}`;
+  const [module = '', file] = url.replace(`file://${DIST}/`, '').split('/');
+  return file === undefined ? 'src' : `src/${module}`;
 }

@@ -3,20 +3,27 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { LEASH } from '../test/support/process.js';
 
-/** A Node program in a child process, which ends with this one at the latest. Its stderr is that of this process. */
+/** A program in a child process, which ends with this one at the latest. Its stderr is that of this process. */
 export class Child {
   readonly #process: ChildProcess;
   readonly #ended: Promise<unknown>;
 
   /**
-   * @param args the program's file and its arguments, after options for Node, if any
+   * @param args the program's file and its arguments, after options for Node, if any; of another program, its arguments
    * @param settings its environment beside `PATH`; it gets nothing else of this process's
    * @param cwd the folder in which it runs
+   * @param program another program than Node, which has to end when its stdin does
    */
-  constructor(args: readonly string[], settings: Readonly<Record<string, string>> = {}, cwd = '.') {
+  constructor(
+    args: readonly string[],
+    settings: Readonly<Record<string, string>> = {},
+    cwd = '.',
+    program?: string,
+  ) {
     const env = { PATH: process.env['PATH'], NODE_ENV: 'production', ...settings };
     const stdio = ['pipe', 'pipe', 'inherit'] as const;
-    this.#process = spawn(process.execPath, ['--import', LEASH, ...args], { env, cwd, stdio: [...stdio] });
+    const leashed = program === undefined ? ['--import', LEASH, ...args] : [...args];
+    this.#process = spawn(program ?? process.execPath, leashed, { env, cwd, stdio: [...stdio] });
     this.#ended = once(this.#process, 'exit');
   }
 

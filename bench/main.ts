@@ -2,25 +2,27 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runBenchmark } from './benchmark.js';
 import { openDatabaseServer } from './database.js';
-import type { Goal } from './figures.js';
 import { Instances } from './instances.js';
-import { anatomyTable, writeDocument } from './report/document.js';
-import { figureTable } from './report/table.js';
-import { FULL, QUICK } from './scale.js';
+import { rawTables } from './report/data.js';
+import { writeDocuments } from './report/documents.js';
+import { pairTable, tooDear } from './report/pairs.js';
+import { FULL, GUARD, QUICK } from './scale.js';
 import { Servers } from './servers.js';
 import { type Side, sideBySide } from './side-by-side.js';
 
-const DOCUMENT = resolve('docs/performance.md');
+const DOCS = resolve('docs');
 
 /**
- * `npm run bench`: measures the built service beside the bare limits of its stack, and prints the tables. `--quick` takes
- * about three minutes; `--write` also brings `docs/performance.md` and its plot up to date. Instead, `--compare` measures
- * the service beside that of another built checkout, in the given folder, and `--instances` two instances of the
- * service behind HAProxy beside one without; both print the comparison.
+ * `npm run bench`: measures the built service beside its peers and the bare limits of its stack, and prints the tables.
+ * `--go` takes the binary of the peer in Go; `--quick` takes some three minutes; `--write` also brings
+ * `docs/performance.md`, its chart and its data up to date. Instead, `--compare` measures the service beside that of
+ * another built checkout, in the given folder, and fails where a request costs more; `--instances` measures two instances
+ * of the service behind HAProxy beside one without. Both print the comparison.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
+      go: { type: 'string' },
       quick: { type: 'boolean' },
       write: { type: 'boolean' },
       compare: { type: 'string' },
@@ -28,7 +30,7 @@ async function main(): Promise<void> {
     },
   });
   const { compare } = values;
-  const scale = values.quick === true ? QUICK : FULL;
+  const quick = values.quick === true;
   const database = await openDatabaseServer();
   const servers = new Servers();
   const others = new Servers(compare);
@@ -38,39 +40,35 @@ async function main(): Promise<void> {
     await database.close();
   };
   process.once('SIGINT', () => void close().finally(() => process.exit(130)));
-  const one: Side = { start: (settings) => servers.service(settings), suffix: '' };
   try {
     if (compare !== undefined) {
-      const old: Side = { start: (settings) => others.service(settings), suffix: ', old' };
-      print(
-        figureTable(await sideBySide(scale, database, { base: old, other: one }, asCheapAsOld, 1, progress)),
-      );
+      const sides = { base: versionOf(others), other: versionOf(servers) };
+      const pairs = await sideBySide(quick ? QUICK : GUARD, database, sides, progress);
+      print(pairTable(pairs, ['before', 'now']));
+      const dear = tooDear(pairs);
+      for (const line of dear) process.stderr.write(`${line}\n`);
+      if (dear.length > 0) process.exitCode = 1;
     } else if (values.instances === true) {
-      const two: Side = { start: (settings) => instances.start(settings), suffix: ', two instances' };
-      print(
-        figureTable(await sideBySide(scale, database, { base: one, other: two }, besideOne, 2, progress)),
-      );
+      const base: Side = { start: (settings) => servers.service(settings), caches: 1 };
+      const other: Side = { start: (settings) => instances.start(settings), caches: 2 };
+      const pairs = await sideBySide(quick ? QUICK : GUARD, database, { base, other }, progress);
+      print(pairTable(pairs, ['one', 'two']));
     } else {
-      const run = await runBenchmark(scale, database, servers, progress);
-      print([figureTable(run.rows), ...run.anatomies.map(anatomyTable)].join('\n\n'));
-      if (values.write === true) await writeDocument(DOCUMENT, run);
+      const run = await runBenchmark(quick ? QUICK : FULL, database, servers, values.go, progress);
+      print(rawTables(run));
+      if (values.write === true) await writeDocuments(DOCS, run);
     }
   } finally {
     await close();
   }
 }
 
-/** The most CPU time that a request may cost, as a multiple of the old one's. */
-function asCheapAsOld(old: string): Goal[] {
-  return [{ figure: 'serverCpuMs', times: old, atMost: 1.1 }];
-}
-
-/** As many requests a second as one instance answers; and at most thrice its CPU time, HAProxy's included. */
-function besideOne(one: string): Goal[] {
-  return [
-    { figure: 'rate', times: one, atLeast: 1 },
-    { figure: 'serverCpuMs', times: one, atMost: 3 },
-  ];
+function versionOf(servers: Servers): Side {
+  return {
+    start: (settings) => servers.service(settings),
+    apart: (settings) => servers.apart(settings),
+    caches: 1,
+  };
 }
 
 function print(text: string): void {

@@ -9,8 +9,8 @@ import type { Scale } from './scale.js';
 import type { Scenario } from './scenarios.js';
 import type { Target, TargetName } from './testbed.js';
 
-/** Requests under way at once: what the table in the goals was measured with. */
-const CALLERS = 32;
+/** Requests under way at once. */
+export const CALLERS = 32;
 /** Pause after each run, in which the database writes what the last one left. */
 const SETTLE_MS = 50;
 /** Long enough to ask once for every route, in milliseconds. */
@@ -21,8 +21,8 @@ const LOADER = resolve(import.meta.dirname, 'load/loader.js');
 /** Runs scenarios against the servers under test, one at a time. */
 export class Rounds {
   readonly #token = tokenFor({ exp: Math.floor(Date.now() / 1_000) + TOKEN_SECONDS });
-  /** For the scenarios that ask for no route twice. */
-  readonly #next = new Map<string, number>();
+  /** The first route of each target that no scenario has asked for, where they ask for none twice. */
+  readonly #next = new Map<TargetName, number>();
   readonly #scale: Scale;
   readonly #testbed: ReadonlyMap<TargetName, Target>;
   readonly #databasePid: number | undefined;
@@ -50,14 +50,14 @@ export class Rounds {
         }
       }
     }
-    return [...samples].map(([{ name, goals }, of]) => ({ name, goals, samples: of }));
+    return [...samples].map(([{ name }, of]) => ({ name, samples: of }));
   }
 
   /** Runs the load generator once for a scenario, with another duration or rate than the scenario's, if given. */
   async measure(scenario: Scenario, change: Partial<Load> = {}): Promise<LoadResult> {
     const load = { ...this.#load(scenario), ...change };
     const result = (await new Child([LOADER, JSON.stringify(load)]).message('measured')) as LoadResult;
-    this.#next.set(scenario.name, result.next);
+    this.#next.set(scenario.target, result.next);
     return result;
   }
 
@@ -71,10 +71,10 @@ export class Rounds {
     return (await this.measure(scenario)).sample;
   }
 
-  #load({ name, target: targetName, wire, operation, pick, rate }: Scenario): Load {
+  #load({ target: targetName, wire, operation, pick, rate }: Scenario): Load {
     const target = this.#testbed.get(targetName);
     if (target === undefined) throw new Error(`Nobody is called "${targetName}".`);
-    const address = { grpc: target.grpc, http: target.http, mysql: target.databaseUrl }[wire];
+    const address = target[wire];
     if (address === undefined) throw new Error(`${targetName} does not speak ${wire}.`);
     return {
       wire,
@@ -83,11 +83,11 @@ export class Rounds {
       target: address,
       token: this.#token,
       stored: target.routes,
-      from: this.#next.get(name) ?? 0,
+      from: this.#next.get(targetName) ?? 0,
       callers: CALLERS,
       warmUpMs: this.#scale.warmUpMs,
       durationMs: this.#scale.durationMs,
-      serverPids: target.pids ?? [],
+      serverPids: target.pids,
       ...(rate === undefined ? {} : { rate }),
       ...(this.#databasePid === undefined ? {} : { databasePid: this.#databasePid }),
     };

@@ -9,9 +9,9 @@ import { childrenOf } from './process-usage.js';
 /** A server under test: the processes whose cost is counted, and where it is called. */
 export interface Server {
   readonly pids: readonly number[];
-  /** `host:port` of its gRPC face. */
+  /** `host:port` of its gRPC server. */
   readonly grpc?: string;
-  /** `host:port` of its REST face. */
+  /** `host:port` of its REST gateway. */
   readonly http?: string;
   /** Ends it before the benchmark does. */
   readonly stop: () => Promise<void>;
@@ -48,6 +48,28 @@ export class Servers {
     return this.#start(new Child(command, { ...SERVICE_SETTINGS, ...settings }, this.#checkout), behind);
   }
 
+  /** The service's gRPC server, and its gateway in a process of its own. */
+  async apart(settings: Readonly<Record<string, string>>): Promise<Server> {
+    const grpc = await this.service({ ...settings, ROLE: 'grpc' });
+    return this.service({ ...settings, ROLE: 'gateway', GRPC_UPSTREAM: grpc.grpc ?? '' }, [grpc]);
+  }
+
+  /** One of the programs in `peers/`, with the settings of the service as far as it needs them. */
+  async peer(
+    name: string,
+    databaseUrl: string,
+    args: readonly string[] = [],
+    behind: readonly Server[] = [],
+  ): Promise<Server> {
+    const file = resolve(import.meta.dirname, `peers/${name}.js`);
+    return this.#start(new Child([file, ...args], peerSettings(databaseUrl)), behind);
+  }
+
+  /** The peer in Go, built from `peers/go`. */
+  async goPeer(binary: string, databaseUrl: string, args: readonly string[] = []): Promise<Server> {
+    return this.#start(new Child(args, peerSettings(databaseUrl), '.', resolve(binary)), []);
+  }
+
   /** An empty folder that goes with the servers. */
   async folder(): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'rr-bench-'));
@@ -73,11 +95,15 @@ export class Servers {
   }
 }
 
+function peerSettings(databaseUrl: string): Record<string, string> {
+  return { ...SERVICE_SETTINGS, DATABASE_URL: databaseUrl };
+}
+
 /** The service as `npm start` starts it in that folder: the options for Node, and its program. */
 function startCommand(checkout: string): string[] {
   const file = readFileSync(join(checkout, 'package.json'), 'utf8');
   const { scripts } = JSON.parse(file) as { scripts: { start: string } };
-  const [, command] = scripts.start.split(' && exec node ');
+  const [, command] = scripts.start.split('exec node ');
   if (command === undefined)
     throw new Error('The script start does not end with the command of the service.');
   return command.split(' ');

@@ -1,64 +1,89 @@
 import type { DatabaseServer } from './database.js';
-import type { Goal, Measured } from './figures.js';
+import type { Measured } from './figures.js';
 import { Rounds } from './rounds.js';
 import type { Scale } from './scale.js';
-import { type Scenario, scenarios } from './scenarios.js';
+import type { Scenario } from './scenarios.js';
 import type { Server } from './servers.js';
 import type { Compared, Target, TargetName } from './testbed.js';
 
 /** The routes that nobody has cached, enough for all rounds, as a multiple of those that are asked for again and again. */
 const COLD = 10;
 
+/** Every call that is measured on both sides. */
+const CALLS = [
+  { name: 'gRPC get, hot', target: 'service', wire: 'grpc', operation: 'get', pick: 'hot' },
+  { name: 'gRPC get', target: 'service', wire: 'grpc', operation: 'get', pick: 'uniform' },
+  { name: 'gRPC get, not cached', target: 'cold', wire: 'grpc', operation: 'get', pick: 'once' },
+  { name: 'REST get, hot', target: 'service', wire: 'http', operation: 'get', pick: 'hot' },
+  { name: 'REST get', target: 'service', wire: 'http', operation: 'get', pick: 'uniform' },
+  { name: 'REST get, gateway apart', target: 'gateway', wire: 'http', operation: 'get', pick: 'uniform' },
+  { name: 'gRPC create', target: 'service', wire: 'grpc', operation: 'create', pick: 'hot' },
+  { name: 'REST create', target: 'service', wire: 'http', operation: 'create', pick: 'hot' },
+  {
+    name: 'REST create, gateway apart',
+    target: 'gateway',
+    wire: 'http',
+    operation: 'create',
+    pick: 'hot',
+  },
+] as const satisfies (Scenario & { readonly target: Compared })[];
+
+type Start = (settings: Readonly<Record<string, string>>) => Promise<Server>;
+
 /** One of two kinds of the service. */
 export interface Side {
-  readonly start: (settings: Readonly<Record<string, string>>) => Promise<Server>;
-  /** The end of the names of its scenarios. */
-  readonly suffix: string;
+  readonly start: Start;
+  /** Starts its gateway apart; absent where it has none that differs. */
+  readonly apart?: Start;
+  /** How many caches it has to fill. */
+  readonly caches: number;
 }
 
-/**
- * Measures every call that the service answers in one process on two sides, in turns, each on its own databases with the
- * same routes.
- *
- * @param goals the goals of the other side, by the name of the scenario beside it
- * @param caches how many caches a side has to be filled
- */
+/** A call on both sides. */
+export interface Pair {
+  readonly name: string;
+  readonly base: Measured;
+  readonly other: Measured;
+}
+
+/** Measures every call on two sides, in turns, each on its own databases with the same routes. */
 export async function sideBySide(
   scale: Scale,
   database: DatabaseServer,
   { base, other }: { readonly base: Side; readonly other: Side },
-  goals: (beside: string) => readonly Goal[],
-  caches: number,
   progress: (line: string) => void,
-): Promise<Measured[]> {
+): Promise<Pair[]> {
   progress('filling databases and starting servers');
   const testbed = new Map<TargetName, Target>();
-  const add = async (name: TargetName, { start }: Side, routes: number): Promise<void> => {
+  const add = async (name: TargetName, routes: number, start: Start): Promise<void> => {
     const databaseUrl = await database.createDatabase(routes);
     const server = await start({ DATABASE_URL: databaseUrl });
     testbed.set(name, { ...server, databaseUrl, routes });
   };
-  await add('service', base, scale.routes);
-  await add('other service', other, scale.routes);
-  await add('cold', base, scale.routes * COLD);
-  await add('other cold', other, scale.routes * COLD);
+  const { routes } = scale;
+  await add('service', routes, base.start);
+  await add('other service', routes, other.start);
+  await add('cold', routes * COLD, base.start);
+  await add('other cold', routes * COLD, other.start);
+  if (base.apart !== undefined && other.apart !== undefined) {
+    await add('gateway', routes, base.apart);
+    await add('other gateway', routes, other.apart);
+  }
 
-  const pairs = scenarios(scale)
-    .flat()
-    .flatMap((scenario): Scenario[][] => {
-      const { name, target, rate, tool } = scenario;
-      if (!isCompared(target) || rate !== undefined || tool !== undefined) return [];
-      const first = { ...scenario, name: name + base.suffix, goals: [] };
-      const second = { ...scenario, name: name + other.suffix, target: `other ${target}` as const };
-      return [[first, { ...second, goals: goals(first.name) }]];
-    });
+  const pairs = CALLS.filter(({ target }) => testbed.has(target)).map((call): [Scenario, Scenario] => [
+    call,
+    { ...call, name: `${call.name}, other`, target: `other ${call.target}` },
+  ]);
   const rounds = new Rounds(scale, testbed, database.pid);
   progress('filling the caches');
-  const cached = pairs.flat().filter(({ wire, pick }) => wire === 'grpc' && pick === 'uniform');
-  for (const scenario of cached) for (let i = 0; i < caches; i++) await rounds.fillCache(scenario);
-  return rounds.run(pairs, progress);
-}
-
-function isCompared(target: TargetName): target is Compared {
-  return target === 'service' || target === 'cold';
+  const caches = Math.max(base.caches, other.caches);
+  const cached = CALLS.filter(({ pick }) => pick === 'uniform').map(({ name }) => name);
+  for (const scenario of pairs.filter(([{ name }]) => cached.includes(name as never)).flat()) {
+    for (let i = 0; i < caches; i++) await rounds.fillCache(scenario);
+  }
+  const measured = await rounds.run(pairs, progress);
+  return pairs.flatMap(([{ name }], i): Pair[] => {
+    const [one, two] = measured.slice(2 * i);
+    return one === undefined || two === undefined ? [] : [{ name, base: one, other: two }];
+  });
 }

@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import type { Measured, Sample } from './figures.js';
 import type { Servers } from './servers.js';
 
+/** The name of the measurement. */
+export const START_UP = 'Start to first answer, embedded';
+
 /** How long it takes from starting the built service on a new embedded database until it answers over REST. */
 export async function measureStartUp(servers: Servers, rounds: number): Promise<Measured> {
   const samples: Sample[] = [];
@@ -17,6 +20,5 @@ export async function measureStartUp(servers: Servers, rounds: number): Promise<
     if (response.statusCode !== 200) throw new Error(`The service answered ${response.statusCode ?? ''}.`);
     await stop();
   }
-  const goals = [{ figure: 'p50Ms', atMost: 1_000 }] as const;
-  return { name: 'Start to first answer, embedded', goals, samples };
+  return { name: START_UP, samples };
 }

@@ -4,76 +4,93 @@ import type { Server, Servers } from './servers.js';
 
 /**
  * The targets of calls:
- * - `echo`, `app`, `router`, `hop`: the bare limits
- * - `rows`: the table of routes, asked by the load generator itself
- * - `service`: gateway and gRPC server in one process, as `npm start` starts them
- * - `alone`: the same, which answers only what the next three answer, so that V8 has optimized it as much as them
- * - `unmetered`, `unlogged`: the same without metrics, and without a line for each request
+ * - `service`: gateway and gRPC server in one process, without a log line for each request, which the peers do not write
+ * - `logging`: the same as `npm start` starts it
+ * - `gateway`: a separate gateway and its gRPC server, joined by TCP, without those lines
+ * - `go`, `go with a cache`, `fastify`, `tutorial`, `tutorial gateway`: the peers
+ * - `echo`, `app`, `hop`: the bare limits
+ * - `alone`: the service as `npm start` starts it, which answers only what the next three answer, so that V8 has optimized
+ *   it as much as them
+ * - `unmetered`, `unlogged`: the same without metrics, and without log lines
  * - `traced`: the same, which sends a span of every call to a collector that keeps none
- * - `gateway`: a separate gateway and its gRPC server, joined by TCP
  * - `cold`: the service on the largest database, of which nothing is cached
- * - `stored…`: the service without its cache on a database with so many routes
+ * - `stored…`: its gRPC server without its cache on a database with so many routes
  * - `other …`: the same targets on the other of two sides
  */
 export type TargetName =
+  | 'logging'
+  | 'go'
+  | 'go with a cache'
+  | 'fastify'
+  | 'tutorial'
+  | 'tutorial gateway'
   | 'echo'
   | 'app'
-  | 'router'
   | 'hop'
-  | 'rows'
   | 'alone'
   | 'unmetered'
   | 'unlogged'
   | 'traced'
-  | 'gateway'
   | Compared
   | `other ${Compared}`
   | `stored${number}`;
 
 /** The targets that are also measured side by side. */
-export type Compared = 'service' | 'cold';
+export type Compared = 'service' | 'cold' | 'gateway';
 
-/** A server under test, or the database itself, with what it stores. */
-export interface Target extends Partial<Server> {
+/** A server under test with what it stores. */
+export interface Target extends Server {
   /** `mysql://` URL of its database. */
   readonly databaseUrl: string;
   /** How many of its routes are asked for. */
   readonly routes: number;
 }
 
-/** Fills the databases and starts every server; they idle until they are called. */
+/**
+ * Fills the databases and starts every server; they idle until they are called.
+ *
+ * @param goBinary the peer in Go; default: it is not measured
+ */
 export async function openTestbed(
   { routes, growth }: Scale,
   database: DatabaseServer,
   servers: Servers,
+  goBinary: string | undefined,
 ): Promise<ReadonlyMap<TargetName, Target>> {
   const main = await database.createDatabase(routes);
-  const service = (settings = {}, behind: Server[] = []): Promise<Server> =>
-    servers.service({ DATABASE_URL: main, ...settings }, behind);
-  const echo = await servers.limit('grpc-echo');
-  const sink = await servers.limit('otlp-sink');
-  const grpc = await service({ ROLE: 'grpc' });
-  const started: Partial<Record<TargetName, Server>> = {
-    echo,
-    app: await servers.limit('express-app'),
-    router: await servers.limit('express-router'),
-    hop: await servers.limit('grpc-hop', [echo.grpc ?? ''], [echo]),
-    service: await service(),
-    alone: await service(),
-    unmetered: await service({ OPS_ADDRESS: 'off' }),
-    unlogged: await service({ ACCESS_LOG: 'failures' }),
-    traced: await service({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://${sink.http ?? ''}` }),
-    gateway: await service({ ROLE: 'gateway', GRPC_UPSTREAM: grpc.grpc ?? '' }, [grpc]),
-  };
   const testbed = new Map<TargetName, Target>();
-  for (const [name, server] of Object.entries(started))
-    testbed.set(name as TargetName, { ...server, databaseUrl: main, routes });
-  testbed.set('rows', { databaseUrl: await database.createDatabase(routes), routes });
+  const add = (name: TargetName, server: Server): void => {
+    testbed.set(name, { ...server, databaseUrl: main, routes });
+  };
+  const service = (settings = {}): Promise<Server> => servers.service({ DATABASE_URL: main, ...settings });
+  const quiet = { ACCESS_LOG: 'failures' };
+  add('service', await service(quiet));
+  add('logging', await service());
+  add('gateway', await servers.apart({ DATABASE_URL: main, ...quiet }));
+
+  add('fastify', await servers.peer('fastify', main));
+  const tutorial = await servers.peer('tutorial-server', main);
+  add('tutorial', tutorial);
+  add('tutorial gateway', await servers.peer('tutorial-gateway', main, [tutorial.grpc ?? ''], [tutorial]));
+  if (goBinary !== undefined) {
+    add('go', await servers.goPeer(goBinary, main));
+    add('go with a cache', await servers.goPeer(goBinary, main, ['-cache']));
+  }
+  const echo = await servers.limit('grpc-echo');
+  add('echo', echo);
+  add('app', await servers.limit('express-app'));
+  add('hop', await servers.limit('grpc-hop', [echo.grpc ?? ''], [echo]));
+
+  const sink = await servers.limit('otlp-sink');
+  add('alone', await service());
+  add('unmetered', await service({ OPS_ADDRESS: 'off' }));
+  add('unlogged', await service(quiet));
+  add('traced', await service({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://${sink.http ?? ''}` }));
 
   for (const stored of growth) {
     const databaseUrl = await database.createDatabase(stored);
-    const settings = { DATABASE_URL: databaseUrl, ROLE: 'grpc' };
-    const uncached = await servers.service({ ...settings, ROUTE_CACHE_MIB: '0' });
+    const settings = { DATABASE_URL: databaseUrl };
+    const uncached = await servers.service({ ...settings, ROLE: 'grpc', ROUTE_CACHE_MIB: '0' });
     testbed.set(`stored${stored}`, { ...uncached, databaseUrl, routes: stored });
     if (stored === growth.at(-1))
       testbed.set('cold', { ...(await servers.service(settings)), databaseUrl, routes: stored });

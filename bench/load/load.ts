@@ -1,7 +1,7 @@
 import type { Sample } from '../figures.js';
 
-/** The protocol: gRPC over HTTP/2, HTTP/1.1, or MySQL's protocol with prepared statements. */
-export type Wire = 'grpc' | 'http' | 'mysql';
+/** The protocol: gRPC over HTTP/2, or HTTP/1.1. */
+export type Wire = 'grpc' | 'http';
 
 /** Connections that gRPC callers share, as those of a few client processes would. */
 export const GRPC_CONNECTIONS = 4;
@@ -23,7 +23,7 @@ export interface Load {
   readonly wire: Wire;
   readonly operation: Operation;
   readonly pick: Pick;
-  /** `host:port` of the server, or a `mysql://` URL. */
+  /** `host:port` of the server. */
   readonly target: string;
   /** The bearer token that every request carries. */
   readonly token: string;
@@ -38,7 +38,7 @@ export interface Load {
   readonly durationMs: number;
   /** Requests a second of an open loop; absent for a closed one, where each answer is followed by a request. */
   readonly rate?: number;
-  /** The processes of the server under test, whose CPU time is added up; empty when the load is its own server. */
+  /** The processes of the server under test, whose CPU time is added up. */
   readonly serverPids: readonly number[];
   readonly databasePid?: number;
 }

@@ -27,7 +27,7 @@ async function main(): Promise<void> {
       loadCpuMs: each('loadMs'),
       p50Ms: percentile(sorted, 50),
       p99Ms: percentile(sorted, 99),
-      rssMib: sum(serverPids(load).map(rssMib)),
+      rssMib: sum(load.serverPids.map(rssMib)),
     },
     next: next() ?? load.stored,
     windowUs: [before.atUs, after.atUs],
@@ -46,10 +46,6 @@ async function openCalls(load: Load): Promise<Call[]> {
     case 'http': {
       const { httpCall } = await import('./http-connection.js');
       return each.map(() => httpCall(load));
-    }
-    case 'mysql': {
-      const { mysqlCall } = await import('./mysql-connection.js');
-      return Promise.all(each.map(() => mysqlCall(load)));
     }
   }
 }
@@ -86,10 +82,6 @@ async function send(
   return latencies;
 }
 
-function serverPids({ wire, serverPids: pids }: Load): readonly number[] {
-  return wire === 'mysql' ? [process.pid] : pids;
-}
-
 interface Usage {
   readonly atUs: number;
   readonly serverMs: number;
@@ -100,7 +92,7 @@ interface Usage {
 function usage(load: Load): Usage {
   return {
     atUs: Number(process.hrtime.bigint() / 1_000n),
-    serverMs: sum(serverPids(load).map(cpuMs)),
+    serverMs: sum(load.serverPids.map(cpuMs)),
     databaseMs: load.databasePid === undefined ? 0 : cpuMs(load.databasePid),
     loadMs: cpuMs(process.pid),
   };

@@ -1,44 +1,44 @@
 import { describe, expect, it } from 'vitest';
+import { CONTENDERS, KINDS } from '../../bench/contenders.js';
 import { FULL, QUICK } from '../../bench/scale.js';
-import { atHalfLoad, scenarios } from '../../bench/scenarios.js';
+import { atHalfLoad, atRate, scenarios, TIMED } from '../../bench/scenarios.js';
+import type { TargetName } from '../../bench/testbed.js';
 
-it('the tails of both faces and of the echo are seen at half of what each reached, the median of its rounds', () => {
-  const planned = scenarios(QUICK).flat();
-  const measured = planned.map(({ name, goals }, i) => ({
+const SHARED: readonly TargetName[] = ['service', 'logging', 'gateway', 'echo', 'app', 'hop', 'cold'];
+const PEERS: readonly TargetName[] = ['fastify', 'tutorial', 'tutorial gateway', 'go', 'go with a cache'];
+const TARGETS = new Set<TargetName>([...SHARED, ...PEERS, 'alone', 'unmetered', 'unlogged', 'traced']);
+
+it('the tails of the service and of the bare servers are seen at half of what each reached, the median of its rounds', () => {
+  const planned = scenarios(QUICK, TARGETS).flat();
+  const measured = planned.map(({ name }, i) => ({
     name,
-    goals,
     samples: [i, 1_000 + i, 9_000].map((rate) => ({ rate })),
   }));
-  const halved = atHalfLoad(planned, measured);
   const place = (name: string): number => planned.findIndex((scenario) => scenario.name === name);
-  const goal = { figure: 'p99Ms', times: 'grpc-js echo, half load', atMost: 0.5 };
-  expect(halved.map(({ name, rate, goals }) => ({ name, rate, goals }))).toEqual([
-    { name: 'grpc-js echo, half load', rate: (1_000 + place('grpc-js echo')) / 2, goals: [] },
-    {
-      name: 'gRPC GetRoute, uniform, half load',
-      rate: (1_000 + place('gRPC GetRoute, uniform')) / 2,
-      goals: [goal],
-    },
-    {
-      name: 'REST GetRoute, uniform, half load',
-      rate: (1_000 + place('REST GetRoute, uniform')) / 2,
-      goals: [goal],
-    },
-  ]);
+  expect(atHalfLoad(planned, measured).map(({ name, rate }) => [name, rate])).toEqual(
+    TIMED.map((name) => [atRate(name, 'half'), (1_000 + place(name)) / 2]),
+  );
+  expect(TIMED).toHaveLength(4);
+});
+
+it('each kind of request is asked in turns of all who answer it', () => {
+  const groups = scenarios(QUICK, TARGETS);
+  for (const [i, { name }] of KINDS.entries()) {
+    const asked = groups[i]?.map(({ target }) => target);
+    expect(asked).toEqual([...CONTENDERS.flatMap(({ targets }) => targets[name] ?? []), 'logging']);
+  }
+});
+
+it('nobody who does not run is asked', () => {
+  const running = new Set<TargetName>(SHARED);
+  const asked = scenarios(QUICK, running).flat();
+  expect(asked.filter(({ target }) => !running.has(target))).toEqual([]);
+  expect(asked.length).toBeGreaterThan(0);
 });
 
 describe.each([FULL, QUICK])('in the scale "$name"', (scale) => {
-  it('what a scenario is compared with runs in the same group, within seconds of it', () => {
-    const torn = scenarios(scale).flatMap((group) => {
-      const names = group.map(({ name }) => name);
-      const compared = group.flatMap(({ goals }) => goals).flatMap(({ times, over }) => times ?? over ?? []);
-      return compared.filter((name) => !names.includes(name));
-    });
-    expect(torn).toEqual([]);
-  });
-
   it('no two scenarios have one name', () => {
-    const names = scenarios(scale).flatMap((group) => group.map(({ name }) => name));
+    const names = scenarios(scale, TARGETS).flatMap((group) => group.map(({ name }) => name));
     expect(new Set(names).size).toBe(names.length);
   });
 });

@@ -1,0 +1,94 @@
+import { type handleUnaryCall, Server, status } from '@grpc/grpc-js';
+import createKnex from 'knex';
+import { parse, v7, validate } from 'uuid';
+import {
+  type Route,
+  type RouteServiceServer,
+  RouteServiceService,
+} from '../../src/gen/routing/v1/route_service.js';
+import type { RouteRow } from '../../src/store/route-row.js';
+import { announceGrpc } from '../limits/announce.js';
+import { type Caller, callerOf, may } from './caller.js';
+
+/** The gRPC server as a tutorial writes it: a grpc-js handler for each method, Knex, one query a call. */
+const knex = createKnex({
+  client: 'mysql2',
+  connection: process.env['DATABASE_URL'] ?? '',
+  pool: { min: 0, max: 10 },
+});
+
+/** A failure that the caller is told. */
+class Refusal extends Error {
+  constructor(
+    readonly code: status,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const routes: RouteServiceServer = {
+  getRoute: method('routes:read', async ({ routeId }) => {
+    const id = validate(routeId) ? Buffer.from(parse(routeId)) : null;
+    const row = await knex('routes').where('id', id).first<RouteRow | undefined>();
+    if (row === undefined) throw new Refusal(status.NOT_FOUND, 'no such route');
+    return {
+      id: routeId,
+      method: row.method,
+      path: row.path,
+      middleware: JSON.parse(row.middleware) as string[],
+      handler: row.handler,
+      createdAt: new Date(row.created_at_ms),
+    };
+  }),
+
+  createRoute: method('routes:write', async ({ route }, caller) => {
+    if (route === undefined || route.method === '' || !route.path.startsWith('/') || route.handler === '') {
+      throw new Refusal(status.INVALID_ARGUMENT, 'method, path and handler are required');
+    }
+    const stored = { ...route, id: v7(), createdAt: new Date() };
+    await knex('routes').insert({
+      id: Buffer.from(parse(stored.id)),
+      method: stored.method,
+      path: stored.path,
+      middleware: JSON.stringify(stored.middleware),
+      handler: stored.handler,
+      created_at_ms: stored.createdAt.getTime(),
+      caller: caller.sub,
+    });
+    return stored;
+  }),
+};
+
+function method<Request>(
+  scope: string,
+  answer: (request: Request, caller: Caller) => Promise<Route>,
+): handleUnaryCall<Request, Route> {
+  const answerAllowed = async (header: string | undefined, request: Request): Promise<Route> => {
+    const caller = authenticate(header);
+    if (!may(caller, scope)) throw new Refusal(status.PERMISSION_DENIED, `the scope ${scope} is required`);
+    return answer(request, caller);
+  };
+  return ({ metadata, request }, done) => {
+    answerAllowed(metadata.get('authorization')[0]?.toString(), request).then(
+      (route) => {
+        done(null, route);
+      },
+      (error: unknown) => {
+        done(error instanceof Refusal ? error : { code: status.INTERNAL, message: 'internal error' });
+      },
+    );
+  };
+}
+
+function authenticate(header: string | undefined): Caller {
+  try {
+    return callerOf(header);
+  } catch {
+    throw new Refusal(status.UNAUTHENTICATED, 'a valid bearer token is required');
+  }
+}
+
+const server = new Server();
+server.addService(RouteServiceService, routes);
+announceGrpc(server);

@@ -1,0 +1,83 @@
+import { CONTENDERS, type Kind, KINDS, nameFor, scenarioName } from '../contenders.js';
+import { figureOf, type Run } from './run.js';
+import { rounded } from './table.js';
+
+const WIDTH = 880;
+const PANEL = { top: 58, width: 424, head: 24, foot: 26 };
+const BAR = { left: 232, most: 134, height: 15, step: 23 };
+const COLUMNS = 2;
+
+/** Both colour schemes, on a background of its own: a page need not have the scheme of the reader's system. */
+const STYLE = `
+    text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328 }
+    .title { font-size: 15px; font-weight: 600 } .soft { fill: #59636e } .ground { fill: #ffffff }
+    .own { fill: #0b7285 } .peer { fill: #afb8c1 } .limit { fill: none; stroke: #8c959f; stroke-dasharray: 3 2 }
+    .bold { font-weight: 600 }
+    @media (prefers-color-scheme: dark) {
+      text { fill: #f0f6fc } .soft { fill: #9198a1 } .ground { fill: #0d1117 }
+      .own { fill: #3bc9db } .peer { fill: #57606a } .limit { stroke: #768390 }
+    }`;
+
+interface Bar {
+  readonly name: string;
+  readonly role: (typeof CONTENDERS)[number]['role'];
+  readonly rate: number;
+}
+
+/** The requests a second of everybody, a panel for each kind of request, as an SVG document in light and dark. */
+export function peerChart(run: Run): string {
+  const panels = KINDS.map((kind) => ({ kind, bars: barsOf(run, kind) }));
+  // A row of panels is as high as the one with the most bars.
+  const rows = panels.flatMap((_, i) => (i % COLUMNS === 0 ? [panels.slice(i, i + COLUMNS)] : []));
+  const heights = rows.map(
+    (row) => PANEL.head + Math.max(...row.map(({ bars }) => bars.length)) * BAR.step + PANEL.foot,
+  );
+  const topOf = (row: number): number =>
+    PANEL.top + heights.slice(0, row).reduce((sum, each) => sum + each, 0);
+  const height = topOf(rows.length);
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Requests a second">`,
+    `<style>${STYLE}\n</style>`,
+    `<rect class="ground" width="${WIDTH}" height="${height}" rx="6"/>`,
+    text(16, 28, 'Requests a second: more is better', 'title'),
+    text(WIDTH - 16, 28, 'dashed: a limit, which only answers', 'soft', 'end'),
+    ...panels.flatMap(({ kind, bars }, i) => {
+      const left = 16 + (i % COLUMNS) * PANEL.width;
+      // Both protocols of an operation share a scale.
+      const beside = panels.filter((other) => other.kind.operation === kind.operation);
+      const most = Math.max(...beside.flatMap((panel) => panel.bars).map(({ rate }) => rate));
+      return panel(kind.name, bars, most, left, topOf(Math.floor(i / COLUMNS)));
+    }),
+    '</svg>',
+    '',
+  ].join('\n');
+}
+
+/** The fastest first. */
+function barsOf(run: Run, kind: Kind): Bar[] {
+  return CONTENDERS.flatMap((contender): Bar[] => {
+    const rate = figureOf(run, scenarioName(kind, contender), 'rate');
+    return rate === undefined ? [] : [{ name: nameFor(kind, contender), role: contender.role, rate }];
+  }).sort((a, b) => b.rate - a.rate);
+}
+
+function panel(title: string, bars: readonly Bar[], most: number, left: number, top: number): string[] {
+  return [
+    text(left, top + 12, title, 'title'),
+    ...bars.flatMap(({ name, role, rate }, i) => {
+      const y = top + PANEL.head + i * BAR.step;
+      const x = left + BAR.left;
+      const width = Math.max(1, Math.round((rate / most) * BAR.most));
+      const own = role === 'own' ? 'bold' : 'soft';
+      return [
+        text(x - 8, y + 12, name, own, 'end'),
+        `<rect class="${role}" x="${x}" y="${y}" width="${width}" height="${BAR.height}" rx="2"/>`,
+        text(x + width + 6, y + 12, rounded(rate), own),
+      ];
+    }),
+  ];
+}
+
+function text(x: number, y: number, content: string, style: string, anchor = 'start'): string {
+  return `<text x="${x}" y="${y}" class="${style}" text-anchor="${anchor}">${content}</text>`;
+}

@@ -1,0 +1,56 @@
+import type { Anatomy } from '../anatomy.js';
+import { FIGURES, type Figure, middle, spread } from '../figures.js';
+import { CALLERS } from '../rounds.js';
+import type { Run } from './run.js';
+import { number, table } from './table.js';
+
+/** A part that takes less than this share of a request is not shown. */
+const LEAST_SHARE = 0.02;
+
+/** Where and how the run measured. */
+export function conditions({ at, machine, database, scale }: Run): string {
+  const { rounds, durationMs, routes } = scale;
+  const quick = scale.name === 'quick' ? ' A quick run: its figures are rough.' : '';
+  return `Measured at ${at} on ${machine}; ${database}. Medians of ${rounds} rounds of ${durationMs / 1_000} s with ${CALLERS} callers, who ask for ${routes.toLocaleString('en')} routes, on the same cores.${quick}`;
+}
+
+/** Every figure of the run, as Markdown tables. */
+export function rawTables(run: Run): string {
+  return [
+    '"±" is half the distance of the extremes, as a share of the median. CPU is user and system time for each request, of all processes of the server, of the database, of both, and of the load generator.',
+    figureTable(run),
+    "Microseconds of the service's CPU time for each request, divided among its parts by V8's sampling profiler, which takes some of them itself:",
+    ...run.anatomies.map(anatomyTable),
+  ].join('\n\n');
+}
+
+/** The figures of every scenario, medians of the rounds. */
+function figureTable({ rows }: Run): string {
+  const [rate, ...others] = Object.entries(FIGURES).map(([figure, shown]) => ({
+    figure: figure as Figure,
+    ...shown,
+  }));
+  const columns = rate === undefined ? [] : [rate, ...others];
+  const lines = rows.map((measured) => {
+    const [first = '', ...figures] = columns.map(({ figure, decimals }) =>
+      number(middle(measured, figure), decimals),
+    );
+    const apart = spread(measured, 'rate');
+    return [measured.name, first, apart === undefined ? '' : `${(apart * 100).toFixed(0)} %`, ...figures];
+  });
+  return table(['scenario', rate?.column ?? '', '±', ...others.map(({ column }) => column)], lines);
+}
+
+/** One kind of request, part by part. */
+function anatomyTable({ name, parts }: Anatomy): string {
+  const total = parts.reduce((sum, [, microseconds]) => sum + microseconds, 0);
+  const shown = parts.filter(([, microseconds]) => microseconds / total >= LEAST_SHARE);
+  const rest = total - shown.reduce((sum, [, microseconds]) => sum + microseconds, 0);
+  return table(
+    [name, 'µs'],
+    [...shown, ['the rest', rest] as const, ['together', total] as const].map(([part, microseconds]) => [
+      part,
+      microseconds.toFixed(1),
+    ]),
+  );
+}
