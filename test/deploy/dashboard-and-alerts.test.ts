@@ -29,9 +29,17 @@ describe('the alerts', () => {
       expect(headings[i]).toContain(`\`${labels?.severity ?? ''}\``);
   });
 
+  it('take the address of the repository from a label that the shipped configuration sets', () => {
+    const { global } = parse(textOf('deploy/prometheus/prometheus.yml')) as {
+      global: { external_labels: Readonly<Record<string, string>> };
+    };
+    expect(global.external_labels['repository']).toMatch(/^https:/);
+  });
+
   it.each(alerts)('lead from $alert to its heading', ({ alert = '', annotations }) => {
-    const [file = '', anchor = ''] = annotations?.runbook_url.split('#') ?? [];
-    const anchors = [...textOf(file).matchAll(/^#+ (\w+)$/gm)].map(([, heading = '']) =>
+    const [address = '', anchor = ''] = annotations?.runbook_url.split('#') ?? [];
+    expect(address).toBe('{{ $externalLabels.repository }}/docs/operations.md');
+    const anchors = [...textOf('docs/operations.md').matchAll(/^#+ (\w+)$/gm)].map(([, heading = '']) =>
       heading.toLowerCase(),
     );
     expect(anchors).toContain(anchor);
