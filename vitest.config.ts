@@ -50,7 +50,7 @@ const LONG = process.env['FAULTS'] === 'long';
 
 /** The tests of `npm run test:<tier>`, by its name. */
 const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
-  process: project('process', ['server', 'curl', 'grpcurl', 'python'], {
+  process: project('process', ['server', 'curl', 'grpcurl', 'python', 'another user'], {
     include: ['test/programs/*.test.ts'],
     // Each starts programs that compute, too.
     maxWorkers: availableParallelism(),

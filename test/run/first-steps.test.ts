@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { containerOfThisProcess, firstSteps } from '../../src/run/first-steps.js';
 import type { TokenKey } from '../../src/settings/token-config.js';
@@ -19,6 +21,12 @@ docs   http://127.0.0.1:8080/api/docs
 token  export TOKEN=$(npm run --silent token -- --scope "routes:read routes:write" --sub me)
 
 `);
+  });
+
+  it('are in the README as they are printed', () => {
+    const readme = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
+    const places = { ...PLACES, httpUrl: 'http://127.0.0.1:8080' };
+    expect(readme).toContain(`\`\`\`${firstSteps(places, LOCAL, undefined).trimEnd()}\n\`\`\``);
   });
 
   it('in a container make a token with its own program', () => {
