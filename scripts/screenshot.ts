@@ -22,7 +22,8 @@ try {
   await dialog.getByRole('button', { name: 'Close' }).first().click();
   const create = page.locator('#operations-RouteService-createRoute');
   await create.locator('.opblock-summary-control').click();
-  await create.getByRole('button', { name: 'Execute' }).waitFor();
+  await create.getByRole('button', { name: 'Execute' }).click();
+  await create.locator('.live-responses-table').waitFor();
   await page.screenshot({ path: file, fullPage: process.argv.length > 2 });
 } finally {
   await browser.close();
