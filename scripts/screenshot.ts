@@ -24,6 +24,7 @@ try {
   await create.locator('.opblock-summary-control').click();
   await create.getByRole('button', { name: 'Execute' }).click();
   await create.locator('.live-responses-table').waitFor();
+  await page.evaluate('scrollTo(0, 0)');
   await page.screenshot({ path: file, fullPage: process.argv.length > 2 });
 } finally {
   await browser.close();
