@@ -1,4 +1,4 @@
-FROM node:24-bookworm-slim AS build
+FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
 COPY packages/transcoder/package.json packages/transcoder/
@@ -9,7 +9,7 @@ COPY packages ./packages
 COPY src ./src
 RUN npm run build
 
-FROM node:24-bookworm-slim
+FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production
 WORKDIR /app
 COPY .npmrc package.json package-lock.json ./

@@ -4,6 +4,9 @@ import type { Need } from './test/support/need.js';
 
 type Options = NonNullable<TestProjectInlineConfiguration['test']>;
 
+/** Ends a worker whose vitest is gone, which would live on until its test has ended. */
+const WORKER_EXIT = "data:text/javascript,process.once('disconnect',()=>process.exit(1))";
+
 /**
  * A project, which like the compiler reads packages of this repository as source.
  *
@@ -16,7 +19,8 @@ function project(name: string, needs: readonly Need[], options: Options): TestPr
       name,
       provide: { needs },
       globalSetup: ['test/support/global-setup.ts'],
-      setupFiles: ['test/support/worker-exit.ts'],
+      // Once for each worker, however many files it takes.
+      execArgv: ['--import', WORKER_EXIT],
       pool: 'forks',
       testTimeout: 30_000,
       hookTimeout: 60_000,
@@ -46,7 +50,7 @@ const LONG = process.env['FAULTS'] === 'long';
 
 /** The tests of `npm run test:<tier>`, by its name. */
 const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
-  process: project('process', ['server', 'curl', 'grpcurl', 'python'], {
+  process: project('process', ['server', 'curl', 'grpcurl', 'python', 'another user'], {
     include: ['test/programs/*.test.ts'],
     // Each starts programs that compute, too.
     maxWorkers: availableParallelism(),

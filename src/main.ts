@@ -4,9 +4,9 @@ import { destination, type Logger } from 'pino';
 import { type App, startApp } from './app.js';
 import { startProblem } from './run/start-problem.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
-import { ignoredSettings } from './settings/ignored-settings.js';
-import { containerOfThisProcess, localModeHint } from './run/local-mode-hint.js';
+import { containerOfThisProcess, firstSteps } from './run/first-steps.js';
 import { openLogger } from './run/logger.js';
+import { warnAtStart } from './run/start-warnings.js';
 import { onStopSignals } from './run/stop-signals.js';
 
 /** The longest time that shutdown waits for a slow or absent reader of the log, in milliseconds. */
@@ -32,8 +32,7 @@ async function main(): Promise<void> {
     logger.fatal({ err, origin }, 'uncaught error: exiting');
     end(1);
   });
-  warnOfExposure(config, logger);
-  warnOfIgnored(logger);
+  warnAtStart(config, process.env, logger);
   const stop = new AbortController();
   onStopSignals(
     (signal) => {
@@ -66,31 +65,20 @@ async function main(): Promise<void> {
   );
 }
 
-function warnOfExposure({ grpc }: Config, logger: Logger): void {
-  if (grpc?.database.engine !== 'mysql' || !grpc.database.exposed) return;
-  logger.warn('no TLS to the database: whoever sits between can read everything, and ask for the password');
-}
-
-function warnOfIgnored(logger: Logger): void {
-  const settings = ignoredSettings(process.env);
-  if (settings.length > 0) logger.warn({ settings }, 'variables that look like settings have no effect');
-}
-
 function stopped(logger: Logger): void {
   logger.info('stopped');
   end(0);
 }
 
-function report(app: App, { grpc, tls, limits }: Config, logger: Logger): void {
+function report(app: App, { grpc, http, limits }: Config, logger: Logger): void {
   logger.info({ grpc: app.grpcAddress, http: app.httpUrl, ops: app.opsUrl, limits }, 'listening');
-  if (grpc?.tokens.key.kind !== 'local') return;
-  logger.info(
-    { secretFile: grpc.tokens.key.file },
-    'local mode: tokens are verified with a locally generated secret',
-  );
-  const overSocket = app.grpcAddress?.startsWith('unix:') === true;
-  if (tls !== undefined || overSocket) return;
-  process.stderr.write(localModeHint(app, containerOfThisProcess(process.env)));
+  const key = grpc?.tokens.key;
+  if (key?.kind === 'local')
+    logger.info({ secretFile: key.file }, 'local mode: tokens are verified with a locally generated secret');
+  // In production nobody reads them, and a collector may take stderr for log lines.
+  if (key?.kind !== 'local' && process.env['npm_lifecycle_event'] === undefined) return;
+  const places = { ...app, docs: http?.docs === true };
+  process.stderr.write(firstSteps(places, grpc?.tokens, containerOfThisProcess(process.env)));
 }
 
 /** Reports a failed start without a stack, which does not help with a wrong setting. */

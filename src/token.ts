@@ -7,7 +7,7 @@ import type { TokenKey } from './settings/token-config.js';
 import { localSecret } from './settings/local-secret.js';
 import { secretsIn } from './settings/secret-file.js';
 
-/** Prints a token signed with the configured or the local secret, and nothing else. */
+/** Prints a token signed with the configured or the local secret to stdout, and to stderr which secret that is. */
 function main(): void {
   const request = readTokenRequest(process.argv.slice(2), process.env);
   if (request === undefined) {
@@ -16,22 +16,30 @@ function main(): void {
   }
   const { scope, sub, ttlSeconds } = request;
   const { key, issuer, audience } = readTokens(process.env);
-  const token = jwt.sign({ scope }, createSecretKey(Buffer.from(secretOf(key))), {
+  const { secret, from } = signing(key);
+  const token = jwt.sign({ scope }, createSecretKey(Buffer.from(secret)), {
     algorithm: 'HS256',
     subject: sub,
     issuer,
     audience,
     expiresIn: ttlSeconds,
   });
+  process.stderr.write(`Signed with ${from}.\n`);
   process.stdout.write(`${token}\n`);
 }
 
-/** The secret that signs. */
-function secretOf(key: TokenKey): string {
-  if (key.kind === 'local') return localSecret(key.file);
-  if (key.kind === 'secret') return key.secret;
-  const [first] = key.kind === 'secretFile' ? secretsIn(readFileSync(key.file)) : [];
-  if (first !== undefined) return first;
+/** The secret that signs, and where it is from, in words. */
+function signing(key: TokenKey): { readonly secret: string; readonly from: string } {
+  if (key.kind === 'local')
+    return {
+      secret: localSecret(key.file),
+      from: `the secret of local mode, ${key.file}: JWT_SECRET is not set`,
+    };
+  if (key.kind === 'secret') return { secret: key.secret, from: 'JWT_SECRET' };
+  if (key.kind === 'secretFile') {
+    const [secret = ''] = secretsIn(readFileSync(key.file));
+    return { secret, from: `the first secret in JWT_SECRET_FILE, ${key.file}` };
+  }
   throw new Error(
     'A token can be made only with JWT_SECRET or JWT_SECRET_FILE: for any other key, the service has only the public half.',
   );

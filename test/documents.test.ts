@@ -38,8 +38,8 @@ function code(text: string): string {
 }
 
 /** The settings in a document with their defaults. */
-function settingsIn(document: string, heading?: string): object {
-  const rows = rowsOf(document, heading).slice(1);
+function settingsIn(document: string): object {
+  const rows = rowsOf(document).slice(1);
   return Object.fromEntries(rows.map(([name = '', fallback = '']) => [code(name), code(fallback)]));
 }
 
@@ -50,12 +50,6 @@ const DEFAULTS = Object.fromEntries(
 describe('docs/settings.md', () => {
   it('lists every setting with its default, and no other', () => {
     expect(settingsIn(read('docs/settings.md'))).toEqual(DEFAULTS);
-  });
-});
-
-describe('README.md', () => {
-  it('lists settings of first need with their defaults', () => {
-    expect(DEFAULTS).toMatchObject(settingsIn(read('README.md'), 'Settings'));
   });
 });
 

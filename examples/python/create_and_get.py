@@ -1,8 +1,8 @@
 """Creates a route over gRPC and reads it back, without generated code: the contract is read from a descriptor set.
 
-usage: TOKEN=... python3 create_and_get.py route-registry.binpb
+usage: python3 create_and_get.py [route-registry.binpb]
 
-GRPC is the host:port of the gRPC server, by default 127.0.0.1:50051.
+TOKEN is a bearer token; GRPC is the host:port of the gRPC server, by default 127.0.0.1:50051.
 """
 
 import json
@@ -10,8 +10,13 @@ import os
 import sys
 import uuid
 
-import grpc
-from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+try:
+    import grpc
+    from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+except ImportError as missing:
+    sys.exit(f"{missing}: install grpcio and protobuf, as examples/README.md says.")
+
+CONTRACT = os.path.join(os.path.dirname(__file__), "../../proto/route-registry.binpb")
 
 # The client repeats what failed because the service was away or overloaded; the service says when.
 SERVICE_CONFIG = {
@@ -43,11 +48,17 @@ def messages_in(path):
 
 
 def main():
-    message = messages_in(sys.argv[1])
+    token = os.environ.get("TOKEN")
+    if not token:
+        sys.exit('TOKEN is not set: export TOKEN=$(npm run --silent token -- --scope "routes:read routes:write" --sub me)')
+    contract = sys.argv[1] if len(sys.argv) > 1 else CONTRACT
+    if not os.path.isfile(contract):
+        sys.exit(f"There is no descriptor set {contract}: name the contract's, proto/route-registry.binpb.")
+    message = messages_in(contract)
     create_request, get_request, route = (
         message(f"routing.v1.{name}") for name in ("CreateRouteRequest", "GetRouteRequest", "Route")
     )
-    metadata = [("authorization", "Bearer " + os.environ["TOKEN"])]
+    metadata = [("authorization", "Bearer " + token)]
     options = [("grpc.service_config", json.dumps(SERVICE_CONFIG))]
     # Without TLS, for a service on this machine; elsewhere grpc.secure_channel keeps the token secret.
     with grpc.insecure_channel(os.environ.get("GRPC", "127.0.0.1:50051"), options) as channel:

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Creates a route over REST and reads it back. TOKEN: a bearer token; HTTP: the base of the REST paths.
 set -eu
+: "${TOKEN:?is not set. To make one: npm run --silent token -- --scope 'routes:read routes:write' --sub me}"
 
 call() {
   path=$1

@@ -2,6 +2,7 @@
 # Creates a route over gRPC and reads it back, with the contract that the service describes by reflection; where that is
 # off, add: -protoset proto/route-registry.binpb. TOKEN: a bearer token; GRPC: host:port of the gRPC server.
 set -eu
+: "${TOKEN:?is not set. To make one: npm run --silent token -- --scope 'routes:read routes:write' --sub me}"
 
 call() {
   grpcurl -plaintext -H "Authorization: Bearer $TOKEN" -d "$2" "${GRPC:-127.0.0.1:50051}" "routing.v1.RouteService/$1"

@@ -1,5 +1,6 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { type Field, firstBlock } from '../../bench/load/hpack.js';
+import { canBeAborted } from '../../src/run/start-warnings.js';
 import { framed } from '../../test/support/http2-call.js';
 import {
   ACK,
@@ -33,7 +34,7 @@ const PUSH_PROMISE = 0x5;
 const PADDED = 0x8;
 
 /** Whether Node's nghttp2 aborts the process at a PING of a wrong length after GOAWAY and HEADERS (SECURITY.md). */
-const ABORTS_AT_WRONG_PING = Number(process.versions['nghttp2']?.split('.')[1]) < 69;
+const ABORTS_AT_WRONG_PING = canBeAborted();
 
 /** One whole call. */
 export interface Call {

@@ -16,7 +16,7 @@ import { now } from './clock.js';
 import { crossOrigin } from './cross-origin.js';
 import { guardOf } from './guard.js';
 import { HEALTH_PATH, healthReplies, NOT_SERVING } from './healthz.js';
-import { indexPage, pageReply, readOnly, type Page, type ReadReply } from './page.js';
+import { indexReply, pageReply, readOnly, type Page, type ReadReply } from './page.js';
 
 /** The parts and limits of a gateway. */
 interface GatewayOptions {
@@ -101,7 +101,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const health: ReadReply = (exchange) => (draining ? NOT_SERVING : healthReply(exchange));
   const ours: ReadonlyMap<string, ReadReply> = new Map([
     [HEALTH_PATH, health],
-    ...[indexPage(basePath, pages), ...pages].map((page) => [page.path, pageReply(page)] as const),
+    [basePath === '' ? '/' : '', indexReply(basePath, pages)],
+    ...pages.map((page) => [page.path, pageReply(page)] as const),
   ]);
 
   // A bare router, without an Express application, leaves Node's request and response as they are. It passes on

@@ -16,10 +16,18 @@ const METHODS_AND_PATHS =
 response \`MethodNotAllowed\`, and any other path \`PathUnknown\`; neither needs a token.
 Paths are case-sensitive and have no trailing slash.`.replaceAll('\n', ' ');
 
+const TOKEN_COMMAND = `npm run --silent token -- --scope "${Object.values(SCOPES).sort().join(' ')}" --sub me`;
+
+/** What somebody does first who sees the document as a page. */
+const FIRST_STEPS = `1. Get a token: from the issuer that the service trusts, or, in the folder of a service with a secret, by
+   \`${TOKEN_COMMAND}\`.
+2. **Authorize** with the token alone, without the word Bearer.
+3. Open an operation, and **Execute** it.`;
+
 const HOW_TO_GET_TOKEN =
   `A JWT (RFC 7519) with \`exp\`, \`sub\`, \`iss\` and \`aud\`, and the scopes in \`scope\` or \`scp\`. The issuer that
 the service trusts gives one; for a service with a secret, this prints one, in its folder:
-\`npm run --silent token -- --scope "${Object.values(SCOPES).sort().join(' ')}" --sub me\`. In a form that asks for the
+\`${TOKEN_COMMAND}\`. In a form that asks for the
 token, give it alone, without the word Bearer.`.replaceAll('\n', ' ');
 
 /**
@@ -47,7 +55,7 @@ export function describeService(): Omit<OpenApi, 'servers'> {
     info: {
       title: 'Route Registry',
       version: DOMAIN.split('.').at(-1) ?? DOMAIN,
-      description: `${comments.ofPackage(DOMAIN)}\n\n${METHODS_AND_PATHS}`,
+      description: [comments.ofPackage(DOMAIN), FIRST_STEPS, METHODS_AND_PATHS].join('\n\n'),
     },
     security: [{ [BEARER]: [] }],
     tags: [...tags, HEALTH_TAG],

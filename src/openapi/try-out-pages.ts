@@ -75,7 +75,8 @@ SwaggerUIBundle({
 });
 `;
 
-// No operation has links, and the choice of examples belongs to the folded part. Swagger UI's own dark mode leaves out
+// Names stay whole, and buttons below what they belong to; Swagger UI sets the padding of code itself. On a telephone,
+// a parameter has the whole width. No operation has links, and the choice of examples belongs to the folded part. Swagger UI's own dark mode leaves out
 // the label of examples.
 const STYLE = `body { margin: 0; background: #fafafa; }
 html.dark-mode body { background: #1c2022; }
@@ -86,6 +87,12 @@ html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }
 .swagger-ui .response:not(:has(details[open])) .response-controls { display: none; }
 .swagger-ui .responses-inner { overflow-x: auto; }
 .swagger-ui .wrapper, .swagger-ui .opblock-body { overflow-wrap: anywhere; }
+.swagger-ui .parameters-col_name, .swagger-ui .response-col_status { overflow-wrap: normal; white-space: nowrap; }
+.swagger-ui .highlight-code pre { padding-bottom: 48px !important; }
+@media (max-width: 640px) {
+  .swagger-ui .parameters thead { display: none; }
+  .swagger-ui .parameters tr, .swagger-ui .parameters td { display: block; width: 100%; }
+}
 `;
 
 /** The page at `/docs` and its resources: Swagger UI and its start script. */

@@ -1,6 +1,7 @@
 import type { SettingsReader } from './settings.js';
 
 const UNIX_SOCKET = /^unix:./;
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|::1)$/i;
 /** What `splitAddress` takes, in words. */
 export const ADDRESS_FORM = 'host:port, with a port up to 65535';
 
@@ -59,6 +60,11 @@ export function splitAddress(address: string): HostAndPort | undefined {
   const port = Number(match?.[3]);
   if (match === null || port > 65_535) return undefined;
   return { host: match[1] ?? match[2] ?? '', port };
+}
+
+/** Whether only this machine reaches a host. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.test(host);
 }
 
 /** `host:port`, with an IPv6 address in brackets (RFC 3986 3.2.2). */

@@ -1,3 +1,4 @@
+import { isLoopback } from './addresses.js';
 import { type MysqlTls, mysqlTlsOf } from './mysql-tls.js';
 
 /** A database of a MySQL or MariaDB server. */
@@ -18,7 +19,6 @@ export type Database = MysqlDatabase | { readonly engine: 'sqlite'; readonly fil
 
 /** The beginning of a URL; a single letter is a drive of Windows. */
 const SCHEME = /^[a-z][a-z\d+.-]+:/i;
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|::1)$/i;
 const MYSQL_PORT = 3306;
 const WRONG_FORM = 'must be mysql://user:password@host:port/database or sqlite:path.';
 
@@ -52,7 +52,7 @@ function parseMysqlUrl(text: string): MysqlDatabase {
     password: decoded(url.password),
     database,
     tls: mysqlTlsOf(url.searchParams),
-    exposed: !url.searchParams.has('ssl-mode') && !LOOPBACK.test(host),
+    exposed: !url.searchParams.has('ssl-mode') && !isLoopback(host),
   };
 }
 

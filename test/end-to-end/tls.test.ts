@@ -10,6 +10,7 @@ import { runningService } from '../support/running-service.js';
 import { get, metadataOf, type Service, tokenFor } from '../support/service.js';
 import { negotiateAnew, secureGet, shakeHands } from '../support/tls-client.js';
 import {
+  byName,
   authority,
   elsewhere,
   expired,
@@ -251,7 +252,7 @@ describe('a gateway of its own', () => {
     const { service } = await startSecured();
     const files = new MountedFiles({ ca: authority.cert });
     const settings = { GRPC_UPSTREAM_CA_FILE: files.path('ca') };
-    expect(await statusOf(await startGateway(service.grpcAddress, settings))).toBe(404);
+    expect(await statusOf(await startGateway(byName(service.grpcAddress), settings))).toBe(404);
   });
 
   it.each<[string, Pair, Record<string, string>]>([
@@ -262,20 +263,22 @@ describe('a gateway of its own', () => {
     files.swap({ ...pair });
     await expect.poll(() => service.log.map(({ msg }) => msg)).toContain('TLS files renewed');
     const trusted = new MountedFiles(contents);
-    const app = await startGateway(service.grpcAddress, { GRPC_UPSTREAM_CA_FILE: trusted.path('ca') });
+    const app = await startGateway(byName(service.grpcAddress), {
+      GRPC_UPSTREAM_CA_FILE: trusted.path('ca'),
+    });
     expect(await statusOf(app)).toBe(503);
   });
 
   it('trusts no authority of its own making by default', async () => {
     const { service } = await startSecured();
-    expect(await statusOf(await startGateway(service.grpcAddress, {}))).toBe(503);
+    expect(await statusOf(await startGateway(byName(service.grpcAddress), {}))).toBe(503);
   });
 
   it('shows a certificate to a server that asks for one, and the next one once it is renewed', async () => {
     const clients = new MountedFiles({ ca: stranger.cert });
     const { service } = await startSecured({ TLS_CLIENT_CA_FILE: clients.path('ca') });
     const own = new MountedFiles({ ...first, ca: authority.cert });
-    const app = await startGateway(service.grpcAddress, {
+    const app = await startGateway(byName(service.grpcAddress), {
       GRPC_UPSTREAM_CA_FILE: own.path('ca'),
       GRPC_UPSTREAM_CERT_FILE: own.path('cert'),
       GRPC_UPSTREAM_KEY_FILE: own.path('key'),

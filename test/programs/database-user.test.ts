@@ -9,10 +9,10 @@ import { engines } from '../support/engines.js';
 import { itOn } from '../support/needs.js';
 import { Program } from '../support/process.js';
 
-const README = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
-const STATEMENTS = (/```sql\n([^]*?)```/.exec(README)?.[1] ?? '').trim().split('\n');
+const OPERATIONS = readFileSync(resolve(import.meta.dirname, '../../docs/operations.md'), 'utf8');
+const STATEMENTS = (/```sql\n([^]*?)```/.exec(OPERATIONS)?.[1] ?? '').trim().split('\n');
 
-itOn(engines.slice(1))('the user of the README can migrate up and down on $name', async (engine) => {
+itOn(engines.slice(1))('the user of docs/operations.md can migrate up and down on $name', async (engine) => {
   const database = await engine.createDatabase();
   const knex = openDatabase(parseDatabaseUrl(database.url));
   const url = new URL(database.url);

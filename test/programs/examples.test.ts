@@ -81,8 +81,29 @@ describe('the example', () => {
   });
 
   it('in Python creates a route and reads it back', needs('python'), async () => {
-    const args = [`${EXAMPLES}/python/create_and_get.py`, 'proto/route-registry.binpb'];
-    expectOneRouteTwice(await printed(await start(), programPath('python'), ...args));
+    const example = `${EXAMPLES}/python/create_and_get.py`;
+    expectOneRouteTwice(await printed(await start(), programPath('python'), example));
+  });
+
+  it.each([
+    ['a token', [], {}, 'TOKEN is not set: export TOKEN='],
+    ['the contract', ['none.binpb'], { TOKEN: 'x' }, 'There is no descriptor set none.binpb: '],
+  ])('in Python says in a sentence that %s is missing', needs('python'), async (_, args, given, sentence) => {
+    const { PYTHONPATH, LD_LIBRARY_PATH, PATH } = process.env;
+    const env = { PATH, PYTHONPATH, LD_LIBRARY_PATH, ...given };
+    const example = run(programPath('python'), [`${EXAMPLES}/python/create_and_get.py`, ...args], { env });
+    await expect(example).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(sentence) as string,
+    });
+  });
+
+  it.each(['curl', 'buf-curl', 'grpcurl'])('%s.sh says that TOKEN is missing', async (name) => {
+    const { PATH } = process.env;
+    const example = run(`${EXAMPLES}/shell/${name}.sh`, [], { env: { PATH } });
+    await expect(example).rejects.toMatchObject({
+      stderr: expect.stringContaining('TOKEN: is not set.') as string,
+    });
   });
 
   it('of a web application serves its routes, and registers them once however often it starts', async () => {

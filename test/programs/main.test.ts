@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync, statSync } from 'node:fs';
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MIGRATIONS } from '../../src/store/migrations.js';
@@ -31,12 +31,13 @@ describe('a service without settings', () => {
     url = await httpUrlOf(service);
     const asked = ['--scope', 'routes:read routes:write', '--sub', 'me', '--ttl', '1h'];
     const { stdout, stderr, exitCode } = await run('token', {}, asked).ended;
-    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
+    const from = 'Signed with the secret of local mode, data/jwt-secret: JWT_SECRET is not set.\n';
+    expect({ stderr, exitCode }).toEqual({ stderr: from, exitCode: 0 });
     expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
     token = stdout.trim();
   });
 
-  it('runs, keeps its secret to itself and shows commands to try', async () => {
+  it('runs, keeps its secret to itself and shows the first steps', async () => {
     await service.line('local mode: tokens are verified with a locally generated secret');
     const secretFile = join(programs.folder, 'data/jwt-secret');
     expect(statSync(secretFile).mode & 0o777).toBe(0o600);
@@ -45,7 +46,7 @@ describe('a service without settings', () => {
     const route = await created(url, token);
     expect(route).toMatchObject(ROUTE);
     await expect(getOver(url, route.id, token)).resolves.toEqual(route);
-    expect(service.stderr).toContain(`curl -sS ${url}/v1/routing/$ID`);
+    expect(service.stderr).toContain(`\ndocs   ${url}/docs\n`);
     const everything = service.stderr + JSON.stringify(service.lines());
     expect(everything).not.toContain(secret);
     expect(everything).not.toContain(token);
@@ -125,6 +126,19 @@ describe('with wrong settings', () => {
     const { exitCode, stdout, stderr } = await run('token', {}, ['--sub', 'me']).ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(/^--scope is missing\.\nUsage: npm run --silent token .*\n$/);
+  });
+
+  it.each([
+    ['JWT_SECRET', 'Signed with JWT_SECRET.\n'],
+    ['JWT_SECRET_FILE', 'Signed with the first secret in JWT_SECRET_FILE, secrets.\n'],
+  ])('a token comes with a line on stderr that names %s', async (name, line) => {
+    const secret = 'x'.repeat(32);
+    writeFileSync(join(programs.folder, 'secrets'), `${secret}\n`);
+    const value = name === 'JWT_SECRET' ? secret : 'secrets';
+    const settings = { [name]: value, JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
+    const asked = ['--scope', 'routes:read', '--sub', 'me'];
+    const { exitCode, stderr } = await run('token', settings, asked).ended;
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: line });
   });
 
   it('a token cannot be made where only others hold the key', async () => {

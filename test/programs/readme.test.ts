@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { engines } from '../support/engines.js';
-import { itOn } from '../support/needs.js';
+import { itOn, needs } from '../support/needs.js';
+import { NOBODY } from '../support/other-user.js';
 import { OtlpCollector } from '../support/otlp-collector.js';
 import { blocksOf, Reader } from '../support/readme-reader.js';
 
@@ -14,18 +15,30 @@ function block(heading: string, index: number, path = 'README.md'): string {
   return found;
 }
 
-/** The body of an answer that curl has printed with its headers. */
-function bodyOf(answer = ''): string {
-  return answer.split('\r\n\r\n')[1] ?? '';
+/** What the README shows as an answer. */
+function shown(index: number): Record<string, unknown> {
+  return JSON.parse(blocksOf('README.md', 'json').get('Call it')?.[index] ?? '') as Record<string, unknown>;
+}
+
+/** A route that a command has printed, without what differs each time. */
+function routeIn(printed = ''): unknown {
+  return { ...(JSON.parse(printed) as object), id: '', createdAt: '' };
+}
+
+/** Creates a route by the first commands of the README, gets it, and calls the client. */
+async function expectFirstAnswers(reader: Reader): Promise<void> {
+  const [, create = '', get = ''] = block('Call it', 0).split('\n\n');
+  const created = await reader.paste(create);
+  expect(routeIn(created)).toEqual(routeIn(JSON.stringify(shown(0))));
+  expect(await reader.paste(get)).toBe(created);
+  expect(await reader.paste(block('Call it', 2))).toContain("handler: 'getUser'");
 }
 
 describe('a reader of the README', () => {
   it.each([
-    [
-      'README.md',
-      // `npm test` runs by itself, and Docker's commands need an engine.
-      { 'Run it': 2, 'Test it': 1, gRPC: 1, Errors: 1, 'Run it on MySQL': 2, 'With Docker': 1 },
-    ],
+    // `npm test` runs by itself, and Docker's commands need an engine.
+    ['README.md', { 'Run it': 1, 'Call it': 3, 'On MySQL, and with Docker': 1 }],
+    ['docs/calling.md', { gRPC: 1, Errors: 1 }],
     ['docs/tls.md', { TLS: 2 }],
     ['docs/metrics.md', { 'Send spans to a collector': 1 }],
     ['docs/scaling.md', { 'The gateway apart': 2 }],
@@ -42,20 +55,18 @@ describe('a reader of the README', () => {
       const replaced = { 'http://localhost:4318': collector.url, 'SAMPLER_ARG=0.01': 'SAMPLER_ARG=1' };
       const reader = await Reader.start(replaced);
       const stop = await reader.startService(block('Run it', 0));
+      const [token = '', , get = ''] = block('Call it', 0).split('\n\n');
+      await reader.paste(token);
+      await expectFirstAnswers(reader);
 
-      const [, created, got] = await reader.pasteBlock(block('Run it', 1));
-      expect(created).toMatch(/^HTTP\/1\.1 201 /);
-      expect(got).toMatch(/^HTTP\/1\.1 200 /);
-      expect(bodyOf(got)).toBe(bodyOf(created));
-
-      const [methods, first, again] = await reader.pasteBlock(block('gRPC', 0));
+      const [methods, first] = await reader.pasteBlock(block('gRPC', 0, 'docs/calling.md'));
       expect(methods).toContain('routing.v1.RouteService/CreateRoute\n');
-      expect(again).toBe(first);
+      expect(routeIn(first)).toEqual(routeIn(JSON.stringify(shown(1))));
       const ofSet = blocksOf('examples/README.md', 'sh').get('Generate code')?.[0];
-      expect(await reader.paste(String(ofSet))).toBe(first);
+      expect(routeIn(await reader.paste(String(ofSet)))).toEqual(routeIn(first));
 
-      const refusal = String(blocksOf('README.md', 'json').get('Errors')?.[0]);
-      expect(await reader.paste(block('Errors', 0))).toContain(refusal.split('[…]')[0]);
+      const refusal = String(blocksOf('docs/calling.md', 'json').get('Errors')?.[0]);
+      expect(await reader.paste(block('Errors', 0, 'docs/calling.md'))).toContain(refusal.split('[…]')[0]);
       await stop();
 
       const stopWithTls = await reader.startService(block('TLS', 0, 'docs/tls.md'));
@@ -66,12 +77,39 @@ describe('a reader of the README', () => {
       const traced = block('Send spans to a collector', 0, 'docs/metrics.md');
       const stopTraced = await reader.startService(traced);
       expect(collector.spans).toEqual([]);
-      await reader.paste(block('Run it', 1).split('\n\n')[2] ?? '');
+      await reader.paste(get);
       await stopTraced();
       expect(collector.spans.map(({ name }) => name)).toContain('GET /v1/routing/{route_id}');
     },
     READING_MS,
   );
+
+  it('may make the token before the service starts', { timeout: READING_MS }, async () => {
+    const reader = await Reader.start();
+    await reader.paste(block('Call it', 0).split('\n\n')[0] ?? '');
+    await reader.startService(block('Run it', 0));
+    await expectFirstAnswers(reader);
+  });
+
+  it('may be another user', { ...needs('another user'), timeout: READING_MS }, async () => {
+    const reader = await Reader.start({}, NOBODY);
+    const [token = ''] = block('Call it', 0).split('\n\n');
+    // Both at the same time, as in two terminals.
+    await Promise.all([reader.startService(block('Run it', 0)), reader.paste(token)]);
+    await expectFirstAnswers(reader);
+  });
+
+  it('gets the same over gRPC with grpcurl', { ...needs('grpcurl'), timeout: READING_MS }, async () => {
+    const reader = await Reader.start();
+    await reader.startService(block('Run it', 0));
+    await reader.pasteBlock(block('Call it', 0));
+    const [created, got] = await reader.pasteBlock(block('Call it', 1));
+    const answer = JSON.stringify(shown(1), null, 2);
+    for (const printed of [created, got]) {
+      expect(routeIn(printed)).toEqual(routeIn(answer));
+      expect(printed?.split('\n')).toHaveLength(answer.split('\n').length + 1);
+    }
+  });
 
   itOn(engines.slice(1))(
     'runs the service on $name, whole and in halves, and finds a route again',
@@ -79,19 +117,20 @@ describe('a reader of the README', () => {
       const database = await engine.createDatabase();
       onTestFinished(() => database.drop());
       const url = 'mysql://routes:password@127.0.0.1:3306/routes';
-      expect(block('Run it on MySQL', 0)).toContain(url);
+      const [start = '', token = ''] = blocksOf('docs/operations.md', 'sh').get('On MySQL') ?? [];
+      expect(start).toContain(url);
       const reader = await Reader.start({ [url]: database.url });
-      const stop = await reader.startService(block('Run it on MySQL', 0));
-      await reader.paste(block('Run it on MySQL', 1));
-      const [, create = '', get = ''] = block('Run it', 1).split('\n\n');
+      const stop = await reader.startService(start);
+      await reader.paste(token);
+      const [, create = '', get = ''] = block('Call it', 0).split('\n\n');
       await reader.paste(create);
       const stored = await reader.paste(get);
       await stop();
 
       await reader.startService(block('The gateway apart', 0, 'docs/scaling.md'));
       await reader.startService(block('The gateway apart', 1, 'docs/scaling.md'));
-      expect(bodyOf(stored)).toMatch(/^\{"id":/);
-      expect(bodyOf(await reader.paste(get))).toBe(bodyOf(stored));
+      expect(stored).toMatch(/^\{"id":/);
+      expect(await reader.paste(get)).toBe(stored);
     },
     READING_MS,
   );

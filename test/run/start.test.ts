@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { canBeAborted } from '../../src/run/start-warnings.js';
 import { freePort } from '../support/free-port.js';
 import { errorPacket } from '../support/mysql-packets.js';
 import { type Ended, Programs } from '../support/process.js';
@@ -41,5 +42,29 @@ describe('a start on a database without TLS', () => {
 
   it('does not warn where that was chosen', async () => {
     expect(await warnings('?ssl-mode=DISABLED')).toEqual([]);
+  });
+});
+
+describe('a start of the gRPC server for other machines', () => {
+  it.each([
+    ['0.0.0.0:0', canBeAborted()],
+    ['127.0.0.1:0', false],
+  ])('on %s warns of the HTTP/2 of Node where that can be aborted', async (address, warned) => {
+    const programs = new Programs();
+    onTestFinished(() => programs.end());
+    const settings = { ...SERVICE_SETTINGS, DATABASE_URL: 'sqlite::memory:', GRPC_ADDRESS: address };
+    const program = programs.start('main', [], settings);
+    await program.line('listening');
+    const warnings = program.lines().filter(({ msg }) => String(msg).includes('can abort this process'));
+    expect(warnings).toHaveLength(Number(warned));
+  });
+
+  it.each([
+    ['1.61.0', true],
+    ['1.68.1', true],
+    ['1.69.0', false],
+    ['2.0.0', false],
+  ])('with nghttp2 %s can end by three frames: %s', (version, expected) => {
+    expect(canBeAborted(version)).toBe(expected);
   });
 });

@@ -2,6 +2,7 @@ import type { TestProject } from 'vitest/node';
 import { GALERA_ADVICE, type GaleraPrograms, galeraPrograms } from './galera-programs.js';
 import { dropLeftovers, identifyMysqlServer, type MysqlServer } from './mysql-databases.js';
 import { SERVER_ADVICE, startMysqlServer } from './mysql-server.js';
+import { OTHER_USER_ADVICE, tryOtherUser } from './other-user.js';
 import { isPackaged, programAdvice, type ProgramName, supplyProgram } from './programs.js';
 import { reasonOf } from './reason.js';
 import type { Need } from './need.js';
@@ -48,13 +49,14 @@ async function prepared(url: string): Promise<MysqlServer> {
 
 function adviceOn(need: Need): string {
   if (need === 'server') return SERVER_ADVICE;
+  if (need === 'another user') return OTHER_USER_ADVICE;
   return need === 'galera' ? GALERA_ADVICE : programAdvice(need);
 }
 
 /** @throws Error that names what is missing and could be had */
 export function failFor(missing: Readonly<Partial<Record<Need, string>>>): void {
   const lacks = (Object.keys(missing) as Need[]).filter(
-    (need) => need === 'server' || need === 'galera' || isPackaged(need),
+    (need) => need === 'server' || need === 'galera' || (need !== 'another user' && isPackaged(need)),
   );
   if (lacks.length === 0) return;
   const reasons = lacks.map((need) => `${need}: ${missing[need] ?? ''}`);
@@ -80,7 +82,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
         const found = await servers();
         closing.push(found.stop);
         urls = found.urls;
-      } else if (need === 'galera') project.provide('galera', await galeraPrograms());
+      } else if (need === 'another user') await tryOtherUser();
+      else if (need === 'galera') project.provide('galera', await galeraPrograms());
       else programs[need] = await supplyProgram(need);
     };
     await Promise.all(

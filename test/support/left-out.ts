@@ -1,7 +1,10 @@
 import type { ProvidedContext } from 'vitest';
-import type { Reporter, TestModule, TestProject } from 'vitest/node';
+import type { Reporter, TestCase, TestModule, TestProject } from 'vitest/node';
 import type { Need } from './need.js';
 import { timesOfThisProcess } from './times.js';
+
+/** The states of a test that has a result. */
+const RUN: ReadonlySet<ReturnType<TestCase['result']>['state']> = new Set(['passed', 'failed']);
 
 /**
  * Ends a run with its wall and CPU time, and with a line that says which engines it was on, how many tests were left out
@@ -18,7 +21,10 @@ export default class LeftOut implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const engines = new Set<string>();
     const leftOut = new Map<Need, { count: number; why: string }>();
+    let notRun = 0;
     for (const { project, children } of modules) {
+      for (const test of children.allTests())
+        if (test.meta().missing === undefined && !RUN.has(test.result().state)) notRun++;
       const { galera, mysqlServers, missing = {} } = contextOf(project);
       if (mysqlServers === undefined) continue;
       const own = galera === undefined ? 'SQLite' : 'a Galera cluster of MariaDB';
@@ -30,7 +36,7 @@ export default class LeftOut implements Reporter {
         leftOut.set(need, { count: count + 1, why: missing[need] ?? '' });
       }
     }
-    if (engines.size > 0) this.#line = lastLine([...engines], leftOut);
+    if (engines.size > 0) this.#line = lastLine([...engines], leftOut, notRun);
   }
 }
 
@@ -39,15 +45,27 @@ function contextOf(project: TestProject): Partial<ProvidedContext> {
   return project.getProvidedContext();
 }
 
-/** The line. @param leftOut of each thing that is missing: how many tests need it, and why it is missing */
+/**
+ * The line.
+ *
+ * @param leftOut of each thing that is missing: how many tests need it, and why it is missing
+ * @param notRun how many other tests have no result
+ */
 export function lastLine(
   engines: readonly string[],
   leftOut: ReadonlyMap<Need, { readonly count: number; readonly why: string }>,
+  notRun: number,
 ): string {
-  const on = `The run was on ${engines.join(' and ')}`;
-  if (leftOut.size === 0) return `${on}. No test was left out.\n`;
-  const counts = [...leftOut.values()].map(({ count }) => count);
-  const total = counts.reduce((sum, count) => sum + count);
-  const reasons = [...leftOut].map(([need, { count, why }]) => `${count} for want of ${need}: ${why}`);
-  return `${on}. LEFT OUT: ${total} ${total === 1 ? 'test' : 'tests'}, ${reasons.join(' ')}\n`;
+  const on = `The run was on ${engines.join(' and ')}.`;
+  if (leftOut.size === 0 && notRun === 0) return `${on} No test was left out.\n`;
+  const missing = [...leftOut].map(
+    ([need, { count, why }]) => ` LEFT OUT: ${tests(count)} for want of ${need}: ${why}`,
+  );
+  const others =
+    notRun === 0 ? '' : ` NOT RUN: ${tests(notRun)} that -t excludes, or that a failure above has stopped.`;
+  return `${on}${missing.join('')}${others}\n`;
+}
+
+function tests(count: number): string {
+  return `${count} ${count === 1 ? 'test' : 'tests'}`;
 }

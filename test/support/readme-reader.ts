@@ -1,6 +1,8 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { inject } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { freePort } from './free-port.js';
 import { startInTerminal, Terminal } from './terminal.js';
 
@@ -31,20 +33,28 @@ export function blocksOf(path: string, language: 'sh' | 'json'): ReadonlyMap<str
 
 /** Somebody who follows the README: with a copy of the repository, a home of their own, and two free ports. */
 export class Reader {
-  readonly #folder = mkdtempSync(join(inject('temporaryFolder'), 'readme-'));
+  // Not in the folder of the run, which other users cannot enter.
+  readonly #folder = mkdtempSync(join(tmpdir(), 'route-registry-readme-'));
   readonly #env = { PATH: process.env['PATH'], HOME: join(this.#folder, 'home') };
   readonly #second: Terminal;
   /** The free port in place of each default one. */
   readonly #ports: Readonly<Record<string, number>>;
   readonly #replaced: Readonly<Record<string, string>>;
-  #id = '';
+  readonly #user: number | undefined;
 
-  /** @param replaced what this reader writes in place of parts of the README, such as the URL of a database */
-  static async start(replaced: Readonly<Record<string, string>> = {}): Promise<Reader> {
-    return new Reader(await freePort(), await freePort(), replaced);
+  /**
+   * @param replaced what this reader writes in place of parts of the README, such as the URL of a database
+   * @param user as of `Terminal`
+   */
+  static async start(replaced: Readonly<Record<string, string>> = {}, user?: number): Promise<Reader> {
+    return new Reader(await freePort(), await freePort(), replaced, user);
   }
 
-  private constructor(grpc: number, http: number, replaced: Readonly<Record<string, string>>) {
+  private constructor(grpc: number, http: number, replaced: Readonly<Record<string, string>>, user?: number) {
+    this.#user = user;
+    onTestFinished(() => {
+      rmSync(this.#folder, { recursive: true, maxRetries: 10 });
+    });
     // Nobody asks for the pages for operators, so that any port will do.
     this.#ports = { 50051: grpc, 8080: http, 9465: 0 };
     this.#replaced = replaced;
@@ -52,7 +62,8 @@ export class Reader {
     for (const name of SOURCES)
       cpSync(join(ROOT, name), join(this.#folder, name), { recursive: true, preserveTimestamps: true });
     symlinkSync(join(ROOT, 'node_modules'), join(this.#folder, 'node_modules'));
-    this.#second = new Terminal(this.#folder, this.#env);
+    if (user !== undefined) execFileSync('chown', ['-R', `${user}:${user}`, this.#folder]);
+    this.#second = new Terminal(this.#folder, this.#env, user);
   }
 
   /** Pastes commands that start the service into a terminal, and returns a function that stops it. */
@@ -60,14 +71,12 @@ export class Reader {
     const GRPC_ADDRESS = this.#adapted('127.0.0.1:50051');
     const HTTP_ADDRESS = this.#adapted('127.0.0.1:8080');
     const env = { ...this.#env, GRPC_ADDRESS, HTTP_ADDRESS, OPS_ADDRESS: '127.0.0.1:0' };
-    return startInTerminal(this.#folder, env, this.#adapted(commands));
+    return startInTerminal(this.#folder, env, this.#adapted(commands), this.#user);
   }
 
-  /** Pastes commands, with the id of the last route where it belongs, into the second terminal. */
-  async paste(commands: string): Promise<string> {
-    const printed = await this.#second.paste(this.#adapted(commands));
-    this.#id = /"id": ?"([^"]+)"/.exec(printed)?.[1] ?? this.#id;
-    return printed;
+  /** Pastes commands into the second terminal, and returns what they print to stdout. */
+  paste(commands: string): Promise<string> {
+    return this.#second.paste(this.#adapted(commands));
   }
 
   /** Pastes a block command by command, and returns what each prints. */
@@ -79,7 +88,7 @@ export class Reader {
 
   #adapted(commands: string): string {
     // The packages that `npm ci` would install are there.
-    const all = { ...this.#replaced, 'npm ci && ': '', 'PUT-THE-ID-HERE': this.#id };
+    const all = { ...this.#replaced, 'npm ci && ': '' };
     const adapted = Object.entries(all).reduce((text, [from, to]) => text.replaceAll(from, to), commands);
     return adapted.replaceAll(/:(50051|8080|9465)\b/g, (_, port: string) => `:${String(this.#ports[port])}`);
   }

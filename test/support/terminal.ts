@@ -1,4 +1,8 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import {
+  type ChildProcessWithoutNullStreams,
+  spawn,
+  type SpawnOptionsWithoutStdio,
+} from 'node:child_process';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 import { LEASH } from './process.js';
@@ -13,9 +17,9 @@ export class Terminal {
   #stdout = '';
   #stderr = '';
 
-  /** The shell ends with the test. */
-  constructor(cwd: string, env: Variables) {
-    this.#shell = spawn('sh', { cwd, env: { ...env }, stdio: 'pipe' });
+  /** The shell ends with the test. @param user who runs it, by number; default: who runs the tests */
+  constructor(cwd: string, env: Variables, user?: number) {
+    this.#shell = spawn('sh', { cwd, env: { ...env }, stdio: 'pipe', ...idsOf(user) });
     this.#shell.stdout.on('data', (data: Buffer) => (this.#stdout += data.toString()));
     this.#shell.stderr.on('data', (data: Buffer) => (this.#stderr += data.toString()));
     this.#ended = once(this.#shell, 'close').then(() => true);
@@ -42,9 +46,15 @@ export class Terminal {
   }
 }
 
+/** The options of a process that a user runs. */
+function idsOf(user: number | undefined): SpawnOptionsWithoutStdio {
+  return user === undefined ? {} : { uid: user, gid: user };
+}
+
 /**
  * Runs commands, of which the last one starts the service, in a terminal of their own.
  *
+ * @param user as of `Terminal`
  * @returns once the service listens: a function that presses Ctrl-C and waits for the end; called when the test ends
  * @throws Error when they end before
  */
@@ -52,6 +62,7 @@ export async function startInTerminal(
   cwd: string,
   env: Variables,
   commands: string,
+  user?: number,
 ): Promise<() => Promise<void>> {
   const shell = spawn('sh', ['-euc', commands], {
     cwd,
@@ -59,6 +70,7 @@ export async function startInTerminal(
     // Ctrl-C goes to all processes of a terminal.
     detached: true,
     stdio: 'pipe',
+    ...idsOf(user),
   });
   let printed = '';
   for (const output of [shell.stdout, shell.stderr])

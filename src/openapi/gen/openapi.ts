@@ -6,7 +6,7 @@ export const openApi: Readonly<Record<string, unknown>> = {
   "info": {
     "title": "Route Registry",
     "version": "v1",
-    "description": "A registry of route definitions for the routing layer of web applications.\n\nHEAD is answered like GET, without the body; OPTIONS with 204 and `Allow`. Any other method on a path gets the response `MethodNotAllowed`, and any other path `PathUnknown`; neither needs a token. Paths are case-sensitive and have no trailing slash."
+    "description": "A registry of route definitions for the routing layer of web applications.\n\n1. Get a token: from the issuer that the service trusts, or, in the folder of a service with a secret, by\n   `npm run --silent token -- --scope \"routes:read routes:write\" --sub me`.\n2. **Authorize** with the token alone, without the word Bearer.\n3. Open an operation, and **Execute** it.\n\nHEAD is answered like GET, without the body; OPTIONS with 204 and `Allow`. Any other method on a path gets the response `MethodNotAllowed`, and any other path `PathUnknown`; neither needs a token. Paths are case-sensitive and have no trailing slash."
   },
   "security": [
     {

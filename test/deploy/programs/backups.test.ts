@@ -18,7 +18,6 @@ import { entryOf } from '../../support/store-entries.js';
 const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../../..');
 const DOCUMENT = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
 
 /** Commands as docs/operations.md prints them. */
 function commands(name: string): string {
@@ -97,7 +96,9 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
       const url = new URL(database.url);
       const name = `${url.pathname.slice(1)}_b`.slice(-31);
       const names = [name, `${name}2`] as const;
-      const [create = '', user = '', grant = ''] = (/```sql\n([^]*?)```/.exec(README)?.[1] ?? '').split('\n');
+      const [create = '', user = '', grant = ''] = (/```sql\n([^]*?)```/.exec(DOCUMENT)?.[1] ?? '').split(
+        '\n',
+      );
       const statements = [
         ...names.map((each) => create.replace('routes', each)),
         user.replace('routes', name),
