@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** A route as an answer of either face shows it, in ProtoJSON. */
+/** A route as an answer of either protocol shows it, in ProtoJSON. */
 export interface ShownRoute {
   readonly id: string;
   readonly method: string;
@@ -42,7 +42,7 @@ export class Ledger {
         `${unknown.length} routes are stored that no answer acknowledged; at most ${this.unsure} answers were missed.`,
       );
     }
-    const strange = stored.filter(({ handler }) => handler === STRANGER);
+    const strange = stored.filter(({ handler }) => handler === FORBIDDEN);
     return [
       ...problems,
       ...strange.map(({ id }) => `The route ${id} is stored for a client without a token.`),
@@ -51,7 +51,7 @@ export class Ledger {
 }
 
 /** The handler of the routes that clients without a good token try to create. */
-export const STRANGER = 'stranger';
+export const FORBIDDEN = 'forbidden';
 
 function digestOf({ id, method, path, middleware, handler, createdAt }: ShownRoute): string {
   const text = JSON.stringify([id, method, path, middleware, handler, createdAt]);

@@ -18,7 +18,7 @@ const CASE_MS = 12;
 const AROUND_MS = 180_000;
 
 /**
- * `npm run fuzz`: sends hostile requests to both faces of the built service and prints the results. Exit code 1 when the
+ * `npm run fuzz`: sends hostile requests to both protocols of the built service and prints the results. Exit code 1 when the
  * service broke a promise, or when not everything ended in time.
  *
  * `--seconds N` sets the duration, 60 by default. `--cases N` ends after that many cases, and fails if there is no time

@@ -7,7 +7,7 @@ const COUNT = 20;
 /** The service answers long before this, in milliseconds. */
 const LIMIT_MS = 10_000;
 
-/** Asks the REST face as an ordinary client does; without a body, it gets. @throws Error unless it succeeds */
+/** Asks the REST gateway as an ordinary client does; without a body, it gets. @throws Error unless it succeeds */
 export async function askRest(http: string, token: string, path: string, body?: unknown): Promise<string> {
   const response = await fetch(`http://${http}${path}`, {
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },

@@ -11,7 +11,7 @@ export interface StoredRoute {
 
 /** The surroundings of a case. */
 export interface World {
-  /** `host:port` of each face. */
+  /** `host:port` of each protocol. */
   readonly grpc: string;
   readonly http: string;
   /** Tokens that the service accepts: for everything, and for gets only. */

@@ -17,7 +17,7 @@ const ROOT = resolve(import.meta.dirname, '..');
 const HAND_WRITTEN = /^(?:src|packages\/[^/]+\/src)\/(?!.*\bgen\/)/;
 
 /**
- * `npm run --silent call-path`: prints, for a create and a get over each face, the files that the call enters in a warm
+ * `npm run --silent call-path`: prints, for a create and a get over each protocol, the files that the call enters in a warm
  * service on the embedded database, by V8's precise coverage. Functions that run without any call, by a timer, and
  * generated code do not count.
  */
@@ -86,12 +86,12 @@ async function functionsRun(session: Session): Promise<Map<string, string>> {
 
 /** The files below their folders, a line for each folder. */
 function byRoom(files: readonly string[]): string {
-  const rooms = new Map<string, string[]>();
+  const modules = new Map<string, string[]>();
   for (const file of files.toSorted()) {
     const folder = dirname(file);
-    rooms.set(folder, [...(rooms.get(folder) ?? []), basename(file, '.ts')]);
+    modules.set(folder, [...(modules.get(folder) ?? []), basename(file, '.ts')]);
   }
-  return [...rooms].map(([folder, names]) => `  ${folder}: ${names.join(', ')}\n`).join('');
+  return [...modules].map(([folder, names]) => `  ${folder}: ${names.join(', ')}\n`).join('');
 }
 
 await main();

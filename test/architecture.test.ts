@@ -13,35 +13,35 @@ import {
 
 const SRC = resolve(import.meta.dirname, '../src');
 
-/** The imports allowed to each room: other rooms, and packages. Node's own modules are open to all. */
+/** The imports allowed to each module: other modules, and packages. Node's own modules are open to all. */
 const ALLOWED: Readonly<
-  Record<string, { readonly rooms: readonly string[]; readonly packages: readonly string[] }>
+  Record<string, { readonly modules: readonly string[]; readonly packages: readonly string[] }>
 > = {
-  registry: { rooms: [], packages: ['uuid'] },
-  store: { rooms: ['registry', 'settings'], packages: ['knex', 'dataloader', 'lru-cache'] },
-  auth: { rooms: [], packages: ['jsonwebtoken', 'lru-cache'] },
+  registry: { modules: [], packages: ['uuid'] },
+  store: { modules: ['registry', 'settings'], packages: ['knex', 'dataloader', 'lru-cache'] },
+  auth: { modules: [], packages: ['jsonwebtoken', 'lru-cache'] },
   calls: {
-    rooms: ['registry', 'auth', 'gen'],
+    modules: ['registry', 'auth', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'lru-cache', 'pino'],
   },
-  routes: { rooms: ['calls', 'registry', 'gen'], packages: [] },
-  files: { rooms: [], packages: [] },
-  edge: { rooms: ['files', 'settings'], packages: [] },
+  routes: { modules: ['calls', 'registry', 'gen'], packages: [] },
+  files: { modules: [], packages: [] },
+  edge: { modules: ['files', 'settings'], packages: [] },
   grpc: {
-    rooms: ['calls', 'edge', 'gen'],
+    modules: ['calls', 'edge', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'grpc-js-health-check', 'pino'],
   },
   gateway: {
-    rooms: ['calls', 'gen'],
+    modules: ['calls', 'gen'],
     packages: ['@route-registry/transcoder', '@grpc/grpc-js', 'cors', 'express'],
   },
   openapi: {
-    rooms: ['registry', 'routes', 'gateway', 'gen'],
+    modules: ['registry', 'routes', 'gateway', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@route-registry/transcoder'],
   },
-  watch: { rooms: ['calls', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
+  watch: { modules: ['calls', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
   'watch/tracing': {
-    rooms: ['calls', 'store'],
+    modules: ['calls', 'store'],
     packages: [
       '@grpc/grpc-js',
       '@opentelemetry/api',
@@ -53,11 +53,11 @@ const ALLOWED: Readonly<
       'pino',
     ],
   },
-  settings: { rooms: [], packages: [] },
-  gen: { rooms: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
+  settings: { modules: [], packages: [] },
+  gen: { modules: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
 };
 
-/** Rooms from which another may import only types. */
+/** Modules from which another may import only types. */
 const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['calls', 'auth'],
   ['edge', 'settings'],
@@ -69,12 +69,12 @@ const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
 const files = sourceFiles(SRC);
 const imports = files.flatMap(importsOf);
 
-/** The folders whose files belong to the process that they make up: with those directly in `src`, the room '', which imports all. */
+/** The folders whose files belong to the process that they make up: with those directly in `src`, the module '', which imports all. */
 const PROCESS = 'run';
-/** A room within another: nothing but what is loaded where spans are sent. */
+/** A module within another: nothing but what is loaded where spans are sent. */
 const TRACING = 'watch/tracing';
 
-function roomOf(file: string): string {
+function moduleOf(file: string): string {
   const path = relative(SRC, file);
   if (path.startsWith(`${TRACING}/`)) return TRACING;
   const [first = '', ...rest] = path.split('/');
@@ -87,35 +87,35 @@ function show(each: Import): string {
 
 const ours = imports.filter(isOurs);
 
-describe('the rooms', () => {
+describe('the modules', () => {
   it('are those that have an entry here', () => {
-    const rooms = new Set(files.map(roomOf));
-    rooms.delete('');
-    expect([...rooms].sort()).toEqual(Object.keys(ALLOWED).sort());
+    const modules = new Set(files.map(moduleOf));
+    modules.delete('');
+    expect([...modules].sort()).toEqual(Object.keys(ALLOWED).sort());
   });
 
-  it.each(Object.entries(ALLOWED))('%s imports no other room than it may', (room, { rooms }) => {
-    const open = new Set([room, ...rooms]);
-    const wrong = ours.filter(({ from, to }) => roomOf(from) === room && !open.has(roomOf(to)));
+  it.each(Object.entries(ALLOWED))('%s imports no other module than it may', (module, { modules }) => {
+    const open = new Set([module, ...modules]);
+    const wrong = ours.filter(({ from, to }) => moduleOf(from) === module && !open.has(moduleOf(to)));
     expect(wrong.map(show)).toEqual([]);
   });
 
-  it.each(Object.entries(ALLOWED))('%s imports no other package than it may', (room, allowed) => {
+  it.each(Object.entries(ALLOWED))('%s imports no other package than it may', (module, allowed) => {
     const open = new Set([undefined, ...allowed.packages]);
-    const wrong = imports.filter((each) => roomOf(each.from) === room && !open.has(packageOf(each)));
+    const wrong = imports.filter((each) => moduleOf(each.from) === module && !open.has(packageOf(each)));
     expect(wrong.map(show)).toEqual([]);
   });
 
-  it.each(TYPES_ONLY)('%s imports only types of %s', (room, other) => {
+  it.each(TYPES_ONLY)('%s imports only types of %s', (module, other) => {
     const wrong = ours.filter(
-      ({ from, to, typeOnly }) => roomOf(from) === room && roomOf(to) === other && !typeOnly,
+      ({ from, to, typeOnly }) => moduleOf(from) === module && moduleOf(to) === other && !typeOnly,
     );
     expect(wrong.map(show)).toEqual([]);
   });
 
   it('except tracing know only its types: its code is loaded where spans are sent, and nowhere else', () => {
     const wrong = ours.filter(
-      ({ from, to, typeOnly }) => roomOf(from) !== TRACING && roomOf(to) === TRACING && !typeOnly,
+      ({ from, to, typeOnly }) => moduleOf(from) !== TRACING && moduleOf(to) === TRACING && !typeOnly,
     );
     expect(wrong.map(show)).toEqual([]);
   });
@@ -127,8 +127,8 @@ describe('the rooms', () => {
       reached.add(file);
       for (const { to } of ours.filter(({ from, typeOnly }) => from === file && !typeOnly)) visit(to);
     };
-    files.filter((file) => roomOf(file) !== 'openapi').forEach(visit);
-    const served = [...reached].filter((file) => roomOf(file) === 'openapi');
+    files.filter((file) => moduleOf(file) !== 'openapi').forEach(visit);
+    const served = [...reached].filter((file) => moduleOf(file) === 'openapi');
     expect(served.map((file) => relative(SRC, file)).sort()).toEqual([
       'openapi/documents.ts',
       'openapi/gen/openapi.ts',
@@ -157,7 +157,7 @@ describe('the files', () => {
   });
 
   it('of the gateway have no word about a route of the registry', () => {
-    const gateway = files.filter((file) => roomOf(file) === 'gateway');
+    const gateway = files.filter((file) => moduleOf(file) === 'gateway');
     const words = /routing\.v1|RouteService|route_id|routeId|\bRoute\b|routes:(read|write)/;
     expect(gateway.filter((file) => words.test(readFileSync(file, 'utf8')))).toEqual([]);
   });

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-/** The first version without the named holes. A package that is no longer installed may be taken out. */
-const FLOORS: readonly (readonly [name: string, floor: string, holes: string])[] = [
+/** The first version without the named vulnerabilities. A package that is no longer installed may be taken out. */
+const FLOORS: readonly (readonly [name: string, floor: string, vulnerabilities: string])[] = [
   [
     '@grpc/grpc-js',
     '1.14.5',
@@ -46,7 +46,7 @@ function isAtLeast(version: string, floor: string): boolean {
   return order > 0 || (order === 0 && preRelease === undefined);
 }
 
-describe('every installed copy is free of known holes:', () => {
+describe('every installed copy is free of known vulnerabilities:', () => {
   it.each(FLOORS)('%s from %s on (%s)', (name, floor) => {
     const copies = installed.filter((each) => each.name === name);
     expect(copies).not.toEqual([]);

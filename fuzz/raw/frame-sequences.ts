@@ -23,7 +23,7 @@ import {
 } from '../../test/support/http2-frames.js';
 import { CREATE, GET } from '../grpc/grpc-case.js';
 import { createMessage, getMessage } from '../grpc/wire-messages.js';
-import { STRANGER } from '../ledger.js';
+import { FORBIDDEN } from '../ledger.js';
 import { validDraft } from '../values/callers.js';
 import { bytesOf, percent, weighted } from '../values/draws.js';
 import type { World } from '../world.js';
@@ -79,7 +79,7 @@ export function callsOf({ paths, good, count, first = 1 }: CallsOptions, world: 
   return fc.array(call, { minLength, maxLength, size: 'max' }).map((calls) =>
     calls.map(({ path, isGood, draft, id }, i) => {
       const stream = first + 2 * i;
-      const route = isGood ? draft : { ...draft, handler: STRANGER };
+      const route = isGood ? draft : { ...draft, handler: FORBIDDEN };
       const message = path === CREATE ? createMessage(route) : getMessage(id);
       return {
         creates: isGood && path === CREATE,

@@ -23,7 +23,7 @@ import { cutting } from '../values/mutation.js';
 import { type Ending, exchange } from './exchange.js';
 import type { Call } from './frame-sequences.js';
 
-/** The frames that a client sends on a connection to the gRPC face. */
+/** The frames that a client sends on a connection to the gRPC server. */
 interface Http2Sending {
   /** Everything after the preface. */
   readonly frames: readonly Frame[];
@@ -44,7 +44,7 @@ const AFTERWARDS_MS = 20;
 /** A service that waits for the rest of a frame is silent for longer than this, in milliseconds. */
 const QUIET_MS = 100;
 
-/** Cases that send these frames to the gRPC face. */
+/** Cases that send these frames to the gRPC server. */
 export function http2Cases(sendings: Arbitrary<Http2Sending>, world: World): Arbitrary<FuzzCase> {
   return fc.tuple(sendings, cutting).map(([sending, cut]) => http2Case(sending, cut, world));
 }

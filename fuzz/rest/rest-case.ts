@@ -22,7 +22,7 @@ interface SoundRest {
   readonly further?: FurtherCheck;
 }
 
-/** Cases that send sound requests to the REST face, on connections that may have carried others. */
+/** Cases that send sound requests to the REST gateway, on connections that may have carried others. */
 export function soundRestCases(requests: Arbitrary<SoundRest>, world: World): Arbitrary<FuzzCase> {
   return fc
     .tuple(requests, cutting)
@@ -48,7 +48,7 @@ function soundRestCase(
   };
 }
 
-/** Bytes for the REST face. */
+/** Bytes for the REST gateway. */
 interface RestBytes {
   readonly bytes: Buffer;
   readonly ending: Ending;
@@ -56,7 +56,7 @@ interface RestBytes {
   readonly quietMs: number;
 }
 
-/** Cases that send these bytes to the REST face, each on a separate connection. */
+/** Cases that send these bytes to the REST gateway, each on a separate connection. */
 export function restCases(sendings: Arbitrary<RestBytes>, world: World): Arbitrary<FuzzCase> {
   return fc.tuple(sendings, cutting).map(([sending, cut]) => {
     return restCase(sending, cut(Buffer.concat([sending.bytes, LAST])), world);

@@ -14,7 +14,7 @@ interface SoundRequest {
 /** A request in sound HTTP/1.1 is always answered, on a busy machine within this time. */
 const ANSWER_MS = 20_000;
 
-/** Connections to the REST face that carry one sound request after the other. */
+/** Connections to the REST gateway that carry one sound request after the other. */
 export class RestConnections {
   readonly #host: string;
   readonly #port: number;

@@ -6,7 +6,7 @@ import { headerText, hostileText, word } from '../values/hostile-text.js';
 import type { FuzzCase, World } from '../world.js';
 import { jsonSpoiling } from './json-body.js';
 import { soundRestCases } from './rest-case.js';
-import { sameOnBothFaces } from './same-on-both-faces.js';
+import { sameOverBothProtocols } from './same-over-both-protocols.js';
 
 /** A header, in Latin-1. */
 type Header = readonly [name: string, value: string];
@@ -157,7 +157,7 @@ export function restByGrammar(world: World): Arbitrary<FuzzCase> {
   return weighted([85, soundRestCases(requests, world)], [15, twins(world)]);
 }
 
-/** Creates that mean the same on both faces. */
+/** Creates that mean the same over both protocols. */
 function twins(world: World): Arbitrary<FuzzCase> {
   const parameter = (value: Arbitrary<string>, ...names: string[]): Arbitrary<string[]> =>
     weighted(
@@ -178,7 +178,7 @@ function twins(world: World): Arbitrary<FuzzCase> {
       const body = Buffer.from(JSON.stringify(route));
       const request = { verb: 'POST', target, credentials: [`Bearer ${world.token}`], headers, body };
       const create = { route, requestId: key[0]?.split('=')[1] ?? '', validateOnly: dry.length > 0 };
-      const further = sameOnBothFaces(create, world);
+      const further = sameOverBothProtocols(create, world);
       return { bytes: bytesOf(request, written, world), isHead: false, further };
     });
   return soundRestCases(requests, world);

@@ -19,14 +19,14 @@ const SERVICE_CONFIG = {
 
 /** Figures of an honest caller. */
 export interface HonestFigures {
-  /** Routes that it created on one face and read on the other. */
+  /** Routes that it created over one protocol and read on the other. */
   readonly served: number;
   /** How long 99 of 100 of these took at most, and the longest, in milliseconds. */
   readonly p99Ms: number;
   readonly maxMs: number;
 }
 
-/** An ordinary client that goes on beside the cases: it creates on one face, reads on the other, and is always served. */
+/** An ordinary client that goes on beside the cases: it creates over one protocol, reads over the other, and is always served. */
 export class HonestCaller {
   readonly #http: string;
   readonly #token: string;

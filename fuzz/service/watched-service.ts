@@ -46,7 +46,7 @@ export class WatchedService {
   #looks = 0;
   #stopping = false;
 
-  /** `host:port` of each face. */
+  /** `host:port` of each protocol. */
   grpc = '';
   http = '';
 

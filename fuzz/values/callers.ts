@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
-import { STRANGER } from '../ledger.js';
+import { FORBIDDEN } from '../ledger.js';
 import { bytesOf, listOf, weighted, words } from './draws.js';
 import { hostileText, word } from './hostile-text.js';
 
@@ -59,7 +59,7 @@ export function callerWith(token: string, share: number, draft = routeDraft): Ar
   );
 }
 
-const strangeDraft = validDraft.map((draft) => ({ ...draft, handler: STRANGER }));
+const strangeDraft = validDraft.map((draft) => ({ ...draft, handler: FORBIDDEN }));
 const unsigned = fc
   .tuple(
     fc.constantFrom('none', 'None', 'NONE', '', 'HS999', 'RS256'),

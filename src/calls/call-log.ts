@@ -16,7 +16,7 @@ export function loggable(text: string): string {
 }
 
 /** The kinds of log lines. Each kind is counted separately, so that none can use up the lines of another. */
-type Kind = 'strangers' | 'callers' | 'causes';
+type Kind = 'unauthenticated' | 'callers' | 'causes';
 
 /** Which calls are logged: all, or those that failed. The others are logged at `debug`. */
 type AccessLog = 'all' | 'failures';
@@ -38,7 +38,7 @@ export class CallLog {
   readonly #lines = new Map<Kind, number>();
 
   /** The lines of each kind left out so far. */
-  readonly leftOut: Record<Kind, number> = { strangers: 0, callers: 0, causes: 0 };
+  readonly leftOut: Record<Kind, number> = { unauthenticated: 0, callers: 0, causes: 0 };
 
   constructor(logger: Logger, access: AccessLog) {
     this.#logger = logger;
@@ -62,7 +62,7 @@ export class CallLog {
 
   /** @param unknown whether the call was refused before the guard knew the caller */
   refused(unknown: boolean, entry: object, message: string): void {
-    if (this.mayWrite(unknown ? 'strangers' : 'callers')) this.#logger.info(entry, message);
+    if (this.mayWrite(unknown ? 'unauthenticated' : 'callers')) this.#logger.info(entry, message);
   }
 
   /** Logs the part of a failure that the client does not see. */
@@ -100,7 +100,7 @@ export function logging(log: CallLog): Interceptor {
     const level = routine ? 'debug' : refused ? 'info' : log.answeredLevel;
     if (!log.writes(level)) return reply;
     const entry = {
-      face: 'grpc',
+      protocol: 'grpc',
       requestId,
       // A gRPC path has no query; one that is sent anyway may hold a token.
       path: loggable(call.path.replace(/\?.*$/s, '')),

@@ -14,7 +14,7 @@ export const GUARD_ONLY = 'x-guard-only';
 export const TRACEPARENT = 'traceparent';
 export const TRACESTATE = 'tracestate';
 
-/** All that is read of a call's metadata: a face need not pass on any other key. */
+/** All that is read of a call's metadata: a transport need not pass on any other key. */
 export const READ_KEYS = [
   AUTHORIZATION,
   IDEMPOTENCY_KEY,

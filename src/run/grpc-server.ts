@@ -91,7 +91,7 @@ export async function startGrpc(
       tls,
       observeStreaming,
       onConnectionError: (reason) => {
-        if (callLog.mayWrite('strangers'))
+        if (callLog.mayWrite('unauthenticated'))
           logger.warn({ reason }, 'a gRPC connection was ended with an error');
       },
     }),

@@ -50,7 +50,7 @@ export async function startRestGateway(
     realm: REALM,
     corsOrigins,
     pages: docs ? createDocuments(basePath) : [],
-    log: logger.child({ face: 'rest' }),
+    log: logger.child({ protocol: 'rest' }),
     mayLog: (kind) => callLog.mayWrite(kind),
     answeredLevel: callLog.answeredLevel,
     observers: enabled(metrics?.requests(), tracing?.requests(scheme)),

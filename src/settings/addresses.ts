@@ -22,7 +22,7 @@ export function grpcAddressOf(settings: SettingsReader): string {
 /** Reads the address of the operators' listener, which must not be public; undefined for none. */
 export function opsAddressOf(
   settings: SettingsReader,
-  faces: readonly ('GRPC_ADDRESS' | 'HTTP_ADDRESS')[],
+  protocols: readonly ('GRPC_ADDRESS' | 'HTTP_ADDRESS')[],
 ): HostAndPort | undefined {
   const text = settings.text('OPS_ADDRESS');
   if (text === 'off') return undefined;
@@ -31,9 +31,9 @@ export function opsAddressOf(
     settings.refuseValue('OPS_ADDRESS', text, `must be ${ADDRESS_FORM}, or off.`);
     return undefined;
   }
-  const face = faces.find((name) => isSame(address, splitAddress(settings.text(name))));
-  if (face !== undefined)
-    settings.refuseValue('OPS_ADDRESS', text, `must differ from ${face}, which is public.`);
+  const protocol = protocols.find((name) => isSame(address, splitAddress(settings.text(name))));
+  if (protocol !== undefined)
+    settings.refuseValue('OPS_ADDRESS', text, `must differ from ${protocol}, which is public.`);
   return address;
 }
 

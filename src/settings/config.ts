@@ -23,7 +23,7 @@ const ROUTE_CACHE_MAX_MIB = 1_024;
 const DATABASE_WAIT_MAX_MS = 3_600_000;
 const DRAIN_DELAY_MAX_MS = 600_000;
 
-/** The gRPC face. */
+/** The gRPC server. */
 export interface GrpcConfig {
   /** `host:port` or `unix:/path` */
   readonly address: string;
@@ -33,7 +33,7 @@ export interface GrpcConfig {
   readonly reflection: boolean;
 }
 
-/** The REST face. */
+/** The REST gateway. */
 export interface HttpConfig {
   readonly host: string;
   readonly port: number;
@@ -49,7 +49,7 @@ export interface HttpConfig {
   readonly docs: boolean;
 }
 
-/** The configuration of the process. A face that does not run is absent. */
+/** The configuration of the process. A server that does not run is absent. */
 export interface Config {
   readonly grpc: GrpcConfig | undefined;
   readonly http: HttpConfig | undefined;
@@ -73,7 +73,7 @@ export interface Config {
 }
 
 /** The settings with the public addresses of each role. */
-const FACES = {
+const ADDRESSES = {
   all: ['GRPC_ADDRESS', 'HTTP_ADDRESS'],
   grpc: ['GRPC_ADDRESS'],
   gateway: ['HTTP_ADDRESS'],
@@ -92,7 +92,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     return {
       grpc,
       http: role === 'grpc' ? undefined : readHttp(settings, role === 'gateway'),
-      ops: opsAddressOf(settings, FACES[role]),
+      ops: opsAddressOf(settings, ADDRESSES[role]),
       tls: serverTlsOf(settings, role !== 'gateway'),
       limits: readLimits(settings),
       databaseWaitMs: databaseWaitOf(settings),

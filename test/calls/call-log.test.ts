@@ -21,15 +21,15 @@ beforeEach(() => {
 
 const messages = (): unknown[] => lines.map(({ msg, kind, leftOut }) => [msg, kind, leftOut]);
 
-describe('refusals of strangers', () => {
+describe('refusals of unauthenticated clients', () => {
   it('are logged up to the limit of a second, and then counted in one line', () => {
     for (let i = 0; i < 1_000; i++) log.refused(true, {}, 'call refused');
     vi.advanceTimersByTime(1_000);
     expect(messages()).toEqual([
       ...Array<unknown>(10).fill(['call refused', undefined, undefined]),
-      ['log lines left out', 'strangers', 990],
+      ['log lines left out', 'unauthenticated', 990],
     ]);
-    expect(log.leftOut).toEqual({ strangers: 990, callers: 0, causes: 0 });
+    expect(log.leftOut).toEqual({ unauthenticated: 990, callers: 0, causes: 0 });
   });
 
   it('are logged again in the next second', () => {
@@ -57,7 +57,7 @@ describe('refusals of callers', () => {
     expect(lines).toHaveLength(count);
   });
 
-  it('leave those of strangers limited', () => {
+  it('leave those of unauthenticated clients limited', () => {
     log = logOf('all');
     for (let i = 0; i < 20; i++) log.refused(true, {}, 'call refused');
     expect(lines).toHaveLength(10);

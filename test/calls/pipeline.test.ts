@@ -135,9 +135,9 @@ describe('the guard', () => {
 
   it('stands before the size and the decoding of the message', async () => {
     const message = new Uint8Array(65_537);
-    const stranger = await pipelineOf({})(callOf({ message, metadata: new Metadata() }));
+    const unauthenticated = await pipelineOf({})(callOf({ message, metadata: new Metadata() }));
     const known = await pipelineOf({})(callOf({ message }));
-    expect(stranger.code).toBe(status.UNAUTHENTICATED);
+    expect(unauthenticated.code).toBe(status.UNAUTHENTICATED);
     expect(errorInfoOf(richErrorOfReply(known)).reason).toBe('REQUEST_TOO_LARGE');
   });
 
@@ -152,7 +152,7 @@ describe('the guard', () => {
     expect(reply).toMatchObject({ code: status.OK, message: new Uint8Array() });
   });
 
-  it("refuses a stranger's call that only asks for it", async () => {
+  it('refuses an unauthenticated call that only asks for it', async () => {
     const metadata = new Metadata();
     metadata.set('x-guard-only', '1');
     await expect(pipelineOf({})(callOf({ metadata }))).resolves.toMatchObject({
@@ -277,7 +277,7 @@ describe('the log', () => {
     [
       'an answer',
       () => Promise.resolve(ANSWER),
-      { level: 20, face: 'grpc', code: 'OK', msg: 'call answered' },
+      { level: 20, protocol: 'grpc', code: 'OK', msg: 'call answered' },
     ],
     [
       'a refusal',

@@ -43,21 +43,21 @@ const OPENING = Buffer.concat([
 ]);
 const BREAKING = frame(HEADERS, END_HEADERS | END_STREAM, 1, BROKEN_TRAILERS);
 
-let door: ChildProcess;
+let server: ChildProcess;
 let address: URL;
 let end: Promise<string>;
 
 beforeEach(async () => {
   built();
-  const program = join(import.meta.dirname, '../support/measured-door.mjs');
-  door = fork(program, [JSON.stringify(LIMITS)], { execArgv: ['--expose-gc'], silent: true });
-  end = once(door, 'exit').then(() => 'has ended');
-  const [text] = (await once(door, 'message')) as [string];
+  const program = join(import.meta.dirname, '../support/measured-server.mjs');
+  server = fork(program, [JSON.stringify(LIMITS)], { execArgv: ['--expose-gc'], silent: true });
+  end = once(server, 'exit').then(() => 'has ended');
+  const [text] = (await once(server, 'message')) as [string];
   address = new URL(`http://${text}`);
 });
 
 afterEach(async () => {
-  if (door.connected) door.disconnect();
+  if (server.connected) server.disconnect();
   await end;
 });
 
@@ -70,10 +70,10 @@ async function opened(): Promise<Socket> {
   return socket;
 }
 
-/** Lets the door collect its garbage, in the turn in which it reads what was just sent to it. */
+/** Lets the server collect its garbage, in the turn in which it reads what was just sent to it. */
 async function collect(): Promise<string> {
-  door.send('measure');
-  return Promise.race([once(door, 'message').then(() => 'goes on'), end]);
+  server.send('measure');
+  return Promise.race([once(server, 'message').then(() => 'goes on'), end]);
 }
 
 describe('what is kept of a session that has ended', () => {

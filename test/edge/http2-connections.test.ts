@@ -22,7 +22,7 @@ import {
   SETTINGS,
 } from '../support/http2-frames.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
-import { connectTo, type Door, ECHO, openDoor, SLOW } from '../support/grpc-door.js';
+import { connectTo, type TestServer, ECHO, startTestServer, SLOW } from '../support/test-grpc-server.js';
 
 const MESSAGE = framed(Buffer.from('m'));
 const EMPTY_SETTINGS = frame(SETTINGS, 0, 0, Buffer.alloc(0));
@@ -30,7 +30,7 @@ const ACKNOWLEDGED = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
 /** A tenth of the usual times. */
 const FAST = { checkMs: 10, patienceMs: 300, resetMs: 200 };
 
-function socketTo({ address }: Door, allowHalfOpen = false): Socket {
+function socketTo({ address }: TestServer, allowHalfOpen = false): Socket {
   const { hostname, port } = new URL(`http://${address}`);
   const socket = connectSocket({ host: hostname, port: Number(port), allowHalfOpen });
   socket.on('error', () => undefined);
@@ -46,8 +46,8 @@ async function echoes(session: ClientHttp2Session): Promise<void> {
 }
 
 /** Resolves when two connections, one after the other, have each been ended as idle. */
-async function outlived(door: Door): Promise<string> {
-  for (let ended = 0; ended < 2; ended++) await once(connectTo(door), 'goaway');
+async function outlived(server: TestServer): Promise<string> {
+  for (let ended = 0; ended < 2; ended++) await once(connectTo(server), 'goaway');
   return 'another was ended';
 }
 
@@ -57,14 +57,14 @@ function streamsOf(session: ClientHttp2Session): number | undefined {
 
 describe('connections', () => {
   it('beyond the limit are refused, and accepted when others have gone', async () => {
-    const door = await openDoor({ limits: { maxConnections: 2 } });
-    const [first, second] = [connectTo(door), connectTo(door)];
+    const server = await startTestServer({ limits: { maxConnections: 2 } });
+    const [first, second] = [connectTo(server), connectTo(server)];
     await Promise.all([echoes(first), echoes(second)]);
-    await once(socketTo(door), 'close');
+    await once(socketTo(server), 'close');
     first.destroy();
     await expect
       .poll(() =>
-        echoes(connectTo(door)).then(
+        echoes(connectTo(server)).then(
           () => true,
           () => false,
         ),
@@ -73,15 +73,15 @@ describe('connections', () => {
   });
 
   it('that do not begin with HTTP/2 are ended', async () => {
-    const door = await openDoor({ times: FAST });
-    const [silent, slow] = [socketTo(door), socketTo(door)];
+    const server = await startTestServer({ times: FAST });
+    const [silent, slow] = [socketTo(server), socketTo(server)];
     slow.write('PRI * HTTP/2');
     await Promise.all([once(silent.resume(), 'close'), once(slow.resume(), 'close')]);
   });
 
   it('that do not acknowledge the settings are ended, whatever else they do', async () => {
-    const door = await openDoor({ times: FAST });
-    const socket = sendFields(door.address, grpcHead(WATCH_PATH), undefined);
+    const server = await startTestServer({ times: FAST });
+    const socket = sendFields(server.address, grpcHead(WATCH_PATH), undefined);
     const pinging = setInterval(() => socket.write(frame(PING, 0, 0, Buffer.alloc(8))), 50);
     await new Promise((resolve) =>
       socket
@@ -93,16 +93,19 @@ describe('connections', () => {
   });
 
   it('that send much before they acknowledge the settings are ended, but for an eighth of all', async () => {
-    const door = await openDoor({ limits: { maxConnections: 16 }, times: { ...FAST, patienceMs: 60_000 } });
+    const server = await startTestServer({
+      limits: { maxConnections: 16 },
+      times: { ...FAST, patienceMs: 60_000 },
+    });
     const head = frame(HEADERS, 0, 1, Buffer.alloc(16_384));
     const beginning = Buffer.concat([PREFACE, EMPTY_SETTINGS, head]);
-    const quiet = socketTo(door);
+    const quiet = socketTo(server);
     quiet.write(Buffer.concat([PREFACE, EMPTY_SETTINGS]));
-    const honest = socketTo(door);
+    const honest = socketTo(server);
     honest.write(
       Buffer.concat([PREFACE, EMPTY_SETTINGS, ACKNOWLEDGED, frame(PING, 0, 0, Buffer.alloc(8)), head]),
     );
-    const greedy = Array.from({ length: 10 }, () => socketTo(door).resume());
+    const greedy = Array.from({ length: 10 }, () => socketTo(server).resume());
     for (const socket of greedy) socket.write(beginning);
     const open = (): number => greedy.filter(({ closed }) => !closed).length;
     await expect.poll(open).toBe(2);
@@ -110,7 +113,7 @@ describe('connections', () => {
   });
 
   it('are told how long headers may be, which is enough for a token of 8 KiB', async () => {
-    const session = connectTo(await openDoor());
+    const session = connectTo(await startTestServer());
     await once(session, 'remoteSettings');
     expect(session.remoteSettings.maxHeaderListSize).toBe(16_384);
     const authorization = `Bearer ${'t'.repeat(8_192)}`;
@@ -119,8 +122,8 @@ describe('connections', () => {
   });
 
   it('without calls are closed in order when they have been silent for long', async () => {
-    const door = await openDoor({ limits: { grpcIdleMs: 200 }, times: FAST });
-    const session = connectTo(door);
+    const server = await startTestServer({ limits: { grpcIdleMs: 200 }, times: FAST });
+    const session = connectTo(server);
     await echoes(session);
     const [code] = (await once(session, 'goaway')) as [number];
     expect(code).toBe(constants.NGHTTP2_NO_ERROR);
@@ -128,12 +131,12 @@ describe('connections', () => {
   });
 
   it('without calls stay while their client sends pings', async () => {
-    const door = await openDoor({ limits: { grpcIdleMs: 200 }, times: FAST });
-    const session = connectTo(door);
+    const server = await startTestServer({ limits: { grpcIdleMs: 200 }, times: FAST });
+    const session = connectTo(server);
     const ended = once(session, 'goaway').then(() => 'ended');
     await echoes(session);
     const pinging = setInterval(() => session.ping(() => undefined), 20);
-    await expect(Promise.race([ended, outlived(door)])).resolves.toBe('another was ended');
+    await expect(Promise.race([ended, outlived(server)])).resolves.toBe('another was ended');
     clearInterval(pinging);
     await expect(ended).resolves.toBe('ended');
   });
@@ -142,25 +145,25 @@ describe('connections', () => {
     ['a call', SLOW],
     ['a watch', WATCH_PATH],
   ])('with %s stay, however silent', async (_, path) => {
-    const door = await openDoor({ limits: { grpcIdleMs: 200 }, times: FAST });
-    const session = connectTo(door);
+    const server = await startTestServer({ limits: { grpcIdleMs: 200 }, times: FAST });
+    const session = connectTo(server);
     requestOn(session, path)
       .on('error', () => undefined)
       .end(framed(new Uint8Array()));
     const ended = once(session, 'goaway').then(() => 'ended');
-    await expect(Promise.race([ended, outlived(door)])).resolves.toBe('another was ended');
+    await expect(Promise.race([ended, outlived(server)])).resolves.toBe('another was ended');
   });
 
   it('are cut when their client answers no ping, although it calls', async () => {
-    const door = await openDoor({ times: { ...FAST, keepaliveMs: 100, keepaliveTimeoutMs: 100 } });
-    const socket = sendFields(door.address, grpcHead(WATCH_PATH), undefined);
+    const server = await startTestServer({ times: { ...FAST, keepaliveMs: 100, keepaliveTimeoutMs: 100 } });
+    const socket = sendFields(server.address, grpcHead(WATCH_PATH), undefined);
     socket.write(ACKNOWLEDGED);
     await once(socket.resume(), 'close');
   });
 
   it('are cut when their client leaves them half-open after the end', async () => {
-    const door = await openDoor({ limits: { grpcIdleMs: 200 }, times: FAST });
-    const socket = socketTo(door, true);
+    const server = await startTestServer({ limits: { grpcIdleMs: 200 }, times: FAST });
+    const socket = socketTo(server, true);
     socket.write(Buffer.concat([PREFACE, EMPTY_SETTINGS, ACKNOWLEDGED]));
     await once(socket.resume(), 'end');
     // Only what it sends tells this end that the other has gone.
@@ -171,14 +174,14 @@ describe('connections', () => {
 
   it('that the server ends for an error of the client are told, with the reason, and no others', async () => {
     const reasons: string[] = [];
-    const door = await openDoor({
+    const server = await startTestServer({
       limits: { maxStreams: 1 },
       onConnectionError: (reason) => reasons.push(reason),
     });
     const block = firstBlock(grpcHead(SLOW));
     /** Opens so many streams as soon as it may, and sends so many frames without data on the first. */
     const open = (streams: number, empty = 0): FrameConnection => {
-      const connection = new FrameConnection(socketTo(door), {}, ({ type, flags }) => {
+      const connection = new FrameConnection(socketTo(server), {}, ({ type, flags }) => {
         if (type !== SETTINGS || (flags & ACK) !== 0) return;
         for (let begun = 0; begun < streams; begun++) connection.begin(block);
         for (let sent = 0; sent < empty; sent++) connection.send(DATA, 0, 1, Buffer.alloc(0));
@@ -187,11 +190,11 @@ describe('connections', () => {
     };
     const leaving = open(0);
     leaving.send(GOAWAY, 0, 0, Buffer.concat([number(0), number(constants.NGHTTP2_INTERNAL_ERROR)]));
-    const lost = socketTo(door);
+    const lost = socketTo(server);
     lost.write(PREFACE);
     await once(lost, 'data');
     lost.resetAndDestroy();
-    await echoes(connectTo(door));
+    await echoes(connectTo(server));
     open(2);
     await expect.poll(() => reasons).toEqual(['Protocol error']);
     open(1, 2_000);
@@ -199,8 +202,8 @@ describe('connections', () => {
   });
 
   it('may have a greatest age', async () => {
-    const door = await openDoor({ limits: { grpcMaxAgeMs: 300 } });
-    const session = connectTo(door);
+    const server = await startTestServer({ limits: { grpcMaxAgeMs: 300 } });
+    const session = connectTo(server);
     const pinging = setInterval(() => session.ping(() => undefined), 50);
     await once(session, 'goaway');
     clearInterval(pinging);
@@ -209,24 +212,24 @@ describe('connections', () => {
 
 describe('a stream', () => {
   it('beyond the limit of its connection is not opened before another has ended', async () => {
-    const door = await openDoor({ limits: { maxStreams: 2 } });
-    const session = connectTo(door);
+    const server = await startTestServer({ limits: { maxStreams: 2 } });
+    const session = connectTo(server);
     await once(session, 'remoteSettings');
     const calls = [1, 2, 3].map(() => outcomeOf(requestOn(session, SLOW).end(MESSAGE)));
-    await door.arrived(2);
+    await server.arrived(2);
     // The server has read all that was sent before.
     await promisify(session.ping.bind(session))();
-    const third = door.arrived(3).then(() => 'opened');
+    const third = server.arrived(3).then(() => 'opened');
     await expect(Promise.race([third, Promise.resolve('waits')])).resolves.toBe('waits');
-    door.answer();
-    await door.arrived(1);
-    door.answer();
+    server.answer();
+    await server.arrived(1);
+    server.answer();
     expect((await Promise.all(calls)).map(({ code }) => code)).toEqual([0, 0, 0]);
   });
 
   it('whose answer is not read is reset after the longest time of a call', async () => {
-    const door = await openDoor({ limits: { deadlineMs: 300 }, times: FAST });
-    const session = connect(`http://${door.address}`, { settings: { initialWindowSize: 10 } });
+    const server = await startTestServer({ limits: { deadlineMs: 300 }, times: FAST });
+    const session = connect(`http://${server.address}`, { settings: { initialWindowSize: 10 } });
     onTestFinished(() => {
       session.destroy();
     });
@@ -242,16 +245,16 @@ describe('streams beyond the most of all connections', () => {
   const begin = (session: ClientHttp2Session, path: string): ClientHttp2Stream =>
     requestOn(session, path).on('error', () => undefined);
   /** A client without a window, which takes no answer. */
-  const takingNothing = (door: Door): ClientHttp2Session => {
-    const session = connect(`http://${door.address}`, { settings: { initialWindowSize: 0 } });
+  const takingNothing = (server: TestServer): ClientHttp2Session => {
+    const session = connect(`http://${server.address}`, { settings: { initialWindowSize: 0 } });
     onTestFinished(() => {
       session.destroy();
     });
     return session.on('error', () => undefined);
   };
   /** Streams whose requests are incomplete, as the server knows. */
-  const incomplete = async (door: Door, paths: readonly string[]): Promise<ClientHttp2Stream[]> => {
-    const session = connectTo(door);
+  const incomplete = async (server: TestServer, paths: readonly string[]): Promise<ClientHttp2Stream[]> => {
+    const session = connectTo(server);
     await once(session, 'connect');
     const streams = paths.map((path) => begin(session, path));
     // A ping overtakes what has not left yet.
@@ -263,58 +266,58 @@ describe('streams beyond the most of all connections', () => {
     new Promise((resolve) => stream.once('close', resolve));
 
   it('are refused, so that clients may send them again, until others have ended', async () => {
-    const door = await openDoor(FEW);
-    const calls = Array.from({ length: 5 }, () => outcomeOf(requestOn(connectTo(door), SLOW).end(MESSAGE)));
-    await door.arrived(5);
-    const refused = begin(connectTo(door), ECHO).end(MESSAGE);
+    const server = await startTestServer(FEW);
+    const calls = Array.from({ length: 5 }, () => outcomeOf(requestOn(connectTo(server), SLOW).end(MESSAGE)));
+    await server.arrived(5);
+    const refused = begin(connectTo(server), ECHO).end(MESSAGE);
     await closed(refused);
     expect(refused.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM);
-    door.answer();
+    server.answer();
     await Promise.all(calls);
-    await echoes(connectTo(door));
+    await echoes(connectTo(server));
   });
 
   it('are made room for by one whose request is incomplete, the oldest first', async () => {
-    const door = await openDoor(FEW);
-    const [first, ...others] = await incomplete(door, [ECHO, WATCH_PATH, ECHO, ECHO]);
-    await expect.poll(() => echoes(connectTo(door)).then(() => first?.closed)).toBe(true);
+    const server = await startTestServer(FEW);
+    const [first, ...others] = await incomplete(server, [ECHO, WATCH_PATH, ECHO, ECHO]);
+    await expect.poll(() => echoes(connectTo(server)).then(() => first?.closed)).toBe(true);
     expect(first?.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM);
     expect(others.map((stream) => stream.closed)).toEqual([false, false, false]);
   });
 
   it('are made room for by one whose answer is not taken', async () => {
-    const door = await openDoor(FEW);
-    const session = takingNothing(door);
+    const server = await startTestServer(FEW);
+    const session = takingNothing(server);
     const streams = Array.from({ length: 4 }, () => begin(session, ECHO).end(MESSAGE));
     await Promise.all(streams.map(answered));
     const someClosed = (): boolean => streams.some((stream) => stream.closed);
-    await expect.poll(() => echoes(connectTo(door)).then(someClosed)).toBe(true);
+    await expect.poll(() => echoes(connectTo(server)).then(someClosed)).toBe(true);
     expect(streams.map(({ rstCode }) => rstCode)).toContain(constants.NGHTTP2_CANCEL);
   });
 
   it('are made room for by a refused call whose client does not end it', async () => {
-    const door = await openDoor({ ...FEW, mostStreamingCalls: 1 });
-    const session = connectTo(door);
+    const server = await startTestServer({ ...FEW, mostStreamingCalls: 1 });
+    const session = connectTo(server);
     const watch = begin(session, WATCH_PATH).end(framed(new Uint8Array()));
     await once(watch, 'data');
     const refused = Array.from({ length: 3 }, () => begin(session, String(REFLECTION_PATHS[0])));
     await Promise.all(refused.map(answered));
     const someClosed = (): boolean => refused.some((stream) => stream.closed);
-    await expect.poll(() => echoes(connectTo(door)).then(someClosed)).toBe(true);
+    await expect.poll(() => echoes(connectTo(server)).then(someClosed)).toBe(true);
     expect(watch.closed).toBe(false);
   });
 
   it('take nothing from calls under way, nor from watches', async () => {
-    const door = await openDoor(FEW);
-    const watch = begin(connectTo(door), WATCH_PATH).end(framed(new Uint8Array()));
+    const server = await startTestServer(FEW);
+    const watch = begin(connectTo(server), WATCH_PATH).end(framed(new Uint8Array()));
     await once(watch, 'data');
-    const call = outcomeOf(requestOn(connectTo(door), SLOW).end(MESSAGE));
-    await door.arrived(1);
-    const [first] = await incomplete(door, [ECHO, ECHO]);
-    await expect.poll(() => echoes(connectTo(door)).then(() => first?.closed)).toBe(true);
+    const call = outcomeOf(requestOn(connectTo(server), SLOW).end(MESSAGE));
+    await server.arrived(1);
+    const [first] = await incomplete(server, [ECHO, ECHO]);
+    await expect.poll(() => echoes(connectTo(server)).then(() => first?.closed)).toBe(true);
     expect(first?.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM);
     expect(watch.closed).toBe(false);
-    door.answer();
+    server.answer();
     expect((await call).code).toBe(status.OK);
   });
 });
@@ -324,14 +327,14 @@ describe('streams are shared among busy connections', () => {
   const SHARED = { limits: { maxStreams: 4, maxWaitingCalls: 16 }, times: FAST };
 
   it('which may open fewer while there are many, and more when there are few again', async () => {
-    const door = await openDoor(SHARED);
-    const sessions = Array.from({ length: 8 }, () => connectTo(door));
+    const server = await startTestServer(SHARED);
+    const sessions = Array.from({ length: 8 }, () => connectTo(server));
     const calls = sessions.map((session) => outcomeOf(requestOn(session, SLOW).end(MESSAGE)));
     await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(8).fill(1));
-    await door.arrived(8);
-    door.answer();
+    await server.arrived(8);
+    server.answer();
     await Promise.all(calls);
-    const [left = connectTo(door)] = sessions;
+    const [left = connectTo(server)] = sessions;
     requestOn(left, SLOW)
       .on('error', () => undefined)
       .end(MESSAGE);
@@ -340,10 +343,10 @@ describe('streams are shared among busy connections', () => {
   });
 
   it('and idle ones and those that only watch keep theirs and take none', async () => {
-    const door = await openDoor(SHARED);
+    const server = await startTestServer(SHARED);
     const sessions: ClientHttp2Session[] = [];
     for (let made = 0; made < 8; made++) {
-      const session = connectTo(door);
+      const session = connectTo(server);
       const watch = requestOn(session, WATCH_PATH)
         .on('error', () => undefined)
         .end(framed(new Uint8Array()));
@@ -357,38 +360,38 @@ describe('streams are shared among busy connections', () => {
 
   it('and idle ones may open fewer while there are many', async () => {
     // 13 streams for all that are open.
-    const door = await openDoor({ limits: { maxStreams: 8, maxCalls: 4 }, times: FAST });
-    const first = connectTo(door);
+    const server = await startTestServer({ limits: { maxStreams: 8, maxCalls: 4 }, times: FAST });
+    const first = connectTo(server);
     await once(first, 'remoteSettings');
     expect(streamsOf(first)).toBe(8);
-    const sessions = [first, ...Array.from({ length: 5 }, () => connectTo(door))];
+    const sessions = [first, ...Array.from({ length: 5 }, () => connectTo(server))];
     await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(6).fill(2));
   });
 
   it('and connections that come at once begin with no more than a share', async () => {
-    const door = await openDoor({ ...SHARED, times: { checkMs: 60_000 } });
-    const sessions = Array.from({ length: 8 }, () => connectTo(door));
+    const server = await startTestServer({ ...SHARED, times: { checkMs: 60_000 } });
+    const sessions = Array.from({ length: 8 }, () => connectTo(server));
     await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));
     await expect.poll(() => sessions.map(streamsOf)).toContain(1);
   });
 
   it('and those that only wait for their clients take none', async () => {
-    const door = await openDoor(SHARED);
+    const server = await startTestServer(SHARED);
     for (let made = 0; made < 8; made++)
-      requestOn(connectTo(door), ECHO)
+      requestOn(connectTo(server), ECHO)
         .on('error', () => undefined)
         .write(MESSAGE);
-    const busy = connectTo(door);
+    const busy = connectTo(server);
     requestOn(busy, SLOW)
       .on('error', () => undefined)
       .end(MESSAGE);
-    await door.arrived(1);
+    await server.arrived(1);
     await expect.poll(() => streamsOf(busy)).toBe(4);
   });
 
   it('until the next check', async () => {
-    const door = await openDoor(SHARED);
-    const sessions = Array.from({ length: 8 }, () => connectTo(door));
+    const server = await startTestServer(SHARED);
+    const sessions = Array.from({ length: 8 }, () => connectTo(server));
     await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));
     await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(8).fill(4));
   });
@@ -396,10 +399,10 @@ describe('streams are shared among busy connections', () => {
 
 describe('a client that opens and cancels streams as fast as it can', () => {
   it('is cut off, and the others are served', async () => {
-    const door = await openDoor();
-    const other = connectTo(door);
+    const server = await startTestServer();
+    const other = connectTo(server);
     await echoes(other);
-    const session = connectTo(door);
+    const session = connectTo(server);
     let opened = 0;
     const flood = setInterval(() => {
       for (let made = 0; made < 100 && !session.closed && !session.destroyed; made++) {

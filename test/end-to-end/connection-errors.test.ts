@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { socketTo } from '../support/http2-frames.js';
 import { runningService } from '../support/running-service.js';
 
-it('a gRPC connection that is ended with an error is logged with the reason, as often as strangers may be', async () => {
+it('a gRPC connection that is ended with an error is logged with the reason, as often as unauthenticated clients may be', async () => {
   const service = await runningService();
   const garble = async (): Promise<void> => {
     const socket = socketTo(service.grpcAddress).on('error', () => undefined);
@@ -13,6 +13,8 @@ it('a gRPC connection that is ended with an error is logged with the reason, as 
   await Promise.all(Array.from({ length: 13 }, garble));
   const line = { level: 40, reason: 'Received bad client magic byte string' };
   const lines = (message: string): unknown[] => service.log.filter(({ msg }) => msg === message);
-  await expect.poll(() => lines('log lines left out')).toMatchObject([{ kind: 'strangers', leftOut: 3 }]);
+  await expect
+    .poll(() => lines('log lines left out'))
+    .toMatchObject([{ kind: 'unauthenticated', leftOut: 3 }]);
   expect(lines('a gRPC connection was ended with an error')).toMatchObject(Array(10).fill(line));
 });

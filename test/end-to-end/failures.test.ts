@@ -16,7 +16,7 @@ import {
 const REQUEST_ID = 'one-name-for-both-calls';
 const CHALLENGE = 'Bearer realm="route-registry"';
 
-/** One failing call, and how it fails on both faces. */
+/** One failing call, and how it fails over both protocols. */
 interface Case {
   readonly title: string;
   readonly token?: string;
@@ -214,7 +214,7 @@ describe.each(TOPOLOGIES)('gateway %s:', (topology) => {
     return post(service, route, all, `?${new URLSearchParams(query).toString()}`);
   }
 
-  it.each(CASES)('$title fails alike on both faces: $status, $reason', async (call) => {
+  it.each(CASES)('$title fails alike over both protocols: $status, $reason', async (call) => {
     const fromGrpc = await overGrpc(call);
     const response = await overRest(call);
     await checkResponse({ method: call.route === undefined ? 'GET' : 'POST', url: response.url }, response);

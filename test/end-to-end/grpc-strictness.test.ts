@@ -23,7 +23,7 @@ function handlerOf(...bytes: number[]): Buffer {
   return Buffer.from([0x0a, bytes.length + 2, 0x2a, bytes.length, ...bytes]);
 }
 
-describe.each(engines.slice(0, 1))('the gRPC face', (engine) => {
+describe.each(engines.slice(0, 1))('the gRPC server', (engine) => {
   let service: Service;
   let stored: string;
 
@@ -126,7 +126,7 @@ describe.each(engines.slice(0, 1))('the gRPC face', (engine) => {
       ['REQUEST_MALFORMED', 'REQUEST_TOO_LARGE', 'ROUTE_INVALID'].includes(reason),
     ),
   )(
-    'tells a stranger nothing about $title',
+    'tells an unauthenticated client nothing about $title',
     async ({ path = CREATE, body = framed(VALID), headers = {} }) => {
       const outcome = await callRaw(service.grpcAddress, path, headers, body);
       expect(errorInfoOf(richErrorOfReply(outcome)).reason).toBe('TOKEN_MISSING');

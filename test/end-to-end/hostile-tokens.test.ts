@@ -124,7 +124,7 @@ describe.each(TRUSTED)('where $kind is trusted', ({ signer, settings }) => {
     ['that has expired', `Bearer ${signedBy(signer, { ...CLAIMS, exp: NOW - 60 })}`],
     ['in a list with another', `Bearer ${good}, Bearer bad`],
     ['of more than 8,192 bytes', `Bearer ${signedBy(signer, { ...CLAIMS, padding: 'x'.repeat(6_200) })}`],
-  ])('a token %s is refused on both faces alike', async (_, authorization) => {
+  ])('a token %s is refused over both protocols alike', async (_, authorization) => {
     const [grpc, rest] = await Promise.all([overGrpc(authorization), overRest(authorization)]);
     const error = richErrorOfReply(grpc);
     expect(error).toMatchObject({ status: 'UNAUTHENTICATED' });

@@ -31,7 +31,7 @@ async function readinessOf({ opsUrls }: Service, process = 0): Promise<Readiness
   return { http: response.status, ...((await response.json()) as ReadinessReport) };
 }
 
-/** Requests of many kinds on both faces, good and bad ones. */
+/** Requests of many kinds over both protocols, good and bad ones. */
 async function load({ client, grpcAddress, httpUrl }: Service): Promise<void> {
   const metadata = metadataOf(tokenFor());
   const { route } = await create(client, requestOf(), metadata);
@@ -85,7 +85,7 @@ describe('the metrics of a service', () => {
     expect(unsampled.filter((name) => !MAY_LACK_SAMPLES.has(name))).toEqual([]);
   });
 
-  it.each(TOPOLOGIES)('count what was asked on each face, once, gateway %s', async (topology) => {
+  it.each(TOPOLOGIES)('count what was asked over each protocol, once, gateway %s', async (topology) => {
     const service = await runningService({ topology });
     await load(service);
     const grpc = await metricsOf(service);
@@ -106,7 +106,7 @@ describe('the metrics of a service', () => {
         }),
       )
       .toBe(1);
-    const refused = { face: 'rest', reason: 'TOKEN_MISSING' };
+    const refused = { protocol: 'rest', reason: 'TOKEN_MISSING' };
     expect(sumOf(rest, 'route_registry_refusals_total', refused)).toBe(1);
     const requests = (labels: Record<string, string>): number =>
       sumOf(rest, 'http_server_request_duration_seconds_count', labels);

@@ -10,7 +10,7 @@ import { runningService } from '../support/running-service.js';
 import { create, metadataOf, type Service, tokenFor, TOPOLOGIES } from '../support/service.js';
 import { createProxiedDatabase } from '../support/tcp-proxy.js';
 
-/** Creates over both faces, and expects both to fail alike. */
+/** Creates over both protocols, and expects both to fail alike. */
 async function expectAlike(
   service: Service,
   change: Partial<typeof DEFINITION>,
@@ -31,7 +31,7 @@ async function expectAlike(
   expect(response.headers.get('retry-after')).toBe(expected.retryAfter);
 }
 
-itOn(engines.slice(1))('both faces report alike that $name is away', async (engine) => {
+itOn(engines.slice(1))('both protocols report alike that $name is away', async (engine) => {
   const { proxy, url } = await createProxiedDatabase(engine);
   const service = await runningService({ databaseUrl: url, topology: 'over a channel' });
   await proxy.close();
@@ -42,7 +42,7 @@ itOn(engines.slice(1))('both faces report alike that $name is away', async (engi
   );
 });
 
-describe.each(TOPOLOGIES)('both faces report alike, gateway %s,', (topology) => {
+describe.each(TOPOLOGIES)('both protocols report alike, gateway %s,', (topology) => {
   itOn(engines.slice(1))('that the deadline passed: $name', async (engine) => {
     const { proxy, url } = await createProxiedDatabase(engine);
     const service = await runningService({ databaseUrl: url, topology, settings: { DEADLINE_MS: '200' } });

@@ -41,8 +41,8 @@ describe.each(TOPOLOGIES)('a REST request %s', (topology) => {
     return status;
   }
 
-  const rest = { face: 'rest', method: 'GET', level: INFO };
-  const grpc = { face: 'grpc', path: GET, level: INFO };
+  const rest = { protocol: 'rest', method: 'GET', level: INFO };
+  const grpc = { protocol: 'grpc', path: GET, level: INFO };
   const inProcess = { 'in process': 1, 'over a channel': 0 }[topology];
   /** Only the server in the same process tells the gateway who calls. */
   const named = [{}, { sub: SUB }][inProcess];
@@ -66,9 +66,9 @@ describe.each(TOPOLOGIES)('a REST request %s', (topology) => {
   });
 
   it.each([
-    ['', 'stranger', ''],
+    ['', 'unauthenticated', ''],
     [' before its fault is told', 'strange', '?x=1'],
-  ])('names nobody where a stranger is refused%s', async (_, id, query) => {
+  ])('names nobody where an unauthenticated client is refused%s', async (_, id, query) => {
     expect(await ask(id, `/v1/routing/${ABSENT}${query}`)).toBe(401);
     const lines = await linesOf(id);
     expect(lines.map(({ reason, sub }) => [reason, sub])).toEqual(
@@ -96,10 +96,10 @@ describe('a request over gRPC', () => {
     await get(service.client, id, metadataOf(TOKEN, { 'x-request-id': 'mine' }));
     await service.close();
     expect(service.log.filter(({ requestId }) => requestId === 'mine')).toMatchObject([
-      { level, face: 'grpc', path: GET, code: 'OK', sub: SUB, msg: 'call answered' },
+      { level, protocol: 'grpc', path: GET, code: 'OK', sub: SUB, msg: 'call answered' },
     ]);
-    expect(service.log.filter(({ face, status }) => face === 'rest' && status === 201)).toMatchObject([
-      { level },
-    ]);
+    expect(service.log.filter(({ protocol, status }) => protocol === 'rest' && status === 201)).toMatchObject(
+      [{ level }],
+    );
   });
 });

@@ -193,7 +193,7 @@ describe('the REST gateway', () => {
 it('a gateway apart takes, refuses and tells without a token the same', async () => {
   const service = await runningService({ topology: 'over a channel' });
   const refused = { body: '{"colour":"red"}' };
-  const [{ text, status }, wrong, stranger, large] = await Promise.all([
+  const [{ text, status }, wrong, unauthenticated, large] = await Promise.all([
     send(service, { body: ROUTE }),
     send(service, refused),
     send(service, refused, ''),
@@ -204,6 +204,6 @@ it('a gateway apart takes, refuses and tells without a token the same', async ()
   const fetched = await send(service, { method: 'GET', path: `/v1/routing/${id}` });
   expect([fetched.status, fetched.text]).toEqual([200, text]);
   expect([wrong.status, fieldsOf(wrong)]).toEqual([400, ['route.colour']]);
-  expect([stranger.status, reasonOf(stranger)]).toEqual([401, 'TOKEN_MISSING']);
+  expect([unauthenticated.status, reasonOf(unauthenticated)]).toEqual([401, 'TOKEN_MISSING']);
   expect([large.status, reasonOf(large)]).toEqual([413, 'REQUEST_TOO_LARGE']);
 });

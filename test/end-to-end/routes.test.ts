@@ -96,7 +96,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     await expect(created.json()).resolves.toMatchObject({ middleware: [] });
   });
 
-  it('a repeat with the same request id answers with the first route, on either face', async () => {
+  it('a repeat with the same request id answers with the first route, over either protocol', async () => {
     const first = await (await post(DEFINITION, '?requestId=retry-1')).text();
     const byHeader = await post(DEFINITION, '', { 'idempotency-key': 'retry-1' });
     const byBoth = await post(DEFINITION, '?request_id=retry-1', { 'idempotency-key': 'retry-1' });
@@ -110,7 +110,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     expect(route?.id).toBe((JSON.parse(first) as { id: string }).id);
   });
 
-  it('a request id used for another route is refused alike on both faces', async () => {
+  it('a request id used for another route is refused alike over both protocols', async () => {
     await post(DEFINITION, '?requestId=retry-2');
     const response = await post({ ...DEFINITION, handler: 'other' }, '?requestId=retry-2', {
       'x-request-id': 'r',
@@ -160,13 +160,13 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     const again = await fetchRoute(created.id, { 'if-none-match': tag });
     expect(again.status).toBe(304);
     await expect(again.text()).resolves.toBe('');
-    const stranger = await fetch(`${service.httpUrl}/v1/routing/${created.id}`, {
+    const unauthenticated = await fetch(`${service.httpUrl}/v1/routing/${created.id}`, {
       headers: { 'if-none-match': tag },
     });
-    expect(stranger.status).toBe(401);
+    expect(unauthenticated.status).toBe(401);
   });
 
-  it('50 concurrent retries of a create over both faces make one route', async () => {
+  it('50 concurrent retries of a create over both protocols make one route', async () => {
     const creates = Array.from({ length: 50 }, async (_, index) => {
       if (index % 2 === 0)
         return (await (await post(DEFINITION, '?requestId=burst')).json()) as { id: string };
@@ -187,7 +187,7 @@ describeOn(setups)('on $name, while duplicates are refused', ({ engine, topology
 
   afterAll(() => service.close());
 
-  it('a second route of one shape is refused with the id of the first, dry runs too, alike on both faces', async () => {
+  it('a second route of one shape is refused with the id of the first, dry runs too, alike over both protocols', async () => {
     const first = await create(service.client, requestOf(), metadataOf(tokenFor()));
     const second = { ...DEFINITION, path: '/users/:user_id', handler: 'other', id: '', createdAt: undefined };
     const metadata = metadataOf(tokenFor(), { 'x-request-id': 'r' });

@@ -15,10 +15,10 @@ import {
   elsewhere,
   expired,
   first,
-  ofStranger,
+  ofOtherAuthority,
   second,
   secureClient,
-  stranger,
+  otherAuthority,
 } from '../support/tls-set.js';
 
 FollowedFiles.intervalMs = 20;
@@ -26,7 +26,7 @@ FollowedFiles.intervalMs = 20;
 const TOKEN = tokenFor();
 const NO_ROUTE = '01a1f941-715b-7593-b057-19259d7b5bfc';
 
-/** A service with TLS on both faces, and the files of its certificate. */
+/** A service with TLS over both protocols, and the files of its certificate. */
 async function startSecured(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<{ service: Service; files: MountedFiles }> {
@@ -51,7 +51,7 @@ function getOverRest(url: string, ca = authority.cert): ReturnType<typeof secure
 }
 
 describe('with TLS', () => {
-  it('both faces answer those who trust its authority', async () => {
+  it('both protocols answer those who trust its authority', async () => {
     const { service } = await startSecured();
     expect(service.httpUrl).toMatch(/^https:/);
     expect(await getOverRest(service.httpUrl)).toMatchObject({ status: 404 });
@@ -60,23 +60,23 @@ describe('with TLS', () => {
 
   it('clients that trust another authority refuse it', async () => {
     const { service } = await startSecured();
-    await expect(getOverRest(service.httpUrl, stranger.cert)).rejects.toThrow('unable to verify');
-    expect(await codeOf(secureClient(service.grpcAddress, stranger.cert))).toBe(status.UNAVAILABLE);
+    await expect(getOverRest(service.httpUrl, otherAuthority.cert)).rejects.toThrow('unable to verify');
+    expect(await codeOf(secureClient(service.grpcAddress, otherAuthority.cert))).toBe(status.UNAVAILABLE);
   });
 
   it.each([
     ['REST', 'httpUrl', 'http/1.1'],
     ['gRPC', 'grpcAddress', 'h2'],
-  ] as const)('%s takes TLS 1.2 and 1.3, and no earlier version', async (_, face, protocol) => {
+  ] as const)('%s takes TLS 1.2 and 1.3, and no earlier version', async (_, target, protocol) => {
     const { service } = await startSecured();
     const options = { ca: authority.cert, ALPNProtocols: [protocol] };
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       const pinned = { ...options, minVersion: version, maxVersion: version };
-      const socket = await shakeHands(service[face], pinned);
+      const socket = await shakeHands(service[target], pinned);
       expect([socket.getProtocol(), socket.alpnProtocol]).toEqual([version, protocol]);
     }
     const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
-    await expect(shakeHands(service[face], { ...options, ...old })).rejects.toMatchObject({
+    await expect(shakeHands(service[target], { ...options, ...old })).rejects.toMatchObject({
       code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
     });
   });
@@ -84,10 +84,10 @@ describe('with TLS', () => {
   it.each([
     ['REST', 'httpUrl', 'h2'],
     ['gRPC', 'grpcAddress', 'http/1.1'],
-  ] as const)('%s refuses a client that speaks only another protocol', async (_, face, protocol) => {
+  ] as const)('%s refuses a client that speaks only another protocol', async (_, target, protocol) => {
     const { service } = await startSecured();
     const options = { ca: authority.cert, ALPNProtocols: [protocol] };
-    await expect(shakeHands(service[face], options)).rejects.toMatchObject({
+    await expect(shakeHands(service[target], options)).rejects.toMatchObject({
       code: 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL',
     });
   });
@@ -102,19 +102,19 @@ describe('with TLS', () => {
   it.each([
     ['REST', 'httpUrl', 'http/1.1'],
     ['gRPC', 'grpcAddress', 'h2'],
-  ] as const)('%s negotiates no connection anew', async (_, face, protocol) => {
+  ] as const)('%s negotiates no connection anew', async (_, target, protocol) => {
     const { service } = await startSecured();
     const options = { ca: authority.cert, ALPNProtocols: [protocol], maxVersion: 'TLSv1.2' } as const;
-    const socket = await shakeHands(service[face], options);
+    const socket = await shakeHands(service[target], options);
     await negotiateAnew(socket);
   });
 
   it.each([
     ['REST', 'httpUrl'],
     ['gRPC', 'grpcAddress'],
-  ] as const)('%s ends what is not TLS, without a line in the log', async (_, face) => {
+  ] as const)('%s ends what is not TLS, without a line in the log', async (_, target) => {
     const { service } = await startSecured();
-    const { hostname, port } = new URL(service[face].replace(/^(?!https)/, 'https://'));
+    const { hostname, port } = new URL(service[target].replace(/^(?!https)/, 'https://'));
     const lines = service.log.length;
     for (const text of [
       'GET / HTTP/1.1\r\nHost: a\r\n\r\n',
@@ -193,7 +193,7 @@ describe('with authorities of clients', () => {
   it('gRPC refuses clients without a certificate, or with one of another authority', async () => {
     const { service } = await startClosed();
     expect(await codeOf(secureClient(service.grpcAddress))).toBe(status.UNAVAILABLE);
-    const wrong = secureClient(service.grpcAddress, authority.cert, ofStranger);
+    const wrong = secureClient(service.grpcAddress, authority.cert, ofOtherAuthority);
     expect(await codeOf(wrong)).toBe(status.UNAVAILABLE);
     const late = secureClient(service.grpcAddress, authority.cert, expired);
     expect(await codeOf(late)).toBe(status.UNAVAILABLE);
@@ -210,10 +210,10 @@ describe('with authorities of clients', () => {
   it.each([
     ['gRPC', 'a', 'grpcAddress', 'h2', expect.arrayContaining(['ECDSA+SHA256'])],
     ['REST', 'no', 'httpUrl', 'http/1.1', []],
-  ] as const)('%s asks for %s certificate', async (_, _some, face, protocol, algorithms) => {
+  ] as const)('%s asks for %s certificate', async (_, _some, target, protocol, algorithms) => {
     const { service } = await startClosed();
     const options = { ca: authority.cert, ALPNProtocols: [protocol], ...second };
-    const socket = await shakeHands(service[face], options);
+    const socket = await shakeHands(service[target], options);
     // A client learns them only from a CertificateRequest (RFC 8446, section 4.3.2).
     expect(socket.getSharedSigalgs()).toEqual(algorithms);
   });
@@ -225,11 +225,11 @@ describe('with authorities of clients', () => {
 
   it('new authorities replace the ones before', async () => {
     const { service, files } = await startClosed();
-    files.swap({ ca: stranger.cert });
+    files.swap({ ca: otherAuthority.cert });
     await expect.poll(() => service.log.map(({ msg }) => msg)).toContain('TLS files renewed');
     const before = secureClient(service.grpcAddress, authority.cert, second);
     expect(await codeOf(before)).toBe(status.UNAVAILABLE);
-    const since = secureClient(service.grpcAddress, authority.cert, ofStranger);
+    const since = secureClient(service.grpcAddress, authority.cert, ofOtherAuthority);
     expect(await codeOf(since)).toBe(status.NOT_FOUND);
   });
 });
@@ -256,7 +256,7 @@ describe('a gateway of its own', () => {
   });
 
   it.each<[string, Pair, Record<string, string>]>([
-    ['whose certificate is of another authority', ofStranger, { ca: authority.cert }],
+    ['whose certificate is of another authority', ofOtherAuthority, { ca: authority.cert }],
     ['whose certificate is for another host', elsewhere, { ca: authority.cert }],
   ])('does not talk to a server %s', async (_, pair, contents) => {
     const { service, files } = await startSecured();
@@ -275,7 +275,7 @@ describe('a gateway of its own', () => {
   });
 
   it('shows a certificate to a server that asks for one, and the next one once it is renewed', async () => {
-    const clients = new MountedFiles({ ca: stranger.cert });
+    const clients = new MountedFiles({ ca: otherAuthority.cert });
     const { service } = await startSecured({ TLS_CLIENT_CA_FILE: clients.path('ca') });
     const own = new MountedFiles({ ...first, ca: authority.cert });
     const app = await startGateway(byName(service.grpcAddress), {
@@ -284,7 +284,7 @@ describe('a gateway of its own', () => {
       GRPC_UPSTREAM_KEY_FILE: own.path('key'),
     });
     expect(await statusOf(app)).toBe(503);
-    own.swap({ ...ofStranger, ca: authority.cert });
+    own.swap({ ...ofOtherAuthority, ca: authority.cert });
     await expect.poll(() => statusOf(app)).toBe(404);
   });
 });

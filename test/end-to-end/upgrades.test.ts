@@ -7,7 +7,7 @@ import { openEmpty } from '../support/open-store.js';
 import { post, requestOf } from '../support/requests.js';
 import { create, get, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
 
-/** Creates over one face and gets over the other, and returns how that ended. */
+/** Creates over one protocol and gets over the other, and returns how that ended. */
 async function use(service: Service): Promise<string> {
   const metadata = metadataOf(tokenFor());
   const { route } = await create(service.client, requestOf(), metadata);

@@ -93,7 +93,7 @@ it('connections beyond MAX_CONNECTIONS are closed at once, and those before them
   expect(closed, 'of 2,000 connections').toBeLessThan(2_000);
 });
 
-it('bodies that come byte by byte are answered within the deadline, and strangers before they are read', async () => {
+it('bodies that come byte by byte are answered within the deadline, and unauthenticated clients before they are read', async () => {
   const { answered } = await attacked({ DEADLINE_MS: '1000' }, 'REST bodies byte by byte', 5_000);
   expect(answered, 'of 400 requests').toBe(400);
 });

@@ -49,7 +49,7 @@ it(
     await sleep(500);
     process.kill(servers[0]?.pid ?? 0, 'SIGSTOP');
     await sleep(2_500);
-    const rest = callers.creates.filter(({ face, end }) => face === 'rest' && !isGood(end));
+    const rest = callers.creates.filter(({ protocol, end }) => protocol === 'rest' && !isGood(end));
     process.kill(servers[0]?.pid ?? 0, 'SIGCONT');
     const back = await acknowledgedAgain(callers);
     const creates = await callers.stop();

@@ -21,17 +21,17 @@ const MIB = 1_048_576;
 /** Callers that come at once may have all of their streams; calls that never end are ended soon. */
 const MANY_STREAMS: typeof LIMITS = { ...LIMITS, maxWaitingCalls: 8_192, deadlineMs: 3_000 };
 
-let door: ChildProcess;
+let server: ChildProcess;
 let address: string;
 let sessions: ClientHttp2Session[];
 
 /** @param secured the certificate and the times of a server with TLS */
-async function openDoor(secured: object = {}): Promise<void> {
+async function startTestServer(secured: object = {}): Promise<void> {
   built();
-  const program = join(import.meta.dirname, '../support/measured-door.mjs');
+  const program = join(import.meta.dirname, '../support/measured-server.mjs');
   const args = [JSON.stringify(MANY_STREAMS), JSON.stringify(secured)];
-  door = fork(program, args, { execArgv: ['--expose-gc'] });
-  [address] = (await once(door, 'message')) as [string];
+  server = fork(program, args, { execArgv: ['--expose-gc'] });
+  [address] = (await once(server, 'message')) as [string];
 }
 
 beforeEach(() => {
@@ -40,14 +40,14 @@ beforeEach(() => {
 
 afterEach(async () => {
   for (const session of sessions) session.destroy();
-  door.disconnect();
-  await once(door, 'exit');
+  server.disconnect();
+  await once(server, 'exit');
 });
 
 /** The bytes on and off the heap that the server holds after a collection. */
 async function measure(): Promise<{ held: number }> {
-  door.send('measure');
-  const [memory] = (await once(door, 'message')) as [{ held: number }];
+  server.send('measure');
+  const [memory] = (await once(server, 'message')) as [{ held: number }];
   return memory;
 }
 
@@ -73,7 +73,7 @@ function unfinished(bytes: number): Buffer {
 }
 
 describe('what is not kept:', () => {
-  beforeEach(() => openDoor());
+  beforeEach(() => startTestServer());
 
   it.each([
     ['600 half-sent messages of 3 MB', 600, {}, unfinished(3_000_000)],
@@ -142,7 +142,7 @@ describe('what is not kept:', () => {
 });
 
 it('nothing is kept of 500 handshakes that stall', async () => {
-  await openDoor({ pair: createAuthority().issue(), times: { patienceMs: 300 } });
+  await startTestServer({ pair: createAuthority().issue(), times: { patienceMs: 300 } });
   const hello = await clientHello(['h2']);
   const round = async (): Promise<number> => {
     const { closed } = await stall(500, Number(address.split(':')[1]), hello);

@@ -102,7 +102,7 @@ it(
     const service = await startProcess({ DATABASE_URL: url });
     const callers = new Callers({ ...service, each: CONNECTIONS, pauseMs: 0 });
     const { mib } = await peakMib(service.pid, sleep(scale.loadMs));
-    const creates = (await callers.stop()).filter(({ face }) => face === 'rest');
+    const creates = (await callers.stop()).filter(({ protocol }) => protocol === 'rest');
     const { good, bad } = summary(creates);
     const ledger = await ledgerOf(url, creates);
     const measured = { good, ...ledger, 'RSS MiB': mib, bad: JSON.stringify(bad) };

@@ -43,7 +43,10 @@ async function startSecurely(): Promise<ServiceProcess> {
 
 it('pages that nobody reads hold a piece of them on each connection, also with TLS', async () => {
   const service = await startSecurely();
-  const { count, before, peak } = await attack(service, { name: 'strangers read no page', connections: 200 });
+  const { count, before, peak } = await attack(service, {
+    name: 'unauthenticated clients read no page',
+    connections: 200,
+  });
   figure('pages over TLS that nobody reads', { connections: count, before, peak });
   expect.soft(count).toBe(200);
   expect.soft(peak - before).toBeLessThan(80);
@@ -51,7 +54,7 @@ it('pages that nobody reads hold a piece of them on each connection, also with T
 
 it('requests whose responses nobody takes share their places, and cost their connection when there are none', async () => {
   const service = await startSecurely();
-  const name = 'strangers ask for pages that they do not read';
+  const name = 'unauthenticated clients ask for pages that they do not read';
   const { count, before, peak } = await attack(service, { name, connections: 1_000 });
   figure(name, { connections: 1_000, 'of them left': count, before, peak });
   expect.soft(count).toBeLessThan(100);
@@ -66,7 +69,7 @@ it('memory stays bounded while a caller sends single bytes', async () => {
   expect(peak).toBeLessThan(250);
 });
 
-it('half-sent requests of one caller leave the places of the others, on both faces', async () => {
+it('half-sent requests of one caller leave the places of the others, over both protocols', async () => {
   const service = await start({ MAX_CALLS: '64' });
   const attacked = attack(service, { name: 'a caller sends halves', connections: 4, durationMs: 2_500 });
   await sleep(1_000);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Ledger, STRANGER } from '../../fuzz/ledger.js';
+import { Ledger, FORBIDDEN } from '../../fuzz/ledger.js';
 
 const ROUTE = {
   id: '01a1f941-715b-7593-b057-19259d7b5bfc',
@@ -29,11 +29,11 @@ describe('the ledger of acknowledged routes', () => {
     expect(ledger.compare(stored)).toEqual([expect.stringMatching(problem)]);
   });
 
-  it('allows as many unacknowledged routes as answers were missed, but none of a stranger', () => {
+  it('allows as many unacknowledged routes as answers were missed, but none that a client without a permission sent', () => {
     const ledger = new Ledger();
     ledger.unsure = 1;
     expect(ledger.compare([OTHER])).toEqual([]);
-    expect(ledger.compare([{ ...OTHER, handler: STRANGER }])).toEqual([
+    expect(ledger.compare([{ ...OTHER, handler: FORBIDDEN }])).toEqual([
       expect.stringMatching(/for a client without a token/),
     ]);
   });

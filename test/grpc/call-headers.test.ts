@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { constants, type IncomingHttpHeaders } from 'node:http2';
 import { describe, expect, it } from 'vitest';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
-import { connectTo, ECHO, openDoor } from '../support/grpc-door.js';
+import { connectTo, ECHO, startTestServer } from '../support/test-grpc-server.js';
 import { status } from '@grpc/grpc-js';
 import { prepareForGrpcJs, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from '../../src/grpc/call-headers.js';
 
@@ -17,10 +17,10 @@ describe('the path of an unknown method', () => {
   });
 
   it('is in the log', async () => {
-    const door = await openDoor();
-    const { code } = await outcomeOf(requestOn(connectTo(door), '/no.Service/Method').end());
+    const server = await startTestServer();
+    const { code } = await outcomeOf(requestOn(connectTo(server), '/no.Service/Method').end());
     expect(code).toBe(status.UNIMPLEMENTED);
-    expect(door.log).toEqual([expect.objectContaining({ path: '/no.Service/Method' })]);
+    expect(server.log).toEqual([expect.objectContaining({ path: '/no.Service/Method' })]);
   });
 });
 
@@ -67,7 +67,7 @@ describe('the content type', () => {
     'application/grpc-web-text',
     'application/grpcx',
   ])('%s is refused with 415', async (contentType) => {
-    const session = connectTo(await openDoor());
+    const session = connectTo(await startTestServer());
     const stream = requestOn(session, ECHO, { 'content-type': contentType }).end(framed(new Uint8Array()));
     const [{ ':status': httpStatus }] = (await once(stream.resume(), 'response')) as [IncomingHttpHeaders];
     expect(httpStatus).toBe(415);
@@ -76,7 +76,7 @@ describe('the content type', () => {
   it.each(['application/grpc', 'application/grpc+proto', 'application/grpc;charset=utf-8'])(
     '%s is gRPC',
     async (contentType) => {
-      const session = connectTo(await openDoor());
+      const session = connectTo(await startTestServer());
       const stream = requestOn(session, ECHO, { 'content-type': contentType });
       expect((await outcomeOf(stream.end(framed(new Uint8Array())))).code).toBe(status.OK);
     },
@@ -85,8 +85,8 @@ describe('the content type', () => {
 
 describe('a stream that is closed before grpc-js sees it', () => {
   it('does not end the process, whatever its content type', async () => {
-    const door = await openDoor();
-    const session = connectTo(door);
+    const server = await startTestServer();
+    const session = connectTo(server);
     const tooLong = { 'x-a': 'a'.repeat(9_000), 'x-b': 'b'.repeat(9_000) };
     const stream = requestOn(session, '/any', { ...tooLong, 'content-type': 'text/html' });
     stream.on('error', () => undefined).resume();

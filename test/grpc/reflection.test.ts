@@ -8,7 +8,7 @@ import { credentials, makeClientConstructor, type ServiceDefinition, status } fr
 import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
-import { openDoor } from '../support/grpc-door.js';
+import { startTestServer } from '../support/test-grpc-server.js';
 
 const CONTRACT = 'routing/v1/route_service.proto';
 const VERSIONS = ['v1', 'v1alpha'];
@@ -21,7 +21,7 @@ interface Answer {
 
 /** Asks a server that reflects, all in one stream. */
 async function ask(version: string, ...requests: object[]): Promise<Answer[]> {
-  const { address } = await openDoor();
+  const { address } = await startTestServer();
   const definitions = loadFileDescriptorSetFromBuffer(Buffer.from(descriptorSet), { defaults: false });
   const service = `grpc.reflection.${version}.ServerReflection`;
   const Client = makeClientConstructor(definitions[service] as ServiceDefinition, service);

@@ -51,9 +51,9 @@ async function start(address = '127.0.0.1:0', reflection = true, deadlineMs = 60
   const all = [...methods, ...health.methods()];
   const caller = { subject: 'me', scopes: new Set(['s']) };
   const known = { ok: true, caller, rememberUntilMs: 0 } as const;
-  const stranger = { ok: false, reason: 'TOKEN_MISSING', message: 'No token.' } as const;
+  const unauthenticated = { ok: false, reason: 'TOKEN_MISSING', message: 'No token.' } as const;
   const authenticator = {
-    authenticate: (token: string) => (token === '' ? stranger : known),
+    authenticate: (token: string) => (token === '' ? unauthenticated : known),
   };
   const interceptors = createInterceptors(interceptorOptions({ authenticator }, silent));
   return startGrpcServer({
@@ -163,7 +163,7 @@ describe('a request with', () => {
   );
 
   it.each(refused.filter(([, { path }]) => path === undefined))(
-    '%s tells a stranger nothing',
+    '%s tells an unauthenticated client nothing',
     async (_, { headers = {}, body = MESSAGE }) => {
       const outcome = await callRaw(server.address, ECHO, headers, body);
       expect(errorInfoOf(richErrorOfReply(outcome)).reason).toBe('TOKEN_MISSING');

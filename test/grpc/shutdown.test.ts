@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
-import { connectTo, ECHO, openDoor, SLOW } from '../support/grpc-door.js';
+import { connectTo, ECHO, startTestServer, SLOW } from '../support/test-grpc-server.js';
 
 const MESSAGE = framed(Buffer.from('m'));
 
@@ -11,54 +11,54 @@ const NEVER_MS = 60_000;
 
 describe('a server that closes', () => {
   it('answers the calls in progress, whose clients learn of the end before', async () => {
-    const door = await openDoor();
-    const session = connectTo(door);
+    const server = await startTestServer();
+    const session = connectTo(server);
     const order: string[] = [];
     session.once('goaway', () => order.push('goaway'));
     const call = outcomeOf(requestOn(session, SLOW).end(MESSAGE)).then(({ code }) =>
       order.push(`code ${code}`),
     );
-    await door.arrived(1);
-    const closed = door.close(NEVER_MS);
+    await server.arrived(1);
+    const closed = server.close(NEVER_MS);
     await once(session, 'goaway');
-    door.answer();
+    server.answer();
     await Promise.all([call, closed]);
     expect(order).toEqual(['goaway', 'code 0']);
   });
 
   it('tells every connection at once, and waits for none without calls', async () => {
-    const door = await openDoor();
-    const [idle, between] = [connectTo(door), connectTo(door)];
+    const server = await startTestServer();
+    const [idle, between] = [connectTo(server), connectTo(server)];
     await Promise.all([once(idle, 'remoteSettings'), outcomeOf(requestOn(between, ECHO).end(MESSAGE))]);
     const told = Promise.all([idle, between].map((session) => once(session, 'goaway')));
-    await door.close(NEVER_MS);
+    await server.close(NEVER_MS);
     await told;
   });
 
   it('accepts no more connections', async () => {
-    const door = await openDoor();
-    const session = connectTo(door);
+    const server = await startTestServer();
+    const session = connectTo(server);
     const call = outcomeOf(requestOn(session, SLOW).end(MESSAGE));
-    await door.arrived(1);
-    const closed = door.close(NEVER_MS);
-    const { hostname, port } = new URL(`http://${door.address}`);
+    await server.arrived(1);
+    const closed = server.close(NEVER_MS);
+    const { hostname, port } = new URL(`http://${server.address}`);
     const [error] = (await once(connectSocket(Number(port), hostname), 'error').catch((failure: unknown) => [
       failure,
     ])) as [NodeJS.ErrnoException];
     expect(error.code).toBe('ECONNREFUSED');
-    door.answer();
+    server.answer();
     await Promise.all([call, closed]);
   });
 
   it('cuts what is left after its grace', async () => {
-    const door = await openDoor();
-    const session = connectTo(door);
+    const server = await startTestServer();
+    const session = connectTo(server);
     const stream = requestOn(session, SLOW)
       .on('error', () => undefined)
       .end(MESSAGE);
-    await door.arrived(1);
+    await server.arrived(1);
     const gone = new Promise((resolve) => stream.once('close', resolve));
-    await door.close(100);
+    await server.close(100);
     await gone;
     expect(session.destroyed).toBe(true);
   });

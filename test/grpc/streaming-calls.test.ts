@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
 import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
-import { connectTo, type DoorOptions, openDoor } from '../support/grpc-door.js';
+import { connectTo, type TestServerOptions, startTestServer } from '../support/test-grpc-server.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 /** `list_services: "*"` of a ServerReflectionRequest. */
@@ -50,12 +50,12 @@ describe.each([
   ),
 ] as const)('%s', (path, codeAtEnd, codeBeyond, reasonBeyond) => {
   it('is refused beyond the limit of all connections, until another has ended', async () => {
-    const door = await openDoor({ mostStreamingCalls: 2 });
+    const server = await startTestServer({ mostStreamingCalls: 2 });
     const [first] = await Promise.all([
-      begun(connectTo(door), WATCH_PATH),
-      begun(connectTo(door), WATCH_PATH),
+      begun(connectTo(server), WATCH_PATH),
+      begun(connectTo(server), WATCH_PATH),
     ]);
-    const session = connectTo(door);
+    const session = connectTo(server);
     const outcome = await outcomeOf(requestOn(session, path, { 'x-request-id': 'n' }).end(EVERYTHING));
     expect(outcome.code).toBe(codeBeyond);
     expect(errorInfoOf(richErrorOfReply(outcome))).toMatchObject({
@@ -68,7 +68,7 @@ describe.each([
   });
 
   it('takes a compressed message', async () => {
-    const stream = requestOn(connectTo(await openDoor()), path, { 'grpc-encoding': 'gzip' });
+    const stream = requestOn(connectTo(await startTestServer()), path, { 'grpc-encoding': 'gzip' });
     const message = path === WATCH_PATH ? EVERYTHING : LIST_SERVICES;
     stream.on('error', () => undefined).end(framed(gzipSync(message.subarray(5)), true));
     await once(stream, 'data');
@@ -76,25 +76,25 @@ describe.each([
 
   it('is reset when its request is not complete in time', async () => {
     const times = { reflectionMs: 100, resetMs: 50, checkMs: 5 };
-    const door = await openDoor({ limits: { deadlineMs: 100 }, times });
-    const stream = requestOn(connectTo(door), path).on('error', () => undefined);
+    const server = await startTestServer({ limits: { deadlineMs: 100 }, times });
+    const stream = requestOn(connectTo(server), path).on('error', () => undefined);
     await new Promise((resolve) => stream.once('close', resolve));
     expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL);
   });
 
   it('is ended when the server closes, which does not wait for it', async () => {
-    const door = await openDoor();
-    const session = connectTo(door);
+    const server = await startTestServer();
+    const session = connectTo(server);
     const outcome = outcomeOf(await begun(session, path));
-    await door.close(NEVER_MS);
+    await server.close(NEVER_MS);
     expect((await outcome).code).toBe(codeAtEnd);
   });
 });
 
 describe('a watch', () => {
   it('that grpc-js has ended before its request did takes no place', async () => {
-    const door = await openDoor({ mostStreamingCalls: 1 });
-    const session = connectTo(door);
+    const server = await startTestServer({ mostStreamingCalls: 1 });
+    const session = connectTo(server);
     const tooLarge = framed(Buffer.alloc(200_000)).subarray(0, 5);
     await once(session, 'connect');
     const stream = requestOn(session, WATCH_PATH);
@@ -107,27 +107,27 @@ describe('a watch', () => {
   });
 
   it('lasts longer than other calls may', async () => {
-    const door = await openDoor({ limits: { deadlineMs: 50 }, times: { resetMs: 0, checkMs: 5 } });
-    const stream = await begun(connectTo(door), WATCH_PATH);
+    const server = await startTestServer({ limits: { deadlineMs: 50 }, times: { resetMs: 0, checkMs: 5 } });
+    const stream = await begun(connectTo(server), WATCH_PATH);
     const told = once(stream, 'data');
     setTimeout(() => {
-      door.health.setServing(true);
+      server.health.setServing(true);
     }, 300);
     await told;
   });
 
   it('of a client that reads slowly is told the latest status only', async () => {
-    const door = await openDoor();
-    const stream = await begun(connectTo(door), WATCH_PATH);
+    const server = await startTestServer();
+    const stream = await begun(connectTo(server), WATCH_PATH);
     const received: Buffer[] = [];
     stream.on('data', (data: Buffer) => received.push(data));
     for (let times = 0; times < 1_000; times++) {
-      door.health.setServing(true);
-      door.health.setServing(false);
+      server.health.setServing(true);
+      server.health.setServing(false);
     }
-    door.health.setServing(true);
+    server.health.setServing(true);
     const ended = once(stream, 'end');
-    await door.close(NEVER_MS);
+    await server.close(NEVER_MS);
     await ended;
     const statuses = [...Buffer.concat(received)].filter((_, index) => index % 7 === 6);
     expect(statuses).toEqual([1, 2]);
@@ -136,7 +136,7 @@ describe('a watch', () => {
 
 describe('reflection', () => {
   it('answers hundreds of requests that come at once', async () => {
-    const stream = requestOn(connectTo(await openDoor()), REFLECTION_PATHS[0] ?? '');
+    const stream = requestOn(connectTo(await startTestServer()), REFLECTION_PATHS[0] ?? '');
     const requests = Buffer.concat(Array<Buffer>(200).fill(LIST_SERVICES));
     const answers = outcomeOf(stream.end(requests));
     let bytes = 0;
@@ -146,7 +146,7 @@ describe('reflection', () => {
   });
 
   it('reads no more than it answers while its client takes no answer', async () => {
-    const session = connectTo(await openDoor());
+    const session = connectTo(await startTestServer());
     await once(session, 'remoteSettings');
     const stream = requestOn(session, REFLECTION_PATHS[0] ?? '').on('error', () => undefined);
     stream.pause();
@@ -162,40 +162,40 @@ describe('reflection', () => {
 });
 
 describe('an observer of streaming calls', () => {
-  /** A door whose calls are observed, with what the observer is told. */
-  async function observed(change: DoorOptions = {}) {
+  /** A server whose calls are observed, with what the observer is told. */
+  async function observed(change: TestServerOptions = {}) {
     const begun: string[] = [];
     const ended: unknown[] = [];
-    const door = await openDoor({
+    const server = await startTestServer({
       ...change,
       observeStreaming: (path) => {
         begun.push(path);
         return (code, reason) => ended.push({ path, code, reason });
       },
     });
-    return { door, begun, ended };
+    return { server, begun, ended };
   }
 
   it('is told when a watch begins, and that its client went', async () => {
-    const { door, begun: paths, ended } = await observed();
-    const stream = await begun(connectTo(door), WATCH_PATH);
+    const { server, begun: paths, ended } = await observed();
+    const stream = await begun(connectTo(server), WATCH_PATH);
     expect(paths).toEqual([WATCH_PATH]);
     stream.close(constants.NGHTTP2_CANCEL);
     await expect.poll(() => ended).toEqual([{ path: WATCH_PATH, code: status.CANCELLED }]);
   });
 
   it.each(REFLECTION_PATHS)('is told once that a call of %s has ended', async (path) => {
-    const { door, ended } = await observed();
-    const stream = await begun(connectTo(door), path);
+    const { server, ended } = await observed();
+    const stream = await begun(connectTo(server), path);
     expect((await outcomeOf(stream.end())).code).toBe(status.OK);
-    await door.close(0);
+    await server.close(0);
     expect(ended).toEqual([{ path, code: status.OK }]);
   });
 
   it('is told once, with the reason, that a call was refused', async () => {
-    const { door, ended } = await observed({ mostStreamingCalls: 1 });
-    await begun(connectTo(door), WATCH_PATH);
-    await outcomeOf(requestOn(connectTo(door), WATCH_PATH).end(EVERYTHING));
+    const { server, ended } = await observed({ mostStreamingCalls: 1 });
+    await begun(connectTo(server), WATCH_PATH);
+    await outcomeOf(requestOn(connectTo(server), WATCH_PATH).end(EVERYTHING));
     const refused = { path: WATCH_PATH, code: status.UNIMPLEMENTED, reason: 'UNSUPPORTED' };
     expect(ended).toEqual([refused]);
   });

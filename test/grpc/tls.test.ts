@@ -5,7 +5,13 @@ import { setImmediate } from 'node:timers/promises';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAuthority } from '../support/certificates.js';
-import { type Door, type DoorOptions, ECHO, openDoor, SLOW } from '../support/grpc-door.js';
+import {
+  type TestServer,
+  type TestServerOptions,
+  ECHO,
+  startTestServer,
+  SLOW,
+} from '../support/test-grpc-server.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { clientHello, negotiateAnew, shakeHands, stall } from '../support/tls-client.js';
 
@@ -20,8 +26,8 @@ const STALLED = [
   ['with a whole greeting', HELLO],
 ] as const;
 
-function openSecured(options: Omit<DoorOptions, 'tls'> = {}): Promise<Door> {
-  return openDoor({ ...options, tls: { latest: pair, onRenewed: () => undefined } });
+function openSecured(options: Omit<TestServerOptions, 'tls'> = {}): Promise<TestServer> {
+  return startTestServer({ ...options, tls: { latest: pair, onRenewed: () => undefined } });
 }
 
 function portOf(address: string): number {
@@ -30,27 +36,27 @@ function portOf(address: string): number {
 
 describe('the gRPC server with TLS', () => {
   it.each(STALLED)('ends a connection that stalls %s when its time is over', async (_, bytes) => {
-    const door = await openSecured({ times: { patienceMs: 100 } });
-    const { closed } = await stall(1, portOf(door.address), bytes);
+    const server = await openSecured({ times: { patienceMs: 100 } });
+    const { closed } = await stall(1, portOf(server.address), bytes);
     await closed;
   });
 
   it('ends a connection whose client says nothing after the handshake', async () => {
-    const door = await openSecured({ times: { patienceMs: 300 } });
-    const socket = await shakeHands(door.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
+    const server = await openSecured({ times: { patienceMs: 300 } });
+    const socket = await shakeHands(server.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
     await once(socket.resume(), 'close');
   });
 
   it('counts connections whose handshake is not complete', async () => {
-    const door = await openSecured({ limits: { maxConnections: 2 } });
-    await stall(2, portOf(door.address), HELLO);
-    const third = shakeHands(door.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
+    const server = await openSecured({ limits: { maxConnections: 2 } });
+    await stall(2, portOf(server.address), HELLO);
+    const third = shakeHands(server.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
     await expect(third).rejects.toThrow();
   });
 
   it('tells each connection its share of the streams', async () => {
-    const door = await openSecured({ limits: { maxStreams: 7 } });
-    const session = connectHttp2(`https://${door.address}`, { ca: authority.cert });
+    const server = await openSecured({ limits: { maxStreams: 7 } });
+    const session = connectHttp2(`https://${server.address}`, { ca: authority.cert });
     onTestFinished(() => {
       session.destroy();
     });
@@ -62,60 +68,60 @@ describe('the gRPC server with TLS', () => {
   });
 
   it('ends idle connections', async () => {
-    const door = await openSecured({ limits: { grpcIdleMs: 200 }, times: { checkMs: 10 } });
-    const session = connectHttp2(`https://${door.address}`, { ca: authority.cert });
+    const server = await openSecured({ limits: { grpcIdleMs: 200 }, times: { checkMs: 10 } });
+    const session = connectHttp2(`https://${server.address}`, { ca: authority.cert });
     await once(session, 'close');
   });
 
   it('closes at once where nothing but handshakes is under way', async () => {
-    const door = await openSecured();
-    await stall(50, portOf(door.address), HELLO);
-    await door.close(NEVER_MS);
+    const server = await openSecured();
+    await stall(50, portOf(server.address), HELLO);
+    await server.close(NEVER_MS);
   });
 
   it('announces its end also to a client whose handshake ends after that of the others', async () => {
-    const door = await openSecured();
-    const busy = connectHttp2(`https://${door.address}`, { ca: authority.cert });
+    const server = await openSecured();
+    const busy = connectHttp2(`https://${server.address}`, { ca: authority.cert });
     const call = outcomeOf(requestOn(busy, SLOW).end(framed(Buffer.from('a'))));
-    await door.arrived(1);
-    const socket = connectPlain(portOf(door.address), '127.0.0.1');
+    await server.arrived(1);
+    const socket = connectPlain(portOf(server.address), '127.0.0.1');
     await once(socket, 'connect');
     const goaway = once(busy, 'goaway');
-    const closed = door.close(NEVER_MS);
+    const closed = server.close(NEVER_MS);
     await goaway;
     const createConnection = (): TLSSocket =>
       connectTls({ socket, ca: authority.cert, host: '127.0.0.1', ALPNProtocols: ['h2'] });
-    const late = connectHttp2(`https://${door.address}`, { createConnection });
+    const late = connectHttp2(`https://${server.address}`, { createConnection });
     await once(late, 'goaway');
-    door.answer();
+    server.answer();
     expect(await call).toMatchObject({ code: 0 });
     await closed;
   });
 
   it('closes whenever a connection ends that was to be negotiated anew', async () => {
     for (let turns = 0; turns < 40; turns++) {
-      const door = await openSecured();
+      const server = await openSecured();
       const options = { ca: authority.cert, ALPNProtocols: ['h2'], maxVersion: 'TLSv1.2' } as const;
-      const socket = await shakeHands(door.address, options);
+      const socket = await shakeHands(server.address, options);
       void negotiateAnew(socket);
       for (let turn = 0; turn < turns; turn++) await setImmediate();
-      const closed = door.close(NEVER_MS);
+      const closed = server.close(NEVER_MS);
       socket.destroy();
       await closed;
     }
   });
 
   it('takes no other connection for the one whose handshake ends', async () => {
-    const door = await openSecured({ times: { patienceMs: 500 } });
-    const socket = connectPlain(portOf(door.address), '127.0.0.1');
+    const server = await openSecured({ times: { patienceMs: 500 } });
+    const socket = connectPlain(portOf(server.address), '127.0.0.1');
     await once(socket, 'connect');
-    const { closed } = await stall(1, portOf(door.address), HELLO);
+    const { closed } = await stall(1, portOf(server.address), HELLO);
     const createConnection = (): TLSSocket =>
       connectTls({ socket, ca: authority.cert, host: '127.0.0.1', ALPNProtocols: ['h2'] });
-    const session = connectHttp2(`https://${door.address}`, { createConnection });
+    const session = connectHttp2(`https://${server.address}`, { createConnection });
     await closed;
     // One whose time begins later, and is over.
-    const silent = await shakeHands(door.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
+    const silent = await shakeHands(server.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
     await once(silent.resume(), 'close');
     expect(await outcomeOf(requestOn(session, ECHO).end(framed(Buffer.from('a'))))).toMatchObject({
       code: 0,

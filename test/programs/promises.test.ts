@@ -80,15 +80,15 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
   ],
   http_server_active_requests: [['stalled']],
   route_registry_refusals_total: [
-    ['server', { face: 'grpc', reason: 'TOKEN_MISSING' }],
-    ['server', { face: 'grpc', reason: 'REQUEST_ID_REUSED' }],
-    ['server', { face: 'rest', reason: 'TOKEN_MISSING' }],
-    ['server', { face: 'rest', reason: 'METHOD_NOT_ALLOWED' }],
-    ['recovered', { face: 'grpc', reason: 'STORE_UNAVAILABLE' }],
-    ['recovered', { face: 'grpc', reason: 'CANCELLED' }],
-    ['recovered', { face: 'rest', reason: 'STORE_UNAVAILABLE' }],
-    ['recovered', { face: 'rest', reason: 'CANCELLED' }],
-    ['gateway', { face: 'rest', reason: 'ROUTE_NOT_FOUND' }],
+    ['server', { protocol: 'grpc', reason: 'TOKEN_MISSING' }],
+    ['server', { protocol: 'grpc', reason: 'REQUEST_ID_REUSED' }],
+    ['server', { protocol: 'rest', reason: 'TOKEN_MISSING' }],
+    ['server', { protocol: 'rest', reason: 'METHOD_NOT_ALLOWED' }],
+    ['recovered', { protocol: 'grpc', reason: 'STORE_UNAVAILABLE' }],
+    ['recovered', { protocol: 'grpc', reason: 'CANCELLED' }],
+    ['recovered', { protocol: 'rest', reason: 'STORE_UNAVAILABLE' }],
+    ['recovered', { protocol: 'rest', reason: 'CANCELLED' }],
+    ['gateway', { protocol: 'rest', reason: 'ROUTE_NOT_FOUND' }],
   ],
   route_registry_database_connections: [
     ['server', { state: 'free' }],
@@ -122,7 +122,7 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
   ],
   route_registry_cache_bytes: [['server', { cache: 'routes' }]],
   route_registry_log_lines_left_out_total: [
-    ['server', { kind: 'strangers' }],
+    ['server', { kind: 'unauthenticated' }],
     ['recovered', { kind: 'causes' }],
     ['alone', { kind: 'callers' }],
   ],
@@ -179,7 +179,7 @@ async function listServices(client: RouteServiceClient, path: string): Promise<v
   await once(call, 'status');
 }
 
-/** A caller of one process over both faces. */
+/** A caller of one process over both protocols. */
 class Caller {
   readonly #client: RouteServiceClient;
   readonly #address: string;
@@ -215,7 +215,7 @@ class Caller {
     return (await create(this.#client, request, metadataOf(this.#token))).route?.id ?? '';
   }
 
-  /** Creates over both faces, and gets what is there: from the database, and then from memory. */
+  /** Creates over both protocols, and gets what is there: from the database, and then from memory. */
   async use(): Promise<void> {
     const [id = ''] = await Promise.all(Array.from({ length: 60 }, () => this.create()));
     expect(await this.get(id)).toBe(status.OK);
@@ -341,13 +341,13 @@ async function run(database: Database): Promise<Seen> {
     );
     const command = ['node', 'dist/token.js', '--scope', 'routes:read routes:write', '--sub', 'me'];
     const token = (await (await start('route-registry', variables, own, command)).ended).stdout.trim();
-    const face = new Caller(server, token);
+    const protocol = new Caller(server, token);
     const apart = new Caller({ grpc: server.grpc, http: gateway.http }, token);
     const second = new Caller({ grpc: alone.grpc, http: server.http }, token);
-    callers.push(face, apart, second);
+    callers.push(protocol, apart, second);
 
-    await Promise.all([face.use(), face.misuse(), face.ask()]);
-    const id = await face.create();
+    await Promise.all([protocol.use(), protocol.misuse(), protocol.ask()]);
+    const id = await protocol.create();
     await apart.useRest(id);
     expect(await second.get(id)).toBe(status.OK);
     await Promise.all(Array.from({ length: 30 }, () => second.get(ABSENT)));
@@ -359,11 +359,11 @@ async function run(database: Database): Promise<Seen> {
 
     // The database does not answer: callers wait, more of them for a connection each time, and some leave.
     proxy.stall();
-    const leaving = face.leave();
+    const leaving = protocol.leave();
     const creates: Promise<unknown>[] = [];
     let stalled = usual.server;
     await until(async () => {
-      creates.push(face.create());
+      creates.push(protocol.create());
       stalled = await scrape(server);
       return Object.keys(READINGS).every((metric) => missingIn(stalled, 'stalled', metric).length === 0);
     });
@@ -375,9 +375,9 @@ async function run(database: Database): Promise<Seen> {
 
     // A connection ends under its statement, which is sent again over another one.
     await until(async () => {
-      await face.create();
+      await protocol.create();
       proxy.stall();
-      const create = face.create();
+      const create = protocol.create();
       await scrape(server);
       await proxy.close();
       await proxy.reopen();
@@ -387,8 +387,8 @@ async function run(database: Database): Promise<Seen> {
 
     // The database is away, and comes back.
     await proxy.close();
-    await Promise.all(Array.from({ length: 30 }, () => face.get(ABSENT)));
-    expect(await face.rest('GET', `/v1/routing/${ABSENT}`)).toBe(503);
+    await Promise.all(Array.from({ length: 30 }, () => protocol.get(ABSENT)));
+    expect(await protocol.rest('GET', `/v1/routing/${ABSENT}`)).toBe(503);
     await proxy.reopen();
     await until(async () => (await fetch(`${server.ops}/readyz`)).status === 200);
     const recovered = await scrape(server);

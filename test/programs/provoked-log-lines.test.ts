@@ -164,7 +164,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   'TLS files renewed': { file: 'test/end-to-end/tls.test.ts', test: 'leaves open connections as they are' },
   'a gRPC connection was ended with an error': {
     file: 'test/end-to-end/connection-errors.test.ts',
-    test: 'a gRPC connection that is ended with an error is logged with the reason, as often as strangers may be',
+    test: 'a gRPC connection that is ended with an error is logged with the reason, as often as unauthenticated clients may be',
   },
   'tracing is impaired': {
     file: 'test/programs/tracing.test.ts',

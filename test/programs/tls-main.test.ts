@@ -7,7 +7,7 @@ import { FREE_PORTS } from '../support/service.js';
 import { secureGet } from '../support/tls-client.js';
 
 const authority = createAuthority();
-const stranger = createAuthority();
+const otherAuthority = createAuthority();
 
 function run(name: string, settings: Readonly<Record<string, string>>): Program {
   return programsOfTest().start(name, [], { ...FREE_PORTS, ...settings });
@@ -45,7 +45,7 @@ describe('the service with TLS, as its own process', () => {
   it.each<[string, number, string | undefined]>([
     ['gRPC', 0, undefined],
     ['gRPC with authorities that signed its own certificate', 0, authority.cert],
-    ['gRPC with authorities that did not', 1, stranger.cert],
+    ['gRPC with authorities that did not', 1, otherAuthority.cert],
   ])('over %s, has a health probe with the exit code %i', async (_, exitCode, clientAuthority) => {
     const settings = { ...secured(clientAuthority), ROLE: 'grpc' };
     const { grpc } = await run('main', settings).line('listening');

@@ -10,7 +10,7 @@ import { type Database, engines } from '../support/engines.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { type MysqlTlsFront, startMysqlTlsFront } from '../support/mysql-tls-front.js';
 import { describeOn } from '../support/needs.js';
-import { authority, elsewhere, expired, first, ofStranger, second } from '../support/tls-set.js';
+import { authority, elsewhere, expired, first, ofOtherAuthority, second } from '../support/tls-set.js';
 
 const namesOnly = authority.issue({ addresses: [] });
 const addressesOnly = authority.issue({ names: [] });
@@ -56,8 +56,8 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
   });
 
   it.each<[string, typeof IDENTITY, Pair, string]>([
-    ['of another authority', IDENTITY, ofStranger, 'localhost'],
-    ['of another authority, with VERIFY_CA', AUTHORITY, ofStranger, 'localhost'],
+    ['of another authority', IDENTITY, ofOtherAuthority, 'localhost'],
+    ['of another authority, with VERIFY_CA', AUTHORITY, ofOtherAuthority, 'localhost'],
     ['for another host', IDENTITY, elsewhere, 'localhost'],
     ['for another address', IDENTITY, elsewhere, '127.0.0.1'],
     ['for the name localhost, where the host is an address', IDENTITY, namesOnly, '127.0.0.1'],

@@ -37,7 +37,7 @@ interface SeenResponse {
 const checks = new Map<string, DocumentCheck>();
 
 /**
- * Checks a response of the REST face against the document: its status, each of its headers, its body, and for
+ * Checks a response of the REST gateway against the document: its status, each of its headers, its body, and for
  * a failure also that its reason is described there. A body of `fetch` can still be read afterwards.
  *
  * @param basePath the service's `BASE_PATH`; default: none

@@ -6,7 +6,7 @@ import type { Outcome } from './service.js';
 
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
 
-/** A failure, as both faces report it. */
+/** A failure, as both protocols report it. */
 export interface RichError {
   /** The name of the gRPC status. */
   readonly status: string | undefined;

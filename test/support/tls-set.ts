@@ -5,12 +5,12 @@ import { createAuthority, type Pair } from './certificates.js';
 
 /** The authority that everybody trusts, and one that nobody does. */
 export const authority = createAuthority();
-export const stranger = createAuthority();
+export const otherAuthority = createAuthority();
 
 /** Certificates for a server on loopback, or for a client. */
 export const first = authority.issue();
 export const second = authority.issue();
-export const ofStranger = stranger.issue();
+export const ofOtherAuthority = otherAuthority.issue();
 export const expired = authority.issue({ validMs: -1_000 });
 /** For another host, by name and by address. */
 export const elsewhere = authority.issue({ names: ['elsewhere.test'], addresses: ['127.0.0.2'] });

@@ -46,8 +46,8 @@ describe('a server with TLS', () => {
     });
     const known = clientFor(byName(address), { tls: { ca: ca.cert, ...client } });
     await expect(known.getRoute('x')).resolves.toMatchObject({ handler: 'getUser' });
-    const stranger = clientFor(byName(address), { tls: { ca: ca.cert } });
-    expect((await failureOf(stranger.getRoute('x'))).status).toBe('UNAVAILABLE');
+    const otherAuthority = clientFor(byName(address), { tls: { ca: ca.cert } });
+    expect((await failureOf(otherAuthority.getRoute('x'))).status).toBe('UNAVAILABLE');
   });
 });
 

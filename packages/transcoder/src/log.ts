@@ -13,7 +13,7 @@ export interface TranscoderLog {
 }
 
 /**
- * The kinds of log lines that clients can cause: refusals of strangers (clients without a known identity), refusals of
+ * The kinds of log lines that clients can cause: refusals of clients without a known identity, refusals of
  * known callers, and causes of failures. Each kind may have its own limit.
  */
-export type LogKind = 'strangers' | 'callers' | 'causes';
+export type LogKind = 'unauthenticated' | 'callers' | 'causes';

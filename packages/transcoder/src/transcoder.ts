@@ -176,7 +176,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
         writeClientError(socket, reply, requestId);
         const { status, reason } = reply;
         observation.end({ template: undefined, status, reason, requestId });
-        if (mayLog('strangers')) {
+        if (mayLog('unauthenticated')) {
           const { fields } = observation;
           log.info({ requestId, status, reason, ...fields }, 'request answered');
         }

@@ -143,25 +143,28 @@ describe('a body', () => {
   it.each([
     { what: 'one byte in a while', bytes: '1\r\n \r\n' },
     { what: 'as much as he can', bytes: `10000\r\n${' '.repeat(65_536)}\r\n` },
-  ])('of a stranger who sends $what is refused at once, and he can read why', async ({ bytes }) => {
-    const { guarded, guard, upstream } = counted();
-    const gateway = await start({ guard, upstream, deadlineMs: NEVER_MS });
-    const { socket, received, closed } = open(gateway);
-    socket.pause();
-    socket.write(head(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked'));
-    const writing = setInterval(() => {
-      if (socket.writable) socket.write(bytes);
-    }, 5);
-    await expect.poll(guarded).toBe(1);
-    // A connection that was reset would cost a client that reads late the answer.
-    socket.resume();
-    await closed;
-    clearInterval(writing);
-    expect(received()).toMatch(/^HTTP\/1\.1 401 [^]*Connection: close\r\n/);
-    expect(reasonIn(received())).toBe('TOKEN_MISSING');
-  });
+  ])(
+    'of an unauthenticated client that sends $what is refused at once, with the reason',
+    async ({ bytes }) => {
+      const { guarded, guard, upstream } = counted();
+      const gateway = await start({ guard, upstream, deadlineMs: NEVER_MS });
+      const { socket, received, closed } = open(gateway);
+      socket.pause();
+      socket.write(head(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked'));
+      const writing = setInterval(() => {
+        if (socket.writable) socket.write(bytes);
+      }, 5);
+      await expect.poll(guarded).toBe(1);
+      // A connection that was reset would cost a client that reads late the answer.
+      socket.resume();
+      await closed;
+      clearInterval(writing);
+      expect(received()).toMatch(/^HTTP\/1\.1 401 [^]*Connection: close\r\n/);
+      expect(reasonIn(received())).toBe('TOKEN_MISSING');
+    },
+  );
 
-  it('that a stranger stops sending costs no connection for longer than half a second', async () => {
+  it('that an unauthenticated client stops sending costs no connection for longer than half a second', async () => {
     const gateway = await start({ deadlineMs: NEVER_MS });
     const { socket, received, closed } = open(gateway);
     socket.write(head(9));
@@ -496,7 +499,7 @@ describe('lines of the log', () => {
   const debug = { ...unavailable, body: JSON.stringify({ code: Code.CANCELLED, details: 'unanswered' }) };
 
   it.each<{ kind: LogKind; statuses: (number | string)[] }>([
-    { kind: 'strangers', statuses: [404, 401, 503, 'debug', 499, 400] },
+    { kind: 'unauthenticated', statuses: [404, 401, 503, 'debug', 499, 400] },
     { kind: 'callers', statuses: [400, 403, 'debug'] },
     { kind: 'causes', statuses: ['warn', 'debug'] },
   ])('about $kind may be left out, apart from those of other kinds', async ({ kind, statuses }) => {

@@ -40,8 +40,8 @@ describe('the domain', () => {
     const origin = await start(options);
     const unknown = errorOf(await httpRequest(origin, { path: '/v2' }));
     expect(unknown.details).toContainEqual(expect.objectContaining({ reason: 'PATH_UNKNOWN', domain }));
-    const stranger = await httpRequest(origin, { path: '/v1/branch/shelves/7' });
-    expect(stranger.headers['www-authenticate']).toBe(`Bearer realm="${domain}"`);
+    const unauthenticated = await httpRequest(origin, { path: '/v1/branch/shelves/7' });
+    expect(unauthenticated.headers['www-authenticate']).toBe(`Bearer realm="${domain}"`);
   });
 });
 

@@ -146,20 +146,20 @@ describe('a transcoder', () => {
         expect(reasonOf(refused)).toBe('PRECONDITION_FAILED');
         expect((await call('POST', '/v1/shelves', {}, { 'if-none-match': wanted })).status).toBe(201);
       }
-      const stranger = await send({
+      const unauthenticated = await send({
         method: 'POST',
         path: '/v1/shelves',
         headers: { 'if-match': '*', 'content-type': JSON_TYPE },
         body: '{}',
       });
-      expect(stranger.status).toBe(401);
+      expect(unauthenticated.status).toBe(401);
     });
 
     it('is refused with If-Match only where it would be one', async () => {
       const response = await call('POST', '/v1/fail', { code: Code.NOT_FOUND }, { 'if-match': '"x"' });
       expect(response.status).toBe(404);
-      const stranger = await send({ path: '/v1/shelves/1', headers: { 'if-match': '"x"' } });
-      expect(stranger.status).toBe(401);
+      const unauthenticated = await send({ path: '/v1/shelves/1', headers: { 'if-match': '"x"' } });
+      expect(unauthenticated.status).toBe(401);
     });
 
     it('of HEAD has the headers of GET and no body', async () => {
@@ -621,7 +621,7 @@ describe('a transcoder', () => {
       expect(errorOf(response).message).toBe('The request does not fit the method.');
     });
 
-    it.each(wrong)('tells a stranger nothing where $why', async (request) => {
+    it.each(wrong)('tells an unauthenticated client nothing where $why', async (request) => {
       const response = await sendWrong(request, {});
       expect(response).toMatchObject({
         status: 401,

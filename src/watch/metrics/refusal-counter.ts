@@ -15,23 +15,23 @@ const OTHER = 'other';
 
 /** Counts refused and failed calls and requests, by reason. */
 export class RefusalCounter {
-  readonly #refusals: Counter<'face' | 'reason'>;
+  readonly #refusals: Counter<'protocol' | 'reason'>;
 
   constructor(registry: Registry) {
     this.#refusals = new Counter({
       name: 'route_registry_refusals_total',
       help: 'Calls and requests that were refused or failed, by the reason in the error.',
-      labelNames: ['face', 'reason'],
+      labelNames: ['protocol', 'reason'],
       registers: [registry],
     });
   }
 
   /** Starts counting those over one protocol, from zero for every reason. */
-  of(face: 'grpc' | 'rest'): CountRefusal {
-    const reasons = REASONS[face];
-    for (const reason of [...reasons, OTHER]) this.#refusals.inc({ face, reason }, 0);
+  of(protocol: 'grpc' | 'rest'): CountRefusal {
+    const reasons = REASONS[protocol];
+    for (const reason of [...reasons, OTHER]) this.#refusals.inc({ protocol, reason }, 0);
     return (reason = OTHER) => {
-      this.#refusals.inc({ face, reason: reasons.has(reason) ? reason : OTHER });
+      this.#refusals.inc({ protocol, reason: reasons.has(reason) ? reason : OTHER });
     };
   }
 }

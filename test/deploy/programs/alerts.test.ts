@@ -155,7 +155,7 @@ async function scrapingService(): Promise<Prometheus> {
   return prometheus;
 }
 
-/** Creates and gets over both faces, and is refused. */
+/** Creates and gets over both protocols, and is refused. */
 async function use(client: RouteServiceClient, http: string): Promise<void> {
   const definition = { method: 'GET', path: '/users/:id', middleware: [], handler: 'h' };
   const headers = { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json' };

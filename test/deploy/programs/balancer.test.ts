@@ -36,8 +36,8 @@ it(
       ends.push(`${rest.status} ${grpc.error?.code ?? 0}`);
     };
     for (let i = 0; i < 20; i++) await ask();
-    const faces = servers.map(({ program }) => new Set(program.lines().map(({ face }) => face)));
-    expect(faces).toEqual([new Set([undefined, 'rest', 'grpc']), new Set([undefined, 'rest', 'grpc'])]);
+    const protocols = servers.map(({ program }) => new Set(program.lines().map(({ protocol }) => protocol)));
+    expect(protocols).toEqual([new Set([undefined, 'rest', 'grpc']), new Set([undefined, 'rest', 'grpc'])]);
 
     const stopping = servers[0]?.program.stop();
     const stopped = new AbortController();

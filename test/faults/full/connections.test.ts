@@ -52,13 +52,17 @@ async function start(secure: boolean): Promise<ServiceProcess> {
 
 async function opened(
   { grpc, http }: ServiceProcess,
-  face: 'grpc' | 'http',
+  protocol: 'grpc' | 'http',
   secure: boolean,
 ): Promise<Socket> {
-  const { hostname: host, port } = new URL(face === 'grpc' ? `http://${grpc}` : http);
+  const { hostname: host, port } = new URL(protocol === 'grpc' ? `http://${grpc}` : http);
   const to = { host, port: Number(port) };
   const socket = secure
-    ? connectTls({ ...to, rejectUnauthorized: false, ALPNProtocols: [face === 'grpc' ? 'h2' : 'http/1.1'] })
+    ? connectTls({
+        ...to,
+        rejectUnauthorized: false,
+        ALPNProtocols: [protocol === 'grpc' ? 'h2' : 'http/1.1'],
+      })
     : connectTcp(to);
   onTestFinished(() => {
     socket.destroy();
@@ -98,19 +102,22 @@ it.each([
   ['REST, with a head that never ends', 'http', false, [UNFINISHED_HEAD]],
   ['REST over TLS, idle', 'http', true, []],
   ['REST over TLS, with a head that never ends', 'http', true, [UNFINISHED_HEAD]],
-] as const)('as many connections as there may be fit the memory: %s', async (kind, face, secure, texts) => {
-  const service = await start(secure);
-  const { before, most, live } = await memoryOf(service, MEASURED, async () => {
-    const socket = await opened(service, face, secure);
-    for (const text of texts) socket.write(text);
-    return socket;
-  });
-  expect(live).toBe(MEASURED);
-  const each = (most - before) / MEASURED;
-  const all = before + each * MOST;
-  figure(`a connection, ${kind}`, { KiB: each * 1_024, 'RSS MiB with as many as there may be': all });
-  expect(all).toBeLessThan(MEMORY_MIB);
-});
+] as const)(
+  'as many connections as there may be fit the memory: %s',
+  async (kind, protocol, secure, texts) => {
+    const service = await start(secure);
+    const { before, most, live } = await memoryOf(service, MEASURED, async () => {
+      const socket = await opened(service, protocol, secure);
+      for (const text of texts) socket.write(text);
+      return socket;
+    });
+    expect(live).toBe(MEASURED);
+    const each = (most - before) / MEASURED;
+    const all = before + each * MOST;
+    figure(`a connection, ${kind}`, { KiB: each * 1_024, 'RSS MiB with as many as there may be': all });
+    expect(all).toBeLessThan(MEMORY_MIB);
+  },
+);
 
 it('as many connections as there may be fit the memory: gRPC, header blocks that never end, no settings acknowledged', async () => {
   const service = await start(false);

@@ -12,7 +12,7 @@ import { addressesOf, databaseOnMysql, startProcess } from '../rig/service-proce
 const SEEN_MS = 2_500;
 
 it(
-  'a rolling restart behind HAProxy, without retries, fails no request on either face',
+  'a rolling restart behind HAProxy, without retries, fails no request over either protocol',
   needs('server', 'haproxy'),
   async () => {
     const url = await databaseOnMysql();

@@ -119,7 +119,7 @@ it('REST answers 429 with Retry-After when the places that wait are taken', need
   const service = await startProcess({ DATABASE_URL: url, MAX_WAITING_CALLS: '64' });
   const callers = new Callers({ ...service, each: 200, pauseMs: 50 });
   await sleep(scale.loadMs);
-  const creates = (await callers.stop()).filter(({ face }) => face === 'rest');
+  const creates = (await callers.stop()).filter(({ protocol }) => protocol === 'rest');
   const { good, bad } = summary(creates);
   const refusedMs = creates.filter(({ end }) => !isGood(end)).map(({ ms }) => ms);
   figure('200 callers over REST for 64 places', { good, bad: JSON.stringify(bad) });

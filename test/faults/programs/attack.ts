@@ -17,7 +17,7 @@ import { open, RudeConnection, seen } from './rude-connection.js';
 /** One attack, without a token unless it says so. */
 export interface Attack {
   readonly name: keyof typeof ATTACKS;
-  /** `host:port` of the gRPC face and of the REST face. */
+  /** `host:port` of the gRPC server and of the REST gateway. */
   readonly grpc: string;
   readonly http: string;
   readonly token: string;

@@ -7,7 +7,7 @@ export const NOT_ANSWERED = 103;
 
 /** The calls that one run of the load program makes. */
 export interface Load {
-  /** `host:port` of the gRPC face. */
+  /** `host:port` of the gRPC server. */
   readonly target: string;
   readonly operation: 'create' | 'get';
   readonly token: string;

@@ -9,7 +9,7 @@ import { socketTo } from '../../support/http2-frames.js';
 /** Requests in numbers that no client has a reason for. */
 export interface RestAttack {
   readonly name: keyof typeof ATTACKS;
-  /** `host:port` of the gRPC face and of the REST face. */
+  /** `host:port` of the gRPC server and of the REST gateway. */
   readonly grpc: string;
   readonly http: string;
   readonly token: string;
@@ -52,8 +52,9 @@ async function untaken({ http, connections, durationMs }: RestAttack, times: num
 
 /** The attacks by name; each returns what it has counted. */
 const ATTACKS = {
-  'strangers read no page': (attack: RestAttack) => untaken(attack, 1),
-  'strangers ask for pages that they do not read': (attack: RestAttack) => untaken(attack, PIPELINED),
+  'unauthenticated clients read no page': (attack: RestAttack) => untaken(attack, 1),
+  'unauthenticated clients ask for pages that they do not read': (attack: RestAttack) =>
+    untaken(attack, PIPELINED),
   /** Opens streams and connections that each wait for the rest of a create. */
   async 'a caller sends halves'({ grpc, http, token, connections, durationMs }: RestAttack) {
     const authorization = `Bearer ${token}`;

@@ -7,13 +7,13 @@ import type { ServiceProcess } from './service-process.js';
 const USUAL_MS = 100;
 const LIMIT_MS = 15_000;
 
-/** How long it takes from now until a create is answered as usual on each face, in milliseconds; at most 15,000. */
+/** How long it takes from now until a create is answered as usual over each protocol, in milliseconds; at most 15,000. */
 export async function answersAgainMs({ grpc, http }: ServiceProcess): Promise<number> {
   const start = performance.now();
   const callers = new Callers({ grpc, http, each: 1 });
   const found = (): boolean =>
-    (['grpc', 'rest'] as const).every((face) =>
-      callers.creates.some((each) => each.face === face && isGood(each.end) && each.ms < USUAL_MS),
+    (['grpc', 'rest'] as const).every((protocol) =>
+      callers.creates.some((each) => each.protocol === protocol && isGood(each.end) && each.ms < USUAL_MS),
     );
   while (!found() && performance.now() - start < LIMIT_MS) await sleep(10);
   const elapsed = performance.now() - start;
@@ -21,13 +21,13 @@ export async function answersAgainMs({ grpc, http }: ServiceProcess): Promise<nu
   return elapsed;
 }
 
-/** Waits until both faces acknowledge creates that began after now; resolves with the milliseconds that took. */
+/** Waits until both protocols acknowledge creates that began after now; resolves with the milliseconds that took. */
 export async function acknowledgedAgain(callers: Callers): Promise<number> {
   const start = performance.now();
-  const back = ({ face, end, endedAt, ms }: Create, wanted: string): boolean =>
-    face === wanted && isGood(end) && endedAt - ms > start;
+  const back = ({ protocol, end, endedAt, ms }: Create, wanted: string): boolean =>
+    protocol === wanted && isGood(end) && endedAt - ms > start;
   await expect
-    .poll(() => ['grpc', 'rest'].map((face) => callers.creates.some((each) => back(each, face))), {
+    .poll(() => ['grpc', 'rest'].map((protocol) => callers.creates.some((each) => back(each, protocol))), {
       timeout: LIMIT_MS,
       interval: 20,
     })

@@ -16,7 +16,7 @@ let runs = 0;
 export interface Create {
   /** The unique handler of its route. */
   readonly handler: string;
-  readonly face: Face;
+  readonly protocol: Protocol;
   /** The name of the gRPC status, the HTTP status, or the word `lost`; `OK` and `201` are good. */
   readonly end: string;
   /** The time from the first attempt, in milliseconds, and when it ended by `performance.now()`. */
@@ -24,14 +24,14 @@ export interface Create {
   readonly endedAt: number;
 }
 
-export type Face = 'grpc' | 'rest';
+export type Protocol = 'grpc' | 'rest';
 
 /** The behaviour of some callers. */
 interface CallersOptions {
   /** `host:port` and the base of all REST paths. */
   readonly grpc: string;
   readonly http: string;
-  /** Callers on each face; each has one create under way. */
+  /** Callers over each protocol; each has one create under way. */
   readonly each: number;
   /** The pause after each create, in milliseconds; default: 5. */
   readonly pauseMs?: number;
@@ -57,8 +57,8 @@ export class Callers {
     const channel = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 200 };
     this.#client = new RouteServiceClient(options.grpc, credentials.createInsecure(), channel);
     this.#token = tokenFor({ sub: options.sub ?? 'honest', exp: Math.floor(Date.now() / 1_000) + 3_600 });
-    const faces = Array.from({ length: options.each }, () => ['grpc', 'rest'] as const).flat();
-    this.#working = Promise.all(faces.map((face) => this.#work(face)));
+    const protocols = Array.from({ length: options.each }, () => ['grpc', 'rest'] as const).flat();
+    this.#working = Promise.all(protocols.map((protocol) => this.#work(protocol)));
     onTestFinished(async () => {
       await this.stop();
     });
@@ -73,19 +73,19 @@ export class Callers {
     return this.creates;
   }
 
-  async #work(face: Face): Promise<void> {
+  async #work(protocol: Protocol): Promise<void> {
     while (performance.now() < this.#stoppedAt) {
       const handler = `h${this.#run}n${this.#next++}`;
       const begunAt = performance.now();
-      const end = await this.#create(face, handler);
+      const end = await this.#create(protocol, handler);
       const endedAt = performance.now();
-      this.creates.push({ handler, face, end, ms: endedAt - begunAt, endedAt });
+      this.creates.push({ handler, protocol, end, ms: endedAt - begunAt, endedAt });
       await sleep(this.#options.pauseMs ?? 5);
     }
   }
 
-  async #create(face: Face, handler: string): Promise<string> {
-    const attempt = face === 'grpc' ? this.#overGrpc.bind(this) : this.#overRest.bind(this);
+  async #create(protocol: Protocol, handler: string): Promise<string> {
+    const attempt = protocol === 'grpc' ? this.#overGrpc.bind(this) : this.#overRest.bind(this);
     if (this.#options.insist !== true) return attempt(handler, '');
     let end = await attempt(handler, handler);
     while (!isGood(end) && performance.now() < this.#stoppedAt + INSIST_MS) {

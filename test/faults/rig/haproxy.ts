@@ -15,7 +15,7 @@ export interface Instance {
   readonly httpPort: number;
 }
 
-/** A balancer's two faces: `host:port`, and the base of all REST paths. */
+/** A balancer's two protocols: `host:port`, and the base of all REST paths. */
 export interface Balancer {
   readonly grpc: string;
   readonly http: string;

@@ -16,7 +16,7 @@ const REQUEST = {
   validateOnly: false,
 };
 
-/** Calls of real clients and strangers other than creates: each kind over and over, until told to stop or the test ends. */
+/** Calls of real clients and unauthenticated clients other than creates: each kind over and over, until told to stop or the test ends. */
 export class MixedLoad {
   readonly #service: ServiceProcess;
   readonly #client: RouteServiceClient;

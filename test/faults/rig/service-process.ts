@@ -10,7 +10,7 @@ import { first } from '../../support/tls-set.js';
 export interface ServiceProcess {
   readonly program: Program;
   readonly pid: number;
-  /** `host:port` of its gRPC face. */
+  /** `host:port` of its gRPC server. */
   readonly grpc: string;
   /** The base of its REST paths. */
   readonly http: string;

@@ -49,7 +49,7 @@ describe('a call over gRPC', () => {
     const text = await read();
     expect(sumOf(text, 'grpc_server_handled_total', { ...OF_GET, grpc_code: 'NotFound' })).toBe(1);
     expect(sumOf(text, 'route_registry_refusals_total')).toBe(1);
-    const refused = { face: 'grpc', reason: 'ROUTE_NOT_FOUND' };
+    const refused = { protocol: 'grpc', reason: 'ROUTE_NOT_FOUND' };
     expect(sumOf(text, 'route_registry_refusals_total', refused)).toBe(1);
   });
 
@@ -99,6 +99,6 @@ describe('a call over gRPC', () => {
         ([name]) => name.startsWith('grpc_server_handled_total') && name.includes('GetRoute'),
       ),
     ).toHaveLength(17);
-    expect(values.get('route_registry_refusals_total{face="grpc",reason="OVERLOADED"}')).toBe(0);
+    expect(values.get('route_registry_refusals_total{protocol="grpc",reason="OVERLOADED"}')).toBe(0);
   });
 });

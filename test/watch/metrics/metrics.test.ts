@@ -107,16 +107,19 @@ it('two services in one process count apart, and share what is known about the p
 
 it.each(['grpc', 'rest'])(
   'over %s, the refusals of every reason of docs/errors.md are counted from zero',
-  async (face) => {
+  async (protocol) => {
     const document = readFileSync(resolve(import.meta.dirname, '../../../docs/errors.md'), 'utf8');
     const rows = [...document.matchAll(/^\| `(\w+)` \| (\w+) \| (\w+) \|/gm)];
-    const reasons = rows.filter((row) => row[face === 'grpc' ? 2 : 3] !== 'none').map(([, reason]) => reason);
+    const reasons = rows
+      .filter((row) => row[protocol === 'grpc' ? 2 : 3] !== 'none')
+      .map(([, reason]) => reason);
     const metrics = new Metrics();
     metrics.calls({ unary: [], server_stream: [], bidi_stream: [] });
     metrics.requests();
     const { values } = readMetrics(await metrics.text());
     const uncounted = reasons.filter(
-      (reason) => values.get(`route_registry_refusals_total{face="${face}",reason="${reason}"}`) !== 0,
+      (reason) =>
+        values.get(`route_registry_refusals_total{protocol="${protocol}",reason="${reason}"}`) !== 0,
     );
     expect(reasons.length).toBeGreaterThan(15);
     expect(uncounted).toEqual([]);

@@ -64,7 +64,7 @@ describe('a request over REST', () => {
     requests.begin({ method: 'GET' }).end({ template: '/a', status, reason, requestId: 'r' });
     const text = await read();
     expect(sumOf(text, 'route_registry_refusals_total')).toBe(1);
-    expect(sumOf(text, 'route_registry_refusals_total', { face: 'rest', reason: counted })).toBe(1);
+    expect(sumOf(text, 'route_registry_refusals_total', { protocol: 'rest', reason: counted })).toBe(1);
   });
 
   it('whose client went first has the status 499', async () => {

@@ -83,8 +83,8 @@ describeOn(setups)('with $name', ({ engine, topology }) => {
         resource: { 'service.name': 'route-registry', 'service.version': '0.1.0' },
       });
     const lines = service.log.filter(({ requestId }) => requestId === traceId);
-    expect(lines.map((line) => [line['face'], line['traceId']])).toEqual(
-      (apart ? ['grpc', 'rest'] : ['rest']).map((face) => [face, traceId]),
+    expect(lines.map((line) => [line['protocol'], line['traceId']])).toEqual(
+      (apart ? ['grpc', 'rest'] : ['rest']).map((protocol) => [protocol, traceId]),
     );
   });
 

@@ -20,7 +20,7 @@ export class Exchange implements UnaryCancellation {
   readonly observation: RequestObservation;
   /** The template that its path matched, for observers; undefined for an unknown path. */
   template: string | undefined;
-  /** Whether the server has identified the caller; otherwise it is a stranger. */
+  /** Whether the server has identified the caller; otherwise it is unauthenticated. */
   known = false;
   /** What the server adds to the log line. */
   fields: UnaryReply['fields'];

@@ -27,7 +27,7 @@ export function requestLines({ answeredLevel, log, mayLog, now }: LineOptions): 
     const level = reply?.routine === true ? 'debug' : failed ? 'info' : answeredLevel;
     if (log.isLevelEnabled?.(level) === false) return;
     const { requestId, verb, started, url, known, fields, observation } = exchange;
-    if (failed && level === 'info' && !mayLog(known ? 'callers' : 'strangers')) return;
+    if (failed && level === 'info' && !mayLog(known ? 'callers' : 'unauthenticated')) return;
     const line = {
       requestId,
       method: verb,

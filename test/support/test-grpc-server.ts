@@ -21,7 +21,7 @@ const GUARDED = '/test.Service/Guarded';
 export const SLOW = '/test.Service/Slow';
 
 /** A gRPC server with three methods of its own. */
-export interface Door extends GrpcServer {
+export interface TestServer extends GrpcServer {
   readonly health: Health;
   /** The log, one parsed line each. */
   readonly log: Record<string, unknown>[];
@@ -32,7 +32,7 @@ export interface Door extends GrpcServer {
 }
 
 /** The options that a test may change. */
-export interface DoorOptions {
+export interface TestServerOptions {
   readonly limits?: Partial<GrpcLimits>;
   readonly times?: Partial<GrpcTimes>;
   readonly tls?: ServerTls;
@@ -44,7 +44,7 @@ export interface DoorOptions {
 }
 
 /** Starts the server; it is closed when the test ends. */
-export async function openDoor(options: DoorOptions = {}): Promise<Door> {
+export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { limits = {}, times = {}, tls, reflection = true, ...given } = options;
   const { mostStreamingCalls, observeStreaming, onConnectionError } = given;
   const log: Record<string, unknown>[] = [];

@@ -16,7 +16,7 @@ import { type HttpAnswer, httpAnswers } from './http-answers.js';
 import type { FurtherCheck } from './rest-case.js';
 import { restFailure } from './rest-problems.js';
 
-/** A create in terms that both faces have. */
+/** A create in terms that both protocols have. */
 interface Create {
   readonly route: RouteDraft;
   /** Empty for none. */
@@ -29,10 +29,10 @@ const OK: number = status.OK;
 const NO_TEXT = /\p{Cs}/u;
 
 /**
- * Checks that a create over REST was answered with what was sent, that both faces now return it, and that the same
+ * Checks that a create over REST was answered with what was sent, that both protocols now return it, and that the same
  * create over gRPC has the same verdict.
  */
-export function sameOnBothFaces(create: Create, world: World): FurtherCheck {
+export function sameOverBothProtocols(create: Create, world: World): FurtherCheck {
   return async ([answer, ...more], signal) => {
     if (answer === undefined || more.length > 0) return ['A create got no answer, or several.'];
     if (
@@ -82,7 +82,7 @@ async function verdictProblems(
     ? problems
     : [
         ...problems,
-        `The faces differ: ${JSON.stringify(verdicts[0])} over REST, ${JSON.stringify(verdicts[1])} over gRPC.`,
+        `The protocols differ: ${JSON.stringify(verdicts[0])} over REST, ${JSON.stringify(verdicts[1])} over gRPC.`,
       ];
 }
 
