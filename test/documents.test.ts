@@ -126,14 +126,18 @@ describe('docs/decisions', () => {
 
 describe.each(['SECURITY.md', 'docs/reliability.md'])('%s', (document) => {
   it('names tests and sources that are there', () => {
-    const names = [...read(document).matchAll(/`([a-z0-9/-]+(?:\.test)?\.ts)`/g)].map(([, name = '']) => name);
+    const names = [...read(document).matchAll(/`([a-z0-9/-]+(?:\.test)?\.ts)`/g)].map(
+      ([, name = '']) => name,
+    );
     const paths = names.map((name) => (name.endsWith('.test.ts') ? `test/${name}` : name));
     expect(paths.length).toBeGreaterThan(20);
     expect(paths.filter((path) => !existsSync(resolve(ROOT, path)))).toEqual([]);
   });
 
   it('has a test in the last cell of each row about a threat, an attack or a promise', () => {
-    const tables = read(document).split(/\n\n+/).filter((block) => /^\| .* \| test \|\n/.test(block));
+    const tables = read(document)
+      .split(/\n\n+/)
+      .filter((block) => /^\| .* \| test \|\n/.test(block));
     expect(tables.length).toBeGreaterThan(2);
     const rows = tables.flatMap((table) => table.trimEnd().split('\n').slice(2));
     expect(rows.filter((row) => !/`[a-z0-9/-]+\.test\.ts`[^|]* \|$/.test(row))).toEqual([]);
