@@ -91,7 +91,9 @@ html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }
 .swagger-ui .highlight-code pre { padding-bottom: 48px !important; }
 @media (max-width: 640px) {
   .swagger-ui .parameters thead { display: none; }
-  .swagger-ui .parameters tr, .swagger-ui .parameters td { display: block; width: 100%; }
+  .swagger-ui table.parameters tr, .swagger-ui table.parameters tbody tr td { display: block; width: 100%; padding: 2px 0; margin: 0; }
+  .swagger-ui table.parameters tbody tr td:first-of-type { padding: 8px 0 0; }
+  .swagger-ui textarea.body-param__text { min-height: 170px; }
 }
 `;
 

@@ -37,7 +37,8 @@ it.each([
 ])('the first steps that the service prints %s lead to a route', async (_, settings) => {
   const folder = await folderOfPrograms();
   const service = start(folder, settings);
-  const { grpc, http } = await service.line('listening');
+  const line = await service.line('listening');
+  const [grpc, http] = [String(line['grpc']), String(line['http'])];
   await expect.poll(() => service.stderr).toMatch(/^token {2}/m);
   const [grpcLine, restLine, docsLine, tokenLine = '', ...rest] = service.stderr.trim().split('\n');
   expect([grpcLine, restLine, docsLine]).toEqual([`gRPC   ${grpc}`, `REST   ${http}`, `docs   ${http}/docs`]);
@@ -51,8 +52,8 @@ it.each([
     env,
   });
   expect(stderr).toBe('Signed with the secret of local mode, data/jwt-secret: JWT_SECRET is not set.\n');
-  const route = (await (await createOver(String(http), stdout.trim())).json()) as { id: string };
-  expect(await getOver(String(http), route.id, stdout.trim())).toEqual(route);
+  const route = (await (await createOver(http, stdout.trim())).json()) as { id: string };
+  expect(await getOver(http, route.id, stdout.trim())).toEqual(route);
 });
 
 it('a service with a secret prints its first steps under npm, and nothing for people elsewhere', async () => {
