@@ -33,11 +33,7 @@ export function requireDecoded(request: IncomingMessage): void {
   const { headers } = request;
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
   if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request)) return;
-  throw unsupported(
-    request.method,
-    'The content encoding is not supported; only identity is allowed.',
-    ACCEPT_ENCODING,
-  );
+  throw contentCodingUnsupported(request.method);
 }
 
 // RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons.
@@ -51,8 +47,19 @@ const JSON_TYPE = /^application\/json(?:[ \t]*;(?:[ \t]*charset=(?:utf-8|"utf-8"
 export function requireJsonType({ method, headersDistinct }: IncomingMessage): void {
   const contentType = headersDistinct['content-type']?.join(', ');
   if (contentType === undefined || !JSON_TYPE.test(contentType)) {
-    throw unsupported(method, 'The content type is not supported; application/json in UTF-8 is allowed.');
+    throw mediaTypeUnsupported(method);
   }
+}
+
+/** @param verb the HTTP method of the request */
+export function contentCodingUnsupported(verb: string | undefined): Failure {
+  const message = 'The content encoding is not supported; only identity is allowed.';
+  return unsupported(verb, message, ACCEPT_ENCODING);
+}
+
+/** @param verb the HTTP method of the request */
+export function mediaTypeUnsupported(verb: string | undefined): Failure {
+  return unsupported(verb, 'The content type is not supported; application/json in UTF-8 is allowed.');
 }
 
 function unsupported(
