@@ -13,7 +13,7 @@ import type { ContractComments } from './contract-comments.js';
 import type { ContractFacts } from './contract-facts.js';
 import type { Names } from './names.js';
 import type { Content, Schema } from './open-api.js';
-import { described, enumSchema, nullable, rivalries } from './schema-rules.js';
+import { described, enumSchema, nullable, atMostOne } from './schema-rules.js';
 import { keySchemas, scalarSchemas, wellKnownSchema } from './type-schemas.js';
 
 /**
@@ -153,9 +153,6 @@ export class MessageSchemas {
     const fields = message.fields.filter(({ name }) => !moved.has(name));
     const namesOf = (some: readonly DescField[]): string[] => some.map((field) => this.nameOf(field));
     const required = namesOf(fields.filter((field) => this.#isPresent(field, form)));
-    const rivals = message.oneofs.flatMap((oneof) =>
-      rivalries(namesOf(oneof.fields.filter((field) => fields.includes(field)))),
-    );
     const example = this.#example(fields, form);
     return {
       type: 'object',
@@ -167,7 +164,11 @@ export class MessageSchemas {
       ),
       // A client must not send other properties; the service may add some later.
       ...(form === 'sent' && json.ignoreUnknown !== true ? { additionalProperties: false } : {}),
-      ...(rivals.length === 0 ? {} : { not: { anyOf: rivals } }),
+      ...atMostOne(
+        message.oneofs.map(({ fields: members }) =>
+          namesOf(members.filter((field) => fields.includes(field))),
+        ),
+      ),
       ...(example === undefined ? {} : { examples: [example] }),
     };
   }

@@ -11,21 +11,27 @@ export function nullable(schema: Schema): Schema {
     : { anyOf: [schema, { type: 'null' }] };
 }
 
+/** The keyword for objects that have at most one property of each group. */
+export function atMostOne(groups: readonly (readonly string[])[]): Schema {
+  const pairs = groups.flatMap(twoOf);
+  return pairs.length === 0 ? {} : { not: anyOf(pairs) };
+}
+
 /**
- * Schemas of which an object that has at most one of the properties fulfils none: each splits the names in two, so that
- * they stay few where a oneof has many members.
+ * What an object with two of the properties fulfils one of: the names are split in two again and again, so that there is
+ * less of it than pairs, where a oneof has many members.
  */
-export function rivalries(names: readonly string[]): Schema[] {
+function twoOf(names: readonly string[]): Schema[] {
   if (names.length < 2) return [];
   const middle = names.length >> 1;
   const halves = [names.slice(0, middle), names.slice(middle)];
-  return [{ allOf: halves.map(anyOf) }, ...halves.flatMap(rivalries)];
+  const both = halves.map((half) => anyOf(half.map((name) => ({ required: [name] }))));
+  return [{ allOf: both }, ...halves.flatMap(twoOf)];
 }
 
-function anyOf(names: readonly string[]): Schema {
-  const each = names.map((name) => ({ required: [name] }));
-  const [only] = each;
-  return each.length === 1 && only !== undefined ? only : { anyOf: each };
+function anyOf(schemas: readonly Schema[]): Schema {
+  const [only, ...others] = schemas;
+  return only !== undefined && others.length === 0 ? only : { anyOf: [...schemas] };
 }
 
 /** The names of an enum's values, which requests may also give as numbers. */

@@ -58,6 +58,9 @@ export function branchImage(...filters: string[]): Uint8Array {
   return build('--path', relative(root, join(contract, 'branch')), ...filters);
 }
 
+/** The image of a contract with comments, whose fields and paths are of many kinds. */
+export const shopImage = build('--path', relative(root, join(contract, 'shop')));
+
 /** A contract in proto2: a serialized google.protobuf.FileDescriptorSet. */
 export const legacyDescriptorSet = build('--type', 'legacy.v1');
 
