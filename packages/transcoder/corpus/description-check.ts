@@ -28,10 +28,11 @@ const SPECTRAL_WARNINGS = new Set<string | number>([
 ]);
 
 /**
- * Rules of Spectral that are left out here: it reads all examples with the schemas that they refer to put in their place.
- * The examples are those of errors, which all contracts share; the tests of the package check them.
+ * Rules of Spectral that are left out here: those of examples need the schemas that they refer to put in their place. The
+ * examples are of errors, which all contracts share, so that the tests of the package check them. Another validator reads
+ * the schema of OpenAPI.
  */
-const SHARED = ['oas3-valid-media-example', 'oas3-valid-schema-example'];
+const ELSEWHERE = ['oas3-valid-media-example', 'oas3-valid-schema-example', 'oas3-schema'];
 
 /** The JSON Schema of OpenAPI 3.1. To it, schemas are anything; here they are JSON Schemas. */
 const OPENAPI = JSON.parse(
@@ -52,7 +53,7 @@ export class DescriptionCheck {
     const { rules, ...rest } = rulesets.oas as { rules: Record<string, object> };
     // Without references replaced by what they refer to, which takes a hundred times as long for the largest contract.
     const bare = Object.entries(rules)
-      .filter(([name]) => !SHARED.includes(name))
+      .filter(([name]) => !ELSEWHERE.includes(name))
       .map(([name, rule]) => [name, { ...rule, resolved: false }]);
     this.#spectral.setRuleset({ ...rest, rules: Object.fromEntries(bare) } as RulesetDefinition);
     this.#validate = new Ajv2020({ strict: false, validateFormats: false }).compile(OPENAPI);
