@@ -18,9 +18,9 @@ the service trusts gives one; for a service with a secret, this prints one, in i
 \`npm run --silent token -- --scope "${Object.values(SCOPES).sort().join(' ')}" --sub me\`. In a form that asks for the
 token, give it alone, without the word Bearer.`.replaceAll('\n', ' ');
 
-/** The REST interface in OpenAPI 3.1. Only the location of the service is left out. */
-export function describeService(): Omit<OpenApi, 'servers'> {
-  const { servers: _, ...document } = describe({
+/** The REST interface in OpenAPI 3.1, without a base path. */
+export function describeService(): OpenApi {
+  const document = describe({
     ...TRANSCODING,
     descriptorSet,
     realm: REALM,

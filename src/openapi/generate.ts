@@ -14,7 +14,7 @@ writeFileSync(
 
 import type { OpenApi } from '@route-registry/transcoder/openapi';
 
-/** The REST face in OpenAPI 3.1, without \`servers\`. */
-export const openApi: Omit<OpenApi, 'servers'> = ${document};
+/** The REST face in OpenAPI 3.1, without a base path. */
+export const openApi: OpenApi = ${document};
 `,
 );

@@ -129,7 +129,7 @@ describe('the document', () => {
 });
 
 describe('the description of the credential', () => {
-  const description = String(document.components.securitySchemes['bearer']?.['description']);
+  const description = document.components.securitySchemes['bearer']?.['description'] as string;
 
   it('has a command that works as printed', () => {
     const [, options = ''] = /`npm run --silent token -- ([^`]+)`/.exec(description) ?? [];

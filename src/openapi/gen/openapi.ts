@@ -2,14 +2,19 @@
 
 import type { OpenApi } from '@route-registry/transcoder/openapi';
 
-/** The REST face in OpenAPI 3.1, without `servers`. */
-export const openApi: Omit<OpenApi, 'servers'> = {
+/** The REST face in OpenAPI 3.1, without a base path. */
+export const openApi: OpenApi = {
   "openapi": "3.1.1",
   "info": {
     "title": "Route Registry",
     "version": "v1",
     "description": "A registry of route definitions for the routing layer of web applications.\n\nHEAD is answered like GET, without the body; OPTIONS with 204 and `Allow`. Any other method on a path gets the response `MethodNotAllowed`, and any other path `PathUnknown`; neither needs a token. Paths are case-sensitive and have no trailing slash."
   },
+  "servers": [
+    {
+      "url": "/"
+    }
+  ],
   "security": [
     {
       "bearer": []

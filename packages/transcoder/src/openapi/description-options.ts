@@ -58,7 +58,7 @@ export interface Security {
 export interface DescriptionOptions extends Omit<TranscoderOptions, 'upstream'> {
   /** Without effect: so that the options of the transcoder can be given as they are. */
   readonly upstream?: Upstream;
-  /** Default: the domain as title, the version of the proto package, and the comment above `package`. */
+  /** Default: the domain as title, the last part of the proto package as version, and the comment above `package`. */
   readonly info?: Readonly<Partial<Info>>;
   /** Default: the base path. */
   readonly servers?: readonly Server[];

@@ -86,7 +86,7 @@ function homeOf([first]: readonly Binding[]): string {
 }
 
 function infoOf({ comments, home }: SchemaParts, domain: string, given: DescriptionOptions['info']): Info {
-  const [, version = 'v1'] = /\.(v\d\w*)$/.exec(home) ?? [];
+  const version = home.slice(home.lastIndexOf('.') + 1);
   const info = { title: domain, version, description: comments.named(home), ...given };
   const texts = [info.description, METHODS_AND_PATHS].filter((text) => text !== '');
   return { ...info, description: texts.join('\n\n') };

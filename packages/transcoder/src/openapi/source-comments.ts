@@ -1,5 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { type FileDescriptorProto, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
 /** An element of a file that has a name and further elements. */
 type Element = Readonly<Record<string, unknown>> & { readonly name: string };
@@ -31,27 +31,27 @@ const PACKAGE = 2;
 export function sourceComments(descriptorSet: Uint8Array): Record<string, string> {
   const comments: Record<string, string> = {};
   for (const file of fromBinary(FileDescriptorSetSchema, descriptorSet).file) {
+    const names = new Map(namesByPlace(file, file.package, inFile, []));
+    names.set(String(PACKAGE), file.package);
     for (const { path, leadingComments, trailingComments } of file.sourceCodeInfo?.location ?? []) {
       const comment = leadingComments === '' ? trailingComments : leadingComments;
-      const name = comment === '' ? undefined : nameAt(file, path);
-      if (name !== undefined) comments[name] ??= comment;
+      const name = names.get(path.join());
+      if (comment !== '' && name !== undefined) comments[name] ??= comment;
     }
   }
   return comments;
 }
 
-/** The full name of the element at a path of field numbers and indices; undefined for anything without a name. */
-function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
-  if (path[0] === PACKAGE) return file.package;
-  let element = file as unknown as Element;
-  let name = file.package;
-  let lists = inFile;
-  for (let step = 0; step < path.length; step += 2) {
-    const [property, next] = lists.get(Number(path[step])) ?? [];
-    if (property === undefined || next === undefined) return undefined;
-    element = (element[property] as Element[])[Number(path[step + 1])] as Element;
-    name += `.${element.name}`;
-    lists = next();
+/** The full names of an element and all in it, by their places in the source information. */
+function* namesByPlace(
+  element: Element,
+  name: string,
+  lists: Lists,
+  place: readonly number[],
+): Generator<[place: string, name: string]> {
+  yield [place.join(), name];
+  for (const [number, [property, next]] of lists) {
+    for (const [index, child] of (element[property] as readonly Element[]).entries())
+      yield* namesByPlace(child, `${name}.${child.name}`, next(), [...place, number, index]);
   }
-  return name;
 }

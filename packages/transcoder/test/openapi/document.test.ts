@@ -6,7 +6,7 @@ import { ContractComments } from '../../src/openapi/contract-comments.js';
 import { Names } from '../../src/openapi/names.js';
 import { VERBS } from '../../src/openapi/open-api.js';
 import { httpRequest } from '../support/http-request.js';
-import { shopImage } from '../support/library-contract.js';
+import { branchImage, shopImage } from '../support/library-contract.js';
 import { startTranscoder } from '../support/library-transcoder.js';
 import { library, operationOf, schemaOf, shop } from '../support/described.js';
 
@@ -178,6 +178,11 @@ describe('a comment', () => {
     ['(-- for\nauthors --)a', 'a'],
   ])('is Markdown for REST clients: %j', (comment, text) => {
     expect(new ContractComments({ x: comment }).named('x')).toBe(text);
+  });
+
+  it('is missing where the descriptor set has none', () => {
+    const bare = describeContract({ descriptorSet: branchImage('--exclude-source-info') });
+    expect(bare.tags[0]?.description).toMatch(/^The methods of /);
   });
 
   it('of what has none is empty, whatever its name', () => {

@@ -92,7 +92,7 @@ function shelves(descriptorSet: Uint8Array) {
   }));
   const kept = new Map<string, JsonObject>();
   const answer = (name: string, asked: JsonObject): JsonObject | undefined => {
-    if (name === 'GetShelf') return kept.get(String(asked['name']));
+    if (name === 'GetShelf') return kept.get(asked['name'] as string);
     const shelf = { ...(asked['shelf'] as JsonObject), name: `shelves/${kept.size + 1}` };
     kept.set(shelf.name, shelf);
     return shelf;
