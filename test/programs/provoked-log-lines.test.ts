@@ -166,6 +166,8 @@ const WAYS: Readonly<Record<string, Way>> = {
     file: 'test/end-to-end/connection-errors.test.ts',
     test: 'a gRPC connection that is ended with an error is logged with the reason, as often as unauthenticated clients may be',
   },
+  'whoever reaches the gRPC port can abort this process, by a fault in the HTTP/2 of this Node: use 22.23.3, 24.21 or later':
+    { file: 'test/run/start.test.ts', test: 'warns of the HTTP/2 of Node where that can be aborted' },
   'tracing is impaired': {
     file: 'test/programs/tracing.test.ts',
     test: 'the service goes on, and one line says that spans are lost',
