@@ -2,12 +2,13 @@ import {
   type ChannelCredentials,
   type ChannelOptions,
   Client,
+  type ClientReadableStream,
   Metadata,
   connectivityState,
   type ServiceError,
   status,
 } from '@grpc/grpc-js';
-import type { UnaryCall, UnaryReply, Upstream } from './upstream.js';
+import type { ReplyStream, UnaryCall, UnaryReply, Upstream } from './upstream.js';
 
 const DEFAULTS: ChannelOptions = {
   // A proxy named by the environment is for external traffic.
@@ -43,7 +44,7 @@ export interface GrpcUpstreamOptions {
 }
 
 /** An upstream with a channel of its own. */
-export interface GrpcUpstream extends Upstream {
+export interface GrpcUpstream extends Required<Upstream> {
   /**
    * Uses other credentials, on a new channel, once that has connected, or could not. Until then calls are made on the old
    * one, and run to their end there.
@@ -54,9 +55,10 @@ export interface GrpcUpstream extends Upstream {
 }
 
 /**
- * An upstream that calls one or more gRPC servers, with one plain unary call of grpc-js for each request. The channel
+ * An upstream that calls one or more gRPC servers, with one plain call of grpc-js for each request. The channel
  * connects with the first call, and reconnects after a lost connection. Calls are never retried. A call ends with its
- * deadline, which is on the wall clock, and when its client goes; the server is told of both.
+ * deadline, which is on the wall clock, and when its client goes; the server is told of both. Of a stream, grpc-js reads
+ * up to 16 messages ahead.
  *
  * @param target a target of grpc-js (doc/naming.md of gRPC): `host:port`, `dns:///host:port`, `unix:/path`,
  *   `ipv4:host:port,host:port`. Calls are spread evenly over all its addresses.
@@ -82,13 +84,18 @@ export function grpcUpstream(
     next = undefined;
     abandoned?.close();
   };
+  /** The end of a call that is not worth making. */
+  const refusal = ({ cancellation, deadline }: UnaryCall): UnaryReply | undefined => {
+    if (cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
+    if (deadline <= Date.now()) return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
+    if (closed) return unanswered(status.UNAVAILABLE, 'The channel is closed.');
+    return undefined;
+  };
   return {
-    unary(call: UnaryCall): UnaryReply | Promise<UnaryReply> {
-      if (call.cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
-      if (call.deadline <= Date.now())
-        return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
-      if (closed) return unanswered(status.UNAVAILABLE, 'The channel is closed.');
-      return current.unary(call);
+    unary: (call) => refusal(call) ?? current.unary(call),
+    serverStream(call) {
+      const refused = refusal(call);
+      return refused === undefined ? current.serverStream(call) : { next: () => Promise.resolve(refused) };
     },
     renew(credentials) {
       if (closed) return;
@@ -124,6 +131,14 @@ class Channel {
   unary(call: UnaryCall): Promise<UnaryReply> {
     this.#calls += 1;
     return request(this.#client, call).finally(() => {
+      this.#calls -= 1;
+      this.#closeIfDone();
+    });
+  }
+
+  serverStream(call: UnaryCall): ReplyStream {
+    this.#calls += 1;
+    return new MessageStream(this.#client, call, () => {
       this.#calls -= 1;
       this.#closeIfDone();
     });
@@ -197,6 +212,61 @@ function request(
       call.cancel();
     });
   });
+}
+
+/** The messages of a server-streaming call, each read when it is asked for. */
+class MessageStream implements ReplyStream {
+  readonly headers: Promise<Metadata>;
+  readonly #call: ClientReadableStream<Buffer>;
+  #end: UnaryReply | undefined;
+  /** Ends the wait for a message or the end. */
+  #wake = (): void => undefined;
+
+  /** @param ended called at the end of the call, whether or not its messages have been read. */
+  constructor(client: Client, call: UnaryCall, ended: () => void) {
+    const { path, message, metadata, deadline, cancellation } = call;
+    let initialMetadata: Metadata | undefined;
+    this.#call = client.makeServerStreamRequest(
+      path,
+      same,
+      same,
+      Buffer.from(message),
+      toMetadata(metadata),
+      { deadline },
+    );
+    this.headers = new Promise((resolve) => {
+      this.#call.on('metadata', (headers) => {
+        initialMetadata = headers;
+        resolve(headers);
+      });
+    });
+    this.#call.on('readable', () => {
+      this.#wake();
+    });
+    this.#call.on('error', (error: ServiceError) => {
+      this.#end = failed(error, initialMetadata, call);
+    });
+    // It follows the last message or the error.
+    this.#call.on('status', ({ metadata: trailers }) => {
+      this.#end ??= { code: status.OK, details: '', answered: true, initialMetadata, trailers };
+      this.#wake();
+      ended();
+    });
+    cancellation.onCancelled(() => {
+      this.#call.cancel();
+    });
+  }
+
+  async next(): Promise<Uint8Array | UnaryReply> {
+    for (;;) {
+      const message = this.#call.read() as Buffer | null;
+      if (message !== null) return message;
+      if (this.#end !== undefined) return this.#end;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
 }
 
 /** The texts of grpc-js for what is no gRPC, with whatever trailers: those of a proxy's page. */

@@ -61,6 +61,9 @@ export function branchImage(...filters: string[]): Uint8Array {
 /** The contract that grpc-gateway was tried with, too: a serialized google.protobuf.FileDescriptorSet. */
 export const comparedDescriptorSet = build('--type', 'compared.v1', '--type', 'google.rpc.ErrorInfo');
 
+/** A contract with streams and files: a serialized google.protobuf.FileDescriptorSet. */
+export const feedDescriptorSet = build('--type', 'feed.v1', '--type', 'google.rpc.ErrorInfo');
+
 /** A contract in proto2: a serialized google.protobuf.FileDescriptorSet. */
 export const legacyDescriptorSet = build('--type', 'legacy.v1');
 
