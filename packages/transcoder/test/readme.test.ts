@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
@@ -42,15 +42,18 @@ async function startServer(unary: Answer): Promise<string> {
   return opening(await listenGrpc({ unary }, [GET_SHELF])).address;
 }
 
-/** The project of a user: the contract of the library, and the files that it imports. */
+/** The project of a user: the contract of the library, the package with the files that it imports, and a buf.yaml. */
 function folderOfContract(): string {
   const folder = mkdtempSync(join(tmpdir(), 'contract-'));
   onTestFinished(() => {
     rmSync(folder, { recursive: true });
   });
-  cpSync(join(PACKAGE, 'test/contract'), folder, { recursive: true });
-  for (const name of ['annotations', 'field_behavior', 'http', 'httpbody'])
-    cpSync(join(GOOGLE, `api/${name}.proto`), join(folder, `google/api/${name}.proto`));
+  cpSync(join(PACKAGE, 'test/contract/library'), join(folder, 'proto/library'), { recursive: true });
+  cpSync(join(GOOGLE, 'api'), join(folder, 'node_modules/google-proto-files/google/api'), {
+    recursive: true,
+  });
+  const [, config = ''] = /```yaml\n(.*?)```/s.exec(readme) ?? [];
+  writeFileSync(join(folder, 'buf.yaml'), config);
   return folder;
 }
 

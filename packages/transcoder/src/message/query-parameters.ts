@@ -5,7 +5,7 @@ import type { Binding, FieldTarget } from '../template/binding.js';
 import type { FieldViolation } from '../failures/failure.js';
 import { fieldsByName, shortened } from '../fields/message-fields.js';
 import { MAX_DEPTH } from '../json/json-text.js';
-import { hasTextValue, textValue } from '../fields/text-value.js';
+import { hasTextForm, hasTextValue, textValue } from '../fields/text-value.js';
 
 /** A value from the query and the field that takes it. */
 export interface QueryParameter extends FieldTarget {
@@ -82,8 +82,10 @@ function parameterTarget(
 ): Omit<QueryParameter, 'value'> | undefined {
   const [, map, key] = (lenient && MAP_ENTRY.exec(name)) || [];
   const target = fieldTarget(message, map ?? name);
-  if (map === undefined) return target?.field.fieldKind === 'map' ? undefined : target;
-  return target?.field.fieldKind === 'map' ? { ...target, key } : undefined;
+  if (target === undefined) return undefined;
+  const { field } = target;
+  if (map === undefined) return hasTextForm(field) ? target : undefined;
+  return field.fieldKind === 'map' && hasTextValue(field) ? { ...target, key } : undefined;
 }
 
 function fieldTarget(message: DescMessage, name: string): FieldTarget | undefined {
@@ -98,7 +100,7 @@ function fieldTarget(message: DescMessage, name: string): FieldTarget | undefine
   }
   const [last = ''] = steps.slice(-1);
   const field = fieldsByName(container).get(last);
-  return field !== undefined && hasTextValue(field) ? { parents, field } : undefined;
+  return field === undefined ? undefined : { parents, field };
 }
 
 function decoded(text: string): string | undefined {

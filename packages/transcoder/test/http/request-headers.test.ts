@@ -101,3 +101,32 @@ describe('Request-Timeout', () => {
     },
   );
 });
+
+describe('Grpc-Timeout', () => {
+  it.each([
+    { header: '1H', ms: 3_600_000 },
+    { header: '2M', ms: 120_000 },
+    { header: '3S', ms: 3_000 },
+    { header: '00000004m', ms: 4 },
+    { header: '5u', ms: 0.005 },
+    { header: '99999999n', ms: 99.999999 },
+  ])('$header is $ms milliseconds, if it is taken', ({ header, ms }) => {
+    expect(requestTimeoutMs({ 'grpc-timeout': header }, Infinity, true)).toBeCloseTo(ms, 9);
+    expect(requestTimeoutMs({ 'grpc-timeout': header }, 7, false)).toBe(7);
+  });
+
+  it('does not exceed the limit, nor a shorter Request-Timeout', () => {
+    expect(requestTimeoutMs({ 'grpc-timeout': '1H' }, 5_000, true)).toBe(5_000);
+    expect(requestTimeoutMs({ 'grpc-timeout': '2S', 'request-timeout': '1' }, 5_000, true)).toBe(1_000);
+    expect(requestTimeoutMs({ 'grpc-timeout': '1S', 'request-timeout': '2' }, 5_000, true)).toBe(1_000);
+  });
+
+  it.each(['', '1', 'S', '1s', '0S', '-1S', '1.5S', '1 S', '123456789S', '1S, 2S'])(
+    '%j is refused',
+    (header) => {
+      expect(wrongFields(() => requestTimeoutMs({ 'grpc-timeout': header }, 5_000, true))).toEqual([
+        'grpc-timeout',
+      ]);
+    },
+  );
+});

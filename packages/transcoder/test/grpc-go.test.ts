@@ -1,0 +1,141 @@
+import { createServer, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { credentials, Metadata, status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { grpcUpstream, type GrpcUpstream } from '../src/grpc-js.js';
+import { libraryDescriptorSet } from './support/library-contract.js';
+import { listen } from './support/grpc-server.js';
+import { get } from './grpc-gateway/request.js';
+import { rawExchange, startTranscoder } from './support/library-transcoder.js';
+import { opening } from './support/opening.js';
+import { PATH, unaryCall } from './support/unary-call.js';
+
+/** The headers that a server of grpc-go 1.81.1 sent before its status, after `SetHeader`. */
+const HEADERS: OutgoingHttpHeaders = {
+  ':status': 200,
+  'content-type': 'application/grpc',
+  'x-quota': '1',
+  'x-a': ['one', 'two'],
+  'set-cookie': ['a=1', 'b=2'],
+};
+
+/** A message of three bytes. */
+const MESSAGE = Buffer.from([0, 0, 0, 0, 3, 97, 98, 99]);
+
+async function upstreamTo(answer: (stream: ServerHttp2Stream) => void): Promise<GrpcUpstream> {
+  const server = createServer()
+    .on('stream', (stream: ServerHttp2Stream) => answer(stream.on('error', () => undefined)))
+    .on('session', (session) => session.on('error', () => undefined));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = opening(server).address() as AddressInfo;
+  return opening(grpcUpstream(`127.0.0.1:${port}`, { credentials: credentials.createInsecure() }));
+}
+
+/** Answers with headers, perhaps a message, and trailers, as grpc-go does. */
+function answering(trailers: OutgoingHttpHeaders, message?: Buffer) {
+  return (stream: ServerHttp2Stream): void => {
+    stream.respond(HEADERS, { waitForTrailers: true });
+    stream.on('wantTrailers', () => {
+      stream.sendTrailers(trailers);
+    });
+    stream.end(message);
+  };
+}
+
+describe('what grpc-go sends after its headers', () => {
+  const CODES = Object.values(status).filter((code): code is status => Number(code) > 0);
+
+  it.each<[what: string, trailers: OutgoingHttpHeaders, code: number, text: string, message?: Buffer]>([
+    ...[...CODES, 17].map((code): [string, OutgoingHttpHeaders, number, string] => [
+      `code ${code}`,
+      { 'grpc-status': String(code), 'grpc-message': `text ${code}` },
+      code,
+      `text ${code}`,
+    ]),
+    [
+      'its own deadline',
+      { 'grpc-status': '4', 'grpc-message': 'context deadline exceeded' },
+      4,
+      'context deadline exceeded',
+    ],
+    [
+      'a failure after the message',
+      { 'grpc-status': '13', 'grpc-message': 'after the message' },
+      13,
+      'after the message',
+      MESSAGE,
+    ],
+  ])('is its answer: %s', async (_, trailers, code, text, message) => {
+    const upstream = await upstreamTo(answering(trailers, message));
+    const reply = await upstream.unary(unaryCall());
+    expect(reply).toMatchObject({ code, details: text, answered: true });
+    expect(reply.initialMetadata?.get('x-quota')).toEqual(['1']);
+  });
+
+  it.each<[what: string, code: status, answer: (stream: ServerHttp2Stream) => void]>([
+    ['no message', status.UNIMPLEMENTED, answering({ 'grpc-status': '0', 'grpc-message': '' })],
+    [
+      'a connection that ends',
+      status.UNAVAILABLE,
+      (stream) => {
+        stream.respond(HEADERS);
+        stream.session?.destroy();
+      },
+    ],
+  ])('is no answer: %s', async (_, code, answer) => {
+    const reply = await (await upstreamTo(answer)).unary(unaryCall());
+    expect(reply).toMatchObject({ code, answered: false });
+  });
+
+  it('has several values of a key joined by HTTP/2 of Node, but those of set-cookie', async () => {
+    const trailers = { 'grpc-status': '0', 'grpc-message': '', 'x-a': ['three', 'four'] };
+    const upstream = await upstreamTo(answering(trailers, MESSAGE));
+    const { initialMetadata, trailers: last } = await upstream.unary(unaryCall());
+    expect(initialMetadata?.get('x-a')).toEqual(['one, two']);
+    expect(initialMetadata?.get('set-cookie')).toEqual(['a=1', 'b=2']);
+    expect(last?.get('x-a')).toEqual(['three, four']);
+  });
+});
+
+describe('several values of one header', () => {
+  it('are the lines in which they arrive from grpc-js', async () => {
+    const initialMetadata = new Metadata();
+    for (const [key, value] of [
+      ['x-a', 'one'],
+      ['x-a', 'two'],
+      ['set-cookie', 'a=1'],
+      ['set-cookie', 'b=2'],
+    ] as const)
+      initialMetadata.add(key, value);
+    const trailers = new Metadata();
+    trailers.set('x-a', 'three');
+    const server = opening(
+      await listen(
+        {
+          unary: ({ message }) => ({
+            code: status.OK,
+            details: '',
+            answered: true,
+            message,
+            initialMetadata,
+            trailers,
+          }),
+        },
+        [PATH],
+      ),
+    );
+    const upstream = opening(grpcUpstream(server.address, { credentials: credentials.createInsecure() }));
+    const transcoder = await startTranscoder({
+      descriptorSet: libraryDescriptorSet,
+      upstream,
+      responseHeaders: new Map([
+        ['x-a', 'X-A'],
+        ['set-cookie', 'Set-Cookie'],
+      ]),
+    });
+    opening(transcoder);
+    const response = await rawExchange(transcoder.origin, get('/v1/echo'));
+    const lines = response.split('\r\n').filter((line) => /^(?:X-A|Set-Cookie):/.test(line));
+    expect(lines).toEqual(['X-A: one, two', 'X-A: three', 'Set-Cookie: a=1', 'Set-Cookie: b=2']);
+  });
+});

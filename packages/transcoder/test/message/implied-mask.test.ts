@@ -1,0 +1,64 @@
+import { create, type JsonValue, toJson } from '@bufbuild/protobuf';
+import { expect, it } from 'vitest';
+import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
+import { RequestMessages } from '../../src/message/request-message.js';
+import { bindingsOf } from '../../src/template/binding.js';
+import { firstOf, messageType, methodOf, registry } from '../support/library-contract.js';
+
+const lenient = new RequestMessages(registry, { lenient: true, ignoreUnknown: true });
+
+/** What a PATCH becomes, of a message with one mask at least. */
+function patched(method: string, body: string, json: JsonValue, query = '', verb = 'PATCH'): unknown {
+  const pattern = { case: 'custom', value: { kind: verb, path: '/a' } } as const;
+  const binding = firstOf(bindingsOf(methodOf(method), create(HttpRuleSchema, { pattern, body })));
+  const message = lenient.read(binding, { segments: [], query, body: json });
+  return toJson(binding.method.input, message, { registry });
+}
+
+const update = (json: JsonValue, query?: string): unknown =>
+  patched('Library.UpdateBook', 'book', json, query);
+
+it.each<{ json: JsonValue; updateMask: string; why: string }>([
+  { json: { title: 'T' }, updateMask: 'title', why: 'a field is one' },
+  {
+    json: { title: 'T', name: '' },
+    updateMask: 'name,title',
+    why: 'a default is a value, and the order is of names',
+  },
+  { json: { authors: [{ name: 'A' }] }, updateMask: 'authors', why: 'a list is whole' },
+  { json: { title: 'T', nothing: 1 }, updateMask: 'title', why: 'what is ignored is none' },
+])('the mask of a PATCH of $json is $updateMask: $why', ({ json, updateMask }) => {
+  expect(update(json)).toMatchObject({ updateMask });
+});
+
+it('a PATCH keeps its own mask, unless it is empty', () => {
+  expect(update({ title: 'T' }, 'update_mask=authors')).toMatchObject({ updateMask: 'authors' });
+  expect(update({ title: 'T' }, 'update_mask=')).toMatchObject({ updateMask: 'title' });
+});
+
+it.each(['POST', 'PUT'])('no mask is made for %s', (verb) => {
+  expect(patched('Library.UpdateBook', 'book', { title: 'T' }, '', verb)).toEqual({ book: { title: 'T' } });
+});
+
+it('the mask has the paths of fields inside messages, by the names of the contract', () => {
+  const json = {
+    nested: { oddName: 1, Odd: 'a', stringList: [], time: '2026-01-02T03:04:05Z' },
+    thirdChoice: {},
+  };
+  expect(patched('Probe.Echo', 'nested', json)).toMatchObject({
+    fieldMask: 'nested.oddName,nested.stringList,nested.time,thirdChoice',
+  });
+});
+
+it.each<{ body: string; json: JsonValue; why: string }>([
+  { body: '*', json: { stringValue: 'a' }, why: 'the whole request is the body' },
+  { body: 'string_value', json: 'a', why: 'the body is no message' },
+  { body: 'nested', json: null, why: 'the body is null' },
+])('no mask is made where $why', ({ body, json }) => {
+  expect(patched('Probe.Echo', body, json)).not.toHaveProperty('fieldMask');
+});
+
+it('no mask is made for a request that has none', () => {
+  expect(messageType('CreateLoanRequest').fields).toHaveLength(1);
+  expect(patched('Library.CreateLoan', 'loan', { holder: 'a' })).toEqual({ loan: { holder: 'a' } });
+});
