@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { failures } from '@route-registry/transcoder/description';
+import { failures } from '@route-registry/transcoder';
 import { codeOf, httpStatusOf } from '../packages/transcoder/src/failures/http-status.js';
 import { upstreamFailure } from '../packages/transcoder/src/failures/upstream-failure.js';
 import { CODES } from '../src/calls/failures.js';

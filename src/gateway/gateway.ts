@@ -8,15 +8,15 @@ import {
   type TranscoderLog,
   type Upstream,
 } from '@route-registry/transcoder';
+import { type Page, pageReply, readOnly, type ReadReply } from '@route-registry/transcoder/page';
 import express, { type Request, type Response } from 'express';
 import { EndOfTurn } from '../calls/end-of-turn.js';
-import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
-import { requestIdOf } from '../calls/pipeline.js';
 import { now } from './clock.js';
 import { crossOrigin } from './cross-origin.js';
 import { guardOf } from './guard.js';
 import { HEALTH_PATH, healthReplies, NOT_SERVING } from './healthz.js';
-import { indexPage, pageReply, readOnly, type Page, type ReadReply } from './page.js';
+import { indexPage } from './index-page.js';
+import { TRANSCODING } from './transcoding.js';
 
 /** The parts and limits of a gateway. */
 interface GatewayOptions {
@@ -62,17 +62,6 @@ export interface Gateway {
 }
 
 /**
- * The headers that become metadata, each with the treatment of a value that metadata cannot carry. A credential is
- * masked, so that it is refused as invalid and not as missing; an invalid trace context is ignored (W3C Trace Context).
- */
-const FORWARDED_HEADERS = new Map([
-  ['authorization', 'mask'],
-  [IDEMPOTENCY_KEY, 'refuse'],
-  ['traceparent', 'drop'],
-  ['tracestate', 'drop'],
-] as const);
-
-/**
  * Creates the gateway: the contract over REST, `GET /healthz`, the pages, and an index of them at the base path.
  *
  * @throws Error with one sentence when the base path is invalid or the contract cannot be served
@@ -86,10 +75,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const transcoder = createTranscoder({
     ...transcoding,
+    ...TRANSCODING,
     guard: guardOf(upstream),
-    forwardedHeaders: FORWARDED_HEADERS,
-    json: { omit: 'unassigned', milliseconds: true },
-    requestIdOf,
     now,
     write: (write) => {
       writing.add(write);

@@ -1,6 +1,5 @@
-import type { Page } from '../gateway/page.js';
+import { documentPages, type Page } from '@route-registry/transcoder/page';
 import { openApi } from './gen/openapi.js';
-import { tryOutPages } from './try-out-pages.js';
 
 /**
  * The description of the service for programs and for people: OpenAPI 3.1 at `/openapi.json`, and an interactive page
@@ -10,12 +9,5 @@ import { tryOutPages } from './try-out-pages.js';
  */
 export function createDocuments(basePath: string): readonly Page[] {
   const servers = [{ url: basePath === '' ? '/' : basePath, description: 'This service.' }];
-  const document: Page = {
-    path: '/openapi.json',
-    name: 'openapi',
-    contentType: 'application/json',
-    body: Buffer.from(JSON.stringify({ ...openApi, servers })),
-    headers: { 'X-Content-Type-Options': 'nosniff' },
-  };
-  return [document, ...tryOutPages()];
+  return documentPages({ ...openApi, servers });
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { httpRequest, type HttpResponse } from '../../packages/transcoder/test/support/http-request.js';
-import type { Parameter, Response as Described } from '../../src/openapi/open-api.js';
+import type { Parameter, Response as Described } from '@route-registry/transcoder/openapi';
 import { openApi } from '../support/openapi.js';
 import { type Service, startService, tokenFor } from '../support/service.js';
 

@@ -8,7 +8,7 @@ import { grpcUpstream } from '@route-registry/transcoder/grpc-js';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { now } from '../../src/gateway/clock.js';
 import { createGateway } from '../../src/gateway/gateway.js';
-import type { Page } from '../../src/gateway/page.js';
+import type { Page } from '@route-registry/transcoder/page';
 import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../src/gen/healthcheck.js';
 import { errorOf, httpRequest, reasonOf } from '../../packages/transcoder/test/support/http-request.js';
 import { Deferred } from '../../packages/transcoder/test/support/deferred.js';

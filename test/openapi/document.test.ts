@@ -3,15 +3,15 @@ import { resolve } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
-import { failures } from '@route-registry/transcoder/description';
+import { failures } from '@route-registry/transcoder';
+import type { Header, Operation, Reference, Response, Schema } from '@route-registry/transcoder/openapi';
 import { AnswerCache } from '../../src/calls/answer-cache.js';
 import { readTokenRequest } from '../../src/run/token-request.js';
 import { CODES } from '../../src/calls/failures.js';
 import { routeService } from '../../src/routes/route-service.js';
-import type { Operation, Reference, Response, Schema } from '../../src/openapi/open-api.js';
 import { Registry } from '../../src/registry/registry.js';
 import type { RouteStore } from '../../src/registry/route-store.js';
-import { openApi, validatorOf } from '../support/openapi.js';
+import { headersOf, openApi, validatorOf } from '../support/openapi.js';
 
 const document = openApi();
 const { paths, components } = document;
@@ -31,22 +31,29 @@ function resolved(response: Response | Reference | undefined): Response {
   return resolved(components.responses[response.$ref.replace('#/components/responses/', '')]);
 }
 
-function responseOf(operationId: string, status: number): Response {
-  return resolved(operationOf(operationId).responses[String(status)]);
+/** A response of an operation, without references. */
+function responseOf(
+  operationId: string,
+  status: number,
+): Response & { readonly headers: Record<string, Header> } {
+  const response = resolved(operationOf(operationId).responses[String(status)]);
+  return { ...response, headers: headersOf(document, response) };
 }
 
 /** Every example of a header or a body, with the schema that it belongs to. */
 const examples = [
   ...operations.flatMap(({ operation }) => [
     ...Object.values(operation.responses).map(resolved),
-    ...(operation.requestBody === undefined ? [] : [{ headers: {}, content: operation.requestBody.content }]),
+    ...(operation.requestBody === undefined
+      ? []
+      : [{ description: '', headers: {}, content: operation.requestBody.content }]),
   ]),
   ...Object.values(components.responses),
-].flatMap(({ headers, content = {} }) => [
-  ...Object.entries(headers).flatMap(([name, { schema, example }]) =>
+].flatMap((response) => [
+  ...Object.entries(headersOf(document, response)).flatMap(([name, { schema, example }]) =>
     example === undefined ? [] : [{ name, schema, value: example }],
   ),
-  ...Object.values(content).flatMap(({ schema, examples }) =>
+  ...Object.values(response.content ?? {}).flatMap(({ schema, examples = {} }) =>
     Object.entries(examples).map(([name, { value }]) => ({ name, schema, value })),
   ),
 ]);
@@ -122,7 +129,7 @@ describe('the document', () => {
 });
 
 describe('the description of the credential', () => {
-  const { description = '' } = document.components.securitySchemes['bearer'] ?? {};
+  const description = document.components.securitySchemes['bearer']?.['description'] as string;
 
   it('has a command that works as printed', () => {
     const [, options = ''] = /`npm run --silent token -- ([^`]+)`/.exec(description) ?? [];
@@ -215,7 +222,7 @@ describe('an operation', () => {
     'asks for the scope that the server asks for: $path',
     ({ path, access }) => {
       const [, name = ''] = /\/(\w+)$/.exec(path) ?? [];
-      const { security } = operationOf(name.charAt(0).toLowerCase() + name.slice(1));
+      const { security = [] } = operationOf(name.charAt(0).toLowerCase() + name.slice(1));
       expect(security.map(({ bearer }) => ({ scope: bearer?.[0] }))).toEqual([access]);
     },
   );

@@ -1,13 +1,35 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { createDocuments } from '../../src/openapi/documents.js';
-import type { OpenApi, Reference, Response as Described } from '../../src/openapi/open-api.js';
+import type {
+  Header,
+  OpenApi,
+  Operation,
+  Reference,
+  Response as Described,
+} from '@route-registry/transcoder/openapi';
 import type { HttpResponse } from '../../packages/transcoder/test/support/http-request.js';
 
+/** The document of the service: OpenAPI has a place for each of its operations. */
+export interface ServiceDocument extends Omit<OpenApi, 'paths'> {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
 /** The document of the service, as the process serves it. */
-export function openApi(basePath = ''): OpenApi {
+export function openApi(basePath = ''): ServiceDocument {
   const page = createDocuments(basePath).find(({ path }) => path === '/openapi.json');
-  return JSON.parse(Buffer.from(page?.body ?? []).toString()) as OpenApi;
+  return JSON.parse(Buffer.from(page?.body ?? []).toString()) as ServiceDocument;
+}
+
+/** The headers of a response, without references. */
+export function headersOf({ components }: ServiceDocument, { headers }: Described): Record<string, Header> {
+  const found = Object.entries(headers).map(([name, each]) => {
+    if (!('$ref' in each)) return [name, each] as const;
+    const header = components.headers[each.$ref.replace('#/components/headers/', '')];
+    if (header === undefined) throw new Error(`There is no header ${each.$ref}.`);
+    return [name, header] as const;
+  });
+  return Object.fromEntries(found);
 }
 
 /** The request. */
@@ -79,13 +101,13 @@ export function validatorOf(document: object): Ajv2020 {
 }
 
 class DocumentCheck {
-  readonly #document: OpenApi;
+  readonly #document: ServiceDocument;
   readonly #basePath: string;
   readonly #ajv: Ajv2020;
 
-  constructor(document: OpenApi, basePath: string) {
+  constructor(document: ServiceDocument, basePath: string) {
     // Clients must tolerate new fields; the tests must not overlook one.
-    this.#document = closed(document) as OpenApi;
+    this.#document = closed(document) as ServiceDocument;
     this.#basePath = basePath;
     this.#ajv = validatorOf(this.#document);
   }
@@ -124,13 +146,13 @@ class DocumentCheck {
     const described = at(this.#document, pointer) as Described;
     return [
       ...(response.status === status ? [] : [`The status must be ${status}.`]),
-      ...this.#headerProblems(described, pointer, response.headers),
+      ...this.#headerProblems(described, response.headers),
       ...(method === 'HEAD' ? emptyBodyProblems(response) : this.#bodyProblems(described, pointer, response)),
     ];
   }
 
-  #headerProblems({ headers }: Described, pointer: readonly string[], sent: Headers): string[] {
-    const known = Object.entries(headers);
+  #headerProblems(described: Described, sent: Headers): string[] {
+    const known = Object.entries(headersOf(this.#document, described));
     const names = known.map(([name]) => name.toLowerCase());
     const undocumented = [...sent.keys()].filter(
       (name) => !names.includes(name) && !OF_TRANSPORT.includes(name),
@@ -141,7 +163,7 @@ class DocumentCheck {
         const value = sent.get(name);
         if (value === null) return required ? [`The header ${name} is missing.`] : [];
         const parsed = schema['type'] === 'integer' ? Number(value) : value;
-        return this.#schemaProblems([...pointer, 'headers', name, 'schema'], parsed, `The header ${name}`);
+        return problemsOf(this.#ajv.compile(schema), parsed, `The header ${name}`);
       }),
     ];
   }
@@ -164,13 +186,16 @@ class DocumentCheck {
 
   #schemaProblems(pointer: readonly string[], value: unknown, subject: string): string[] {
     const reference = `openapi#/${pointer.map(escaped).join('/')}`;
-    const validate = this.#ajv.getSchema(reference) as ValidateFunction;
-    if (validate(value)) return [];
-    return (validate.errors ?? []).map(
-      ({ instancePath, message = '', params }) =>
-        `${subject}${instancePath} ${message} ${JSON.stringify(params)}`,
-    );
+    return problemsOf(this.#ajv.getSchema(reference) as ValidateFunction, value, subject);
   }
+}
+
+function problemsOf(validate: ValidateFunction, value: unknown, subject: string): string[] {
+  if (validate(value)) return [];
+  return (validate.errors ?? []).map(
+    ({ instancePath, message = '', params }) =>
+      `${subject}${instancePath} ${message} ${JSON.stringify(params)}`,
+  );
 }
 
 function allowProblems({ headers }: SeenResponse, allowed: readonly string[]): string[] {

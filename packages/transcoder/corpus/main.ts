@@ -6,8 +6,10 @@ import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { createTranscoder, type Transcoder } from '@route-registry/transcoder';
-import { type Binding, readContract } from '@route-registry/transcoder/description';
+import type { Binding } from '../src/template/binding.js';
+import { readContract } from '../src/template/contract.js';
 import { type Contract, googleContracts } from './contracts.js';
+import { descriptionProblems } from './descriptions.js';
 import { type Outcome, outcomeTable, table } from './report.js';
 import { sampleRequest } from './sample-request.js';
 
@@ -25,7 +27,8 @@ const agent = new Agent({ keepAlive: true });
 /**
  * `npm run corpus`: loads the contract of each package of google-proto-files that has HTTP rules, sends a request for
  * each rule to an upstream that answers with an empty message, and prints what becomes of them, and what the largest
- * contracts take to load. It fails where the README shows anything else but times and heaps; `--write` writes it there.
+ * contracts take to load. Then it describes each in OpenAPI, and checks the documents. It fails where a document has a
+ * problem, or the README shows anything else but times and heaps; `--write` writes it there.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { write: { type: 'boolean' } } });
@@ -38,10 +41,20 @@ async function main(): Promise<void> {
   for (const contract of contracts) outcomes.push(...(await outcomesOf(contract)));
   server.close();
   agent.destroy();
+  const loaded = new Set(
+    outcomes.filter(({ fate }) => !fate.startsWith('refused')).map((each) => each.contract),
+  );
+  const described = sized.filter(({ contract }) => loaded.has(contract.name));
+  const problems = await descriptionProblems(
+    described.map(({ contract: { name, image } }) => () => ({ name, image: image() })),
+  );
 
   const head = ['the largest', 'rules', 'set', 'time to load', 'heap'];
   const tables = `${outcomeTable(outcomes)}\n${table(head, loadings)}`;
   process.stdout.write(tables);
+  process.stdout.write(`\n${described.length} documents of OpenAPI, ${problems.length} problems\n`);
+  for (const problem of problems) process.stderr.write(`${problem}\n`);
+  if (problems.length > 0) process.exitCode = 1;
   const readme = readFileSync(README, 'utf8');
   const unmeasured = (tablesOf: string): string => tablesOf.replace(/[\d.]+ s \| [\d.]+ MB \|$/gm, '');
   if (values.write === true) {

@@ -2,6 +2,7 @@
 export {
   Failure,
   type FailureReason,
+  failures,
   methodNotAllowed,
   pathUnknown,
   type FieldViolation,

@@ -108,7 +108,7 @@ const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
  *
  * @throws Error with one sentence, if an option is unknown, or the base path or a header is invalid.
  */
-export function optionsInForce(given: TranscoderOptions) {
+export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>>(given: Given) {
   const defaults = {
     services: undefined,
     domain: undefined,

@@ -4,8 +4,9 @@ import { testLayers } from './support/layers.js';
 testLayers({
   src: resolve(import.meta.dirname, '../src'),
   layers: [
-    ['index.ts', 'description.ts', 'grpc-js.ts'],
+    ['index.ts', 'grpc-js.ts', 'openapi.ts', 'page.ts'],
     ['transcoder.ts'],
+    ['page', 'openapi'],
     ['options.ts'],
     ['http'],
     ['message'],

@@ -1,4 +1,4 @@
-import { failures } from '@route-registry/transcoder/description';
+import { failures } from '@route-registry/transcoder';
 import { Counter, type Registry } from 'prom-client';
 import { CODES } from '../../calls/failures.js';
 

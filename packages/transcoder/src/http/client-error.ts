@@ -18,12 +18,12 @@ export function clientFailure(error: Error): Failure {
 }
 
 /** Node's parser accepts no more headers than this. */
-function headersTooLarge(): Failure {
+export function headersTooLarge(): Failure {
   return new Failure('HEADERS_TOO_LARGE', 'The headers are larger than the server accepts.');
 }
 
 /** The headers or the body took longer than the server waits for them. */
-function requestTimedOut(): Failure {
+export function requestTimedOut(): Failure {
   return new Failure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
 }
 

@@ -92,6 +92,7 @@ function readBefore(): Failure {
   );
 }
 
-function bodyTooLarge(maxBytes: number): Failure {
+/** The body is larger than it may be, in bytes. */
+export function bodyTooLarge(maxBytes: number): Failure {
   return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }

@@ -33,11 +33,7 @@ export function requireDecoded(request: IncomingMessage): void {
   const { headers } = request;
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
   if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request)) return;
-  throw unsupported(
-    request.method,
-    'The content encoding is not supported; only identity is allowed.',
-    ACCEPT_ENCODING,
-  );
+  throw contentCodingUnsupported(request.method);
 }
 
 // RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons.
@@ -56,8 +52,19 @@ export function requireJsonType({ method, headersDistinct }: IncomingMessage, le
   const contentType = headersDistinct['content-type']?.join(', ');
   const taken = contentType === undefined ? lenient : (lenient ? LENIENT_TYPE : JSON_TYPE).test(contentType);
   if (!taken) {
-    throw unsupported(method, 'The content type is not supported; application/json in UTF-8 is allowed.');
+    throw mediaTypeUnsupported(method);
   }
+}
+
+/** @param verb the HTTP method of the request */
+export function contentCodingUnsupported(verb: string | undefined): Failure {
+  const message = 'The content encoding is not supported; only identity is allowed.';
+  return unsupported(verb, message, ACCEPT_ENCODING);
+}
+
+/** @param verb the HTTP method of the request */
+export function mediaTypeUnsupported(verb: string | undefined): Failure {
+  return unsupported(verb, 'The content type is not supported; application/json in UTF-8 is allowed.');
 }
 
 function unsupported(

@@ -32,7 +32,7 @@ function requireTarget(target: string): void {
 }
 
 /** The request target is longer than the server accepts, although its parser accepts it. */
-function targetTooLong(): Failure {
+export function targetTooLong(): Failure {
   return new Failure('TARGET_TOO_LONG', `The request target is longer than ${TARGET_MAX_BYTES} bytes.`);
 }
 
@@ -88,7 +88,7 @@ export function lengthUnclear(): Failure {
 }
 
 /** The body has a transfer coding other than `chunked`. */
-function transferCodingUnsupported(): Failure {
+export function transferCodingUnsupported(): Failure {
   return new Failure(
     'TRANSFER_CODING_UNSUPPORTED',
     'The transfer coding is not supported; only chunked is allowed.',

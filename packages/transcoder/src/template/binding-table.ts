@@ -146,4 +146,5 @@ function withImpliedVerbs(verbs: readonly string[]): string[] {
   return [...new Set([...known, 'OPTIONS'])];
 }
 
-const ANY_VERB = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+/** The HTTP methods that `*` stands for. */
+export const ANY_VERB = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];

@@ -64,6 +64,9 @@ export const comparedDescriptorSet = build('--type', 'compared.v1', '--type', 'g
 /** A contract with streams and files: a serialized google.protobuf.FileDescriptorSet. */
 export const feedDescriptorSet = build('--type', 'feed.v1', '--type', 'google.rpc.ErrorInfo');
 
+/** The image of a contract with comments, whose fields and paths are of many kinds. */
+export const shopImage = build('--path', relative(root, join(contract, 'shop')));
+
 /** A contract in proto2: a serialized google.protobuf.FileDescriptorSet. */
 export const legacyDescriptorSet = build('--type', 'legacy.v1');
 

@@ -1,17 +1,13 @@
-import {
-  entityTag,
-  type Exchange,
-  type HttpReply,
-  isCurrent,
-  methodNotAllowed,
-} from '@route-registry/transcoder';
-import { HEALTH_PATH } from './healthz.js';
+import { methodNotAllowed } from '../failures/failure.js';
+import { entityTag, isCurrent } from '../http/entity-tag.js';
+import type { Exchange } from '../http/exchange.js';
+import type { HttpReply } from '../http-reply.js';
 
-/** A fixed document that the gateway serves beside the paths of the contract. */
+/** A fixed document that is served beside the paths of a contract. */
 export interface Page {
   /** Its path, under the base path: `/openapi.json`. Segments of unreserved characters; empty for the base path. */
   readonly path: string;
-  /** Its name in the index at `GET /`. Default: not listed. */
+  /** What it is called where pages are listed. Default: it is part of another one. */
   readonly name?: string;
   readonly contentType: string;
   readonly body: Uint8Array;
@@ -19,7 +15,7 @@ export interface Page {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Answers GET for one of the gateway's own resources. */
+/** Answers GET for a resource outside the contract. */
 export type ReadReply = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
 /** The answer to GET for a page: the page, or 304 for a client that already has it. */
@@ -32,24 +28,10 @@ export function pageReply({ contentType, body, headers }: Page): ReadReply {
       : { status: 200, headers: unchanged, contentType, body };
 }
 
-/**
- * The index at the base path: the paths of the named pages and of the health, `{"docs":"/docs","health":"/healthz"}`.
- */
-export function indexPage(basePath: string, pages: readonly Page[]): Page {
-  const named = pages.flatMap(({ name, path }) => (name === undefined ? [] : [[name, basePath + path]]));
-  const places = Object.fromEntries([...named, ['health', `${basePath}${HEALTH_PATH}`]]) as object;
-  return {
-    path: basePath === '' ? '/' : '',
-    contentType: 'application/json',
-    body: Buffer.from(JSON.stringify(places)),
-    headers: {},
-  };
-}
-
 const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
 
 /**
- * Answers a request for a read-only resource.
+ * Answers a request for a read-only resource outside the contract, as the function `answer` of `respond`.
  *
  * @throws Failure `METHOD_NOT_ALLOWED`
  */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Page } from '../gateway/page.js';
+import type { Page } from './page.js';
 
 const { resolve } = createRequire(import.meta.url);
 
@@ -22,13 +22,13 @@ const HEADERS = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-// Relative to /docs, so that it works behind any base path and any proxy's prefix.
-const HTML = `<!doctype html>
+/** The page, whose links are relative to it, so that it works behind any base path and any proxy's prefix. */
+const html = (title: string): string => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>Route Registry</title>
+    <title>${escaped(title)}</title>
     <link rel="icon" type="image/png" href="docs/favicon.png">
     <link rel="stylesheet" href="docs/swagger-ui.css">
     <link rel="stylesheet" href="docs/page.css">
@@ -88,11 +88,11 @@ html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }
 .swagger-ui .wrapper, .swagger-ui .opblock-body { overflow-wrap: anywhere; }
 `;
 
-/** The page at `/docs` and its resources: Swagger UI and its start script. */
-export function tryOutPages(): Page[] {
+/** The page at `/docs` and its resources: Swagger UI, which is a peer of this package, and its start script. */
+export function swaggerUi(title: string): Page[] {
   return [
     {
-      ...page('/docs', 'text/html; charset=utf-8', HTML),
+      ...page('/docs', 'text/html; charset=utf-8', html(title)),
       name: 'docs',
       headers: { ...HEADERS, 'Content-Security-Policy': CONTENT_SECURITY_POLICY },
     },
@@ -110,4 +110,9 @@ function page(path: string, contentType: string, text: string): Page {
 
 function asset(path: string, contentType: string, file: string): Page {
   return { path, contentType, body: readFileSync(resolve(`swagger-ui-dist/${file}`)), headers: HEADERS };
+}
+
+/** Text in HTML. */
+function escaped(text: string): string {
+  return text.replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -1,0 +1,99 @@
+import type { ForwardedHeaders } from '../http/request-headers.js';
+import { optionsInForce } from '../options.js';
+import type { Binding } from '../template/binding.js';
+import { readContract } from '../template/contract.js';
+import { successRules } from '../template/standard-method.js';
+import { ContractComments } from './contract-comments.js';
+import { ContractFacts } from './contract-facts.js';
+import type { DescriptionOptions, Security } from './description-options.js';
+import { ErrorResponses } from './error-responses.js';
+import { ERROR_SCHEMAS, errorSchemas } from './error-schemas.js';
+import { FailureExamples } from './failure-examples.js';
+import { MessageSchemas, type SchemaParts } from './message-schemas.js';
+import { Names } from './names.js';
+import type { Info, OpenApi } from './open-api.js';
+import { Operations } from './operations.js';
+import { Parameters } from './parameters.js';
+import { Paths } from './paths.js';
+import { RequestHeaders } from './request-headers.js';
+import { DescribedHeaders } from './response-headers.js';
+import { sourceComments } from './source-comments.js';
+
+const METHODS_AND_PATHS =
+  `HEAD is answered like GET, without the body; OPTIONS with 204 and \`Allow\`. Any other method on a path gets the
+response \`MethodNotAllowed\`, and any other path \`PathUnknown\`; neither needs a token.
+Paths are case-sensitive and have no trailing slash.`.replaceAll('\n', ' ');
+
+/**
+ * Describes in OpenAPI 3.1 what a transcoder with the same options serves: from the same table of bindings, with the
+ * comments of the contract, and facts that it does not express.
+ *
+ * @throws Error with one sentence, as `createTranscoder` does, or if there are facts about a message or field that the
+ *   contract does not have.
+ */
+export function describe(given: DescriptionOptions): OpenApi {
+  const { info, servers, security, comments, facts, headers = {}, failures, ...transcoding } = given;
+  const options = optionsInForce(transcoding);
+  const { basePath, forwardedHeaders, json, standardMethods } = options;
+  const contract = readContract(options.descriptorSet, options);
+  const { registry, bindings, domain } = contract;
+  const parts: SchemaParts = {
+    comments: new ContractComments(comments ?? sourceComments(options.descriptorSet), json.protoNames),
+    facts: new ContractFacts(registry, facts),
+    json,
+    home: homeOf(bindings),
+    names: new Names(ERROR_SCHEMAS),
+  };
+  const schemas = new MessageSchemas(parts);
+  const requestHeaders = new RequestHeaders(forwardedHeaders, given.requestIdOf !== undefined, headers);
+  const responseHeaders = new DescribedHeaders(options.responseHeaders, requestHeaders.requestId);
+  const examples = new FailureExamples({ ...options, registry, domain, realm: given.realm ?? domain });
+  const errors = new ErrorResponses(examples, failures, responseHeaders);
+  const { schemes, requirements, methods } = security ?? defaultSecurity(forwardedHeaders);
+  const operations = new Operations({
+    comments: parts.comments,
+    schemas,
+    parameters: new Parameters(parts, schemas),
+    requestHeaders,
+    responseHeaders,
+    errors,
+    security: methods ?? {},
+  });
+  const paths = new Paths(operations, bindings, standardMethods ? successRules(bindings) : new Map());
+  return {
+    openapi: '3.1.1',
+    info: infoOf(parts, domain, info),
+    servers: servers ?? [{ url: basePath === '' ? '/' : basePath }],
+    security: requirements,
+    tags: paths.tags(parts.comments),
+    paths: paths.items(),
+    components: {
+      schemas: {
+        ...schemas.components,
+        ...errorSchemas({ domain, reasons: errors.reasons, given: failures }),
+      },
+      parameters: requestHeaders.components,
+      headers: responseHeaders.components,
+      responses: errors.components(),
+      securitySchemes: schemes,
+    },
+  };
+}
+
+/** The proto package of what is served first. */
+function homeOf([first]: readonly Binding[]): string {
+  return String(first?.method.parent.file.proto.package);
+}
+
+function infoOf({ comments, home }: SchemaParts, domain: string, given: DescriptionOptions['info']): Info {
+  const version = home.slice(home.lastIndexOf('.') + 1);
+  const info = { title: domain, version, description: comments.named(home), ...given };
+  const texts = [info.description, METHODS_AND_PATHS].filter((text) => text !== '');
+  return { ...info, description: texts.join('\n\n') };
+}
+
+/** A bearer token, which the server may demand, where it would get one. */
+function defaultSecurity(forwarded: ForwardedHeaders): Security {
+  if (!forwarded.has('authorization')) return { schemes: {}, requirements: [] };
+  return { schemes: { bearer: { type: 'http', scheme: 'bearer' } }, requirements: [{ bearer: [] }, {}] };
+}

@@ -1,0 +1,157 @@
+import type { JsonValue } from '@bufbuild/protobuf';
+import { Code } from '../gen/google/rpc/code_pb.js';
+import type { FailureFacts } from './description-options.js';
+import { TYPE_PREFIX } from './failure-examples.js';
+import type { Schema } from './open-api.js';
+
+/** The messages in `details` that the transcoder itself writes. */
+const DETAILS = ['ErrorInfo', 'BadRequest', 'RetryInfo', 'RequestInfo'];
+const OTHER = 'OtherDetail';
+
+/** The names of the schemas of errors. */
+export const ERROR_SCHEMAS = ['Error', ...DETAILS, 'FieldViolation', OTHER];
+
+/** The failures of a contract. */
+interface KnownFailures {
+  readonly domain: string;
+  /** All reasons that errors may give. */
+  readonly reasons: readonly string[];
+  /** Those of the server; undefined if they are unknown, so that there may be other reasons and details. */
+  readonly given: Readonly<Record<string, FailureFacts>> | undefined;
+}
+
+/** The schemas of errors (AIP-193). */
+export function errorSchemas({ domain, reasons, given }: KnownFailures): Record<string, Schema> {
+  const facts = Object.values(given ?? {}).flatMap(({ metadata = {} }) => Object.keys(metadata));
+  const examples = [...new Set(facts)].sort().map((name) => `\`${name}\``);
+  const forExample = examples.length === 0 ? '' : `, for example ${examples.join(' or ')}`;
+  return {
+    Error: {
+      type: 'object',
+      description: 'The body of every error response.',
+      required: ['error'],
+      properties: {
+        error: {
+          type: 'object',
+          required: ['code', 'status', 'message', 'details'],
+          properties: {
+            code: { type: 'integer', minimum: 400, maximum: 599, description: 'The HTTP status.' },
+            status: {
+              type: 'string',
+              enum: codeNames(),
+              description: 'The kind of failure, for programs; `reason` is more exact.',
+            },
+            message: { type: 'string', description: 'What went wrong, for people. The wording may change.' },
+            details: given === undefined ? openDetails() : closedDetails(),
+          },
+        },
+      },
+    },
+    ErrorInfo: detail('ErrorInfo', 'What went wrong, for programs.', ['reason', 'domain'], {
+      reason:
+        given === undefined
+          ? { type: 'string', description: 'Why the request failed.', examples: [...reasons] }
+          : { type: 'string', enum: [...reasons], description: 'Why the request failed.' },
+      domain: {
+        type: 'string',
+        ...(given === undefined ? { examples: [domain] } : { const: domain }),
+        description: 'The service that defines the reason.',
+      },
+      metadata: {
+        type: 'object',
+        additionalProperties: { type: 'string' },
+        description: `Facts that belong to the reason${forExample}.`,
+      },
+    }),
+    BadRequest: detail('BadRequest', 'Every problem in the request.', ['fieldViolations'], {
+      fieldViolations: { type: 'array', minItems: 1, items: reference('FieldViolation') },
+    }),
+    FieldViolation: {
+      type: 'object',
+      description: 'One problem in the request.',
+      required: ['field', 'description'],
+      properties: {
+        field: {
+          type: 'string',
+          description:
+            'Path of the field, its words joined by underscores, or the name of the parameter or header.',
+        },
+        description: { type: 'string', description: 'What was sent and what is allowed.' },
+      },
+    },
+    RetryInfo: detail('RetryInfo', 'When to try again.', ['retryDelay'], {
+      retryDelay: { type: 'string', description: 'The shortest pause, in seconds.', examples: ['1s'] },
+    }),
+    RequestInfo: detail('RequestInfo', 'The call, as it appears in the log.', ['requestId'], {
+      requestId: { type: 'string', description: 'The same as in the header `X-Request-Id`.' },
+    }),
+    ...(given === undefined ? { [OTHER]: otherDetail() } : {}),
+  };
+}
+
+function codeNames(): string[] {
+  const codes = Object.entries(Code).filter((entry): entry is [string, Code] => typeof entry[1] === 'number');
+  return codes
+    .filter(([, code]) => code !== Code.OK)
+    .sort(([, one], [, other]) => one - other)
+    .map(([name]) => name);
+}
+
+function closedDetails(): Schema {
+  return {
+    type: 'array',
+    description:
+      'One `ErrorInfo`, a `BadRequest` where fields are wrong, a `RetryInfo` where the service asks for a pause, and one `RequestInfo`.',
+    items: {
+      oneOf: DETAILS.map(reference),
+      discriminator: {
+        propertyName: '@type',
+        mapping: Object.fromEntries(
+          DETAILS.map((name) => [`${TYPE_PREFIX}${name}`, `#/components/schemas/${name}`]),
+        ),
+      },
+    },
+    contains: reference('ErrorInfo'),
+    maxContains: 1,
+  };
+}
+
+function openDetails(): Schema {
+  return {
+    type: 'array',
+    description:
+      'An `ErrorInfo` and a `RequestInfo`, a `BadRequest` where fields are wrong, a `RetryInfo` where the service asks for a pause, and whatever else the service sends.',
+    items: { anyOf: [...DETAILS, OTHER].map(reference) },
+  };
+}
+
+/** A detail of which nothing is known but its type. */
+function otherDetail(): Schema {
+  const types = DETAILS.map((name) => `${TYPE_PREFIX}${name}`);
+  return {
+    type: 'object',
+    description: 'A detail of another type, with the fields of its message.',
+    required: ['@type'],
+    properties: { '@type': { type: 'string', not: { enum: types } } },
+    additionalProperties: true,
+  };
+}
+
+function reference(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function detail(
+  name: string,
+  description: string,
+  required: readonly string[],
+  properties: Readonly<Record<string, Schema>>,
+): Schema {
+  const type: JsonValue = { type: 'string', const: `${TYPE_PREFIX}${name}` };
+  return {
+    type: 'object',
+    description,
+    required: ['@type', ...required],
+    properties: { '@type': type, ...properties },
+  };
+}

@@ -1,0 +1,143 @@
+import type { DescField, DescMethod } from '@bufbuild/protobuf';
+import { FeatureSet_FieldPresence as Presence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
+import type { Binding } from '../template/binding.js';
+import type { SuccessRule } from '../template/standard-method.js';
+import type { ContractComments } from './contract-comments.js';
+import type { Security } from './description-options.js';
+import type { DescribedPath } from './described-paths.js';
+import type { ErrorResponses } from './error-responses.js';
+import { isRequired, type MessageSchemas } from './message-schemas.js';
+import type { Operation, Response, Responses, Schema } from './open-api.js';
+import type { Parameters } from './parameters.js';
+import type { RequestHeaders } from './request-headers.js';
+import type { DescribedHeaders } from './response-headers.js';
+import { described, nullable } from './schema-rules.js';
+
+/** The parts of descriptions of operations. */
+export interface OperationParts {
+  readonly comments: ContractComments;
+  readonly schemas: MessageSchemas;
+  readonly parameters: Parameters;
+  readonly requestHeaders: RequestHeaders;
+  readonly responseHeaders: DescribedHeaders;
+  readonly errors: ErrorResponses;
+  /** What single methods require, by full name. */
+  readonly security: NonNullable<Security['methods']>;
+}
+
+/** A binding for one HTTP method. */
+export interface DescribedBinding {
+  readonly binding: Binding;
+  /** That of the binding, or one of those that `*` stands for. */
+  readonly verb: string;
+  /** Undefined for a bare 200. */
+  readonly rule: Partial<SuccessRule> | undefined;
+  readonly path: DescribedPath;
+  readonly operationId: string;
+  readonly tag: string;
+}
+
+/** A success that is nothing but 200. */
+const BARE: Partial<SuccessRule> = {};
+
+/** Describes the operations of bindings. */
+export class Operations {
+  readonly #parts: OperationParts;
+
+  constructor(parts: OperationParts) {
+    this.#parts = parts;
+  }
+
+  of({ binding, verb, rule = BARE, path, operationId, tag }: DescribedBinding): Operation {
+    const { comments, parameters, requestHeaders, errors, security } = this.#parts;
+    const { method } = binding;
+    const summary = comments.summary(method);
+    const required = security[`${method.parent.typeName}.${method.name}`];
+    const conditional = rule.creates === true || rule.caching !== undefined ? ['PRECONDITION_FAILED'] : [];
+    return {
+      operationId,
+      tags: [tag],
+      summary: summary === '' ? wordsOf(method) : summary,
+      ...described(comments.description(method)),
+      ...(method.deprecated || method.parent.deprecated ? { deprecated: true } : {}),
+      ...(required === undefined ? {} : { security: required }),
+      parameters: [
+        ...parameters.inPath(path),
+        ...parameters.inQuery(binding),
+        ...requestHeaders.of(method, rule, parameters),
+      ],
+      ...this.#requestBody(binding, verb),
+      responses: {
+        ...this.#successes(binding, rule),
+        ...errors.of(verb, new Set([...comments.reasons(method), ...conditional])),
+      },
+    };
+  }
+
+  #requestBody({ method, variables, body }: Binding, verb: string): Pick<Operation, 'requestBody'> {
+    const { comments, schemas } = this.#parts;
+    const sent = body === '*' ? method.input : body;
+    // A binding for any HTTP method is also one for these, which have no body in OpenAPI.
+    if (sent === undefined || verb === 'GET' || verb === 'HEAD') return {};
+    const elsewhere = variables
+      .filter(({ fieldPath: [first] }) => body === '*' || first === sent.name)
+      .map(({ fieldPath }) => (body === '*' ? fieldPath : fieldPath.slice(1)));
+    const moved = new Set(elsewhere.map((path) => path.join('.')));
+    const mayBeEmpty =
+      sent.kind === 'message' &&
+      !hasCustomJsonRepresentation(sent) &&
+      !sent.fields.some((field) => isRequired(field) && !moved.has(field.name));
+    const content = schemas.body(sent, 'sent', schemas.bodyWithout(sent, elsewhere));
+    return { requestBody: { required: !mayBeEmpty, ...described(comments.text(sent)), content } };
+  }
+
+  /** The answers to successes, as the transcoder gives them by the same rule. */
+  #successes({ method, responseBody }: Binding, rule: Partial<SuccessRule>): Responses {
+    const { responseHeaders: all, schemas } = this.#parts;
+    const headers = all.of(rule.caching);
+    if (rule.creates === true) return this.#creates(method, rule);
+    const content =
+      responseBody === undefined
+        ? schemas.body(method.output, 'returned')
+        : schemas.body(responseBody, 'returned', fieldSchema(schemas, responseBody));
+    const current = { description: 'The copy that the client has is current.', headers };
+    return {
+      200: { description: 'Success.', headers, content },
+      ...(rule.caching === undefined ? {} : { 304: current }),
+    };
+  }
+
+  #creates({ output }: DescMethod, { validateOnly, location }: Partial<SuccessRule>): Responses {
+    const { responseHeaders: all, schemas } = this.#parts;
+    const headers = all.of(undefined);
+    // One schema for both, so that generated clients have one type for the result of a create.
+    const schema = schemas.message(output, validateOnly === undefined ? 'returned' : 'created');
+    const assigned = validateOnly === undefined ? [] : schemas.assigned(output);
+    const required = assigned.map((field) => schemas.nameOf(field));
+    const dryRun: Response = {
+      description: 'A dry run: the request is valid, and nothing was stored.',
+      headers,
+      content: schemas.body(output, 'sent', schema),
+    };
+    return {
+      ...(validateOnly === undefined ? {} : { 200: dryRun }),
+      201: {
+        description: 'Created.',
+        headers: { ...headers, ...(location && all.location()) },
+        content: schemas.body(output, 'returned', required.length === 0 ? schema : { ...schema, required }),
+      },
+    };
+  }
+}
+
+/** A field alone, which is null if it is not set. */
+function fieldSchema(schemas: MessageSchemas, field: DescField): Schema {
+  const schema = schemas.field(field, 'returned');
+  return field.presence === Presence.EXPLICIT ? nullable(schema) : schema;
+}
+
+/** The name of a method as a sentence: `GetShelf` is `Get shelf`. */
+function wordsOf({ name }: DescMethod): string {
+  const words = name.split(/(?<=[a-z0-9])(?=[A-Z])/);
+  return words.map((word, index) => (index === 0 ? word : word.toLowerCase())).join(' ');
+}

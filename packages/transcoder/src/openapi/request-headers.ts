@@ -1,0 +1,110 @@
+import type { DescMethod } from '@bufbuild/protobuf';
+import type { ForwardedHeaders } from '../http/request-headers.js';
+import type { SuccessRule } from '../template/standard-method.js';
+import type { HeaderFacts } from './description-options.js';
+import type { Parameter, Reference, Schema } from './open-api.js';
+import type { Parameters } from './parameters.js';
+import { described } from './schema-rules.js';
+
+const TEXT = { type: 'string' };
+
+/** The header parameters that the transcoder itself reads or that have one meaning everywhere. */
+const known: Readonly<Record<string, Omit<Parameter, 'in'>>> = {
+  'x-request-id': {
+    name: 'X-Request-Id',
+    description: 'The id of the call in the log, in errors and in the response. Default: a new id.',
+    schema: TEXT,
+  },
+  'request-timeout': {
+    name: 'Request-Timeout',
+    description:
+      "The longest time that the client waits, in seconds; a decimal. Default and maximum: the service's own limit.",
+    schema: { type: 'string', pattern: '^[0-9]{1,9}(\\.[0-9]{1,9})?$', examples: ['2.5'] },
+  },
+  traceparent: {
+    name: 'traceparent',
+    description: 'The position of the call in a trace (W3C Trace Context); passed on.',
+    schema: { type: 'string', examples: ['00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'] },
+  },
+  tracestate: {
+    name: 'tracestate',
+    description: 'Vendor-specific trace data that accompanies `traceparent` (W3C Trace Context); passed on.',
+    schema: TEXT,
+  },
+  'if-match': {
+    name: 'If-Match',
+    description: 'Entity tags that the caller expects; where none of them is current, the answer is 412.',
+    schema: TEXT,
+  },
+  'if-none-match': {
+    name: 'If-None-Match',
+    description:
+      'Entity tags that the client has; if one of them is current, the answer is 304 without a body.',
+    schema: TEXT,
+  },
+};
+
+/** The facts about a header, whatever the case of its name. */
+function factsOf(
+  headers: Readonly<Record<string, HeaderFacts>>,
+  key: string,
+): [string | undefined, HeaderFacts] {
+  return Object.entries(headers).find(([name]) => name.toLowerCase() === key) ?? [undefined, {}];
+}
+
+/** The headers of requests, as parameters. */
+export class RequestHeaders {
+  /** The parameters that operations refer to, by name. */
+  readonly components: Record<string, Parameter> = {};
+  /** What clients may send as `X-Request-Id`, and get as such. */
+  readonly requestId: Schema;
+  readonly #common: readonly Reference[];
+  /** The headers that stand for request fields, each with the proto name of its field. */
+  readonly #ofFields: readonly (readonly [field: string, header: Parameter])[];
+
+  /**
+   * @param forwarded the headers that become metadata.
+   * @param namesRequests whether a client may name its requests with `X-Request-Id`.
+   */
+  constructor(
+    forwarded: ForwardedHeaders,
+    namesRequests: boolean,
+    facts: Readonly<Record<string, HeaderFacts>>,
+  ) {
+    this.requestId = parameterOf('x-request-id', facts).schema;
+    // OpenAPI describes credentials as security schemes.
+    const passed = [...forwarded.keys()].filter((key) => key !== 'authorization');
+    const keys = [...(namesRequests ? ['x-request-id'] : []), 'request-timeout', ...passed];
+    const described = keys.map((key) => [factsOf(facts, key)[1].field, parameterOf(key, facts)] as const);
+    this.#common = described.flatMap(([field, each]) => (field === undefined ? [this.#reference(each)] : []));
+    this.#ofFields = described.flatMap(([field, each]) => (field === undefined ? [] : [[field, each]]));
+  }
+
+  of(
+    method: DescMethod,
+    { caching }: Partial<SuccessRule>,
+    parameters: Parameters,
+  ): (Parameter | Reference)[] {
+    const ofFields = this.#ofFields.flatMap(([name, header]) =>
+      method.input.fields
+        .filter((field) => field.name === name)
+        .map((field) => ({
+          ...parameters.of(header.name, 'header', field),
+          ...described(header.description ?? `The same as \`${field.name}\`, as a header.`),
+        })),
+    );
+    const conditions = caching === undefined ? [] : ['if-match', 'if-none-match'];
+    return [...ofFields, ...conditions.map((key) => this.#reference(parameterOf(key, {}))), ...this.#common];
+  }
+
+  #reference(parameter: Parameter): Reference {
+    this.components[parameter.name] = parameter;
+    return { $ref: `#/components/parameters/${parameter.name}` };
+  }
+}
+
+function parameterOf(key: string, facts: Readonly<Record<string, HeaderFacts>>): Parameter {
+  const { name, description, schema } = known[key] ?? { name: key, schema: TEXT };
+  const [given, { description: told = description ?? '', bounds }] = factsOf(facts, key);
+  return { name: given ?? name, in: 'header', ...described(told), schema: { ...schema, ...bounds } };
+}

@@ -1,0 +1,89 @@
+import type { JsonValue } from '@bufbuild/protobuf';
+import type { ResponseHeaders } from '../http/response-headers.js';
+import type { SuccessRule } from '../template/standard-method.js';
+import type { Header, Headers, Reference, Schema } from './open-api.js';
+
+/** The request id in all examples. */
+export const REQUEST_ID = '8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5';
+
+/** A header that every response with it in the list has. */
+export function header(description: string, schema: Schema, example?: JsonValue): Header {
+  return { description, required: true, schema, ...(example === undefined ? {} : { example }) };
+}
+
+/** The schema of a text that is always the same. */
+export function exactly(value: string): Schema {
+  return { type: 'string', const: value };
+}
+
+const TEXT = { type: 'string' };
+const REQUEST_ID_TEXT =
+  'The id of the call: the one in the request, or a new one. It is also in the log and in errors.';
+const CACHING = 'Whether the response may be cached, and for how long.';
+
+/** The headers of some responses, by the name of their component. */
+const known = {
+  NoStore: header(CACHING, exactly('no-store')),
+  Revalidate: header(CACHING, exactly('private, no-cache')),
+  Immutable: header(CACHING, exactly('private, max-age=31536000, immutable')),
+  ETag: header(
+    'A strong entity tag for `If-None-Match`.',
+    { type: 'string', pattern: '^"[!#-~]+"$' },
+    '"L_9GykOhU34DF0Q4b8xRcnJ9YAH"',
+  ),
+  Vary: header('The request header that the response depends on.', exactly('Authorization')),
+  // Without an example, since it begins with the base path.
+  Location: header('The path of the new resource, which begins with the base path of the server.', {
+    type: 'string',
+    format: 'uri-reference',
+  }),
+} satisfies Readonly<Record<string, Header>>;
+
+/** The headers of responses. */
+export class DescribedHeaders {
+  /** The headers that responses refer to, by name. */
+  readonly components: Record<string, Header> = {};
+  readonly #everywhere: Headers;
+  readonly #forwarded: Headers;
+
+  /**
+   * @param forwarded the metadata of replies that becomes headers.
+   * @param requestId the schema of request ids.
+   */
+  constructor(forwarded: ResponseHeaders, requestId: Schema) {
+    const id = header(REQUEST_ID_TEXT, requestId, REQUEST_ID);
+    this.#everywhere = { 'X-Request-Id': this.#reference('X-Request-Id', id) };
+    this.#forwarded = Object.fromEntries(
+      [...forwarded].map(([key, name]): [string, Header] => [
+        name,
+        { ...header(`The \`${key}\` that the service sends.`, TEXT), required: false },
+      ]),
+    );
+  }
+
+  /** The headers of every response, and those that let a client keep it. Default: it must not. */
+  of(caching: SuccessRule['caching']): Headers {
+    const everywhere = { ...this.#forwarded, ...this.#everywhere };
+    if (caching === undefined) return { ...everywhere, 'Cache-Control': this.#known('NoStore') };
+    const name = { revalidate: 'Revalidate', immutable: 'Immutable' } as const;
+    return {
+      ...everywhere,
+      'Cache-Control': this.#known(name[caching]),
+      ETag: this.#known('ETag'),
+      Vary: this.#known('Vary'),
+    };
+  }
+
+  location(): Headers {
+    return { Location: this.#known('Location') };
+  }
+
+  #known(name: keyof typeof known): Reference {
+    return this.#reference(name, known[name]);
+  }
+
+  #reference(name: string, content: Header): Reference {
+    this.components[name] = content;
+    return { $ref: `#/components/headers/${name}` };
+  }
+}

@@ -1,0 +1,46 @@
+import { targetOf } from './http/exchange.js';
+import { requestTarget } from './http/request-target.js';
+import type { OpenApi } from './openapi/open-api.js';
+import { type Page, pageReply, readOnly } from './page/page.js';
+import { swaggerUi } from './page/swagger-ui.js';
+import type { Transcoder } from './transcoder.js';
+
+export { type Page, pageReply, type ReadReply, readOnly } from './page/page.js';
+
+/**
+ * The description of a service for programs and for people: the OpenAPI document at `/openapi.json`, and at `/docs` a page
+ * of Swagger UI, with its resources, on which requests can be sent.
+ *
+ * @throws Error if `swagger-ui-dist` is not installed.
+ */
+export function documentPages(document: OpenApi): Page[] {
+  const description: Page = {
+    path: '/openapi.json',
+    name: 'openapi',
+    contentType: 'application/json',
+    body: Buffer.from(JSON.stringify(document)),
+    headers: { 'X-Content-Type-Options': 'nosniff' },
+  };
+  return [description, ...swaggerUi(document.info.title)];
+}
+
+/** The handler of a transcoder with pages beside its paths. @param basePath prefix of the paths of the pages; default: none */
+export function withPages(
+  transcoder: Transcoder,
+  pages: readonly Page[],
+  basePath = '',
+): Transcoder['handler'] {
+  const replies = new Map(pages.map((page) => [basePath + page.path, pageReply(page)]));
+  return (request, response, next) => {
+    const { path } = requestTarget(targetOf(request));
+    const reply = replies.get(path);
+    if (reply === undefined) {
+      transcoder.handler(request, response, next);
+      return;
+    }
+    transcoder.respond(request, response, (exchange) => {
+      exchange.template = path;
+      return readOnly(exchange, reply);
+    });
+  };
+}

@@ -1,0 +1,220 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { OpenApi, Parameter } from '../../src/openapi.js';
+import { createTranscoder } from '../../src/index.js';
+import { describe as describeContract } from '../../src/openapi.js';
+import { ContractComments } from '../../src/openapi/contract-comments.js';
+import { Names } from '../../src/openapi/names.js';
+import { VERBS } from '../../src/openapi/open-api.js';
+import { httpRequest } from '../support/http-request.js';
+import { branchImage, shopImage } from '../support/library-contract.js';
+import { startTranscoder } from '../support/library-transcoder.js';
+import { library, operationOf, schemaOf, shop } from '../support/described.js';
+
+describe('a document', () => {
+  it('has the title, the version and the comment of the contract, or what is given', () => {
+    const { info, openapi } = shop();
+    expect(openapi).toBe('3.1.1');
+    expect(info).toMatchObject({ title: 'shop.v1', version: 'v1' });
+    expect(info.description).toMatch(/^Shops and what they sell\.\n\nHEAD is answered like GET/);
+    const given = { title: 'A', version: '7', description: 'B.', license: { name: 'MIT' } };
+    expect(shop({ info: given }).info).toEqual({
+      ...given,
+      description: expect.stringMatching(/^B\.\n\nHEAD/) as string,
+    });
+    expect(library().info.description).toMatch(/^HEAD/);
+    expect(shop({ comments: {} }).info.description).toMatch(/^HEAD/);
+  });
+
+  it('is at the base path, or at the servers that are given', () => {
+    expect(shop().servers).toEqual([{ url: '/' }]);
+    expect(shop({ basePath: '/api' }).servers).toEqual([{ url: '/api' }]);
+    expect(shop({ basePath: '/api', servers: [{ url: 'https://a.example' }] }).servers).toEqual([
+      { url: 'https://a.example' },
+    ]);
+  });
+
+  it('asks for a bearer token that may be left out, unless none is forwarded or security is given', () => {
+    expect(shop().security).toEqual([{ bearer: [] }, {}]);
+    expect(shop().components.securitySchemes).toEqual({ bearer: { type: 'http', scheme: 'bearer' } });
+    expect(shop({ forwardedHeaders: new Map() })).toMatchObject({
+      security: [],
+      components: { securitySchemes: {} },
+    });
+    const schemes = { key: { type: 'apiKey', in: 'header', name: 'X-Key' } };
+    const methods = { 'shop.v1.Shop.CreateItem': [{ key: ['write'] }] };
+    const given = shop({ security: { schemes, requirements: [{ key: [] }], methods } });
+    expect(given).toMatchObject({ security: [{ key: [] }], components: { securitySchemes: schemes } });
+    expect(operationOf(given, 'createItem').security).toEqual([{ key: ['write'] }]);
+    expect(operationOf(given, 'dropItem')).not.toHaveProperty('security');
+  });
+
+  it('takes the options of a transcoder, and no others', () => {
+    const options = {
+      descriptorSet: shopImage,
+      upstream: { unary: () => ({ code: 0, details: '', answered: true }) },
+    };
+    expect(createTranscoder(options).skipped).toEqual([]);
+    expect(describeContract(options)).toEqual(shop());
+    expect(() => describeContract({ ...options, fact: {} } as typeof options)).toThrow(
+      'There is no option "fact".',
+    );
+  });
+
+  it('has a tag for each service, and marks what is deprecated', () => {
+    expect(shop().tags).toEqual([
+      { name: 'Shop', description: 'Sells items.' },
+      { name: 'Till', description: 'The methods of shop.v1.Till.' },
+    ]);
+    expect(operationOf(shop(), 'dropItem')).toMatchObject({ deprecated: true, tags: ['Shop'] });
+    expect(operationOf(shop(), 'Till_getItem')).toMatchObject({ deprecated: true, tags: ['Till'] });
+    expect(operationOf(shop(), 'createItem')).not.toHaveProperty('deprecated');
+  });
+
+  it('gives its own names to the errors', () => {
+    expect(schemaOf(shop(), 'Error')).toMatchObject({ description: 'The body of every error response.' });
+  });
+});
+
+describe('the headers', () => {
+  const referred = (document: OpenApi, id: string): string[] =>
+    operationOf(document, id).parameters.flatMap((each) =>
+      '$ref' in each ? [each.$ref.split('/').at(-1) ?? ''] : [],
+    );
+
+  it('of requests are those that are forwarded, and the id of the request where it is read', () => {
+    expect(referred(shop(), 'createItem')).toEqual(['Request-Timeout', 'traceparent', 'tracestate']);
+    const forwardedHeaders = new Map([
+      ['authorization', 'mask'],
+      ['x-tenant', 'refuse'],
+    ] as const);
+    const options = {
+      forwardedHeaders,
+      requestIdOf: String,
+      headers: { 'X-Tenant': { description: 'Whose.', bounds: { maxLength: 3 } } },
+    };
+    const own = shop(options);
+    expect(referred(own, 'createItem')).toEqual(['X-Request-Id', 'Request-Timeout', 'X-Tenant']);
+    expect(own.components.parameters['X-Tenant']).toEqual({
+      name: 'X-Tenant',
+      in: 'header',
+      description: 'Whose.',
+      schema: { type: 'string', maxLength: 3 },
+    });
+    expect(shop({ ...options, headers: {} }).components.parameters['x-tenant']).toEqual({
+      name: 'x-tenant',
+      in: 'header',
+      schema: { type: 'string' },
+    });
+  });
+
+  it('of requests that stand for a field are parameters of the methods with that field', () => {
+    const forwardedHeaders = new Map([['idempotency-key', 'refuse']] as const);
+    const headers = { 'Idempotency-Key': { field: 'request_id' } };
+    const facts = { 'shop.v1.CreateItemRequest': { requestId: { bounds: { maxLength: 5 } } } };
+    const own = shop({ forwardedHeaders, headers, facts });
+    const inHeader = (id: string) =>
+      operationOf(own, id).parameters.filter(
+        (each): each is Parameter => 'in' in each && each.in === 'header',
+      );
+    expect(inHeader('createItem')).toEqual([
+      {
+        name: 'Idempotency-Key',
+        in: 'header',
+        description: 'The same as `request_id`, as a header.',
+        schema: { type: 'string', maxLength: 5 },
+      },
+    ]);
+    expect(inHeader('dropItem')).toEqual([]);
+    const told = { 'Idempotency-Key': { field: 'request_id', description: 'Once.' } };
+    const other = shop({ forwardedHeaders, headers: told });
+    expect(operationOf(other, 'createItem').parameters).toContainEqual(
+      expect.objectContaining({ name: 'Idempotency-Key', description: 'Once.' }),
+    );
+  });
+
+  it('of responses are those of metadata, too', () => {
+    const own = shop({ responseHeaders: new Map([['x-quota', 'X-Quota']]) });
+    const quota = {
+      description: 'The `x-quota` that the service sends.',
+      required: false,
+      schema: { type: 'string' },
+    };
+    expect(operationOf(own, 'dropItem').responses['200']).toMatchObject({ headers: { 'X-Quota': quota } });
+    expect(own.components.responses['Error400']).toMatchObject({ headers: { 'X-Quota': quota } });
+  });
+});
+
+describe('a comment', () => {
+  it('becomes a summary and a description, without what is for the authors', () => {
+    expect(operationOf(shop(), 'createItem')).toMatchObject({
+      summary: 'Stores an `Item` with its `displayName`',
+      description: 'Fails with `ITEM_EXISTS`.\n\nIt takes\n- one item\n- at a time',
+    });
+    expect(operationOf(shop(), 'updateItem')).toMatchObject({
+      summary: 'Update item',
+      description: 'Changes an item',
+    });
+    expect(operationOf(shop(), 'searchItems')).toMatchObject({ summary: 'Search items' });
+    expect(operationOf(shop(), 'searchItems')).not.toHaveProperty('description');
+    expect(operationOf(shop(), 'createItem').requestBody).toMatchObject({ required: true });
+  });
+
+  it('may be given in place of that of the descriptor set', () => {
+    const comments = { 'shop.v1.Shop.CreateItem': 'Makes one. Quickly.', 'shop.v1.Shop': 'A shop.' };
+    const own = shop({ comments });
+    expect(operationOf(own, 'createItem')).toMatchObject({ summary: 'Makes one', description: 'Quickly.' });
+    expect(own.tags[0]).toEqual({ name: 'Shop', description: 'A shop.' });
+    expect(schemaOf(own, 'Item')).not.toHaveProperty('description');
+  });
+
+  it.each([
+    ['one\ntwo', 'one two'],
+    [' one\n\n two', 'one\n\ntwo'],
+    ['- one\n- two', '- one\n- two'],
+    ['1. one\n2. two', '1. one\n2. two'],
+    ['a:\n\n     code\n     more', 'a:\n\n    code\n    more'],
+    ['See [the `x`][a.b.x] and [y](z).', 'See `the x` and [y](z).'],
+    ['`a_b` and `a_b.c`', '`aB` and `a_b.c`'],
+    ['(-- for\nauthors --)a', 'a'],
+  ])('is Markdown for REST clients: %j', (comment, text) => {
+    expect(new ContractComments({ x: comment }).named('x')).toBe(text);
+  });
+
+  it('is missing where the descriptor set has none', () => {
+    const bare = describeContract({ descriptorSet: branchImage('--exclude-source-info') });
+    expect(bare.tags[0]?.description).toMatch(/^The methods of /);
+  });
+
+  it('of what has none is empty, whatever its name', () => {
+    expect(new ContractComments({}).named('constructor')).toBe('');
+  });
+});
+
+describe('names', () => {
+  it('are given once, the best first, and the last with numbers', () => {
+    const names = new Names(['Error']);
+    const [one, two, three] = [{}, {}, {}];
+    expect([names.of(one, 'Error', 'a.Error'), names.of(one, 'Error', 'a.Error')]).toEqual([
+      'a.Error',
+      'a.Error',
+    ]);
+    expect([names.of(two, 'a.Error'), names.of(three, 'a.Error')]).toEqual(['a.Error_2', 'a.Error_3']);
+  });
+});
+
+it('every operation is one that the transcoder serves', async () => {
+  const unary = () => ({ code: 7, details: 'Nobody may.', answered: true });
+  const running = await startTranscoder({ upstream: { unary }, guard: undefined });
+  onTestFinished(() => running.close());
+  const operations = Object.entries(library().paths).flatMap(([path, item]) =>
+    VERBS.filter((verb) => item[verb] !== undefined).map((verb) => [verb.toUpperCase(), path] as const),
+  );
+  const statuses = await Promise.all(
+    operations.map(async ([method, path]) => {
+      const request = { method, path: path.replaceAll(/\{\w+\}/g, '1') };
+      return (await httpRequest(running.origin, request)).status;
+    }),
+  );
+  expect(operations.length).toBeGreaterThan(30);
+  expect(statuses.filter((status) => ![400, 403].includes(status))).toEqual([]);
+});

@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import { describe as describeContract } from '../../src/openapi.js';
+import { legacyDescriptorSet } from '../support/library-contract.js';
+import { fulfils, library, operationOf, propertyOf, schemaOf, shop } from '../support/described.js';
+
+const document = shop();
+const bodyOf = (operationId: string) => {
+  const { requestBody } = operationOf(document, operationId);
+  return { required: requestBody?.required, schema: requestBody?.content['application/json']?.schema ?? {} };
+};
+
+describe('the schema of a message', () => {
+  it('that is sent requires what field_behavior requires, and refuses unknown fields', () => {
+    expect(schemaOf(document, 'ItemInput')).toMatchObject({
+      type: 'object',
+      description: 'What is sold.',
+      required: ['name', 'displayName'],
+      additionalProperties: false,
+      properties: { name: { type: 'string', description: 'Its name.' } },
+    });
+  });
+
+  it('that is returned has every field without presence, and may get further ones', () => {
+    expect(schemaOf(document, 'Item')['required']).toEqual([
+      'name',
+      'displayName',
+      'etag',
+      'secret',
+      'price',
+      'size',
+    ]);
+    expect(schemaOf(document, 'Item')).not.toHaveProperty('additionalProperties');
+  });
+
+  it('marks what only one side writes, and what is deprecated', () => {
+    expect(propertyOf(document, 'ItemInput', 'etag')).toEqual({ type: ['string', 'null'], readOnly: true });
+    expect(propertyOf(document, 'Item', 'secret')).toEqual({ type: 'string', writeOnly: true });
+    expect(propertyOf(document, 'Item', 'price')).toEqual({
+      type: 'integer',
+      format: 'int32',
+      deprecated: true,
+    });
+    expect(schemaOf(document, 'Receipt')).toMatchObject({ deprecated: true });
+    expect(schemaOf(document, 'Colour')).toMatchObject({ deprecated: true });
+    expect(schemaOf(document, 'Receipt.Line')).not.toHaveProperty('deprecated');
+  });
+
+  it.each([
+    [{ street: 'a' }, true],
+    [{ street: 'a', person: 'b' }, true],
+    [{ street: 'a', house: 1 }, false],
+    [{ street: 'a', inside: { name: '', displayName: '' } }, false],
+    [{ house: 1, inside: { name: '', displayName: '' } }, false],
+    [{ person: 'a', company: 'b' }, false],
+  ])('has at most one member of each oneof: %j is %s', (fields, valid) => {
+    const item = { name: '', displayName: '', ...fields };
+    expect(fulfils(document, schemaOf(document, 'ItemInput'), item)).toBe(valid);
+  });
+
+  it('may contain itself', () => {
+    expect(propertyOf(document, 'Item', 'inside')).toEqual({ $ref: '#/components/schemas/Item' });
+    expect(propertyOf(document, 'FilterInput', 'all')).toEqual({
+      type: ['array', 'null'],
+      items: { $ref: '#/components/schemas/FilterInput' },
+    });
+  });
+
+  it('of another package has its full name', () => {
+    expect(schemaOf(document, 'google.protobuf.Empty')).toMatchObject({ type: 'object', properties: {} });
+  });
+
+  it('has the comment of an enum with those of its values', () => {
+    expect(schemaOf(document, 'Size')['description']).toBe(
+      'How large something is.\n\n- `SIZE_SMALL`: Fits a pocket.',
+    );
+    expect(propertyOf(document, 'Item', 'size')).toMatchObject({ description: 'How large it is.' });
+  });
+
+  it('of proto2 has its required fields in both directions', () => {
+    const legacy = describeContract({ descriptorSet: legacyDescriptorSet });
+    expect(schemaOf(legacy, 'OrderInput')['required']).toEqual(['id']);
+    expect(propertyOf(legacy, 'OrderInput', 'id')).toEqual({ type: 'string' });
+    expect(schemaOf(legacy, 'Order')['required']).toEqual(['id', 'items', 'byName', 'tags', 'notes']);
+  });
+});
+
+describe('the body of a request', () => {
+  it('leaves out what the path carries', () => {
+    expect(bodyOf('updateItem')).toMatchObject({
+      required: true,
+      schema: { required: ['displayName'], additionalProperties: false },
+    });
+    expect(bodyOf('updateItem').schema['properties']).not.toHaveProperty('name');
+    const whole = bodyOf('updateItem_2').schema['properties'];
+    expect(whole).toMatchObject({ item: { type: ['object', 'null'], required: ['displayName'] } });
+  });
+
+  it('that is a whole message may be left out where no field of it is required', () => {
+    expect(bodyOf('updateItem_2').required).toBe(false);
+    expect(bodyOf('searchItems_2').required).toBe(true);
+    expect(bodyOf('createItem')).toEqual({
+      required: true,
+      schema: { $ref: '#/components/schemas/ItemInput' },
+    });
+  });
+});
+
+describe('the option json', () => {
+  it.each([
+    [{ omit: 'defaults' }, undefined],
+    [{ omit: 'unassigned' }, ['name', 'displayName', 'secret', 'price', 'size']],
+    [{ protoNames: true }, ['name', 'display_name', 'etag', 'secret', 'price', 'size']],
+  ] as const)('%j decides what responses have', (json, required) => {
+    expect(schemaOf(shop({ json }), 'Item')['required']).toEqual(required);
+  });
+
+  it('that ignores unknown fields lets requests have them', () => {
+    const lenient = shop({ json: { ignoreUnknown: true } });
+    expect(schemaOf(lenient, 'ItemInput')).not.toHaveProperty('additionalProperties');
+  });
+
+  it('with proto names is also that of parameters and comments', () => {
+    const named = shop({ json: { protoNames: true } });
+    const { parameters, summary } = operationOf(named, 'createItem');
+    expect(parameters).toContainEqual(expect.objectContaining({ name: 'validate_only', in: 'query' }));
+    expect(summary).toContain('`display_name`');
+  });
+});
+
+describe('facts', () => {
+  const facts = {
+    'shop.v1.Item': {
+      displayName: { bounds: { maxLength: 9 }, example: 'Lamp' },
+      etag: { example: 'x', present: true },
+      inside: { example: { name: 'a', displayName: 'b' } },
+    },
+    'library.v1.Everything': {
+      string_list: { itemBounds: { minLength: 1 }, bounds: { maxItems: 2 }, example: ['a'] },
+    },
+  };
+  const known = shop({ facts: { 'shop.v1.Item': facts['shop.v1.Item'] } });
+
+  it('add bounds and examples, by either name of a field', () => {
+    expect(propertyOf(known, 'Item', 'displayName')).toEqual({ type: 'string', maxLength: 9 });
+    const { 'library.v1.Everything': ofEverything } = facts;
+    const other = library({ facts: { 'library.v1.Everything': ofEverything } });
+    expect(propertyOf(other, 'Everything', 'stringList')).toEqual({
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+      maxItems: 2,
+    });
+    expect(operationOf(other, 'echo_4').requestBody?.content['application/json']?.examples).toEqual({
+      string_list: { value: ['a'] },
+    });
+  });
+
+  it('make an example of a body, without what the service assigns where it is sent', () => {
+    const { requestBody, responses } = operationOf(known, 'createItem');
+    const inside = { name: 'a', displayName: 'b' };
+    expect(requestBody?.content['application/json']?.examples).toEqual({
+      Item: { value: { displayName: 'Lamp', inside } },
+    });
+    expect(responses['201']).toMatchObject({
+      content: {
+        'application/json': { examples: { Item: { value: { displayName: 'Lamp', etag: 'x', inside } } } },
+      },
+    });
+    expect(schemaOf(known, 'Item')['examples']).toEqual([{ displayName: 'Lamp', etag: 'x', inside }]);
+  });
+
+  it('about what a dry run lacks make a schema for the answers to creates', () => {
+    expect(schemaOf(known, 'CreatedItem')).toMatchObject({
+      description: 'What is sold. The answer to a dry run lacks the fields that the service assigns.',
+      required: ['name', 'displayName', 'secret', 'price', 'size'],
+    });
+    expect(schemaOf(known, 'Item')['required']).toContain('etag');
+    const { responses } = operationOf(known, 'createItem');
+    const $ref = '#/components/schemas/CreatedItem';
+    expect(responses).toMatchObject({
+      200: { content: { 'application/json': { schema: { $ref } } } },
+      201: { content: { 'application/json': { schema: { $ref, required: ['etag'] } } } },
+    });
+  });
+
+  it.each([
+    [{ 'shop.v1.Itme': {} }, 'facts: the contract has no message "shop.v1.Itme".'],
+    [{ 'shop.v1.Item': { nmae: {} } }, 'facts: the message "shop.v1.Item" has no field "nmae".'],
+  ])('about what the contract does not have are refused: %j', (wrong, sentence) => {
+    expect(() => shop({ facts: wrong })).toThrow(sentence);
+  });
+});

@@ -1,0 +1,174 @@
+import { describe, expect, it } from 'vitest';
+import { describe as describeContract } from '../../src/openapi.js';
+import type { Operation, Parameter } from '../../src/openapi.js';
+import { branchImage, libraryDescriptorSet, withRule } from '../support/library-contract.js';
+import { library, operationOf, shop } from '../support/described.js';
+
+/** The ids of the operations by HTTP method and path. */
+function idsOf(document: ReturnType<typeof shop>): string[] {
+  return Object.entries(document.paths).flatMap(
+    ([path, { 'x-additionalOperations': additional = {}, ...byVerb }]) => [
+      ...Object.entries(byVerb as Record<string, Operation>).map(
+        ([verb, { operationId }]) => `${verb} ${path} ${operationId}`,
+      ),
+      ...Object.entries(additional).map(([key, { operationId }]) => `(${key}) ${path} ${operationId}`),
+    ],
+  );
+}
+
+const namesIn = (document: ReturnType<typeof shop>, id: string, place: string): string[] =>
+  operationOf(document, id)
+    .parameters.filter((each): each is Parameter => 'in' in each && each.in === place)
+    .map(({ name, required }) => (required === true ? name : `${name}?`));
+
+describe('the paths of a description', () => {
+  it('have a parameter for each wildcard, named after its collection, and an operation for each binding', () => {
+    expect(idsOf(shop())).toEqual([
+      'post /v1/sites/{site}/shelves/{shelf}/items createItem',
+      'get /v1/sites/{site}/shelves/{shelf}/items/{item} Shop_getItem',
+      'patch /v1/sites/{site}/shelves/{shelf}/items/{item} updateItem',
+      'put /v1/sites/{site}/shelves/{shelf}/items/{item} updateItem_2',
+      'delete /v1/sites/{site}/shelves/{shelf}/items/{item} dropItem',
+      'get /v1/sites/{site}/items:search searchItems',
+      'post /v1/items:search searchItems_2',
+      'get /v1/items:first searchItems_3',
+      'get /v1/till/{name} Till_getItem',
+    ]);
+  });
+
+  it('have an operation for each HTTP method that a rule stands for, and a place for those that OpenAPI has not', () => {
+    expect(idsOf(library()).filter((line) => /echo_1[2-9]/.test(line))).toEqual([
+      '(LOCK /v1/locks/{string_value}) /v1/locks/{string_value} echo_12',
+      'options /v1/options echo_13',
+      'head /v1/head echo_14',
+      'get /v1/any/{string_value} echo_15',
+      'post /v1/any/{string_value} echo_16',
+      'put /v1/any/{string_value} echo_17',
+      'patch /v1/any/{string_value} echo_18',
+      'delete /v1/any/{string_value} echo_19',
+    ]);
+  });
+
+  it('leave what a general rule stands for to the specific ones, and have no body for GET', () => {
+    const empty = { pattern: { case: 'custom', value: { kind: '*', path: '/v1/echo' } }, body: '*' } as const;
+    const document = describeContract({ descriptorSet: withRule('TakeTime', empty) });
+    const ids = idsOf(document).filter((line) => line.includes(' /v1/echo '));
+    expect(ids.map((line) => line.replace(' /v1/echo', ''))).toEqual([
+      'get echo',
+      'post echo_2',
+      'put takeTime',
+      'patch takeTime_2',
+      'delete takeTime_3',
+    ]);
+    expect(operationOf(document, 'takeTime')).toHaveProperty('requestBody');
+    const other = { ...empty, pattern: { case: 'custom', value: { kind: '*', path: '/v1/times' } } } as const;
+    const alone = describeContract({ descriptorSet: withRule('TakeTime', other) });
+    expect(alone.paths['/v1/times']?.get).not.toHaveProperty('requestBody');
+    expect(alone.paths['/v1/times']).not.toHaveProperty('head');
+  });
+
+  it('put the second of two templates that look the same in that place', () => {
+    const rules = [{ selector: 'library.v1.Library.GetBook', get: '/v1/{name=files/*}' }];
+    const ids = idsOf(describeContract({ descriptorSet: libraryDescriptorSet, rules }));
+    expect(ids).toContain('get /v1/files/{file} getBook');
+    expect(ids).toContain('(GET /v1/files/{string_value=**}) /v1/files/{file} echo_10');
+  });
+
+  it('name a wildcard that belongs to no variable', () => {
+    const rule = { pattern: { case: 'post', value: '/*/x-y/*/**' }, body: '*' } as const;
+    const { paths } = describeContract({ descriptorSet: withRule('TakeTime', rule) });
+    expect(paths['/{segment}/x-y/{segment_2}/{segment_3}']?.post?.parameters).toContainEqual({
+      name: 'segment_3',
+      in: 'path',
+      description: 'All remaining segments, with the slashes between them.',
+      schema: { type: 'string' },
+      required: true,
+    });
+  });
+
+  it.each([
+    ['shelves', 'shelf'],
+    ['leaves', 'leaf'],
+    ['policies', 'policy'],
+    ['addresses', 'address'],
+    ['indexes', 'index'],
+    ['status', 'status'],
+    ['keys', 'key'],
+    ['databases', 'database'],
+    ['x-y', 'name'],
+  ])('call one of %s {%s}', (collection, one) => {
+    const rules = [{ selector: 'library.v1.Library.GetBook', get: `/v2/{name=${collection}/*}` }];
+    const paths = describeContract({ descriptorSet: libraryDescriptorSet, rules }).paths;
+    expect(Object.keys(paths)).toContain(`/v2/${collection}/{${one}}`);
+  });
+
+  it('are those of the services and rules that are served, and leave out what `skip` leaves out', () => {
+    expect(Object.keys(shop({ services: ['shop.v1.Till'] }).paths)).toEqual(['/v1/till/{name}']);
+    const stream = withRule('Stream', { pattern: { case: 'get', value: '/v1/stream' } });
+    expect(() => describeContract({ descriptorSet: stream })).toThrow('streaming methods');
+    const paths = Object.keys(describeContract({ descriptorSet: stream, unsupported: 'skip' }).paths);
+    expect(paths).toEqual(Object.keys(library().paths));
+    expect(Object.keys(describeContract({ descriptorSet: branchImage() }).paths)).not.toContain(
+      '/v1/shelves',
+    );
+  });
+});
+
+describe('the parameters of an operation', () => {
+  it('are every field that neither path nor body carries, with those of messages in it', () => {
+    expect(namesIn(shop(), 'searchItems', 'path')).toEqual(['site']);
+    expect(namesIn(shop(), 'searchItems', 'query')).toEqual(['filter.text', 'sizes?', 'fast?', 'pageToken?']);
+    expect(namesIn(shop(), 'searchItems_3', 'query')).toEqual([
+      'filter.site?',
+      'filter.text',
+      'sizes?',
+      'fast?',
+      'pageToken?',
+    ]);
+    expect(namesIn(shop(), 'searchItems_2', 'query')).toEqual([]);
+    expect(namesIn(shop(), 'createItem', 'query')).toEqual(['validateOnly?', 'requestId?']);
+  });
+
+  it('have the schemas of their fields', () => {
+    const { parameters } = operationOf(shop(), 'searchItems');
+    expect(parameters).toEqual(
+      expect.arrayContaining([
+        {
+          name: 'sizes',
+          in: 'query',
+          schema: { type: 'array', items: { $ref: '#/components/schemas/Size' } },
+        },
+        { name: 'fast', in: 'query', schema: { type: 'boolean' } },
+        { name: 'pageToken', in: 'query', deprecated: true, schema: { type: 'string' } },
+      ]),
+    );
+    expect(operationOf(shop(), 'createItem').parameters).toContainEqual({
+      name: 'validateOnly',
+      in: 'query',
+      schema: { type: 'boolean', default: false },
+    });
+  });
+
+  it('say what part of a field a wildcard is', () => {
+    expect(operationOf(shop(), 'updateItem').parameters[1]).toEqual({
+      name: 'shelf',
+      in: 'path',
+      description: 'Its name.\n\n`sites/{site}/shelves/{shelf}/items/{item}` is the `item.name`.',
+      schema: { type: 'string' },
+      required: true,
+    });
+  });
+
+  it('that are a whole field have its bounds and its example', () => {
+    const facts = { 'shop.v1.GetItemRequest': { name: { bounds: { minLength: 2 }, example: 'ab' } } };
+    const schema = { type: 'string', minLength: 2, examples: ['ab'] };
+    expect(operationOf(shop({ facts }), 'Till_getItem').parameters[0]).toMatchObject({
+      name: 'name',
+      schema,
+    });
+    expect(operationOf(shop({ facts }), 'Shop_getItem').parameters[0]).toMatchObject({
+      name: 'site',
+      schema: { type: 'string' },
+    });
+  });
+});

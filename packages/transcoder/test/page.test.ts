@@ -1,0 +1,62 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createTranscoder } from '../src/index.js';
+import { documentPages, withPages } from '../src/page.js';
+import { errorOf, httpRequest, reasonOf, type HttpRequest } from './support/http-request.js';
+import { shopImage } from './support/library-contract.js';
+import { shop } from './support/described.js';
+
+/** Serves the shop with its document and page. */
+async function serve(basePath = ''): Promise<(request: HttpRequest) => ReturnType<typeof httpRequest>> {
+  const unary = () => ({ code: 5, details: 'There is no such item.', answered: true });
+  const transcoder = createTranscoder({ descriptorSet: shopImage, upstream: { unary }, basePath });
+  const pages = documentPages(shop({ basePath, info: { title: 'Shop <&>' } }));
+  const server = createServer(
+    basePath === '' ? withPages(transcoder, pages) : withPages(transcoder, pages, basePath),
+  );
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  return (request) => httpRequest(`http://127.0.0.1:${port}`, request);
+}
+
+describe('the pages of a document', () => {
+  it('are the document, Swagger UI and what it needs, beside the paths of the contract', async () => {
+    const send = await serve();
+    const document = await send({ path: '/openapi.json' });
+    expect(JSON.parse(document.text)).toMatchObject({ openapi: '3.1.1', info: { title: 'Shop <&>' } });
+    const page = await send({ path: '/docs' });
+    expect(page.headers['content-security-policy']).toContain("script-src 'self'");
+    expect(page.text).toContain('<title>Shop &#60;&#38;&#62;</title>');
+    const needed = [...page.text.matchAll(/(?:href|src)="(docs\/[^"]+)"/g)].map(
+      ([, path = '']) => `/${path}`,
+    );
+    expect(needed.length).toBe(5);
+    const statuses = await Promise.all(needed.map(async (path) => (await send({ path })).status));
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(errorOf(await send({ path: '/v1/till/7' }))).toMatchObject({ message: 'There is no such item.' });
+    expect(reasonOf(await send({ path: '/docs/other' }))).toBe('PATH_UNKNOWN');
+  });
+
+  it('are under the base path, as the contract is', async () => {
+    const send = await serve('/api');
+    expect(JSON.parse((await send({ path: '/api/openapi.json' })).text)).toMatchObject({
+      servers: [{ url: '/api' }],
+    });
+    expect((await send({ path: '/openapi.json' })).status).toBe(404);
+  });
+
+  it('are only read, and not again by a client that has them', async () => {
+    const send = await serve();
+    const { etag } = (await send({ path: '/docs' })).headers;
+    const headers = { 'if-none-match': etag };
+    expect(await send({ path: '/docs', headers })).toMatchObject({ status: 304, text: '' });
+    expect(await send({ path: '/docs', method: 'HEAD' })).toMatchObject({ status: 200, text: '' });
+    expect(await send({ path: '/docs', method: 'OPTIONS' })).toMatchObject({
+      status: 204,
+      headers: { allow: 'GET, HEAD, OPTIONS' },
+    });
+    expect(reasonOf(await send({ path: '/docs', method: 'POST' }))).toBe('METHOD_NOT_ALLOWED');
+  });
+});

@@ -1,0 +1,18 @@
+import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
+import { requestIdOf } from '../calls/pipeline.js';
+
+/** How the gateway transcodes, whatever its settings; the OpenAPI document follows the same options. */
+export const TRANSCODING = {
+  /**
+   * The headers that become metadata, each with the treatment of a value that metadata cannot carry. A credential is
+   * masked, so that it is refused as invalid and not as missing; an invalid trace context is ignored (W3C Trace Context).
+   */
+  forwardedHeaders: new Map([
+    ['authorization', 'mask'],
+    [IDEMPOTENCY_KEY, 'refuse'],
+    ['traceparent', 'drop'],
+    ['tracestate', 'drop'],
+  ] as const),
+  json: { omit: 'unassigned', milliseconds: true },
+  requestIdOf,
+} as const;
