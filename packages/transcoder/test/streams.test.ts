@@ -1,8 +1,14 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { Metadata, status } from '@grpc/grpc-js';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { anyPack } from '@bufbuild/protobuf/wkt';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { RequestInfoSchema } from '../src/gen/google/rpc/error_details_pb.js';
+import { StatusSchema } from '../src/gen/google/rpc/status_pb.js';
+import type { ReplyStream, UnaryCall, Upstream } from '../src/upstream.js';
 import { Deferred } from './support/deferred.js';
 import { type FeedCall, feedMessage, startFeed } from './support/feed-server.js';
 import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
@@ -10,6 +16,7 @@ import { rawExchange } from './support/library-transcoder.js';
 
 const ENTRIES = '/v1/topics/news/entries';
 const EVENTS = { accept: 'text/event-stream' };
+const EVENTS_ASKED = 'Accept: text/event-stream\r\n';
 const ONE = '{"number":1,"text":"","content":""}';
 const TWO = '{"number":2,"text":"","content":""}';
 
@@ -81,11 +88,11 @@ function flood(): { answer: (call: FeedCall) => void; sent: () => number; gone: 
 }
 
 /** A connection that asks for something, and reads nothing until it is resumed. */
-function stalled(origin: string, path = ENTRIES): Socket {
+function stalled(origin: string, path = ENTRIES, head = ''): Socket {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);
   socket.on('error', () => undefined).pause();
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${head}\r\n`);
   onTestFinished(() => void socket.destroy());
   return socket;
 }
@@ -429,6 +436,84 @@ describe('a client that', () => {
     await expect.poll(sent, { timeout: 10_000 }).toBeGreaterThan(paused + 40);
     socket.destroy();
     await gone;
+  });
+});
+
+describe('a stream of an upstream in the same process', () => {
+  const never: ReplyStream = { next: () => new Promise(() => undefined) };
+  const streaming = (stream: ReplyStream): Upstream => ({
+    unary: () => ({ code: status.UNIMPLEMENTED, details: '', answered: true }),
+    serverStream: () => stream,
+  });
+
+  it('has a comment in each 15 seconds without a message, if it is one of events', async () => {
+    const coming = [entry(1)];
+    const stream = { next: () => Promise.resolve(coming.shift() ?? never.next()) };
+    const feed = await startFeed(sendTwo, { upstream: streaming(stream) });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const socket = stalled(feed.origin, ENTRIES, EVENTS_ASKED).resume();
+    let received = '';
+    socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
+    await vi.waitUntil(() => received.includes('data: '));
+    for (const comments of [1, 2]) {
+      await new Promise(setImmediate);
+      vi.advanceTimersByTime(15_000);
+      await vi.waitUntil(() => received.split('\r\n:\n\n\r\n').length === comments + 1);
+    }
+  });
+
+  it('that throws is an internal error', async () => {
+    const stream = { next: () => Promise.reject(new Error('broken')) };
+    const feed = await startFeed(sendTwo, { upstream: streaming(stream) });
+    expect((await httpRequest(feed.origin, { path: ENTRIES })).status).toBe(500);
+  });
+
+  it('has a reason in the log also where its failure names none', async () => {
+    const details = toBinary(
+      StatusSchema,
+      create(StatusSchema, {
+        code: 9,
+        message: 'No.',
+        details: [anyPack(RequestInfoSchema, create(RequestInfoSchema))],
+      }),
+    );
+    const end = {
+      code: status.FAILED_PRECONDITION,
+      details: 'No.',
+      answered: true,
+      trailers: { get: (key: string) => (key === 'grpc-status-details-bin' ? [details] : []) },
+    };
+    const coming = [entry(1)];
+    const stream = { next: () => Promise.resolve(coming.shift() ?? end) };
+    const feed = await startFeed(sendTwo, { upstream: streaming(stream) });
+    const { text } = await httpRequest(feed.origin, { path: ENTRIES });
+    expect(text).toContain('"status":"FAILED_PRECONDITION"');
+    expect(feed.outcomes).toMatchObject([{ status: 200, reason: 'FAILED_PRECONDITION' }]);
+  });
+
+  it('is over for a client that had gone before it began', async () => {
+    const calls: UnaryCall[] = [];
+    const upstream = streaming(never);
+    const serverStream = (call: UnaryCall): ReplyStream => {
+      calls.push(call);
+      return { next: () => Promise.resolve({ code: status.CANCELLED, details: '', answered: false }) };
+    };
+    const feed = await startFeed(
+      sendTwo,
+      { upstream: { ...upstream, serverStream }, maxStreams: 1 },
+      (handler) => (request, response) => {
+        void once(request.socket, 'close').then(() => {
+          handler(request, response);
+        });
+      },
+    );
+    for (const expected of [1, 2]) {
+      stalled(feed.origin).end().destroy();
+      await expect.poll(() => feed.outcomes.length).toBe(expected);
+    }
+    expect(calls.map(({ cancellation }) => cancellation.cancelled)).toEqual([true, true]);
+    expect(feed.log).toMatchObject([{ message: 'client gone' }, { message: 'client gone' }]);
   });
 });
 

@@ -32,6 +32,7 @@ export function feedMessage(name: string, json: JsonObject): Buffer {
 export async function startFeed(
   answer: (call: FeedCall) => void,
   options: Partial<TranscoderOptions> = {},
+  before?: Parameters<typeof startTranscoder>[2],
 ): Promise<RunningFeed> {
   const server = new Server();
   for (const name of ['Follow', 'CreateEntry']) {
@@ -60,14 +61,18 @@ export async function startFeed(
   const outcomes: RequestOutcome[] = [];
   const observers = [{ begin: () => ({ end: (outcome: RequestOutcome) => void outcomes.push(outcome) }) }];
   const gateway = opening(
-    await startTranscoder({
-      descriptorSet: feedDescriptorSet,
-      upstream,
-      guard: undefined,
-      json: {},
-      observers,
-      ...options,
-    }),
+    await startTranscoder(
+      {
+        descriptorSet: feedDescriptorSet,
+        upstream,
+        guard: undefined,
+        json: {},
+        observers,
+        ...options,
+      },
+      {},
+      before,
+    ),
   );
   return { ...gateway, outcomes, kill };
 }
