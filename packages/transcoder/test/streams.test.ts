@@ -495,6 +495,7 @@ describe('a stream of an upstream in the same process', () => {
   it('is over for a client that had gone before it began', async () => {
     const calls: UnaryCall[] = [];
     const upstream = streaming(never);
+    let arrived = 0;
     const serverStream = (call: UnaryCall): ReplyStream => {
       calls.push(call);
       return { next: () => Promise.resolve({ code: status.CANCELLED, details: '', answered: false }) };
@@ -503,13 +504,16 @@ describe('a stream of an upstream in the same process', () => {
       sendTwo,
       { upstream: { ...upstream, serverStream }, maxStreams: 1 },
       (handler) => (request, response) => {
+        arrived += 1;
         void once(request.socket, 'close').then(() => {
           handler(request, response);
         });
       },
     );
     for (const expected of [1, 2]) {
-      stalled(feed.origin).end().destroy();
+      const socket = stalled(feed.origin);
+      await expect.poll(() => arrived).toBe(expected);
+      socket.destroy();
       await expect.poll(() => feed.outcomes.length).toBe(expected);
     }
     expect(calls.map(({ cancellation }) => cancellation.cancelled)).toEqual([true, true]);
