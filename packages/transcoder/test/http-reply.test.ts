@@ -43,7 +43,7 @@ const isBody = (bytes: Buffer): boolean => bytes.equals(BODY);
 
 it('a client that does not read a large response holds one piece of it, and gets all of it when it reads', async () => {
   const { socket, responses } = await connected((response) => {
-    writeReply(response, LARGE, 'id');
+    void writeReply(response, LARGE, 'id');
   });
   socket.pause();
   socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
@@ -69,7 +69,7 @@ it('a client that does not read a large response holds one piece of it, and gets
 it('large responses to requests that come together leave whole and in order', async () => {
   const { socket } = await connected((response) => {
     const { url } = response.req;
-    writeReply(response, url === '/small' ? { status: 404, headers: {}, body: '{}' } : LARGE, String(url));
+    void writeReply(response, url === '/small' ? { status: 404, headers: {}, body: '{}' } : LARGE, String(url));
   });
   const paths = ['/a', '/small', '/b'];
   socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));
@@ -97,7 +97,7 @@ it.each([
   { what: 'does not', later: '' },
 ])('a large response before the end of a request whose client $what is whole', async ({ later }) => {
   const { socket } = await connected((response) => {
-    writeEarlyReply(response, LARGE, 'id', 50);
+    void writeEarlyReply(response, LARGE, 'id', 50);
   });
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n');
   const reading = readAll(socket);
@@ -113,7 +113,7 @@ it('nothing more of a large response is handed over once its connection is gone'
     return false;
   });
   const end = vi.spyOn(response, 'end');
-  writeReply(response, LARGE, 'id');
+  void writeReply(response, LARGE, 'id');
   expect([write.mock.calls.length, end.mock.calls.length]).toEqual([1, 0]);
 });
 
@@ -197,7 +197,7 @@ it('a body in pieces before the end of a request is whole', async () => {
 
 it('a client that leaves in the middle of a large response ends it', async () => {
   const { socket, responses } = await connected((response) => {
-    writeReply(response, LARGE, 'id');
+    void writeReply(response, LARGE, 'id');
   });
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   await once(socket, 'data');

@@ -124,7 +124,7 @@ async function reading(
   let text = '';
   const decoder = new TextDecoder();
   const read = async (): Promise<void> => {
-    for await (const chunk of response.body ?? []) text += decoder.decode(chunk as Uint8Array);
+    for await (const chunk of response.body ?? []) text += decoder.decode(chunk);
   };
   return {
     response,
