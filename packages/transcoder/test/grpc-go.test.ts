@@ -24,7 +24,9 @@ const MESSAGE = Buffer.from([0, 0, 0, 0, 3, 97, 98, 99]);
 
 async function upstreamTo(answer: (stream: ServerHttp2Stream) => void): Promise<GrpcUpstream> {
   const server = createServer()
-    .on('stream', (stream: ServerHttp2Stream) => answer(stream.on('error', () => undefined)))
+    .on('stream', (stream: ServerHttp2Stream) => {
+      answer(stream.on('error', () => undefined));
+    })
     .on('session', (session) => session.on('error', () => undefined));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = opening(server).address() as AddressInfo;

@@ -69,7 +69,11 @@ it('a client that does not read a large response holds one piece of it, and gets
 it('large responses to requests that come together leave whole and in order', async () => {
   const { socket } = await connected((response) => {
     const { url } = response.req;
-    void writeReply(response, url === '/small' ? { status: 404, headers: {}, body: '{}' } : LARGE, String(url));
+    void writeReply(
+      response,
+      url === '/small' ? { status: 404, headers: {}, body: '{}' } : LARGE,
+      String(url),
+    );
   });
   const paths = ['/a', '/small', '/b'];
   socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));

@@ -80,7 +80,7 @@ function parameterTarget(
   name: string,
   lenient: boolean,
 ): Omit<QueryParameter, 'value'> | undefined {
-  const [, map, key] = (lenient && MAP_ENTRY.exec(name)) || [];
+  const [, map, key] = (lenient ? MAP_ENTRY.exec(name) : undefined) ?? [];
   const target = fieldTarget(message, map ?? name);
   if (target === undefined) return undefined;
   const { field } = target;

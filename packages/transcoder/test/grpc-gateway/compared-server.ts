@@ -29,6 +29,8 @@ export class ComparedServer implements Upstream {
   }
 }
 
+const OK: number = Code.OK;
+
 /** The methods that answer with something other than the request. */
 const methods: Readonly<Record<string, (call: UnaryCall) => UnaryReply | Promise<UnaryReply>>> = {
   CreateBook: (call) => {
@@ -37,7 +39,7 @@ const methods: Readonly<Record<string, (call: UnaryCall) => UnaryReply | Promise
   },
   Fail: (call) => {
     const { code = 0, text = '', described } = read('FailRequest', call) as unknown as FailRequest;
-    if (code === Number(Code.OK)) return ok(toBinary(EmptySchema, create(EmptySchema)));
+    if (code === OK) return ok(toBinary(EmptySchema, create(EmptySchema)));
     const details = described === true ? [anyPack(ErrorInfoSchema, create(ErrorInfoSchema, TOLD))] : [];
     const status = toBinary(StatusSchema, create(StatusSchema, { code, message: text, details }));
     const trailers = { get: (key: string) => (described === true && key.endsWith('-bin') ? [status] : []) };

@@ -28,9 +28,9 @@ export const recorded: ReadonlyMap<RawRequest, Answer> = new Map(
 );
 
 /** Answers requests as the package does. */
-export interface Answering {
-  answer(request: RawRequest): Promise<Answer>;
-  close(): void;
+interface Answering {
+  readonly answer: (request: RawRequest) => Promise<Answer>;
+  readonly close: () => void;
 }
 
 /** Starts a transcoder before the server that grpc-gateway was recorded with. */
@@ -116,7 +116,7 @@ function sameFailure(ours: Answer, theirs: Answer): boolean {
 }
 
 function text(json: JsonValue | undefined): string {
-  return String(JSON.stringify(sorted(json)));
+  return JSON.stringify(sorted(json) ?? null);
 }
 
 function sorted(json: JsonValue | undefined): JsonValue | undefined {

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Records how grpc-gateway answers the requests in a file, each a JSON string in a line:
-#   record.sh SET REQUESTS >ANSWERS      SET is the contract, a serialized google.protobuf.FileDescriptorSet
+#   record.sh SET REQUESTS >answers.jsonl
+# SET is the contract in ../../contract/compared, a serialized google.protobuf.FileDescriptorSet; `tsx requests.ts` prints
+# the requests.
 # Needs Go, protoc, the plugins go, go-grpc and grpc-gateway in PATH, and the libraries in GOPATH. On Debian they are in
 # golang-go, protobuf-compiler, golang-goprotobuf-dev, protoc-gen-go-grpc, golang-google-grpc-dev and
 # golang-github-grpc-ecosystem-grpc-gateway-dev; the last has the plugin as source.
