@@ -11,7 +11,7 @@ import type {
 import type { HttpResponse } from '../../packages/transcoder/test/support/http-request.js';
 
 /** The document of the service: OpenAPI has a place for each of its operations. */
-export interface ServiceDocument extends Omit<OpenApi, 'paths'> {
+interface ServiceDocument extends Omit<OpenApi, 'paths'> {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 

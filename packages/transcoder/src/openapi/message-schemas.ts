@@ -20,7 +20,7 @@ import { keySchemas, scalarSchemas, wellKnownSchema } from './type-schemas.js';
  * The three forms of a message: as a client sends it, as the service returns it, and as a create returns it, whose dry
  * run omits the fields that the service assigns.
  */
-export type Form = 'sent' | 'returned' | 'created';
+type Form = 'sent' | 'returned' | 'created';
 
 /** What the schemas of a contract follow. */
 export interface SchemaParts {
@@ -34,7 +34,7 @@ export interface SchemaParts {
 }
 
 /** Fields of a body that the path carries, by their names from the body on: `['name']`. */
-export type Elsewhere = readonly (readonly string[])[];
+type Elsewhere = readonly (readonly string[])[];
 
 const AFFIXES = { sent: ['', 'Input'], returned: ['', ''], created: ['Created', ''] } as const;
 

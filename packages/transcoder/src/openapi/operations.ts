@@ -14,7 +14,7 @@ import type { DescribedHeaders } from './response-headers.js';
 import { described, nullable } from './schema-rules.js';
 
 /** The parts of descriptions of operations. */
-export interface OperationParts {
+interface OperationParts {
   readonly comments: ContractComments;
   readonly schemas: MessageSchemas;
   readonly parameters: Parameters;
@@ -28,7 +28,7 @@ export interface OperationParts {
 }
 
 /** A binding for one HTTP method. */
-export interface DescribedBinding {
+interface DescribedBinding {
   readonly binding: Binding;
   /** That of the binding, or one of those that `*` stands for. */
   readonly verb: string;
