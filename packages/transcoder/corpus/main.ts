@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
-import { createTranscoder, type Transcoder } from '@route-registry/transcoder';
+import { createTranscoder, type Transcoder, type Upstream } from '@route-registry/transcoder';
 import type { Binding } from '../src/template/binding.js';
 import { readContract } from '../src/template/contract.js';
 import { type Contract, googleContracts } from './contracts.js';
@@ -70,11 +70,18 @@ async function main(): Promise<void> {
 
 function load(descriptorSet: Uint8Array): Transcoder {
   const empty = { code: 0, details: '', message: new Uint8Array(), answered: true };
-  const unary = ({ path }: { path: string }): typeof empty => {
-    called = path;
-    return empty;
+  const upstream: Upstream = {
+    unary({ path }) {
+      called = path;
+      return empty;
+    },
+    serverStream({ path }) {
+      called = path;
+      const coming = [empty.message, empty];
+      return { next: () => Promise.resolve(coming.shift() ?? empty) };
+    },
   };
-  return createTranscoder({ descriptorSet, unsupported: 'skip', upstream: { unary } });
+  return createTranscoder({ descriptorSet, unsupported: 'skip', upstream });
 }
 
 /** A row about a contract that is loaded; needs Node's option `--expose-gc`. */

@@ -2,12 +2,12 @@ import {
   type ChannelCredentials,
   type ChannelOptions,
   Client,
-  Metadata,
   connectivityState,
-  type ServiceError,
   status,
 } from '@grpc/grpc-js';
-import type { UnaryCall, UnaryReply, Upstream } from './upstream.js';
+import { unanswered } from './grpc-js/call-failure.js';
+import { MessageStream, request } from './grpc-js/calls.js';
+import type { ReplyStream, UnaryCall, UnaryReply, Upstream } from './upstream.js';
 
 const DEFAULTS: ChannelOptions = {
   // A proxy named by the environment is for external traffic.
@@ -43,7 +43,7 @@ export interface GrpcUpstreamOptions {
 }
 
 /** An upstream with a channel of its own. */
-export interface GrpcUpstream extends Upstream {
+export interface GrpcUpstream extends Required<Upstream> {
   /**
    * Uses other credentials, on a new channel, once that has connected, or could not. Until then calls are made on the old
    * one, and run to their end there.
@@ -54,9 +54,10 @@ export interface GrpcUpstream extends Upstream {
 }
 
 /**
- * An upstream that calls one or more gRPC servers, with one plain unary call of grpc-js for each request. The channel
+ * An upstream that calls one or more gRPC servers, with one plain call of grpc-js for each request. The channel
  * connects with the first call, and reconnects after a lost connection. Calls are never retried. A call ends with its
- * deadline, which is on the wall clock, and when its client goes; the server is told of both.
+ * deadline, which is on the wall clock, and when its client goes; the server is told of both. Of a stream, grpc-js reads
+ * up to 16 messages ahead.
  *
  * @param target a target of grpc-js (doc/naming.md of gRPC): `host:port`, `dns:///host:port`, `unix:/path`,
  *   `ipv4:host:port,host:port`. Calls are spread evenly over all its addresses.
@@ -82,13 +83,18 @@ export function grpcUpstream(
     next = undefined;
     abandoned?.close();
   };
+  /** The end of a call that is not worth making. */
+  const refusal = ({ cancellation, deadline }: UnaryCall): UnaryReply | undefined => {
+    if (cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
+    if (deadline <= Date.now()) return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
+    if (closed) return unanswered(status.UNAVAILABLE, 'The channel is closed.');
+    return undefined;
+  };
   return {
-    unary(call: UnaryCall): UnaryReply | Promise<UnaryReply> {
-      if (call.cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
-      if (call.deadline <= Date.now())
-        return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
-      if (closed) return unanswered(status.UNAVAILABLE, 'The channel is closed.');
-      return current.unary(call);
+    unary: (call) => refusal(call) ?? current.unary(call),
+    serverStream(call) {
+      const refused = refusal(call);
+      return refused === undefined ? current.serverStream(call) : { next: () => Promise.resolve(refused) };
     },
     renew(credentials) {
       if (closed) return;
@@ -129,6 +135,14 @@ class Channel {
     });
   }
 
+  serverStream(call: UnaryCall): ReplyStream {
+    this.#calls += 1;
+    return new MessageStream(this.#client, call, () => {
+      this.#calls -= 1;
+      this.#closeIfDone();
+    });
+  }
+
   /** Connects, and calls the listener once that has succeeded or failed for the first time, or the channel is closed. */
   whenSettled(listener: () => void): void {
     const channel = this.#client.getChannel();
@@ -153,106 +167,4 @@ class Channel {
   #closeIfDone(): void {
     if (this.#retired && this.#calls === 0) this.close();
   }
-}
-
-function unanswered(code: status, details: string): UnaryReply {
-  return { code, details, answered: false };
-}
-
-function request(
-  client: Client,
-  { path, message, metadata, deadline, cancellation }: UnaryCall,
-): Promise<UnaryReply> {
-  return new Promise((resolve) => {
-    let received: Buffer | undefined;
-    let initialMetadata: Metadata | undefined;
-    const call = client.makeUnaryRequest(
-      path,
-      same,
-      same,
-      Buffer.from(message),
-      toMetadata(metadata),
-      { deadline },
-      (error, value) => {
-        if (error === null) received = value;
-        else resolve(failed(error, initialMetadata, { deadline, cancellation }));
-      },
-    );
-    call.on('metadata', (headers) => {
-      initialMetadata = headers;
-    });
-    // The status follows the message or the error, and has the trailers.
-    call.on('status', ({ metadata: trailers }) => {
-      if (received !== undefined)
-        resolve({
-          code: status.OK,
-          details: '',
-          answered: true,
-          message: received,
-          initialMetadata,
-          trailers,
-        });
-    });
-    cancellation.onCancelled(() => {
-      call.cancel();
-    });
-  });
-}
-
-/** The texts of grpc-js for what is no gRPC, with whatever trailers: those of a proxy's page. */
-const NO_GRPC = /^(?:Received HTTP status code \d+|No status information received)$/;
-
-/** The texts with which grpc-js itself ends a call that has begun. They name hosts, or say nothing to clients. */
-const BROKEN_OFF = new RegExp(
-  [
-    'Received .*',
-    'Response message parsing error: .*',
-    'Failed to decompress .*',
-    'Connection dropped',
-    'Stream refused by server',
-    'Call cancelled',
-    'Cancelled on client',
-    'Protocol not secure enough',
-    'Bandwidth exhausted or memory limit exceeded',
-    'Deadline exceeded.*',
-    'No message received',
-    'Too many responses received',
-    'Write .*',
-    '.*\\b(?:ECONNRESET|ETIMEDOUT)\\b.*',
-  ]
-    .map((text) => `^${text}$`)
-    .join('|'),
-  's',
-);
-
-/**
- * A failure always has trailers in grpc-js. If they hold something, the server sent them. They may be empty if it had
- * sent headers before; then grpc-js may have ended the call as well, and its texts are all that shows it.
- */
-function failed(
-  { code, details, metadata }: ServiceError,
-  initialMetadata: Metadata | undefined,
-  { deadline, cancellation }: Pick<UnaryCall, 'deadline' | 'cancellation'>,
-): UnaryReply {
-  const empty = Object.keys(metadata.getMap()).length === 0;
-  const headersCame = initialMetadata !== undefined;
-  const own = NO_GRPC.test(details) || (empty && (!headersCame || BROKEN_OFF.test(details)));
-  if (!own) return { code, details, answered: true, initialMetadata, trailers: metadata };
-  // An answer too large for this side is a fault of the server; trying again would not help.
-  if (code === status.RESOURCE_EXHAUSTED && details.startsWith('Received message '))
-    return unanswered(status.INTERNAL, `The reply is larger than maxReplyBytes. ${details}`);
-  // The server reset the call: at the deadline, which it may notice first, or for a reason of its own.
-  if (code === status.CANCELLED && !cancellation.cancelled)
-    return unanswered(deadline <= Date.now() ? status.DEADLINE_EXCEEDED : status.UNAVAILABLE, details);
-  return unanswered(code, details);
-}
-
-function toMetadata(entries: UnaryCall['metadata']): Metadata {
-  const metadata = new Metadata();
-  for (const [key, value] of entries) metadata.set(key, value);
-  return metadata;
-}
-
-function same(bytes: Buffer): Buffer {
-  return bytes;
 }

@@ -5,8 +5,10 @@ export interface HttpReply {
   readonly status: number;
   /** Headers in addition to those of every reply. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined for a reply without content. */
-  readonly body?: string | Uint8Array;
+  /** Undefined for a reply without content. Pieces are asked for as the client takes them. */
+  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>;
+  /** Why a body of pieces is not whole, asked when its response is over; for the log. */
+  readonly brokenOff?: () => ErrorReply | undefined;
   /** Default: `application/json`. */
   readonly contentType?: string;
   /** The cause, which the client does not see; for the log. */
@@ -25,9 +27,17 @@ export interface ErrorReply extends HttpReply {
 /** The most content that is handed to Node at once, in bytes. */
 const PIECE_BYTES = 16_384;
 
-/** Writes a reply. Node omits the content for HEAD. */
-export function writeReply(response: ServerResponse, reply: HttpReply, requestId: string): void {
-  writeInPieces(response, writeHead(response, reply, requestId), (last) => {
+/**
+ * Writes a reply. Node omits the content for HEAD.
+ *
+ * @returns for a body of pieces, a promise that is rejected with their error, if they have one.
+ */
+export function writeReply(
+  response: ServerResponse,
+  reply: HttpReply,
+  requestId: string,
+): Promise<void> | undefined {
+  return writeContent(response, writeHead(response, reply, requestId), (last) => {
     response.end(last);
   });
 }
@@ -45,10 +55,10 @@ export function writeEarlyReply(
   reply: HttpReply,
   requestId: string,
   lingerMs: number,
-): void {
+): Promise<void> | undefined {
   const closing = { ...reply, headers: { ...reply.headers, Connection: 'close' } };
   response.req.resume();
-  writeInPieces(response, writeHead(response, closing, requestId), (last) => {
+  return writeContent(response, writeHead(response, closing, requestId), (last) => {
     if (last !== undefined) response.write(last);
     response.flushHeaders();
     const end = (): void => void response.end();
@@ -59,6 +69,51 @@ export function writeEarlyReply(
     if (response.req.readableEnded) end();
     else response.req.once('end', end);
   });
+}
+
+function writeContent(
+  response: ServerResponse,
+  body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
+  finish: (last: Uint8Array | undefined) => void,
+): Promise<void> | undefined {
+  if (isPieces(body)) return writeEach(response, body, finish);
+  writeInPieces(response, body, finish);
+  return undefined;
+}
+
+/** Writes what comes in pieces, each once the connection has taken the one before. */
+async function writeEach(
+  response: ServerResponse,
+  pieces: AsyncIterable<Uint8Array>,
+  finish: (last: undefined) => void,
+): Promise<void> {
+  // They may come later than the client should know that they do.
+  response.flushHeaders();
+  if (response.req.method !== 'HEAD') {
+    for await (const piece of pieces) {
+      if (!response.closed) await taken(response, piece);
+      if (response.closed) break;
+    }
+  }
+  finish(undefined);
+}
+
+/** Settles once the connection has taken a piece, or is gone. */
+function taken(response: ServerResponse, piece: Uint8Array): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('close', done);
+      resolve();
+    };
+    response.once('close', done);
+    writeInPieces(response, piece, (last) => {
+      response.write(last, done);
+    });
+  });
+}
+
+function isPieces(body: HttpReply['body']): body is AsyncIterable<Uint8Array> {
+  return typeof body === 'object' && Symbol.asyncIterator in body;
 }
 
 /**
@@ -81,7 +136,11 @@ function writeInPieces(
 }
 
 /** @returns the content */
-function writeHead(response: ServerResponse, reply: HttpReply, requestId: string): Uint8Array | undefined {
+function writeHead(
+  response: ServerResponse,
+  reply: HttpReply,
+  requestId: string,
+): Exclude<HttpReply['body'], string> {
   const headers: Record<string, string | number> = { 'X-Request-Id': requestId, ...reply.headers };
   headers['Cache-Control'] ??= 'no-store';
   // Otherwise the `Vary` of middleware in front, such as CORS middleware, would be lost.
@@ -92,7 +151,7 @@ function writeHead(response: ServerResponse, reply: HttpReply, requestId: string
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   if (body !== undefined) {
     headers['Content-Type'] = reply.contentType ?? 'application/json';
-    headers['Content-Length'] = body.length;
+    if (!isPieces(body)) headers['Content-Length'] = body.length;
   }
   response.writeHead(reply.status, headers);
   // While another response is written, Node keeps this one, and would put its head before a 100 that it already keeps.

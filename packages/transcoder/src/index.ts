@@ -18,4 +18,12 @@ export type { TranscoderOptions } from './options.js';
 export type { RequestObservation, RequestObserver, RequestOutcome } from './request-observer.js';
 export type { UnsupportedMethods } from './template/contract.js';
 export { type Answer, createTranscoder, type Transcoder } from './transcoder.js';
-export type { CallMetadata, Guard, ReplyMetadata, UnaryCall, UnaryReply, Upstream } from './upstream.js';
+export type {
+  CallMetadata,
+  Guard,
+  ReplyMetadata,
+  ReplyStream,
+  UnaryCall,
+  UnaryReply,
+  Upstream,
+} from './upstream.js';

@@ -48,6 +48,13 @@ export interface TranscoderOptions {
    * one, may still be arriving. Default: 4,096.
    */
   readonly maxRequests?: number;
+  /**
+   * The time limit of a stream, in milliseconds, without which it ends with its call; a client may set a shorter one
+   * with `Request-Timeout`. The body of its request keeps `deadlineMs`. `Infinity` means none. Default: 300,000.
+   */
+  readonly streamMs?: number;
+  /** The most streams at a time, which take no place of `maxRequests`. Default: 256. */
+  readonly maxStreams?: number;
   /** The realm in challenges (RFC 6750 3). Default: the domain. */
   readonly realm?: string;
   /** The headers that become metadata. Default: `authorization`, `traceparent` and `tracestate`. */
@@ -69,7 +76,8 @@ export interface TranscoderOptions {
    */
   readonly lenient?: boolean;
   /**
-   * The treatment of what cannot be served: streaming methods, `google.api.HttpBody`, paths that go on after `**`,
+   * The treatment of what cannot be served: client and bidirectional streams, server streams if the upstream has no
+   * `serverStream`, `google.api.HttpBody`, paths that go on after `**`,
    * `GET` with a body, the later of two rules for the same requests, and `rules` whose selector names no method. `skip` leaves out and logs;
    * other bindings of the method stay. Default: `refuse`.
    */
@@ -110,6 +118,8 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
     deadlineMs: 5_000,
     maxBodyBytes: 65_536,
     maxRequests: 4_096,
+    streamMs: 300_000,
+    maxStreams: 256,
     forwardedHeaders: FORWARDED_HEADERS,
     responseHeaders: new Map() as ResponseHeaders,
     standardMethods: true,

@@ -13,7 +13,7 @@ import { joinObservers } from './request-observer.js';
 import { optionsInForce, type TranscoderOptions } from './options.js';
 import { readContract } from './template/contract.js';
 
-/** Serves the unary methods of a contract over HTTP and JSON. */
+/** Serves the methods of a contract over HTTP and JSON. */
 export interface Transcoder {
   /**
    * For the event `request` of a `node:http` server, or as middleware of Express 5. It answers every request; with
@@ -41,9 +41,10 @@ export interface Transcoder {
   readonly respond: (request: IncomingMessage, response: ServerResponse, answer: Answer) => void;
   /**
    * For a server that is closing: answers requests whose bodies are still arriving with 503 `SHUTTING_DOWN`, and also
-   * later ones that do not arrive complete. All others go on.
+   * later ones that do not arrive complete or ask for a stream. Streams end with the same error, and within a second.
+   * All others go on.
    */
-  readonly endUploads: () => void;
+  readonly close: () => void;
   /** A sentence for each reason why bindings of a method are not served, with the option `unsupported: 'skip'`. */
   readonly skipped: readonly string[];
 }
@@ -58,7 +59,7 @@ const LINGER_MS = 500;
 const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: 'error', 503: 'warn' };
 
 /**
- * Creates a transcoder. It translates HTTP and JSON to unary gRPC calls to the upstream, according to the
+ * Creates a transcoder. It translates HTTP and JSON to gRPC calls to the upstream, according to the
  * `google.api.http` annotations of the contract. Every request is answered with a status and, if that is an error, with
  * `{"error":{code, status, message, details}}` (AIP-193).
  *
@@ -67,7 +68,8 @@ const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: '
 export function createTranscoder(given: TranscoderOptions): Transcoder {
   const options = optionsInForce(given);
   const { log, mayLog, now, requestIdOf, write } = options;
-  const contract = readContract(options.descriptorSet, options);
+  const serverStreams = options.upstream.serverStream !== undefined;
+  const contract = readContract(options.descriptorSet, { ...options, serverStreams });
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });
   const transcoding = new Transcoding(contract, errors, options);
@@ -83,16 +85,42 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     // `onClientError` may have answered in its place.
     if (exchange.answered) return;
     exchange.answered = true;
-    const { requestId, response, observation } = exchange;
+    const { requestId, response } = exchange;
     if (exchange.cancelled) {
-      exchange.end();
-      record(exchange, 'client gone');
+      gone(exchange);
       return;
     }
-    const { status, headers, cause } = reply;
-    const early = exchange.partial && headers['Connection'] === undefined;
-    if (early) writeEarlyReply(response, reply, requestId, ending ? 0 : LINGER_MS);
-    else writeReply(response, reply, requestId);
+    const early = exchange.partial && reply.headers['Connection'] === undefined;
+    const written = early
+      ? writeEarlyReply(response, reply, requestId, ending ? 0 : LINGER_MS)
+      : writeReply(response, reply, requestId);
+    if (written === undefined) answered(exchange, reply);
+    else finishLater(exchange, reply, written);
+  }
+
+  /** Records a response whose content comes in pieces, once it is over. */
+  function finishLater(exchange: Exchange, reply: HttpReply, written: Promise<void>): void {
+    let broken: HttpReply | undefined;
+    written.catch((error: unknown) => {
+      broken = failed(error, exchange);
+      exchange.response.destroy();
+    });
+    exchange.whenOver(() => {
+      broken ??= reply.brokenOff?.();
+      if (broken === undefined && exchange.cancelled) gone(exchange);
+      else answered(exchange, { ...reply, reason: broken?.reason, cause: broken?.cause }, broken?.status);
+    });
+  }
+
+  function gone(exchange: Exchange): void {
+    exchange.end();
+    record(exchange, 'client gone');
+  }
+
+  /** @param status decides how serious the cause is; default: that of the reply. */
+  function answered(exchange: Exchange, reply: HttpReply, status = reply.status): void {
+    const { requestId, observation } = exchange;
+    const { cause } = reply;
     exchange.end(reply);
     if (cause !== undefined) {
       const level = LEVELS[status] ?? 'debug';
@@ -157,9 +185,9 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     respond: (request, response, answer) => {
       respond(request, response, answer);
     },
-    endUploads: () => {
+    close: () => {
       ending = true;
-      transcoding.endUploads();
+      transcoding.close();
     },
     onClientError(error, socket) {
       const failure = clientFailure(error);

@@ -6,7 +6,7 @@ export interface ReplyMetadata {
   get(key: string): readonly (string | Uint8Array)[];
 }
 
-/** One unary gRPC call, as the transcoder makes it. */
+/** One gRPC call with one request message, as the transcoder makes it. */
 export interface UnaryCall {
   /** The method's path: `/package.Service/Method`. */
   readonly path: string;
@@ -23,7 +23,7 @@ export interface UnaryCall {
   };
 }
 
-/** The end of a unary gRPC call. */
+/** The end of a gRPC call. */
 export interface UnaryReply {
   /** The gRPC status code; a number that gRPC does not define counts as `UNKNOWN`. */
   readonly code: number;
@@ -34,7 +34,7 @@ export interface UnaryReply {
    * so clients get a fixed text instead.
    */
   readonly answered: boolean;
-  /** The response message in binary form, with `OK` only. */
+  /** The response message of a unary call in binary form, with `OK` only. */
   readonly message?: Uint8Array | undefined;
   /** What the server sent before its message. */
   readonly initialMetadata?: ReplyMetadata | undefined;
@@ -44,10 +44,26 @@ export interface UnaryReply {
   readonly fields?: Readonly<Record<string, string>> | undefined;
 }
 
+/** The replies to one call of a server-streaming method. */
+export interface ReplyStream {
+  /** Settles with what the server sends before its first message, once that has come; never rejects. */
+  readonly headers?: Promise<ReplyMetadata>;
+  /**
+   * The next message in binary form, or the end of the call, whose reply has no message. Called again only after a
+   * message: what nobody asks for should stay with the server. Never rejects.
+   */
+  next(): Promise<Uint8Array | UnaryReply>;
+}
+
 /** The gRPC server that answers: over a channel, or in the same process. */
 export interface Upstream {
   /** Never throws or rejects: every failure is a status of the reply, which may be returned synchronously. */
   unary(call: UnaryCall): UnaryReply | Promise<UnaryReply>;
+  /**
+   * Calls a server-streaming method. The call is over when its end has come or `cancellation` says so; its deadline may
+   * be `Infinity`. Never throws. Default: streaming methods are unsupported.
+   */
+  serverStream?(call: UnaryCall): ReplyStream;
 }
 
 /**

@@ -4,7 +4,7 @@ import { testLayers } from './support/layers.js';
 testLayers({
   src: resolve(import.meta.dirname, '../src'),
   layers: [
-    ['index.ts', 'grpc-js.ts', 'openapi.ts', 'page.ts'],
+    ['index.ts', 'grpc-js.ts', 'grpc-js', 'openapi.ts', 'page.ts'],
     ['transcoder.ts'],
     ['page', 'openapi'],
     ['options.ts'],
@@ -17,5 +17,7 @@ testLayers({
     ['http-reply.ts', 'upstream.ts', 'log.ts', 'request-observer.ts', 'gen'],
   ],
   packages: ['@bufbuild/protobuf'],
-  packagesOfOne: { 'grpc-js.ts': ['@grpc/grpc-js'] },
+  packagesOfOne: Object.fromEntries(
+    ['grpc-js.ts', 'grpc-js/calls.ts', 'grpc-js/call-failure.ts'].map((file) => [file, ['@grpc/grpc-js']]),
+  ),
 });

@@ -248,6 +248,26 @@ describe('an upstream over a channel', () => {
   });
 });
 
+describe('a stream over a channel', () => {
+  it.each([
+    { why: 'its client has gone', more: { cancellation: new Caller().go() }, code: status.CANCELLED },
+    { why: 'its deadline has passed', more: { deadline: 1 }, code: status.DEADLINE_EXCEEDED },
+  ])('is not begun where $why', async ({ more, code }) => {
+    const upstream = await upstreamTo(refuse);
+    const stream = upstream.serverStream(unaryCall(more));
+    expect(await stream.next()).toMatchObject({ code, answered: false });
+  });
+
+  it('runs to its end where the credentials are renewed meanwhile', async () => {
+    const upstream = await upstreamTo(echo);
+    const stream = upstream.serverStream(unaryCall());
+    upstream.renew(credentials.createInsecure());
+    // A unary server answers with one message.
+    expect(await stream.next()).toEqual(Buffer.from('abc'));
+    expect(await stream.next()).toMatchObject({ code: status.OK, answered: true });
+  });
+});
+
 describe('a call over a channel', () => {
   it('is INTERNAL with metadata that HTTP/2 forbids, and the connection stays', async () => {
     const upstream = await upstreamTo(echo);

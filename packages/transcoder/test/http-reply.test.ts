@@ -43,7 +43,7 @@ const isBody = (bytes: Buffer): boolean => bytes.equals(BODY);
 
 it('a client that does not read a large response holds one piece of it, and gets all of it when it reads', async () => {
   const { socket, responses } = await connected((response) => {
-    writeReply(response, LARGE, 'id');
+    void writeReply(response, LARGE, 'id');
   });
   socket.pause();
   socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
@@ -69,7 +69,11 @@ it('a client that does not read a large response holds one piece of it, and gets
 it('large responses to requests that come together leave whole and in order', async () => {
   const { socket } = await connected((response) => {
     const { url } = response.req;
-    writeReply(response, url === '/small' ? { status: 404, headers: {}, body: '{}' } : LARGE, String(url));
+    void writeReply(
+      response,
+      url === '/small' ? { status: 404, headers: {}, body: '{}' } : LARGE,
+      String(url),
+    );
   });
   const paths = ['/a', '/small', '/b'];
   socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));
@@ -97,7 +101,7 @@ it.each([
   { what: 'does not', later: '' },
 ])('a large response before the end of a request whose client $what is whole', async ({ later }) => {
   const { socket } = await connected((response) => {
-    writeEarlyReply(response, LARGE, 'id', 50);
+    void writeEarlyReply(response, LARGE, 'id', 50);
   });
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n');
   const reading = readAll(socket);
@@ -113,13 +117,91 @@ it('nothing more of a large response is handed over once its connection is gone'
     return false;
   });
   const end = vi.spyOn(response, 'end');
-  writeReply(response, LARGE, 'id');
+  void writeReply(response, LARGE, 'id');
   expect([write.mock.calls.length, end.mock.calls.length]).toEqual([1, 0]);
+});
+
+/** Pieces of a body, as many as are asked for. */
+class Pieces {
+  asked = 0;
+  over = false;
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) {
+        this.asked += 1;
+        yield await Promise.resolve(BODY.subarray(0, 50_000));
+      }
+    } finally {
+      this.over = true;
+    }
+  }
+}
+
+it('a body in pieces is asked for as its client reads, and told when it leaves', async () => {
+  const pieces = new Pieces();
+  const { socket } = await connected((response) => {
+    void writeReply(response, { status: 200, headers: {}, body: pieces }, 'id');
+  });
+  socket.pause();
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  let before = -1;
+  const settled = (): boolean => {
+    const same = pieces.asked === before;
+    before = pieces.asked;
+    return same && before > 0;
+  };
+  await expect.poll(settled, { interval: 100 }).toBe(true);
+  socket.resume();
+  await expect.poll(() => pieces.asked).toBeGreaterThan(before + 100);
+  socket.destroy();
+  await expect.poll(() => pieces.over).toBe(true);
+});
+
+it('a body in pieces is asked for nothing by HEAD', async () => {
+  const pieces = new Pieces();
+  const { socket } = await connected((response) => {
+    void writeReply(response, { status: 200, headers: {}, body: pieces }, 'id');
+  });
+  socket.write('HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  expect(String(await readAll(socket))).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n$/);
+  expect(pieces.asked).toBe(0);
+});
+
+it('pieces that come after the client has left go nowhere', async () => {
+  const { socket, responses } = await connected((response) => {
+    const left = once(response, 'close');
+    async function* late(): AsyncGenerator<Uint8Array> {
+      yield BODY.subarray(0, 1);
+      await left;
+      yield BODY.subarray(0, 1);
+    }
+    void writeReply(response, { status: 200, headers: {}, body: late() }, 'id');
+  });
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'data');
+  const write = vi.spyOn(firstOf(responses), 'write');
+  socket.destroy();
+  await once(firstOf(responses), 'close');
+  await new Promise(setImmediate);
+  expect(write).not.toHaveBeenCalled();
+});
+
+it('a body in pieces before the end of a request is whole', async () => {
+  async function* two(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('one');
+    yield await Promise.resolve(Buffer.from('two'));
+  }
+  const { socket } = await connected((response) => {
+    void writeEarlyReply(response, { status: 200, headers: {}, body: two() }, 'id', 50);
+  });
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n');
+  expect(String(await readAll(socket))).toMatch(/\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n$/);
 });
 
 it('a client that leaves in the middle of a large response ends it', async () => {
   const { socket, responses } = await connected((response) => {
-    writeReply(response, LARGE, 'id');
+    void writeReply(response, LARGE, 'id');
   });
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   await once(socket, 'data');

@@ -317,7 +317,7 @@ describe('a server that closes', () => {
     const stalled = open(gateway);
     stalled.socket.write(head(9, AS_MEMBER));
     await expect.poll(guarded).toBe(1);
-    gateway.endUploads();
+    gateway.end();
     await stalled.closed;
     expect(stalled.received()).toMatch(/^HTTP\/1\.1 503 [^]*Retry-After: 1\r\n[^]*Connection: close\r\n/);
     expect(reasonIn(stalled.received())).toBe('SHUTTING_DOWN');

@@ -542,7 +542,7 @@ describe('a method that is not supported', () => {
         level: 'warn',
         message: 'method skipped',
         fields: {
-          reason: 'library.v1.Unsupported.Stream: streaming methods have no HTTP binding.',
+          reason: 'library.v1.Unsupported.Stream: the upstream serves no streams.',
         },
       },
     ]);

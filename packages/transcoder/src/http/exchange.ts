@@ -27,6 +27,8 @@ export class Exchange implements UnaryCancellation {
   /** Whether the reply has been handed to Node. */
   answered = false;
   readonly #awaitsContinue: boolean;
+  #whenOver: (() => void)[] | undefined;
+  #lost = false;
 
   /** @param awaitsContinue whether the client waits for 100 (RFC 9110 10.1.1) before it sends the body. */
   constructor(
@@ -65,13 +67,35 @@ export class Exchange implements UnaryCancellation {
 
   /** Whether the client left before the response was written. */
   get cancelled(): boolean {
-    return this.response.closed && !this.response.writableFinished;
+    return (this.#lost || this.response.closed) && !this.response.writableFinished;
   }
 
   /** Whether the request is complete and Node is done with the response: later bytes belong to neither. */
   get over(): boolean {
     return this.request.complete && this.response.closed;
   }
+
+  /** Is told that the connection has closed. Node 20 and 22 do not close a response that waits for an earlier one. */
+  lose(): void {
+    this.#lost = true;
+    this.#tellOver();
+  }
+
+  /** Calls the listener once nothing more of the response can be sent. */
+  whenOver(listener: () => void): void {
+    if (this.#lost || this.response.closed) {
+      listener();
+      return;
+    }
+    if (this.#whenOver === undefined) this.response.once('close', this.#tellOver);
+    this.#whenOver = [...(this.#whenOver ?? []), listener];
+  }
+
+  readonly #tellOver = (): void => {
+    const listeners = this.#whenOver ?? [];
+    this.#whenOver = undefined;
+    for (const listener of listeners) listener();
+  };
 
   onCancelled(listener: () => void): void {
     this.response.once('close', () => {

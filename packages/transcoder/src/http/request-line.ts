@@ -23,7 +23,7 @@ type RecordRequest = (exchange: Exchange, message: string, reply?: HttpReply) =>
 /** Creates the function that logs requests according to the options. */
 export function requestLines({ answeredLevel, log, mayLog, now }: LineOptions): RecordRequest {
   return (exchange, message, reply) => {
-    const failed = reply === undefined || reply.status >= 400;
+    const failed = reply === undefined || reply.status >= 400 || reply.reason !== undefined;
     const level = reply?.routine === true ? 'debug' : failed ? 'info' : answeredLevel;
     if (log.isLevelEnabled?.(level) === false) return;
     const { requestId, verb, started, url, known, fields, observation } = exchange;

@@ -12,7 +12,7 @@ class RequestQueue {
   /** The latest request, answered or not. */
   latest: Exchange | undefined;
   readonly #pipelined: PipelinedRequests;
-  #unsent = 0;
+  readonly #unsent = new Set<Exchange>();
   #closed: boolean;
 
   constructor(socket: Duplex, pipelined: PipelinedRequests) {
@@ -26,28 +26,35 @@ class RequestQueue {
    * response, and needs some KiB for each request.
    */
   get full(): boolean {
-    return this.#unsent >= MAX_UNSENT || (this.#unsent > 0 && this.#pipelined.full);
+    const { size } = this.#unsent;
+    return size >= MAX_UNSENT || (size > 0 && this.#pipelined.full);
   }
 
   begin(exchange: Exchange): void {
     this.latest = exchange;
-    if (this.#closed) return;
-    if (this.#unsent > 0) this.#pipelined.count += 1;
-    this.#unsent += 1;
-    exchange.response.once('close', this.#sent);
+    if (this.#closed) {
+      exchange.lose();
+      return;
+    }
+    if (this.#unsent.size > 0) this.#pipelined.count += 1;
+    this.#unsent.add(exchange);
+    exchange.response.once('close', () => {
+      this.#sent(exchange);
+    });
   }
 
-  readonly #sent = (): void => {
+  #sent(exchange: Exchange): void {
     if (this.#closed) return;
-    this.#unsent -= 1;
-    if (this.#unsent > 0) this.#pipelined.count -= 1;
-  };
+    this.#unsent.delete(exchange);
+    if (this.#unsent.size > 0) this.#pipelined.count -= 1;
+  }
 
   /** Node 20 and 22 do not close the responses that are still queued when their connection closes. */
   readonly #close = (): void => {
     this.#closed = true;
-    this.#pipelined.count -= Math.max(0, this.#unsent - 1);
-    this.#unsent = 0;
+    this.#pipelined.count -= Math.max(0, this.#unsent.size - 1);
+    for (const exchange of this.#unsent) exchange.lose();
+    this.#unsent.clear();
   };
 }
 

@@ -13,6 +13,7 @@ import type { FoundBinding } from '../template/binding-table.js';
 import type { Guard, UnaryReply, Upstream } from '../upstream.js';
 import { GuardVerdict, isOk, knowsCaller } from './guard-verdict.js';
 import type { Exchange } from './exchange.js';
+import type { OpenStream } from './open-streams.js';
 import { receiveBody, requireDecoded, requireJsonType } from './request-body.js';
 import {
   callMetadata,
@@ -21,6 +22,8 @@ import {
   requireFitHeaders,
 } from './request-headers.js';
 import { addHeaders, type ResponseHeaders } from './response-headers.js';
+import { StreamedReply } from './streamed-reply.js';
+import { streamFormat } from './stream-format.js';
 import type { SuccessReplies } from './success-reply.js';
 import type { Uploads } from './uploads.js';
 
@@ -29,6 +32,8 @@ export interface CallParts {
   readonly upstream: Upstream;
   readonly guard: Guard | undefined;
   readonly deadlineMs: number;
+  readonly streamMs: number;
+  readonly now: () => number;
   readonly maxBodyBytes: number;
   readonly lenient: boolean;
   readonly forwardedHeaders: ForwardedHeaders;
@@ -46,21 +51,24 @@ export class RequestedCall {
   readonly #exchange: Exchange;
   readonly #found: FoundBinding;
   readonly #query: string;
+  /** Its stream, if the method has one. */
+  readonly #open: OpenStream | undefined;
   readonly #head;
   readonly #verdict: GuardVerdict;
 
-  constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, query: string) {
+  constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, query: string, open?: OpenStream) {
     const { guard, deadlineMs, forwardedHeaders, errors } = parts;
     const { request, requestId, started, observation } = exchange;
     this.#parts = parts;
     this.#exchange = exchange;
     this.#found = found;
     this.#query = query;
+    this.#open = open;
     this.#head = {
       path: found.binding.callPath,
       metadata: callMetadata(request.headersDistinct, requestId, forwardedHeaders, observation.metadata),
       deadline: started + deadlineMs,
-      cancellation: exchange,
+      cancellation: open ?? exchange,
     };
     this.#verdict = new GuardVerdict(exchange, this.#head, guard, errors);
   }
@@ -100,17 +108,39 @@ export class RequestedCall {
     } catch (failure) {
       return this.#verdict.refuse(failure);
     }
+    if (this.#open !== undefined) return this.#streamed(this.#open, bytes);
     const reply = upstream.unary({ path, message: bytes, metadata, deadline, cancellation });
     if (!(reply instanceof Promise)) return this.#reply(message, reply);
     return reply.then((later) => this.#reply(message, later));
   }
 
-  #reply(message: Message, reply: UnaryReply): HttpReply {
-    const { errors, successes, responseHeaders } = this.#parts;
-    const { request, response, requestId } = this.#exchange;
+  #streamed(open: OpenStream, message: Uint8Array): Promise<HttpReply> {
+    const { errors, lenient, now, streamMs, successes, upstream } = this.#parts;
+    const { binding } = this.#found;
+    const { headers } = this.#exchange.request;
+    const deadline = this.#exchange.started + requestTimeoutMs(headers, streamMs, lenient);
+    // Without it, no binding of such a method would be served.
+    const { serverStream } = upstream as Required<Upstream>;
+    const stream = serverStream.call(upstream, { ...this.#head, message, deadline });
+    open.limit(deadline - now());
+    const format = streamFormat(headers.accept, lenient, (each) => successes.json(binding, each));
+    const heard = (reply: UnaryReply): void => {
+      this.#heard(reply);
+    };
+    return new StreamedReply(stream, { exchange: this.#exchange, open, format, errors, heard }).reply();
+  }
+
+  #heard(reply: UnaryReply): void {
+    const { responseHeaders } = this.#parts;
     this.#exchange.known = knowsCaller(reply);
     this.#exchange.fields = reply.fields;
-    if (responseHeaders.size > 0) addHeaders(response, responseHeaders, reply);
+    if (responseHeaders.size > 0) addHeaders(this.#exchange.response, responseHeaders, reply);
+  }
+
+  #reply(message: Message, reply: UnaryReply): HttpReply {
+    const { errors, successes } = this.#parts;
+    const { request, requestId } = this.#exchange;
+    this.#heard(reply);
     return isOk(reply)
       ? successes.reply(this.#found.binding, message, reply.message, request.headers)
       : errors.ofUpstream(reply, requestId);

@@ -49,6 +49,15 @@ export class SuccessReplies {
   }
 
   /**
+   * The JSON text of one message of a stream.
+   *
+   * @throws Error if the message cannot be decoded or has no JSON form.
+   */
+  json(binding: Binding, message: Uint8Array): string | Uint8Array {
+    return this.#body(binding, fromBinary(binding.method.output, message));
+  }
+
+  /**
    * Refuses a create with `If-Match`, whatever it names: nothing is there yet that it could match (RFC 9110 13.1.1).
    * `If-None-Match` holds for the same reason (13.1.2).
    *

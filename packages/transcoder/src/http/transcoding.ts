@@ -12,6 +12,7 @@ import { successRules } from '../template/standard-method.js';
 import type { Guard, Upstream } from '../upstream.js';
 import { ArrivingPlaces } from './arriving-places.js';
 import { type Exchange, targetOf } from './exchange.js';
+import { OpenStreams } from './open-streams.js';
 import type { ForwardedHeaders } from './request-headers.js';
 import { requestTarget } from './request-target.js';
 import { type CallParts, RequestedCall } from './requested-call.js';
@@ -27,6 +28,8 @@ interface TranscodingOptions {
   readonly deadlineMs: number;
   readonly maxBodyBytes: number;
   readonly maxRequests: number;
+  readonly streamMs: number;
+  readonly maxStreams: number;
   readonly forwardedHeaders: ForwardedHeaders;
   readonly responseHeaders: ResponseHeaders;
   readonly standardMethods: boolean;
@@ -42,7 +45,7 @@ interface RequestLookup {
   readonly query: string;
 }
 
-/** Answers HTTP requests by unary gRPC calls, according to the `google.api.http` annotations of a contract. */
+/** Answers HTTP requests by gRPC calls, according to the `google.api.http` annotations of a contract. */
 export class Transcoding {
   readonly #basePath: string;
   readonly #maxRequests: number;
@@ -50,13 +53,15 @@ export class Transcoding {
   /** The template of each binding, under the base path. */
   readonly #templates: ReadonlyMap<Binding, string>;
   readonly #parts: CallParts;
+  readonly #streams: OpenStreams;
   /** Requests for methods of the contract that are not answered yet. */
   #underWay = 0;
 
   constructor({ bindings, table, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
-    const { basePath, maxRequests, standardMethods, json, lenient, now } = options;
+    const { basePath, maxRequests, maxStreams, standardMethods, json, lenient, now } = options;
     this.#basePath = basePath;
     this.#maxRequests = maxRequests;
+    this.#streams = new OpenStreams(maxStreams);
     this.#table = table;
     this.#templates = new Map(bindings.map((each) => [each, basePath + each.template.source]));
     this.#parts = {
@@ -85,6 +90,10 @@ export class Transcoding {
     if (found.outcome === 'unknown path') throw pathUnknown();
     exchange.template = found.binding && this.#templates.get(found.binding);
     if (found.outcome === 'found') {
+      if (found.binding.method.methodKind !== 'unary') {
+        const open = this.#streams.open(exchange);
+        return new RequestedCall(this.#parts, exchange, found, query, open).answer();
+      }
       return this.#counted(() => new RequestedCall(this.#parts, exchange, found, query).answer());
     }
     const headers = { Allow: found.allowed.join(', ') };
@@ -92,9 +101,10 @@ export class Transcoding {
     throw methodNotAllowed(headers);
   }
 
-  /** Ends the wait for all request bodies, now and from now on. */
-  endUploads(): void {
+  /** Ends the wait for all request bodies and breaks off all streams, now and from now on. */
+  close(): void {
     this.#parts.uploads.end();
+    this.#streams.end();
   }
 
   /** Also finds the server as a whole, the target of only OPTIONS and CONNECT (RFC 9112 3.2.3 and 3.2.4). */

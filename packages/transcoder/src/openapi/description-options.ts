@@ -56,7 +56,7 @@ export interface Security {
  * does not say. All but the contract have defaults.
  */
 export interface DescriptionOptions extends Omit<TranscoderOptions, 'upstream'> {
-  /** Without effect: so that the options of the transcoder can be given as they are. */
+  /** So that the options of the transcoder can be given as they are: one without `serverStream` has no streams. */
   readonly upstream?: Upstream;
   /** Default: the domain as title, the last part of the proto package as version, and the comment above `package`. */
   readonly info?: Readonly<Partial<Info>>;

@@ -35,7 +35,8 @@ export function describe(given: DescriptionOptions): OpenApi {
   const { info, servers, security, comments, facts, headers = {}, failures, ...transcoding } = given;
   const options = optionsInForce(transcoding);
   const { basePath, forwardedHeaders, json, standardMethods } = options;
-  const contract = readContract(options.descriptorSet, options);
+  const serverStreams = given.upstream === undefined || given.upstream.serverStream !== undefined;
+  const contract = readContract(options.descriptorSet, { ...options, serverStreams });
   const { registry, bindings, domain } = contract;
   const parts: SchemaParts = {
     comments: new ContractComments(comments ?? sourceComments(options.descriptorSet), json.protoNames),
@@ -58,6 +59,7 @@ export function describe(given: DescriptionOptions): OpenApi {
     responseHeaders,
     errors,
     security: methods ?? {},
+    lenient: options.lenient,
   });
   const paths = new Paths(operations, bindings, standardMethods ? successRules(bindings) : new Map());
   return {

@@ -7,7 +7,7 @@ import type { Security } from './description-options.js';
 import type { DescribedPath } from './described-paths.js';
 import type { ErrorResponses } from './error-responses.js';
 import { isRequired, type MessageSchemas } from './message-schemas.js';
-import type { Operation, Response, Responses, Schema } from './open-api.js';
+import type { Content, Operation, Response, Responses, Schema } from './open-api.js';
 import type { Parameters } from './parameters.js';
 import type { RequestHeaders } from './request-headers.js';
 import type { DescribedHeaders } from './response-headers.js';
@@ -23,6 +23,8 @@ interface OperationParts {
   readonly errors: ErrorResponses;
   /** What single methods require, by full name. */
   readonly security: NonNullable<Security['methods']>;
+  /** Whether streams are the lines of grpc-gateway. */
+  readonly lenient: boolean;
 }
 
 /** A binding for one HTTP method. */
@@ -36,6 +38,9 @@ interface DescribedBinding {
   readonly operationId: string;
   readonly tag: string;
 }
+
+const STREAM =
+  'A message on each line, or as the data of each event; the stream ends with a line or an event `failure` if it fails, otherwise with an event `end`.';
 
 /** A success that is nothing but 200. */
 const BARE: Partial<SuccessRule> = {};
@@ -100,10 +105,27 @@ export class Operations {
       responseBody === undefined
         ? schemas.body(method.output, 'returned')
         : schemas.body(responseBody, 'returned', fieldSchema(schemas, responseBody));
+    if (method.methodKind !== 'unary') return { 200: this.#stream(content) };
     const current = { description: 'The copy that the client has is current.', headers };
     return {
       200: { description: 'Success.', headers, content },
       ...(rule.caching === undefined ? {} : { 304: current }),
+    };
+  }
+
+  /** @param content that of one message. */
+  #stream(content: Content): Response {
+    const { lenient, responseHeaders } = this.#parts;
+    const formats = Object.values(content).flatMap(({ schema }): [string, { schema: Schema }][] => [
+      lenient
+        ? ['application/json', { schema: { type: 'object', properties: { result: schema } } }]
+        : ['application/x-ndjson', { schema }],
+      ['text/event-stream', { schema }],
+    ]);
+    return {
+      description: STREAM,
+      headers: responseHeaders.ofStream(),
+      content: Object.fromEntries(formats),
     };
   }
 

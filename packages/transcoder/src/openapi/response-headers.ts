@@ -32,6 +32,9 @@ const known = {
     '"L_9GykOhU34DF0Q4b8xRcnJ9YAH"',
   ),
   Vary: header('The request header that the response depends on.', exactly('Authorization')),
+  NoTransform: header(CACHING, exactly('no-store, no-transform')),
+  VaryAccept: header('The request header that the response depends on.', exactly('Accept')),
+  NoBuffering: header('Tells proxies to pass on each message as it comes.', exactly('no')),
   // Without an example, since it begins with the base path.
   Location: header('The path of the new resource, which begins with the base path of the server.', {
     type: 'string',
@@ -71,6 +74,17 @@ export class DescribedHeaders {
       'Cache-Control': this.#known(name[caching]),
       ETag: this.#known('ETag'),
       Vary: this.#known('Vary'),
+    };
+  }
+
+  /** The headers of streams. */
+  ofStream(): Headers {
+    return {
+      ...this.#forwarded,
+      ...this.#everywhere,
+      'Cache-Control': this.#known('NoTransform'),
+      Vary: this.#known('VaryAccept'),
+      'X-Accel-Buffering': this.#known('NoBuffering'),
     };
   }
 

@@ -43,10 +43,16 @@ export const refuse: Unserved = (sentence) => {
 /**
  * The bindings of a method: its rule's own and the additional ones.
  *
+ * @param serverStreams whether the upstream serves server-streaming methods.
  * @throws Error with one sentence that names the method, if the rule does not fit the method's messages or could match
  *   no request; by default also if it needs what is not supported.
  */
-export function bindingsOf(method: DescMethod, rule: HttpRule, unserved: Unserved = refuse): Binding[] {
+export function bindingsOf(
+  method: DescMethod,
+  rule: HttpRule,
+  unserved: Unserved = refuse,
+  serverStreams = true,
+): Binding[] {
   const sentence = (reason: string): string => `${method.parent.typeName}.${method.name}: ${reason}.`;
   let bindings: Binding[];
   try {
@@ -58,15 +64,21 @@ export function bindingsOf(method: DescMethod, rule: HttpRule, unserved: Unserve
     throw new Error(sentence((error as Error).message), { cause: error });
   }
   return bindings.filter((binding) => {
-    const reason = unsupportedBecause(binding);
+    const reason = unsupportedBecause(binding, serverStreams);
     if (reason !== undefined) unserved(sentence(reason));
     return reason === undefined;
   });
 }
 
-/** Why a binding cannot be served as a unary call with JSON; undefined if it can. */
-function unsupportedBecause({ method, verb, template, body, responseBody }: Binding): string | undefined {
-  if (method.methodKind !== 'unary') return 'streaming methods have no HTTP binding';
+/** Why a binding cannot be served; undefined if it can. */
+function unsupportedBecause(
+  { method, verb, template, body, responseBody }: Binding,
+  serverStreams: boolean,
+): string | undefined {
+  const { methodKind } = method;
+  if (methodKind === 'client_streaming' || methodKind === 'bidi_streaming')
+    return 'streams of requests are not supported';
+  if (methodKind === 'server_streaming' && !serverStreams) return 'the upstream serves no streams';
   if (body !== undefined && (verb === 'GET' || verb === 'HEAD')) return `${verb} has a body`;
   const fields = [body, responseBody].map((each) => (typeof each === 'object' ? each.message : undefined));
   if ([method.input, method.output, ...fields].some((type) => type?.typeName === 'google.api.HttpBody')) {

@@ -33,7 +33,7 @@ export interface Contract {
 }
 
 /**
- * The treatment of bindings that are sound but cannot be served: those of streaming methods, with
+ * The treatment of bindings that are sound but cannot be served: those of streaming methods (other than server streams that the upstream serves), with
  * `google.api.HttpBody`, with segments after `**`, of GET with a body, and the later of two for the same requests; also of given rules
  * whose selector names no method.
  */
@@ -47,6 +47,8 @@ export interface ContractOptions {
   readonly domain?: string | undefined;
   /** `google.api.HttpRule` in ProtoJSON, each in place of the annotation of its selector. Default: none. */
   readonly rules?: readonly JsonObject[] | undefined;
+  /** Whether the upstream serves server-streaming methods. Default: true. */
+  readonly serverStreams?: boolean | undefined;
   /** Default: `refuse`. */
   readonly unsupported?: UnsupportedMethods | undefined;
 }
@@ -60,7 +62,7 @@ export interface ContractOptions {
  */
 export function readContract(
   descriptorSet: Uint8Array,
-  { services: names, domain, rules = [], unsupported = 'refuse' }: ContractOptions = {},
+  { services: names, domain, rules = [], serverStreams = true, unsupported = 'refuse' }: ContractOptions = {},
 ): Contract {
   const set = readSet(descriptorSet);
   // Comments would be most of what a large contract keeps in memory.
@@ -79,7 +81,7 @@ export function readContract(
     .flatMap(({ methods }) => methods)
     .flatMap((method) => {
       const rule = ruleOf(method);
-      return rule === undefined ? [] : bindingsOf(method, rule, unserved);
+      return rule === undefined ? [] : bindingsOf(method, rule, unserved, serverStreams);
     });
   const table = new BindingTable(found, unserved);
   const { bindings } = table;

@@ -104,8 +104,8 @@ describe('the paths of a description', () => {
 
   it('are those of the services and rules that are served, and leave out what `skip` leaves out', () => {
     expect(Object.keys(shop({ services: ['shop.v1.Till'] }).paths)).toEqual(['/v1/till/{name}']);
-    const stream = withRule('Stream', { pattern: { case: 'get', value: '/v1/stream' } });
-    expect(() => describeContract({ descriptorSet: stream })).toThrow('streaming methods');
+    const stream = withRule('Upload', { pattern: { case: 'post', value: '/v1/stream' } });
+    expect(() => describeContract({ descriptorSet: stream })).toThrow('streams of requests');
     const paths = Object.keys(describeContract({ descriptorSet: stream, unsupported: 'skip' }).paths);
     expect(paths).toEqual(Object.keys(library().paths));
     expect(Object.keys(describeContract({ descriptorSet: branchImage() }).paths)).not.toContain(

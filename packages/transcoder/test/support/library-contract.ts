@@ -61,6 +61,9 @@ export function branchImage(...filters: string[]): Uint8Array {
 /** The contract that grpc-gateway was tried with, too: a serialized google.protobuf.FileDescriptorSet. */
 export const comparedDescriptorSet = build('--type', 'compared.v1', '--type', 'google.rpc.ErrorInfo');
 
+/** A contract with streams and files: a serialized google.protobuf.FileDescriptorSet. */
+export const feedDescriptorSet = build('--type', 'feed.v1', '--type', 'google.rpc.ErrorInfo');
+
 /** The image of a contract with comments, whose fields and paths are of many kinds. */
 export const shopImage = build('--path', relative(root, join(contract, 'shop')));
 

@@ -15,8 +15,8 @@ export interface RunningTranscoder {
   readonly log: readonly LogLine[];
   /** The number of open connections. */
   readonly connections: () => Promise<number>;
-  /** Ends the requests whose bodies have not come. */
-  endUploads(): void;
+  /** Ends the requests whose bodies have not come, and the streams. */
+  end(): void;
   close(): Promise<void>;
 }
 
@@ -63,13 +63,12 @@ export async function startTranscoder(
     .on('connect', transcoder.onConnect);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const { endUploads } = transcoder;
   return {
     origin: `http://127.0.0.1:${port}`,
     library,
     log,
     connections: promisify(server.getConnections.bind(server)),
-    endUploads,
+    end: transcoder.close,
     close: () => closed(server),
   };
 }

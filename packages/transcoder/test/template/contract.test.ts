@@ -65,13 +65,12 @@ describe('a contract', () => {
 
 describe('what is not supported', () => {
   const sentence = (name: string, reason: string): string => `library.v1.Unsupported.${name}: ${reason}.`;
-  const STREAM = 'streaming methods have no HTTP binding';
+  const STREAM = 'streams of requests are not supported';
   const HTTP_BODY = 'google.api.HttpBody is not supported';
   const getA = { case: 'get', value: '/a' } as const;
   const postA = { case: 'post', value: '/a' } as const;
 
   it.each([
-    { name: 'Stream', rule: { pattern: getA }, reason: STREAM },
     { name: 'Upload', rule: { pattern: postA }, reason: STREAM },
     { name: 'TakeBody', rule: { pattern: postA }, reason: HTTP_BODY },
     { name: 'GiveBody', rule: { pattern: getA }, reason: HTTP_BODY },
@@ -97,6 +96,15 @@ describe('what is not supported', () => {
       expect(bindings).toHaveLength(readContract(libraryDescriptorSet).bindings.length);
     },
   );
+
+  it('are server streams where the upstream has none', () => {
+    const set = withRule('Stream', { pattern: getA });
+    const reason = sentence('Stream', 'the upstream serves no streams');
+    expect(() => readContract(set, { serverStreams: false })).toThrow(new Error(reason));
+    expect(readContract(set).bindings.map(({ callPath }) => callPath)).toContain(
+      '/library.v1.Unsupported/Stream',
+    );
+  });
 
   it('does not cost the other bindings of its method', () => {
     const after = { pattern: { case: 'get', value: '/**/b' } } as const;
@@ -133,7 +141,7 @@ describe('what is not supported', () => {
   });
 
   it('leaves nothing to serve where it is all there is', () => {
-    const set = withRule('Stream', { pattern: getA });
+    const set = withRule('Upload', { pattern: postA });
     const options = { services: ['library.v1.Unsupported'], unsupported: 'skip' } as const;
     expect(() => readContract(set, options)).toThrow(
       'No method of the contract can be served by google.api.http.',

@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { describe as describeContract, type DescriptionOptions, type Response } from '../../src/openapi.js';
+import { feedDescriptorSet } from '../support/library-contract.js';
+import { operationOf } from '../support/described.js';
+
+function successOf(operationId: string, options: Partial<DescriptionOptions> = {}): Response {
+  const document = describeContract({ descriptorSet: feedDescriptorSet, ...options });
+  return operationOf(document, operationId).responses['200'] as Response;
+}
+
+it('a stream is described as lines and as events, each with the schema of a message', () => {
+  const { content, headers } = successOf('follow');
+  const schema = { $ref: '#/components/schemas/Entry' };
+  expect(content).toEqual({ 'application/x-ndjson': { schema }, 'text/event-stream': { schema } });
+  expect(Object.keys(headers)).toEqual(['X-Request-Id', 'Cache-Control', 'Vary', 'X-Accel-Buffering']);
+});
+
+it('a stream of one field is described with the schema of the field', () => {
+  expect(successOf('follow_3').content?.['application/x-ndjson']).toEqual({ schema: { type: 'string' } });
+});
+
+it('a stream to lenient clients is described as the lines of grpc-gateway', () => {
+  const schema = { $ref: '#/components/schemas/Entry' };
+  expect(successOf('createEntry', { lenient: true }).content).toEqual({
+    'application/json': { schema: { type: 'object', properties: { result: schema } } },
+    'text/event-stream': { schema },
+  });
+});
+
+it('streams are not described for an upstream that has none', () => {
+  const upstream = { unary: () => ({ code: 0, details: '', answered: true }) };
+  expect(() => successOf('follow', { upstream })).toThrow('the upstream serves no streams');
+});

@@ -1,0 +1,48 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it } from 'vitest';
+import { createTranscoder } from '../src/transcoder.js';
+import { libraryDescriptorSet } from './support/library-contract.js';
+import { LibraryServer } from './support/library-server.js';
+import { opening } from './support/opening.js';
+
+/** Serves one resource with a body in pieces; returns its address, and what the observers are told. */
+async function serve(body: AsyncIterable<Uint8Array>): Promise<{ url: string; told: object[] }> {
+  const told: object[] = [];
+  const transcoder = createTranscoder({
+    descriptorSet: libraryDescriptorSet,
+    upstream: new LibraryServer(),
+    observers: [{ begin: () => ({ end: (outcome) => void told.push(outcome) }) }],
+  });
+  const server = opening(
+    createServer((request, response) => {
+      transcoder.respond(request, response, () => ({
+        status: 200,
+        headers: {},
+        body,
+        contentType: 'text/plain',
+      }));
+    }),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, told };
+}
+
+async function* pieces(failure?: Error): AsyncGenerator<Uint8Array> {
+  yield Buffer.from('one ');
+  yield await Promise.resolve(Buffer.from('two'));
+  if (failure !== undefined) throw failure;
+}
+
+it('a reply of your own may come in pieces', async () => {
+  const { url, told } = await serve(pieces());
+  expect(await (await fetch(url)).text()).toBe('one two');
+  expect(told).toMatchObject([{ status: 200, reason: undefined }]);
+});
+
+it('a reply of your own that fails in the middle is cut off, and has failed', async () => {
+  const { url, told } = await serve(pieces(new Error('broken')));
+  const response = await fetch(url);
+  await expect(response.text()).rejects.toThrow();
+  expect(told).toMatchObject([{ status: 200, reason: 'INTERNAL' }]);
+});

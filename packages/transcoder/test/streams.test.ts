@@ -1,0 +1,640 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { promisify } from 'node:util';
+import { Metadata, status } from '@grpc/grpc-js';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { anyPack } from '@bufbuild/protobuf/wkt';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { RequestInfoSchema } from '../src/gen/google/rpc/error_details_pb.js';
+import { StatusSchema } from '../src/gen/google/rpc/status_pb.js';
+import type { ReplyStream, UnaryCall, Upstream } from '../src/upstream.js';
+import { Deferred } from './support/deferred.js';
+import { type FeedCall, feedMessage, startFeed } from './support/feed-server.js';
+import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
+import { rawExchange } from './support/library-transcoder.js';
+
+const ENTRIES = '/v1/topics/news/entries';
+const EVENTS = { accept: 'text/event-stream' };
+const EVENTS_ASKED = 'Accept: text/event-stream\r\n';
+const ONE = '{"number":1,"text":"","content":""}';
+const TWO = '{"number":2,"text":"","content":""}';
+
+function entry(number: number): Buffer {
+  return feedMessage('Entry', { number });
+}
+
+function endsWith(code: status, details = 'It failed.'): (call: FeedCall) => void {
+  return (call) => void call.emit('error', { code, details });
+}
+
+/** Sends two messages and ends well. */
+function sendTwo(call: FeedCall): void {
+  call.write(entry(1));
+  call.write(entry(2));
+  call.end();
+}
+
+/** Sends a message, and once told so fails. */
+function failingAfterOne(): { answer: (call: FeedCall) => void; fail: () => void } {
+  const told = new Deferred();
+  return {
+    answer: (call) => {
+      call.write(entry(1));
+      void told.promise.then(() => {
+        endsWith(status.ABORTED)(call);
+      });
+    },
+    fail: told.resolve,
+  };
+}
+
+/** Sends a message and never ends; settles when its client has gone. */
+function endless(): { answer: (call: FeedCall) => void; gone: Promise<void> } {
+  const { promise, resolve } = new Deferred();
+  return {
+    answer: (call) => {
+      call.on('cancelled', resolve);
+      call.write(entry(1));
+    },
+    gone: promise,
+  };
+}
+
+/** Sends large messages, as many as are taken, and counts them. */
+function flood(): { answer: (call: FeedCall) => void; sent: () => number; gone: Promise<void> } {
+  const { promise, resolve } = new Deferred();
+  const large = feedMessage('Entry', { content: Buffer.alloc(300_000).toString('base64') });
+  let sent = 0;
+  return {
+    answer: (call) => {
+      let cancelled = false;
+      call.on('cancelled', () => {
+        cancelled = true;
+        resolve();
+      });
+      const send = (): void => {
+        while (!cancelled) {
+          sent += 1;
+          if (!call.write(large)) break;
+        }
+      };
+      call.on('drain', send);
+      send();
+    },
+    sent: () => sent,
+    gone: promise,
+  };
+}
+
+/** A connection that asks for something, and reads nothing until it is resumed. */
+function stalled(origin: string, path = ENTRIES, head = ''): Socket {
+  const { hostname, port } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => undefined).pause();
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${head}\r\n`);
+  onTestFinished(() => void socket.destroy());
+  return socket;
+}
+
+/** Waits until a number stays the same for a while. */
+async function settled(value: () => number): Promise<number> {
+  let before = -1;
+  await expect
+    .poll(
+      () => {
+        const now = value();
+        const same = now === before && now > 0;
+        before = now;
+        return same;
+      },
+      { interval: 300, timeout: 10_000 },
+    )
+    .toBe(true);
+  return before;
+}
+
+/** Asks by fetch and returns the text that has come so far. */
+async function reading(
+  url: string,
+  init: RequestInit = {},
+): Promise<{ response: Response; text: () => string; ended: Promise<void>; leave: () => void }> {
+  const controller = new AbortController();
+  const response = await fetch(url, { ...init, signal: controller.signal });
+  let text = '';
+  const decoder = new TextDecoder();
+  const read = async (): Promise<void> => {
+    for await (const chunk of response.body ?? []) text += decoder.decode(chunk);
+  };
+  return {
+    response,
+    text: () => text,
+    ended: read().catch(() => undefined),
+    leave: () => {
+      controller.abort();
+    },
+  };
+}
+
+describe('a stream', () => {
+  it('comes as a line of JSON for each message', async () => {
+    const feed = await startFeed(sendTwo);
+    const { status: code, headers, text } = await httpRequest(feed.origin, { path: ENTRIES });
+    expect([code, text]).toEqual([200, `${ONE}\n${TWO}\n`]);
+    expect(headers).toMatchObject({
+      'content-type': 'application/x-ndjson',
+      'cache-control': 'no-store, no-transform',
+      vary: 'Accept',
+      'x-accel-buffering': 'no',
+      'transfer-encoding': 'chunked',
+    });
+    expect(headers).not.toHaveProperty('etag');
+    expect(feed.log.filter(({ level }) => level !== 'debug')).toEqual([]);
+    expect(feed.outcomes).toMatchObject([
+      { template: '/v1/topics/{topic}/entries', status: 200, reason: undefined },
+    ]);
+  });
+
+  it('is asked for with a body, too, and gets its request', async () => {
+    const requests: Buffer[] = [];
+    const feed = await startFeed((call) => {
+      requests.push(call.request);
+      call.end();
+    });
+    const body = '{"topic":"news","count":3}';
+    const request = { method: 'POST', path: '/v1/entries:follow', body };
+    const answer = await httpRequest(feed.origin, {
+      ...request,
+      headers: { 'content-type': 'application/json' },
+    });
+    expect([answer.status, answer.text]).toEqual([200, '']);
+    expect(requests).toEqual([feedMessage('FollowRequest', { topic: 'news', count: 3 })]);
+  });
+
+  it('has one field of each message where its rule says so', async () => {
+    const feed = await startFeed((call) => {
+      call.write(feedMessage('Entry', { text: 'line\nbreak' }));
+      call.end();
+    });
+    expect((await httpRequest(feed.origin, { path: '/v1/topics/news/texts' })).text).toBe('"line\\nbreak"\n');
+  });
+
+  it('is 200 without a location, also under the name of a Create method', async () => {
+    const feed = await startFeed(sendTwo);
+    const headers = { 'content-type': 'application/json' };
+    const request = { method: 'POST', path: '/v1/entries', body: '{}', headers };
+    expect((await httpRequest(feed.origin, request)).status).toBe(200);
+  });
+
+  it('comes as the lines of grpc-gateway to lenient clients', async () => {
+    const feed = await startFeed(
+      (call) => {
+        call.write(entry(1));
+        call.write(feedMessage('Entry', { content: Buffer.alloc(3_000).toString('base64') }));
+        call.end();
+      },
+      { lenient: true },
+    );
+    const { headers, text } = await httpRequest(feed.origin, { path: ENTRIES });
+    expect(headers['content-type']).toBe('application/json');
+    const [first, second, ...others] = text.split('\n');
+    expect([first, others]).toEqual([`{"result":${ONE}}`, ['']]);
+    expect(JSON.parse(String(second))).toMatchObject({ result: { number: 0 } });
+  });
+
+  it.each([
+    'text/event-stream',
+    'TEXT/event-stream',
+    'text/html, text/event-stream;q=0.5',
+    'text/event-stream ; charset=utf-8; q=0.001, */*',
+  ])('comes as events where Accept is %s', async (accept) => {
+    const feed = await startFeed(sendTwo);
+    const { headers, text } = await httpRequest(feed.origin, { path: ENTRIES, headers: { accept } });
+    expect(headers['content-type']).toBe('text/event-stream');
+    expect(text).toBe(`data: ${ONE}\n\ndata: ${TWO}\n\nevent: end\ndata: {}\n\n`);
+  });
+
+  it.each([
+    '*/*',
+    'application/json',
+    'text/event-stream;q=0',
+    'text/event-stream; a=b; q=0.000, */*',
+    'text/event-streams',
+  ])('comes as lines where Accept is %s', async (accept) => {
+    const feed = await startFeed(sendTwo);
+    const { headers } = await httpRequest(feed.origin, { path: ENTRIES, headers: { accept } });
+    expect(headers['content-type']).toBe('application/x-ndjson');
+  });
+
+  it('is read by curl message by message', async () => {
+    const { answer, fail } = failingAfterOne();
+    const feed = await startFeed(answer);
+    const curl = promisify(execFile)('curl', ['-sSN', `${feed.origin}${ENTRIES}`]);
+    let out = '';
+    curl.child.stdout?.on('data', (chunk: string) => (out += chunk));
+    await expect.poll(() => out).toBe(`${ONE}\n`);
+    fail();
+    const [, last] = (await curl).stdout.split('\n');
+    expect(JSON.parse(String(last))).toMatchObject({ error: { code: 409, status: 'ABORTED' } });
+  });
+
+  it('ends by the end of the connection for a client of HTTP/1.0', async () => {
+    const feed = await startFeed(sendTwo);
+    const received = await rawExchange(
+      feed.origin,
+      `GET ${ENTRIES} HTTP/1.0\r\nConnection: keep-alive\r\n\r\n`,
+    );
+    expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n/);
+    expect(received.slice(received.indexOf('\r\n\r\n') + 4)).toBe(`${ONE}\n${TWO}\n`);
+  });
+
+  it('has the head alone for HEAD, and its call is cancelled', async () => {
+    const { answer, gone } = endless();
+    const feed = await startFeed(answer);
+    const {
+      status: code,
+      headers,
+      text,
+    } = await httpRequest(feed.origin, {
+      method: 'HEAD',
+      path: ENTRIES,
+    });
+    expect([code, headers['content-type'], text]).toEqual([200, 'application/x-ndjson', '']);
+    await gone;
+    expect(feed.outcomes).toMatchObject([{ status: 200, reason: undefined }]);
+  });
+
+  it('leaves the connection for the next request', async () => {
+    const feed = await startFeed(sendTwo);
+    const get = `GET ${ENTRIES} HTTP/1.1\r\nHost: x\r\n`;
+    const received = await rawExchange(feed.origin, `${get}\r\n${get}Connection: close\r\n\r\n`);
+    expect(received.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2);
+  });
+});
+
+describe('a stream that fails', () => {
+  it('before its first message is the usual error', async () => {
+    const feed = await startFeed(endsWith(status.NOT_FOUND));
+    const answer = await httpRequest(feed.origin, { path: ENTRIES, headers: EVENTS });
+    expect([answer.status, answer.headers['content-type']]).toEqual([404, 'application/json']);
+    expect(errorOf(answer)).toMatchObject({ code: 404, status: 'NOT_FOUND', message: 'It failed.' });
+    expect(feed.outcomes).toMatchObject([{ status: 404, reason: 'NOT_FOUND' }]);
+  });
+
+  it('after the headers of its server is the usual error, too', async () => {
+    const feed = await startFeed(
+      (call) => {
+        const metadata = new Metadata();
+        metadata.set('x-quota', '3');
+        call.sendMetadata(metadata);
+        setTimeout(endsWith(status.UNAUTHENTICATED), 200, call);
+      },
+      { responseHeaders: new Map([['x-quota', 'X-Quota']]) },
+    );
+    const answer = await httpRequest(feed.origin, { path: ENTRIES });
+    expect([answer.status, answer.headers['x-quota']]).toEqual([401, '3']);
+    expect(answer.headers['www-authenticate']).toContain('Bearer');
+  });
+
+  it('after a message ends with the error in a line, which the log and the observers are told', async () => {
+    const { answer, fail } = failingAfterOne();
+    const feed = await startFeed(answer);
+    const { response, text, ended } = await reading(feed.origin + ENTRIES);
+    expect(response.status).toBe(200);
+    await expect.poll(text).toBe(`${ONE}\n`);
+    expect(feed.outcomes).toEqual([]);
+    fail();
+    await ended;
+    const [, line = ''] = text().split('\n');
+    expect(reasonOf({ text: line })).toBe('ABORTED');
+    expect(feed.outcomes).toMatchObject([{ status: 200, reason: 'ABORTED' }]);
+    expect(feed.log).toMatchObject([
+      { level: 'info', message: 'request answered', fields: { status: 200, reason: 'ABORTED' } },
+    ]);
+  });
+
+  it('ends with an event of its own', async () => {
+    const { answer, fail } = failingAfterOne();
+    const feed = await startFeed(answer);
+    const { text, ended } = await reading(feed.origin + ENTRIES, { headers: EVENTS });
+    await expect.poll(text).toBe(`data: ${ONE}\n\n`);
+    fail();
+    await ended;
+    expect(text()).toMatch(/\n\nevent: failure\ndata: \{"error":\{"code":409,[^\n]*\}\}\n\n$/);
+  });
+
+  it('because its server dies says that the service is unavailable', async () => {
+    const { answer } = endless();
+    const feed = await startFeed(answer);
+    const { text, ended } = await reading(feed.origin + ENTRIES);
+    await expect.poll(text).toBe(`${ONE}\n`);
+    feed.kill();
+    await ended;
+    const [, line = ''] = text().split('\n');
+    expect(reasonOf({ text: line })).toBe('UPSTREAM_UNAVAILABLE');
+    expect(feed.log).toMatchObject([
+      { level: 'warn', message: 'request failed' },
+      { level: 'info', message: 'request answered', fields: { status: 200, reason: 'UPSTREAM_UNAVAILABLE' } },
+    ]);
+  });
+
+  it('with a message that is none of the contract is 500, and later a last line', async () => {
+    const garbled = Buffer.from([0xff]);
+    const feed = await startFeed((call) => {
+      if (call.metadata.get('traceparent').length > 0) call.write(entry(1));
+      setTimeout(() => call.write(garbled), 50);
+    });
+    const early = await httpRequest(feed.origin, { path: ENTRIES });
+    expect([early.status, reasonOf(early)]).toEqual([500, 'INTERNAL']);
+    const headers = { traceparent: '00-1' };
+    const late = await httpRequest(feed.origin, { path: ENTRIES, headers });
+    const [first, line = ''] = late.text.split('\n');
+    expect([late.status, first, reasonOf({ text: line })]).toEqual([200, ONE, 'INTERNAL']);
+    expect(feed.log.filter(({ level }) => level === 'error')).toHaveLength(2);
+  });
+});
+
+describe('the head of a stream without messages', () => {
+  it('leaves a second after the headers of its server', async () => {
+    const { promise: told, resolve: tell } = new Deferred();
+    const feed = await startFeed(
+      (call) => {
+        const metadata = new Metadata();
+        metadata.set('x-quota', '3');
+        call.sendMetadata(metadata);
+        void told.then(() => {
+          sendTwo(call);
+        });
+      },
+      { responseHeaders: new Map([['x-quota', 'X-Quota']]) },
+    );
+    const begun = Date.now();
+    const { response, text, ended } = await reading(feed.origin + ENTRIES, { headers: EVENTS });
+    expect(Date.now() - begun).toBeGreaterThanOrEqual(950);
+    expect([response.status, response.headers.get('x-quota')]).toEqual([200, '3']);
+    await expect.poll(text).toBe(':\n\n');
+    tell();
+    await ended;
+    expect(text()).toBe(`:\n\ndata: ${ONE}\n\ndata: ${TWO}\n\nevent: end\ndata: {}\n\n`);
+  });
+});
+
+describe('a client that', () => {
+  it('leaves a stream cancels its call', async () => {
+    const { answer, gone } = endless();
+    const feed = await startFeed(answer);
+    const { text, leave } = await reading(feed.origin + ENTRIES);
+    await expect.poll(text).toBe(`${ONE}\n`);
+    leave();
+    await gone;
+    await expect.poll(() => feed.outcomes).toMatchObject([{ status: undefined, reason: undefined }]);
+    expect(feed.log).toMatchObject([{ message: 'client gone' }]);
+  });
+
+  it('leaves before the first message cancels its call', async () => {
+    const gone = new Deferred();
+    const come = new Deferred();
+    const feed = await startFeed((call) => {
+      call.on('cancelled', gone.resolve);
+      come.resolve();
+    });
+    const socket = stalled(feed.origin);
+    await come.promise;
+    socket.destroy();
+    await gone.promise;
+    await expect.poll(() => feed.log).toMatchObject([{ message: 'client gone' }]);
+  });
+
+  it('leaves while its stream waits for an earlier response cancels its call, and frees its place', async () => {
+    const first = endless();
+    const second = endless();
+    let calls = 0;
+    const feed = await startFeed(
+      (call) => {
+        calls += 1;
+        (calls === 1 ? first : second).answer(call);
+      },
+      { maxStreams: 2 },
+    );
+    const socket = stalled(feed.origin);
+    socket.write(`GET ${ENTRIES} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await expect.poll(() => calls).toBe(2);
+    expect((await httpRequest(feed.origin, { path: ENTRIES })).status).toBe(429);
+    socket.destroy();
+    await Promise.all([first.gone, second.gone]);
+    await expect.poll(() => feed.outcomes).toMatchObject([{ status: 429 }, {}, {}]);
+    const { response } = await reading(feed.origin + ENTRIES);
+    expect(response.status).toBe(200);
+  });
+
+  it('does not read pauses the stream of its server, and gets all of it when it reads', async () => {
+    const { answer, sent, gone } = flood();
+    const feed = await startFeed(answer);
+    const socket = stalled(feed.origin);
+    const paused = await settled(sent);
+    socket.resume();
+    await expect.poll(sent, { timeout: 10_000 }).toBeGreaterThan(paused + 40);
+    socket.destroy();
+    await gone;
+  });
+});
+
+describe('a stream of an upstream in the same process', () => {
+  const never: ReplyStream = { next: () => new Promise(() => undefined) };
+  const streaming = (stream: ReplyStream): Upstream => ({
+    unary: () => ({ code: status.UNIMPLEMENTED, details: '', answered: true }),
+    serverStream: () => stream,
+  });
+
+  it('has a comment in each 15 seconds without a message, if it is one of events', async () => {
+    const coming = [entry(1)];
+    const stream = { next: () => Promise.resolve(coming.shift() ?? never.next()) };
+    const feed = await startFeed(sendTwo, { upstream: streaming(stream) });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const socket = stalled(feed.origin, ENTRIES, EVENTS_ASKED).resume();
+    let received = '';
+    socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
+    await vi.waitUntil(() => received.includes('data: '));
+    for (const comments of [1, 2]) {
+      await new Promise(setImmediate);
+      vi.advanceTimersByTime(15_000);
+      await vi.waitUntil(() => received.split('\r\n:\n\n\r\n').length === comments + 1);
+    }
+  });
+
+  it('that throws is an internal error', async () => {
+    const stream = { next: () => Promise.reject(new Error('broken')) };
+    const feed = await startFeed(sendTwo, { upstream: streaming(stream) });
+    expect((await httpRequest(feed.origin, { path: ENTRIES })).status).toBe(500);
+  });
+
+  it('has a reason in the log also where its failure names none', async () => {
+    const details = toBinary(
+      StatusSchema,
+      create(StatusSchema, {
+        code: 9,
+        message: 'No.',
+        details: [anyPack(RequestInfoSchema, create(RequestInfoSchema))],
+      }),
+    );
+    const end = {
+      code: status.FAILED_PRECONDITION,
+      details: 'No.',
+      answered: true,
+      trailers: { get: (key: string) => (key === 'grpc-status-details-bin' ? [details] : []) },
+    };
+    const coming = [entry(1)];
+    const stream = { next: () => Promise.resolve(coming.shift() ?? end) };
+    const feed = await startFeed(sendTwo, { upstream: streaming(stream) });
+    const { text } = await httpRequest(feed.origin, { path: ENTRIES });
+    expect(text).toContain('"status":"FAILED_PRECONDITION"');
+    expect(feed.outcomes).toMatchObject([{ status: 200, reason: 'FAILED_PRECONDITION' }]);
+  });
+
+  it('is over for a client that had gone before it began', async () => {
+    const calls: UnaryCall[] = [];
+    const upstream = streaming(never);
+    let arrived = 0;
+    const serverStream = (call: UnaryCall): ReplyStream => {
+      calls.push(call);
+      return { next: () => Promise.resolve({ code: status.CANCELLED, details: '', answered: false }) };
+    };
+    const feed = await startFeed(
+      sendTwo,
+      { upstream: { ...upstream, serverStream }, maxStreams: 1 },
+      (handler) => (request, response) => {
+        arrived += 1;
+        void once(request.socket, 'close').then(() => {
+          handler(request, response);
+        });
+      },
+    );
+    for (const expected of [1, 2]) {
+      const socket = stalled(feed.origin);
+      await expect.poll(() => arrived).toBe(expected);
+      socket.destroy();
+      await expect.poll(() => feed.outcomes.length).toBe(expected);
+    }
+    expect(calls.map(({ cancellation }) => cancellation.cancelled)).toEqual([true, true]);
+    expect(feed.log).toMatchObject([{ message: 'client gone' }, { message: 'client gone' }]);
+  });
+});
+
+describe('the time of a stream', () => {
+  it('is limited, by streamMs and not by deadlineMs', async () => {
+    const { answer, gone } = endless();
+    const feed = await startFeed(answer, { deadlineMs: 50, streamMs: 400 });
+    const begun = Date.now();
+    const { text } = await httpRequest(feed.origin, { path: ENTRIES });
+    expect(Date.now() - begun).toBeGreaterThanOrEqual(390);
+    const [, line = ''] = text.split('\n');
+    expect(reasonOf({ text: line })).toBe('DEADLINE_EXCEEDED');
+    await gone;
+  });
+
+  it('is shorter where the client asks for less', async () => {
+    const feed = await startFeed((call) => void call.on('cancelled', () => undefined), {
+      streamMs: Infinity,
+    });
+    const headers = { 'request-timeout': '0.2' };
+    const answer = await httpRequest(feed.origin, { path: ENTRIES, headers });
+    expect([answer.status, reasonOf(answer)]).toEqual([504, 'DEADLINE_EXCEEDED']);
+  });
+
+  it('may have no limit', async () => {
+    const feed = await startFeed(sendTwo, { streamMs: Infinity });
+    expect((await httpRequest(feed.origin, { path: ENTRIES })).text).toBe(`${ONE}\n${TWO}\n`);
+  });
+
+  it('of its body is that of any other', async () => {
+    const feed = await startFeed(sendTwo, { deadlineMs: 100 });
+    const head = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n';
+    const received = await rawExchange(feed.origin, `POST /v1/entries:follow HTTP/1.1\r\n${head}`);
+    expect(received).toMatch(/^HTTP\/1\.1 504 /);
+  });
+
+  it('ends a second later for a client that does not read', async () => {
+    const { answer, gone } = flood();
+    const feed = await startFeed(answer, { streamMs: 300 });
+    const socket = stalled(feed.origin);
+    await gone;
+    await expect
+      .poll(() => feed.outcomes, { timeout: 5_000 })
+      .toMatchObject([{ status: 200, reason: 'DEADLINE_EXCEEDED' }]);
+    socket.destroy();
+  });
+});
+
+describe('the number of streams', () => {
+  it('is limited apart from other requests, from their start to their end', async () => {
+    const { answer } = endless();
+    const feed = await startFeed(answer, { maxStreams: 1, maxRequests: 0 });
+    const { response, leave } = await reading(feed.origin + ENTRIES);
+    expect(response.status).toBe(200);
+    const refused = await httpRequest(feed.origin, { path: ENTRIES });
+    expect([refused.status, reasonOf(refused)]).toEqual([429, 'OVERLOADED']);
+    expect(errorOf(refused).message).toContain('It has 1 streams under way.');
+    leave();
+    await expect.poll(async () => (await reading(feed.origin + ENTRIES)).response.status).toBe(200);
+  });
+});
+
+describe('a server that closes', () => {
+  it('ends its streams with SHUTTING_DOWN, and refuses others', async () => {
+    const { answer, gone } = endless();
+    const feed = await startFeed(answer);
+    const { text, ended } = await reading(feed.origin + ENTRIES);
+    await expect.poll(text).toBe(`${ONE}\n`);
+    feed.end();
+    await ended;
+    await gone;
+    const [, line = ''] = text().split('\n');
+    expect(reasonOf({ text: line })).toBe('SHUTTING_DOWN');
+    const later = await httpRequest(feed.origin, { path: ENTRIES });
+    expect([later.status, reasonOf(later)]).toEqual([503, 'SHUTTING_DOWN']);
+    expect(feed.outcomes).toMatchObject([
+      { status: 200, reason: 'SHUTTING_DOWN' },
+      { status: 503, reason: 'SHUTTING_DOWN' },
+    ]);
+  });
+
+  it('answers those that wait for their first message with 503', async () => {
+    const come = new Deferred();
+    const feed = await startFeed(() => {
+      come.resolve();
+    });
+    const answer = httpRequest(feed.origin, { path: ENTRIES });
+    await come.promise;
+    feed.end();
+    expect(await answer).toMatchObject({ status: 503 });
+  });
+
+  it('cuts a client that does not take the last line after a second', async () => {
+    const { answer, sent, gone } = flood();
+    const feed = await startFeed(answer);
+    const socket = stalled(feed.origin);
+    await settled(sent);
+    const begun = Date.now();
+    feed.end();
+    await gone;
+    expect(Date.now() - begun).toBeGreaterThanOrEqual(950);
+    await expect.poll(() => feed.outcomes).toMatchObject([{ status: 200, reason: 'SHUTTING_DOWN' }]);
+    socket.destroy();
+  });
+});
+
+describe('1,000 clients that do not read', () => {
+  it('have as many streams as may be open, and bounded memory', async () => {
+    const { answer, sent } = flood();
+    const feed = await startFeed(answer, { maxStreams: 16 });
+    const before = process.memoryUsage().rss;
+    const sockets = Array.from({ length: 1_000 }, () => stalled(feed.origin));
+    await expect.poll(() => feed.outcomes.length, { timeout: 20_000 }).toBe(984);
+    expect(new Set(feed.outcomes.map(({ status: code }) => code))).toEqual(new Set([429]));
+    await settled(sent);
+    expect(process.memoryUsage().rss - before).toBeLessThan(400e6);
+    for (const socket of sockets) socket.destroy();
+    await expect.poll(() => feed.outcomes.length, { timeout: 20_000 }).toBe(1_000);
+  });
+});

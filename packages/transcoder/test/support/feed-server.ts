@@ -1,0 +1,78 @@
+import { createFileRegistry, fromBinary, fromJson, toBinary, type JsonObject } from '@bufbuild/protobuf';
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { credentials, Server, ServerCredentials, type ServerWritableStream } from '@grpc/grpc-js';
+import { grpcUpstream } from '../../src/grpc-js.js';
+import type { TranscoderOptions } from '../../src/options.js';
+import type { RequestOutcome } from '../../src/request-observer.js';
+import { feedDescriptorSet } from './library-contract.js';
+import { type RunningTranscoder, startTranscoder } from './library-transcoder.js';
+import { opening } from './opening.js';
+
+export type FeedCall = ServerWritableStream<Buffer, Buffer>;
+
+/** A gateway in front of a gRPC server of grpc-js that streams. */
+export interface RunningFeed extends RunningTranscoder {
+  /** What the observers were told. */
+  readonly outcomes: readonly RequestOutcome[];
+  /** Ends the gRPC server with all its connections. */
+  kill(): void;
+}
+
+const asIs = (bytes: Buffer): Buffer => bytes;
+const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, feedDescriptorSet));
+
+/** The binary form of a message of the feed: `Entry`, from its JSON. */
+export function feedMessage(name: string, json: JsonObject): Buffer {
+  const schema = registry.getMessage(name.includes('.') ? name : `feed.v1.${name}`);
+  if (schema === undefined) throw new Error(`There is no message ${name}.`);
+  return Buffer.from(toBinary(schema, fromJson(schema, json)));
+}
+
+/** Starts both, until the end of the test. @param answer the server-streaming methods. */
+export async function startFeed(
+  answer: (call: FeedCall) => void,
+  options: Partial<TranscoderOptions> = {},
+  before?: Parameters<typeof startTranscoder>[2],
+): Promise<RunningFeed> {
+  const server = new Server();
+  for (const name of ['Follow', 'CreateEntry']) {
+    const method = {
+      path: `/feed.v1.Feed/${name}`,
+      requestStream: false,
+      responseStream: true,
+      requestSerialize: asIs,
+      requestDeserialize: asIs,
+      responseSerialize: asIs,
+      responseDeserialize: asIs,
+    } as const;
+    server.addService({ [name]: method }, { [name]: answer });
+  }
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => {
+      if (error === null) resolve(bound);
+      else reject(error);
+    });
+  });
+  const kill = (): void => {
+    server.forceShutdown();
+  };
+  opening({ close: kill });
+  const upstream = opening(grpcUpstream(`127.0.0.1:${port}`, { credentials: credentials.createInsecure() }));
+  const outcomes: RequestOutcome[] = [];
+  const observers = [{ begin: () => ({ end: (outcome: RequestOutcome) => void outcomes.push(outcome) }) }];
+  const gateway = opening(
+    await startTranscoder(
+      {
+        descriptorSet: feedDescriptorSet,
+        upstream,
+        guard: undefined,
+        json: {},
+        observers,
+        ...options,
+      },
+      {},
+      before,
+    ),
+  );
+  return { ...gateway, outcomes, kill };
+}
