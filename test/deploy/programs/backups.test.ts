@@ -39,8 +39,10 @@ function emptyFolder(): Promise<string> {
   return mkdtemp(join(inject('temporaryFolder'), 'backup-'));
 }
 
-/** The beginnings of the blocks that no test runs: they need Docker, a cluster, or a machine of their own. */
+/** The beginnings of the blocks that no test here runs: they need port 3306, Docker, a cluster, or a machine of their own. */
 const ELSEWHERE = [
+  '[ -e routes.env ]',
+  '. ./routes.env',
   'docker build -t route-registry',
   'TOKEN=$(docker exec routes',
   'docker compose --profile gateway up',
