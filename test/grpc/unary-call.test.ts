@@ -229,7 +229,8 @@ describe('a call that was answered', () => {
     const server = await start();
     const session = connectTo(server);
     await roundTrip(session);
-    for (let timeoutMs = 20; timeoutMs < 40; timeoutMs++) {
+    // Long enough that no call is late before it has begun.
+    for (let timeoutMs = 150; timeoutMs < 165; timeoutMs++) {
       const outcome = await outcomeOf(
         requestOn(session, SLOW, { 'grpc-timeout': `${timeoutMs}m` }).end(MESSAGE),
       );
