@@ -3,7 +3,7 @@ import { TRANSCODING } from '../gateway/transcoding.js';
 import { comments } from '../gen/comments.js';
 import { descriptorSet } from '../gen/descriptor-set.js';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
-import { REALM, SCOPES } from '../routes/route-service.js';
+import { ALL_SCOPES, REALM, SCOPES } from '../routes/route-service.js';
 import { failures } from './failure-facts.js';
 import { facts, headers } from './field-facts.js';
 import { HEALTH_TAG, healthOperation } from './health-operation.js';
@@ -12,7 +12,7 @@ const { fullName, methods } = RouteServiceDefinition;
 
 const BEARER = 'bearer';
 
-const TOKEN_COMMAND = `npm run --silent token -- --scope "${Object.values(SCOPES).sort().join(' ')}" --sub me`;
+const TOKEN_COMMAND = `npm run --silent token -- --scope "${ALL_SCOPES.join(' ')}" --sub me`;
 
 /** What somebody does first who sees the document as a page. */
 const FIRST_STEPS = `1. Get a token: from the issuer that the service trusts, or, in the folder of a service with a secret, by
@@ -32,6 +32,7 @@ export function describeService(): OpenApi {
     ...TRANSCODING,
     descriptorSet,
     realm: REALM,
+    // The default of MAX_CALLS, for the example of a refusal.
     maxRequests: 2_048,
     info: { title: 'Route Registry', description: `${comments['routing.v1'] ?? ''}\n\n${FIRST_STEPS}` },
     comments: inWordsOfRest(comments),

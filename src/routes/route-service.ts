@@ -19,6 +19,9 @@ export const SCOPES = {
   getRoute: 'routes:read',
 } as const satisfies Record<keyof typeof RouteServiceDefinition.methods, string>;
 
+/** Every scope once, in the order of the alphabet. */
+export const ALL_SCOPES: readonly string[] = [...new Set<string>(Object.values(SCOPES))].sort();
+
 /**
  * The methods of `routing.v1.RouteService` over the registry, each with the scope that it requires.
  *

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { SCOPES } from '../routes/route-service.js';
+import { ALL_SCOPES } from '../routes/route-service.js';
 import type { TokenConfig } from '../settings/token-config.js';
 
 /** Where the service listens; absent for what does not run. */
@@ -47,8 +47,7 @@ function tokenLine({ key, issuer }: TokenConfig, container: string | undefined):
   if (key.kind === 'publicKeyFile' || key.kind === 'jwks') return `token  from ${issuer}`;
   const program =
     container === undefined ? 'npm run --silent token --' : `docker exec ${container} node dist/token.js`;
-  const scopes = Object.values(SCOPES).sort().join(' ');
   // A container has its settings; a second terminal has only those of local mode, which are none.
   const where = key.kind === 'local' || container !== undefined ? '' : 'with the same settings:  ';
-  return `token  ${where}export TOKEN=$(${program} --scope "${scopes}" --sub me)`;
+  return `token  ${where}export TOKEN=$(${program} --scope "${ALL_SCOPES.join(' ')}" --sub me)`;
 }

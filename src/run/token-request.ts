@@ -1,11 +1,9 @@
 import { parseArgs } from 'node:util';
 import { isSubject } from '../auth/claims.js';
-import { SCOPES } from '../routes/route-service.js';
+import { ALL_SCOPES } from '../routes/route-service.js';
 
-/** The scopes that methods require. */
-const KNOWN_SCOPES: readonly string[] = [...new Set<string>(Object.values(SCOPES))].sort();
 /** How to call the program. */
-export const USAGE = `Usage: npm run --silent token -- --scope "${KNOWN_SCOPES.join(' ')}" --sub NAME [--ttl 1h]`;
+export const USAGE = `Usage: npm run --silent token -- --scope "${ALL_SCOPES.join(' ')}" --sub NAME [--ttl 1h]`;
 
 /** A number and its unit: seconds, minutes, hours or days. */
 const TTL = /^([1-9]\d{0,5})([smhd])$/;
@@ -40,9 +38,9 @@ export function readTokenRequest(args: readonly string[], env: NodeJS.ProcessEnv
   if (help === true) return undefined;
   const scopes = scope.split(' ').filter((each) => each !== '');
   if (scopes.length === 0) throw misused('--scope is missing.');
-  const unread = scopes.find((each) => !KNOWN_SCOPES.includes(each));
+  const unread = scopes.find((each) => !ALL_SCOPES.includes(each));
   if (unread !== undefined) {
-    const allowed = KNOWN_SCOPES.join(' and ');
+    const allowed = ALL_SCOPES.join(' and ');
     throw misused(`No method asks for the scope ${JSON.stringify(unread)}; there are ${allowed}.`);
   }
   if (sub === undefined) throw misused('--sub is missing.');
