@@ -17,15 +17,22 @@ const LARGE = 1_024;
 /** The base64 of the number in a mark, which are three bytes. */
 const NUMBER_LENGTH = 4;
 
+/** Values that marks stand for. */
+interface TakenValues {
+  /** What all marks begin with: nine bytes, a whole number of digits. */
+  readonly prefix: Buffer;
+  /** The base64 of each value, by that of the number in its mark. */
+  readonly base64: Map<string, string>;
+}
+
 /**
  * Writes the large values of bytes in a message with Node's base64, which takes a hundredth of the time that protobuf's
  * takes. In the message each is replaced by a mark that nobody can guess, and the mark in the JSON text by the base64.
  */
 export class LargeBytes {
   readonly #registry: Registry;
-  /** Nine bytes: a whole number of digits. Drawn for the first large value, since it takes longer than a small reply. */
-  #prefix: Buffer | undefined;
-  readonly #base64 = new Map<string, string>();
+  /** The values that were taken out; none for most replies, for which they would take longer than the rest. */
+  #taken: TakenValues | undefined;
 
   /** @param message loses its large values */
   constructor(registry: Registry, schema: DescMessage, message: Message) {
@@ -35,10 +42,11 @@ export class LargeBytes {
 
   /** The JSON text of the message with all its values; as UTF-8 if it is large, since a hash of a string takes longer. */
   restoredIn(text: string): string | Uint8Array {
-    if (this.#prefix === undefined) return text;
-    const [first, ...others] = text.split(this.#prefix.toString('base64'));
+    if (this.#taken === undefined) return text;
+    const { prefix, base64 } = this.#taken;
+    const [first, ...others] = text.split(prefix.toString('base64'));
     const whole = others.map(
-      (each) => `${this.#base64.get(each.slice(0, NUMBER_LENGTH))}${each.slice(NUMBER_LENGTH)}`,
+      (each) => `${base64.get(each.slice(0, NUMBER_LENGTH))}${each.slice(NUMBER_LENGTH)}`,
     );
     return Buffer.from([first, ...whole].join(''));
   }
@@ -52,11 +60,11 @@ export class LargeBytes {
       if (!fieldHoldsBytes(field, holdsBytes) || !message.isSet(field)) continue;
       if (field.fieldKind === 'list') {
         const list = message.get(field);
-        for (const [index, item] of list.entries()) list.set(index, this.#taken(item));
+        for (const [index, item] of list.entries()) list.set(index, this.#marked(item));
       } else if (field.fieldKind === 'map') {
         const map = message.get(field);
-        for (const [key, value] of map) map.set(key, this.#taken(value));
-      } else message.set(field, this.#taken(message.get(field)));
+        for (const [key, value] of map) map.set(key, this.#marked(value));
+      } else message.set(field, this.#marked(message.get(field)));
     }
   }
 
@@ -68,17 +76,18 @@ export class LargeBytes {
     any.value = toBinary(type, content);
   }
 
-  #taken(value: unknown): unknown {
+  #marked(value: unknown): unknown {
     if (!(value instanceof Uint8Array)) {
       this.#takeFrom(value as ReflectMessage);
       return value;
     }
     if (value.length < LARGE) return value;
     const number = Buffer.alloc(3);
-    number.writeUIntBE(this.#base64.size, 0, 3);
-    this.#base64.set(number.toString('base64'), base64Of(value));
-    this.#prefix ??= randomBytes(9);
-    return Buffer.concat([this.#prefix, number]);
+    this.#taken ??= { prefix: randomBytes(9), base64: new Map() };
+    const { prefix, base64 } = this.#taken;
+    number.writeUIntBE(base64.size, 0, 3);
+    base64.set(number.toString('base64'), base64Of(value));
+    return Buffer.concat([prefix, number]);
   }
 }
 
