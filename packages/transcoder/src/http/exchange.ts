@@ -98,7 +98,7 @@ export class Exchange implements UnaryCancellation {
   };
 
   onCancelled(listener: () => void): void {
-    this.response.once('close', () => {
+    this.whenOver(() => {
       if (this.cancelled) listener();
     });
   }
