@@ -5,10 +5,11 @@ import { Failure, internal } from './failures/failure.js';
 import { clientFailure, endAfter, writeClientError } from './http/client-error.js';
 import { RequestQueues } from './http/request-queue.js';
 import { Exchange } from './http/exchange.js';
+import { finishExchanges } from './http/finished-exchange.js';
 import { requireWellFormedHead } from './http/request-head.js';
 import { requestLines } from './http/request-line.js';
 import { Transcoding } from './http/transcoding.js';
-import { type HttpReply, writeEarlyReply, writeReply } from './http-reply.js';
+import type { HttpReply } from './http-reply.js';
 import { joinObservers } from './request-observer.js';
 import { optionsInForce, type TranscoderOptions } from './options.js';
 import { readContract } from './template/contract.js';
@@ -55,9 +56,6 @@ export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 /** How long bytes that a client still sends after its response are dropped, in milliseconds. */
 const LINGER_MS = 500;
 
-/** The log level for the cause of a failure; other causes matter only for debugging. */
-const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: 'error', 503: 'warn' };
-
 /**
  * Creates a transcoder. It translates HTTP and JSON to gRPC calls to the upstream, according to the
  * `google.api.http` annotations of the contract. Every request is answered with a status and, if that is an error, with
@@ -81,54 +79,8 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const failed = (error: unknown, { requestId }: Exchange): HttpReply =>
     errors.ofFailure(error instanceof Failure ? error : internal(error), requestId);
 
-  function finish(exchange: Exchange, reply: HttpReply): void {
-    // `onClientError` may have answered in its place.
-    if (exchange.answered) return;
-    exchange.answered = true;
-    const { requestId, response } = exchange;
-    if (exchange.cancelled) {
-      gone(exchange);
-      return;
-    }
-    const early = exchange.partial && reply.headers['Connection'] === undefined;
-    const written = early
-      ? writeEarlyReply(response, reply, requestId, ending ? 0 : LINGER_MS)
-      : writeReply(response, reply, requestId);
-    if (written === undefined) answered(exchange, reply);
-    else finishLater(exchange, reply, written);
-  }
-
-  /** Records a response whose content comes in pieces, once it is over. */
-  function finishLater(exchange: Exchange, reply: HttpReply, written: Promise<void>): void {
-    let broken: HttpReply | undefined;
-    written.catch((error: unknown) => {
-      broken = failed(error, exchange);
-      exchange.response.destroy();
-    });
-    exchange.whenOver(() => {
-      broken ??= reply.brokenOff?.();
-      if (broken === undefined && exchange.cancelled) gone(exchange);
-      else answered(exchange, { ...reply, reason: broken?.reason, cause: broken?.cause }, broken?.status);
-    });
-  }
-
-  function gone(exchange: Exchange): void {
-    exchange.end();
-    record(exchange, 'client gone');
-  }
-
-  /** @param status decides how serious the cause is; default: that of the reply. */
-  function answered(exchange: Exchange, reply: HttpReply, status = reply.status): void {
-    const { requestId, observation } = exchange;
-    const { cause } = reply;
-    exchange.end(reply);
-    if (cause !== undefined) {
-      const level = LEVELS[status] ?? 'debug';
-      if (level === 'debug' || mayLog('causes'))
-        log[level]({ requestId, err: cause, ...observation.fields }, 'request failed');
-    }
-    record(exchange, 'request answered', reply);
-  }
+  const lingerMs = (): number => (ending ? 0 : LINGER_MS);
+  const finish = finishExchanges({ log, mayLog, record, failed, lingerMs });
 
   function respond(
     request: IncomingMessage,

@@ -18,7 +18,7 @@ interface LineOptions {
 }
 
 /** Logs a request in one line, with its reply, or with none if the client has gone. */
-type RecordRequest = (exchange: Exchange, message: string, reply?: HttpReply) => void;
+export type RecordRequest = (exchange: Exchange, message: string, reply?: HttpReply) => void;
 
 /** Creates the function that logs requests according to the options. */
 export function requestLines({ answeredLevel, log, mayLog, now }: LineOptions): RecordRequest {
