@@ -104,17 +104,7 @@ describe('the package in the project of a user', () => {
     for (const name of ['annotations.proto', 'http.proto'])
       cpSync(join(user.folder, google, name), join(user.folder, 'proto/google/api', name));
     await user.run('buf', ['build', 'proto', '-o', 'stock.binpb']);
-    const strict = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false'];
-    await user.run('tsc', [
-      '--module',
-      'nodenext',
-      '--target',
-      'es2023',
-      '--types',
-      'node',
-      ...strict,
-      'serve.ts',
-    ]);
+    await user.compile('serve.ts');
   }, PACKING_MS);
 
   afterAll(async () => {

@@ -54,17 +54,7 @@ export async function startPackedLibrary(): Promise<PackedLibrary> {
   writeFileSync(join(user.folder, 'package.json'), '{"type":"module"}');
   writeFileSync(join(user.folder, 'serve.ts'), PROGRAM);
   await user.run('buf', ['build', 'proto', '-o', 'library.binpb']);
-  const strict = ['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false'];
-  await user.run('tsc', [
-    '--module',
-    'nodenext',
-    '--target',
-    'es2023',
-    '--types',
-    'node',
-    ...strict,
-    'serve.ts',
-  ]);
+  await user.compile('serve.ts');
   const { unary, paths } = shelves(readFileSync(join(user.folder, 'library.binpb')));
   const server = await listen({ unary }, paths);
   const child = spawn('node', ['serve.js', server.address], {

@@ -7,6 +7,11 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const INSTALLED = resolve(import.meta.dirname, '../../../../node_modules');
 
+const STRICT = [
+  ...['--module', 'nodenext', '--target', 'es2023', '--types', 'node'],
+  ...['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false'],
+];
+
 /** A package of this repository as its users have it: packed, and unpacked into a folder of its own. */
 export interface PackedPackage {
   /** Where a user's project is. */
@@ -15,6 +20,8 @@ export interface PackedPackage {
   readonly installed: string;
   /** Runs a program in that folder and returns what it prints. Rejects when it fails. */
   run(program: string, args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
+  /** Compiles a TypeScript program in that folder, as strictly as it goes. Rejects with the errors. */
+  compile(file: string): Promise<string>;
   remove(): Promise<void>;
 }
 
@@ -35,14 +42,16 @@ export async function installPacked(source: string, beside: readonly string[]): 
     await mkdir(resolve(modules, name, '..'), { recursive: true });
     await symlink(join(INSTALLED, name), join(modules, name));
   }
+  const runIn: PackedPackage['run'] = async (program, args, env = {}) => {
+    const { PATH } = process.env;
+    const { stdout } = await run(program, args, { cwd: folder, env: { PATH, HOME: folder, ...env } });
+    return stdout;
+  };
   return {
     folder,
     installed,
-    async run(program, args, env = {}) {
-      const { PATH } = process.env;
-      const { stdout } = await run(program, args, { cwd: folder, env: { PATH, HOME: folder, ...env } });
-      return stdout;
-    },
+    run: runIn,
+    compile: (file) => runIn('tsc', [...STRICT, file]),
     remove: () => rm(folder, { recursive: true }),
   };
 }
