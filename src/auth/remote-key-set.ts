@@ -10,7 +10,7 @@ const REFRESH_AGE_MS = 300_000;
 const MAX_AGE_MS = 600_000;
 /** The age at which the set is dropped if the issuer does not answer, in milliseconds. */
 const LOST_AGE_MS = 3_600_000;
-/** The least time between fetches, in milliseconds, so that neither unauthenticated clients nor a silent issuer cause a storm. */
+/** The least time between fetches, in milliseconds: neither unauthenticated clients nor a silent issuer cause a storm. */
 const RETRY_MS = 60_000;
 /** The same without any keys: nobody can be authenticated, so the fetch is retried sooner. */
 const RETRY_WITHOUT_KEYS_MS = 1_000;

@@ -23,8 +23,8 @@ const CHECK_MS = 2_000;
 /**
  * Answers by asking the server for its health (gRPC Health Checking Protocol): 200 `{"status":"SERVING"}`, or 503
  * `{"status":"NOT_SERVING"}` for everything else, including no answer. Requests that come while the server is asked share
- * its answer, so that however many unauthenticated clients ask, it has one call at a time; the call has the id and the trace of the
- * request that began it, and goes on without it.
+ * its answer, so that however many unauthenticated clients ask, it has one call at a time; the call has the id and the
+ * trace of the request that began it, and goes on without it.
  */
 export function healthReplies(upstream: Upstream): (exchange: Exchange) => Promise<HttpReply> {
   let underWay: Promise<HttpReply> | undefined;

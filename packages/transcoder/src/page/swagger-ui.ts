@@ -76,8 +76,8 @@ SwaggerUIBundle({
 `;
 
 // Names stay whole, and buttons below what they belong to; Swagger UI sets the padding of code itself. On a telephone,
-// a parameter has the whole width. No operation has links, and the choice of examples belongs to the folded part. Swagger UI's own dark mode leaves out
-// the label of examples.
+// a parameter has the whole width. No operation has links, and the choice of examples belongs to the folded part. Swagger
+// UI's own dark mode leaves out the label of examples.
 const STYLE = `body { margin: 0; background: #fafafa; }
 html.dark-mode body { background: #1c2022; }
 html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }

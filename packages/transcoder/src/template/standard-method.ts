@@ -31,8 +31,8 @@ export interface ResourcePath {
  * - A unary method `Create<Resource>` with POST that returns `<Resource>` creates (AIP-133). The resource is found
  *   under the first GET binding of the method `Get<Resource>` (AIP-131) of the same service whose variables can be
  *   filled from the resource: variable `x` from the field `x`, or `<resource>_id` from the field `id`.
- * - A response to GET of a unary method may be cached forever if the method has no side effects and every field of its response is
- *   immutable (AIP-203); otherwise it may be cached and must be revalidated.
+ * - A response to GET of a unary method may be cached forever if the method has no side effects and every field of its
+ *   response is immutable (AIP-203); otherwise it may be cached and must be revalidated.
  */
 export function successRules(bindings: readonly Binding[]): Map<Binding, SuccessRule> {
   return new Map(
