@@ -442,6 +442,23 @@ describe('requests under way', () => {
     await expect.poll(alive.received).toMatch(/(?:HTTP\/1\.1 404[^]*){4}/);
   });
 
+  it('of dead connections are cancelled, those that waited for an earlier response, too', async () => {
+    const { upstream, calls } = counted();
+    const gateway = await start({ upstream, deadlineMs: NEVER_MS });
+    const dead = open(gateway);
+    dead.socket.write(get('/v1/hang').repeat(2));
+    await expect.poll(() => calls.length).toBe(2);
+    const told = calls.map(
+      ({ cancellation }) =>
+        new Promise<void>((resolve) => {
+          cancellation.onCancelled(resolve);
+        }),
+    );
+    dead.socket.resetAndDestroy();
+    await Promise.all(told);
+    expect(calls.map(({ cancellation }) => cancellation.cancelled)).toEqual([true, true]);
+  });
+
   it('that a middleware hands on once their connection has closed do not count', async () => {
     const late: (() => void)[] = [];
     const gateway = await start({ maxRequests: 1 }, {}, (handler) => (request, response) => {
