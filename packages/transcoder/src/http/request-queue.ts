@@ -12,7 +12,8 @@ class RequestQueue {
   /** The latest request, answered or not. */
   latest: Exchange | undefined;
   readonly #pipelined: PipelinedRequests;
-  readonly #unsent = new Set<Exchange>();
+  /** In the order in which their responses leave. */
+  readonly #unsent: Exchange[] = [];
   #closed: boolean;
 
   constructor(socket: Duplex, pipelined: PipelinedRequests) {
@@ -26,8 +27,8 @@ class RequestQueue {
    * response, and needs some KiB for each request.
    */
   get full(): boolean {
-    const { size } = this.#unsent;
-    return size >= MAX_UNSENT || (size > 0 && this.#pipelined.full);
+    const { length } = this.#unsent;
+    return length >= MAX_UNSENT || (length > 0 && this.#pipelined.full);
   }
 
   begin(exchange: Exchange): void {
@@ -36,25 +37,22 @@ class RequestQueue {
       exchange.lose();
       return;
     }
-    if (this.#unsent.size > 0) this.#pipelined.count += 1;
-    this.#unsent.add(exchange);
-    exchange.response.once('close', () => {
-      this.#sent(exchange);
-    });
+    if (this.#unsent.length > 0) this.#pipelined.count += 1;
+    this.#unsent.push(exchange);
+    exchange.response.once('close', this.#sent);
   }
 
-  #sent(exchange: Exchange): void {
+  readonly #sent = (): void => {
     if (this.#closed) return;
-    this.#unsent.delete(exchange);
-    if (this.#unsent.size > 0) this.#pipelined.count -= 1;
-  }
+    this.#unsent.shift();
+    if (this.#unsent.length > 0) this.#pipelined.count -= 1;
+  };
 
   /** Node 20 and 22 do not close the responses that are still queued when their connection closes. */
   readonly #close = (): void => {
     this.#closed = true;
-    this.#pipelined.count -= Math.max(0, this.#unsent.size - 1);
-    for (const exchange of this.#unsent) exchange.lose();
-    this.#unsent.clear();
+    this.#pipelined.count -= Math.max(0, this.#unsent.length - 1);
+    for (const exchange of this.#unsent.splice(0)) exchange.lose();
   };
 }
 
