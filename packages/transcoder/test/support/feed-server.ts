@@ -11,7 +11,7 @@ import { opening } from './opening.js';
 export type FeedCall = ServerWritableStream<Buffer, Buffer>;
 
 /** A gateway in front of a gRPC server of grpc-js that streams. */
-export interface RunningFeed extends RunningTranscoder {
+interface RunningFeed extends RunningTranscoder {
   /** What the observers were told. */
   readonly outcomes: readonly RequestOutcome[];
   /** Ends the gRPC server with all its connections. */
