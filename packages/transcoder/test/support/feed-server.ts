@@ -49,7 +49,7 @@ export function feedMessage(name: string, json: JsonObject): Buffer {
 export function readFeedMessage(name: string, bytes: Uint8Array): Record<string, unknown> {
   const schema = registry.getMessage(name.includes('.') ? name : `feed.v1.${name}`);
   if (schema === undefined) throw new Error(`There is no message ${name}.`);
-  return fromBinary(schema, bytes) as unknown as Record<string, unknown>;
+  return fromBinary(schema, bytes);
 }
 
 /**
