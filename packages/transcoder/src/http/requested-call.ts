@@ -7,8 +7,9 @@ import { isObject } from '../fields/json-object.js';
 import { startOf } from '../fields/message-fields.js';
 import type { HttpReply } from '../http-reply.js';
 import { parseJsonText } from '../json/json-text.js';
+import { httpBodyJson, setData } from '../message/http-body.js';
 import type { RequestMessages } from '../message/request-message.js';
-import type { Binding, BodyBinding } from '../template/binding.js';
+import { type Binding, type BodyBinding, takesBytes } from '../template/binding.js';
 import type { FoundBinding } from '../template/binding-table.js';
 import type { Guard, UnaryReply, Upstream } from '../upstream.js';
 import { GuardVerdict, isOk, knowsCaller } from './guard-verdict.js';
@@ -23,7 +24,6 @@ import {
 } from './request-headers.js';
 import { addHeaders, type ResponseHeaders } from './response-headers.js';
 import { StreamedReply } from './streamed-reply.js';
-import { streamFormat } from './stream-format.js';
 import type { SuccessReplies } from './success-reply.js';
 import type { Uploads } from './uploads.js';
 
@@ -104,6 +104,7 @@ export class RequestedCall {
     try {
       const json = bodyJson(this.#parts, binding, this.#exchange.request, body);
       message = requests.read(binding, { segments, query: this.#query, body: json });
+      if (takesBytes(binding)) setData(binding, message, body);
       bytes = requests.encode(binding, message);
     } catch (failure) {
       return this.#verdict.refuse(failure);
@@ -123,7 +124,7 @@ export class RequestedCall {
     const { serverStream } = upstream as Required<Upstream>;
     const stream = serverStream.call(upstream, { ...this.#head, message, deadline });
     open.limit(deadline - now());
-    const format = streamFormat(headers.accept, lenient, (each) => successes.json(binding, each));
+    const format = successes.format(binding, headers.accept, lenient);
     const heard = (reply: UnaryReply): void => {
       this.#heard(reply);
     };
@@ -149,11 +150,13 @@ export class RequestedCall {
 
 function bodyJson(
   { registry, lenient }: CallParts,
-  { method, body }: Binding,
+  binding: Binding,
   request: IncomingMessage,
   bytes: Uint8Array,
 ): JsonValue | undefined {
+  const { method, body } = binding;
   const { input: message } = method;
+  if (takesBytes(binding)) return httpBodyJson(request.headers['content-type']);
   if (bytes.length === 0) {
     // A whole message may be empty, unless its JSON form is not an object of its fields.
     if (body === undefined || (body === '*' && !hasCustomJsonRepresentation(message))) return undefined;

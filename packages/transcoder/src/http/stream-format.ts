@@ -1,10 +1,12 @@
 /** How the messages of one stream become the content of its response. */
 export interface StreamFormat {
   readonly contentType: string;
+  /** Headers besides those of every stream. */
+  readonly headers: Readonly<Record<string, string>>;
   /** The content for a message in binary form. @throws Error if it has none */
   readonly message: (message: Uint8Array) => Uint8Array;
-  /** What follows the last message if the stream fails. @param json `{"error":…}` */
-  readonly failure: (json: string) => Uint8Array;
+  /** What follows the last message if the stream fails; undefined if the connection is cut. @param json `{"error":…}` */
+  readonly failure: (json: string) => Uint8Array | undefined;
   /** What follows the last message otherwise; undefined for nothing. */
   readonly end: Uint8Array | undefined;
   /** What is sent from time to time while no message comes; undefined for nothing. */
@@ -33,7 +35,7 @@ export function streamFormat(accept: string | undefined, lenient: boolean, json:
 
 function lines(contentType: string, message: StreamFormat['message']): StreamFormat {
   const failure: StreamFormat['failure'] = (json) => Buffer.from(`${json}\n`);
-  return { contentType, message, failure, end: undefined, pulse: undefined };
+  return { contentType, headers: {}, message, failure, end: undefined, pulse: undefined };
 }
 
 const END = Buffer.from('event: end\ndata: {}\n\n');
@@ -43,6 +45,7 @@ const COMMENT = Buffer.from(':\n\n');
 function events(json: JsonOf): StreamFormat {
   return {
     contentType: 'text/event-stream',
+    headers: {},
     message: (message) => joined('data: ', json(message), '\n\n'),
     failure: (error) => Buffer.from(`event: failure\ndata: ${error}\n\n`),
     end: END,

@@ -75,7 +75,7 @@ export class StreamedReply {
     heard({ code: Code.OK, details: '', answered: true, initialMetadata: this.#initialMetadata });
     return {
       status: 200,
-      headers: HEADERS,
+      headers: { ...HEADERS, ...format.headers },
       contentType: format.contentType,
       body: this.#pieces(first),
       brokenOff: () => this.#brokenOff(),
@@ -96,7 +96,9 @@ export class StreamedReply {
       return;
     }
     this.#failure = this.#errorReply(next);
-    yield format.failure(this.#failure.body);
+    const last = format.failure(this.#failure.body);
+    if (last === undefined) exchange.response.destroy();
+    else yield last;
   }
 
   async #nextOrPulse(): Promise<Come | undefined> {

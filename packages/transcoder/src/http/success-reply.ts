@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { fromBinary, type Message, type Registry } from '@bufbuild/protobuf';
-import type { Binding } from '../template/binding.js';
+import { type Binding, givesBytes } from '../template/binding.js';
+import { bytesFormat, bytesReply } from './bytes-reply.js';
 import { entityTag, isCurrent, preconditionFailed } from './entity-tag.js';
 import type { JsonOutput } from '../json/json-output.js';
 import { LargeBytes } from '../json/large-bytes.js';
 import type { HttpReply } from '../http-reply.js';
+import { type StreamFormat, streamFormat } from './stream-format.js';
 import { isDryRun, pathOfResource, type SuccessRule } from '../template/standard-method.js';
 
 /** Creates the HTTP responses of successful calls. */
@@ -39,6 +41,7 @@ export class SuccessReplies {
     headers: IncomingHttpHeaders,
   ): HttpReply {
     if (message === undefined) throw new Error('The reply is OK and has no message.');
+    if (givesBytes(binding)) return bytesReply(binding, message);
     const rule = this.#rules.get(binding);
     const response = fromBinary(binding.method.output, message);
     const body = this.#body(binding, response);
@@ -48,13 +51,12 @@ export class SuccessReplies {
     return { status: 201, headers: path === undefined ? {} : { Location: this.#basePath + path }, body };
   }
 
-  /**
-   * The JSON text of one message of a stream.
-   *
-   * @throws Error if the message cannot be decoded or has no JSON form.
-   */
-  json(binding: Binding, message: Uint8Array): string | Uint8Array {
-    return this.#body(binding, fromBinary(binding.method.output, message));
+  /** The format of a stream for a request. @param accept its header `Accept` */
+  format(binding: Binding, accept: string | undefined, lenient: boolean): StreamFormat {
+    if (givesBytes(binding)) return bytesFormat(binding);
+    return streamFormat(accept, lenient, (message) =>
+      this.#body(binding, fromBinary(binding.method.output, message)),
+    );
   }
 
   /**

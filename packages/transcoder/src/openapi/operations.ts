@@ -1,6 +1,6 @@
 import type { DescField, DescMethod } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence as Presence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import type { Binding } from '../template/binding.js';
+import { type Binding, givesBytes, takesBytes } from '../template/binding.js';
 import type { SuccessRule } from '../template/standard-method.js';
 import type { ContractComments } from './contract-comments.js';
 import type { Security } from './description-options.js';
@@ -42,6 +42,9 @@ interface DescribedBinding {
 const STREAM =
   'A message on each line, or as the data of each event; the stream ends with a line or an event `failure` if it fails, otherwise with an event `end`.';
 
+/** A body of any media type. */
+const BYTES: Content = { '*/*': { schema: { type: 'string', format: 'binary' } } };
+
 /** A success that is nothing but 200. */
 const BARE: Partial<SuccessRule> = {};
 
@@ -79,9 +82,11 @@ export class Operations {
     };
   }
 
-  #requestBody({ method, variables, body }: Binding, verb: string): Pick<Operation, 'requestBody'> {
+  #requestBody(binding: Binding, verb: string): Pick<Operation, 'requestBody'> {
+    const { method, variables, body } = binding;
     const { comments, schemas } = this.#parts;
     const sent = body === '*' ? method.input : body;
+    if (takesBytes(binding)) return { requestBody: { required: false, content: BYTES } };
     // A binding for any HTTP method is also one for these, which have no body in OpenAPI.
     if (sent === undefined || verb === 'GET' || verb === 'HEAD') return {};
     const elsewhere = variables
@@ -97,9 +102,15 @@ export class Operations {
   }
 
   /** The answers to successes, as the transcoder gives them by the same rule. */
-  #successes({ method, responseBody }: Binding, rule: Partial<SuccessRule>): Responses {
+  #successes(binding: Binding, rule: Partial<SuccessRule>): Responses {
+    const { method, responseBody } = binding;
     const { responseHeaders: all, schemas } = this.#parts;
     const headers = all.of(rule.caching);
+    if (givesBytes(binding)) {
+      const unary = method.methodKind === 'unary';
+      const others = unary ? headers : all.ofStream();
+      return { 200: { description: 'Success.', headers: { ...others, ...all.ofBytes() }, content: BYTES } };
+    }
     if (rule.creates === true) return this.#creates(method, rule);
     const content =
       responseBody === undefined

@@ -35,6 +35,7 @@ const known = {
   NoTransform: header(CACHING, exactly('no-store, no-transform')),
   VaryAccept: header('The request header that the response depends on.', exactly('Accept')),
   NoBuffering: header('Tells proxies to pass on each message as it comes.', exactly('no')),
+  NoSniff: header('Tells browsers to keep to the content type.', exactly('nosniff')),
   // Without an example, since it begins with the base path.
   Location: header('The path of the new resource, which begins with the base path of the server.', {
     type: 'string',
@@ -86,6 +87,11 @@ export class DescribedHeaders {
       Vary: this.#known('VaryAccept'),
       'X-Accel-Buffering': this.#known('NoBuffering'),
     };
+  }
+
+  /** The headers of `google.api.HttpBody`, besides those of all. */
+  ofBytes(): Headers {
+    return { 'X-Content-Type-Options': this.#known('NoSniff') };
   }
 
   location(): Headers {

@@ -32,6 +32,24 @@ export interface Binding {
   readonly responseBody: DescField | undefined;
 }
 
+/** Whether the body of a request is bytes of any media type: a `google.api.HttpBody`. */
+export function takesBytes({ method, body }: Binding): boolean {
+  return body === '*' ? isHttpBody(method.input) : isHttpBody(messageOf(body));
+}
+
+/** Whether the body of a success is bytes of any media type: a `google.api.HttpBody`. */
+export function givesBytes({ method, responseBody }: Binding): boolean {
+  return isHttpBody(responseBody === undefined ? method.output : messageOf(responseBody));
+}
+
+function messageOf(field: DescField | undefined): DescMessage | undefined {
+  return field?.fieldKind === 'message' ? field.message : undefined;
+}
+
+function isHttpBody(message: DescMessage | undefined): boolean {
+  return message?.typeName === 'google.api.HttpBody';
+}
+
 /** Is told in a sentence why a sound binding cannot be served: it throws, or the binding is left out. */
 export type Unserved = (sentence: string) => void;
 
@@ -72,7 +90,7 @@ export function bindingsOf(
 
 /** Why a binding cannot be served; undefined if it can. */
 function unsupportedBecause(
-  { method, verb, template, body, responseBody }: Binding,
+  { method, verb, template, body }: Binding,
   serverStreams: boolean,
 ): string | undefined {
   const { methodKind } = method;
@@ -80,10 +98,6 @@ function unsupportedBecause(
     return 'streams of requests are not supported';
   if (methodKind === 'server_streaming' && !serverStreams) return 'the upstream serves no streams';
   if (body !== undefined && (verb === 'GET' || verb === 'HEAD')) return `${verb} has a body`;
-  const fields = [body, responseBody].map((each) => (typeof each === 'object' ? each.message : undefined));
-  if ([method.input, method.output, ...fields].some((type) => type?.typeName === 'google.api.HttpBody')) {
-    return 'google.api.HttpBody is not supported';
-  }
   return template.segments.slice(0, -1).includes('**')
     ? `the path template "${template.source}" has segments after "**"`
     : undefined;

@@ -34,8 +34,8 @@ export interface Contract {
 
 /**
  * The treatment of bindings that are sound but cannot be served: those of streaming methods (other than server streams
- * that the upstream serves), with `google.api.HttpBody`, with segments after `**`, of GET with a body, and the later of two
- * for the same requests; also of given rules whose selector names no method.
+ * that the upstream serves), with segments after `**`, of GET with a body, and the later of two for the same requests;
+ * also of given rules whose selector names no method.
  */
 export type UnsupportedMethods = 'refuse' | 'skip';
 

@@ -2,7 +2,7 @@ import { reflect, type ScalarValue } from '@bufbuild/protobuf/reflect';
 import { type DescField, type Message } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import { FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
-import type { Binding } from './binding.js';
+import { type Binding, givesBytes } from './binding.js';
 import { hasBehavior } from './contract-options.js';
 import { expandPathTemplate, type PathTemplate } from './path-template.js';
 
@@ -31,8 +31,9 @@ export interface ResourcePath {
  * - A unary method `Create<Resource>` with POST that returns `<Resource>` creates (AIP-133). The resource is found
  *   under the first GET binding of the method `Get<Resource>` (AIP-131) of the same service whose variables can be
  *   filled from the resource: variable `x` from the field `x`, or `<resource>_id` from the field `id`.
- * - A response to GET of a unary method may be cached forever if the method has no side effects and every field of its
- *   response is immutable (AIP-203); otherwise it may be cached and must be revalidated.
+ * - A response to GET of a unary method, other than `google.api.HttpBody`, may be cached forever if the method has no
+ *   side effects and every field of its response is immutable (AIP-203); otherwise it may be cached and must be
+ *   revalidated.
  */
 export function successRules(bindings: readonly Binding[]): Map<Binding, SuccessRule> {
   return new Map(
@@ -50,7 +51,12 @@ export function successRules(bindings: readonly Binding[]): Map<Binding, Success
           creates,
           validateOnly: method.input.fields.find((field) => field.name === 'validate_only'),
           location: creates ? resourcePath(bindings, binding) : undefined,
-          caching: unary && verb === 'GET' ? (isImmutable(binding) ? 'immutable' : 'revalidate') : undefined,
+          caching:
+            unary && verb === 'GET' && !givesBytes(binding)
+              ? isImmutable(binding)
+                ? 'immutable'
+                : 'revalidate'
+              : undefined,
         },
       ];
     }),

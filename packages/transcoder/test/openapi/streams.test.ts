@@ -31,3 +31,20 @@ it('streams are not described for an upstream that has none', () => {
   const upstream = { unary: () => ({ code: 0, details: '', answered: true }) };
   expect(() => successOf('follow', { upstream })).toThrow('the upstream serves no streams');
 });
+
+const BYTES = { '*/*': { schema: { type: 'string', format: 'binary' } } };
+
+it('google.api.HttpBody is described as bytes of any media type, as response and as request', () => {
+  const download = successOf('download');
+  expect(download.content).toEqual(BYTES);
+  expect(Object.keys(download.headers)).toEqual(['X-Request-Id', 'Cache-Control', 'X-Content-Type-Options']);
+  const document = describeContract({ descriptorSet: feedDescriptorSet });
+  expect(operationOf(document, 'upload').requestBody).toEqual({ required: false, content: BYTES });
+  expect(operationOf(document, 'turn').requestBody).toEqual({ required: false, content: BYTES });
+});
+
+it('a stream of google.api.HttpBody is described as bytes with the headers of a stream', () => {
+  const { content, headers } = successOf('downloadAll');
+  expect(content).toEqual(BYTES);
+  expect(headers).toMatchObject({ 'X-Accel-Buffering': {}, 'X-Content-Type-Options': {} });
+});

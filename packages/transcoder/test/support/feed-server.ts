@@ -1,12 +1,22 @@
 import { createFileRegistry, fromBinary, fromJson, toBinary, type JsonObject } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { credentials, Server, ServerCredentials, type ServerWritableStream } from '@grpc/grpc-js';
+import {
+  credentials,
+  type handleUnaryCall,
+  type Metadata,
+  Server,
+  ServerCredentials,
+  type ServerWritableStream,
+} from '@grpc/grpc-js';
 import { grpcUpstream } from '../../src/grpc-js.js';
 import type { TranscoderOptions } from '../../src/options.js';
 import type { RequestOutcome } from '../../src/request-observer.js';
 import { feedDescriptorSet } from './library-contract.js';
 import { type RunningTranscoder, startTranscoder } from './library-transcoder.js';
 import { opening } from './opening.js';
+
+/** Answers a unary method of the feed, by its name, with a message or also with trailers. */
+export type Unary = (name: string, request: Buffer) => Buffer | { message: Buffer; trailers: Metadata };
 
 export type FeedCall = ServerWritableStream<Buffer, Buffer>;
 
@@ -19,6 +29,13 @@ interface RunningFeed extends RunningTranscoder {
 }
 
 const asIs = (bytes: Buffer): Buffer => bytes;
+const BYTES = {
+  requestStream: false,
+  requestSerialize: asIs,
+  requestDeserialize: asIs,
+  responseSerialize: asIs,
+  responseDeserialize: asIs,
+} as const;
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, feedDescriptorSet));
 
 /** The binary form of a message of the feed: `Entry`, from its JSON. */
@@ -28,24 +45,38 @@ export function feedMessage(name: string, json: JsonObject): Buffer {
   return Buffer.from(toBinary(schema, fromJson(schema, json)));
 }
 
-/** Starts both, until the end of the test. @param answer the server-streaming methods. */
+/** Reads a message of the feed: its fields by their names in JavaScript. */
+export function readFeedMessage(name: string, bytes: Uint8Array): Record<string, unknown> {
+  const schema = registry.getMessage(name.includes('.') ? name : `feed.v1.${name}`);
+  if (schema === undefined) throw new Error(`There is no message ${name}.`);
+  return fromBinary(schema, bytes);
+}
+
+/**
+ * Starts both, until the end of the test.
+ *
+ * @param answer the server-streaming methods.
+ * @param unary the others; by default, they return their requests.
+ */
 export async function startFeed(
   answer: (call: FeedCall) => void,
   options: Partial<TranscoderOptions> = {},
   before?: Parameters<typeof startTranscoder>[2],
+  unary: Unary = (_name, request) => request,
 ): Promise<RunningFeed> {
   const server = new Server();
-  for (const name of ['Follow', 'CreateEntry']) {
-    const method = {
-      path: `/feed.v1.Feed/${name}`,
-      requestStream: false,
-      responseStream: true,
-      requestSerialize: asIs,
-      requestDeserialize: asIs,
-      responseSerialize: asIs,
-      responseDeserialize: asIs,
-    } as const;
+  for (const name of ['Follow', 'CreateEntry', 'DownloadAll']) {
+    const method = { ...BYTES, path: `/feed.v1.Feed/${name}`, responseStream: true } as const;
     server.addService({ [name]: method }, { [name]: answer });
+  }
+  for (const name of ['Download', 'Upload', 'Turn']) {
+    const method = { ...BYTES, path: `/feed.v1.Feed/${name}`, responseStream: false } as const;
+    const handle: handleUnaryCall<Buffer, Buffer> = ({ request }, callback) => {
+      const answered = unary(name, request);
+      if (Buffer.isBuffer(answered)) callback(null, answered);
+      else callback(null, answered.message, answered.trailers);
+    };
+    server.addService({ [name]: method }, { [name]: handle });
   }
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => {

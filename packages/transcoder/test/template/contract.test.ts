@@ -66,25 +66,20 @@ describe('a contract', () => {
 describe('what is not supported', () => {
   const sentence = (name: string, reason: string): string => `library.v1.Unsupported.${name}: ${reason}.`;
   const STREAM = 'streams of requests are not supported';
-  const HTTP_BODY = 'google.api.HttpBody is not supported';
+  const AFTER = 'the path template "/**/a" has segments after "**"';
   const getA = { case: 'get', value: '/a' } as const;
   const postA = { case: 'post', value: '/a' } as const;
 
   it.each([
     { name: 'Upload', rule: { pattern: postA }, reason: STREAM },
-    { name: 'TakeBody', rule: { pattern: postA }, reason: HTTP_BODY },
-    { name: 'GiveBody', rule: { pattern: getA }, reason: HTTP_BODY },
-    {
-      name: 'GiveBody',
-      rule: { pattern: getA, additionalBindings: [{ pattern: postA }] },
-      reason: HTTP_BODY,
-    },
-    { name: 'HoldBody', rule: { pattern: postA, body: 'content' }, reason: HTTP_BODY },
-    { name: 'HoldBody', rule: { pattern: getA, responseBody: 'content' }, reason: HTTP_BODY },
+    { name: 'HoldBody', rule: { pattern: { case: 'get', value: '/**/a' } }, reason: AFTER },
     {
       name: 'HoldBody',
-      rule: { pattern: { case: 'get', value: '/**/a' } },
-      reason: 'the path template "/**/a" has segments after "**"',
+      rule: {
+        pattern: { case: 'get', value: '/**/a' },
+        additionalBindings: [{ pattern: { case: 'post', value: '/**/a' } }],
+      },
+      reason: AFTER,
     },
   ] satisfies { name: string; rule: Rule; reason: string }[])(
     'of $name is refused, or left out with one sentence: $reason',
@@ -108,7 +103,10 @@ describe('what is not supported', () => {
 
   it('does not cost the other bindings of its method', () => {
     const after = { pattern: { case: 'get', value: '/**/b' } } as const;
-    const held = { pattern: { case: 'post', value: '/b' }, body: 'content' } as const;
+    const held = {
+      pattern: { case: 'custom', value: { kind: 'HEAD', path: '/b' } },
+      body: 'content',
+    } as const;
     const set = withRule('HoldBody', {
       pattern: getA,
       additionalBindings: [after, held, { pattern: postA }],
@@ -116,7 +114,7 @@ describe('what is not supported', () => {
     const { bindings, skipped } = readContract(set, { unsupported: 'skip' });
     expect(skipped).toEqual([
       sentence('HoldBody', 'the path template "/**/b" has segments after "**"'),
-      sentence('HoldBody', HTTP_BODY),
+      sentence('HoldBody', 'HEAD has a body'),
     ]);
     expect(
       bindings
