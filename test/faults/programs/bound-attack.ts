@@ -86,8 +86,8 @@ const ATTACKS = {
       for (const stream of openStreams(on, attack)) on.data(stream, half);
     await sleep(attack.durationMs);
   },
-  /** Whole calls whose answers are not taken, again and again. */
-  async 'untaken answers'(attack: BoundAttack) {
+  /** Whole calls whose responses are not read, again and again. */
+  async 'unread responses'(attack: BoundAttack) {
     const opened = await idleConnections(attack, NO_WINDOW);
     const message = framed(Buffer.from(attack.message, 'base64'));
     const end = Date.now() + attack.durationMs;
