@@ -13,6 +13,8 @@ interface TokenDependencies {
   readonly logger: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** How often a key file is read again, in milliseconds; default: 10,000. */
+  readonly fileCheckMs?: number | undefined;
 }
 
 /**
@@ -23,7 +25,7 @@ interface TokenDependencies {
  */
 export async function openTokenAuthenticator(
   { key, issuer, audience }: TokenConfig,
-  { closing, logger, now }: TokenDependencies,
+  { closing, logger, now, fileCheckMs }: TokenDependencies,
 ): Promise<RememberingAuthenticator> {
   const onProblem = (err: Error): void => {
     logger.warn(
@@ -43,6 +45,7 @@ export async function openTokenAuthenticator(
       onProblem: ({ message }) => {
         logger.warn({ file, problem: message }, 'the key file cannot be used: the previous keys stay in use');
       },
+      intervalMs: fileCheckMs,
     });
     followed.onChange(() => {
       logger.info({ file }, 'the token keys have changed');

@@ -6,7 +6,6 @@ import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { FollowedFiles } from '../../src/files/followed-files.js';
 import { openTokenAuthenticator } from '../../src/run/token-authenticator.js';
 import { Closing } from '../../src/run/closing.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
@@ -87,10 +86,10 @@ async function lineIn(log: readonly Line[], message: string): Promise<Line> {
 async function withSecretFile() {
   const file = await fileWith('a secret that is long enough to sign tokens with');
   const settings = { JWT_SECRET: '', JWT_SECRET_FILE: file };
-  FollowedFiles.intervalMs = 20;
   const service = await startService({
     databaseUrl: 'sqlite::memory:',
     settings,
+    dependencies: { fileCheckMs: 20 },
   });
   onTestFinished(() => service.close());
   return { file, log: service.log };
