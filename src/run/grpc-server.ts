@@ -92,7 +92,7 @@ export async function startGrpc(
       observeStreaming,
       onConnectionError: (reason) => {
         if (callLog.mayWrite('unauthenticated'))
-          logger.warn({ reason }, 'a gRPC connection was ended with an error');
+          logger.warn({ reason }, 'a gRPC connection was closed because of an error');
       },
     }),
   );

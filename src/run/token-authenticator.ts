@@ -28,10 +28,7 @@ export async function openTokenAuthenticator(
   { closing, logger, now, fileCheckMs }: TokenDependencies,
 ): Promise<RememberingAuthenticator> {
   const onProblem = (err: Error): void => {
-    logger.warn(
-      { err },
-      'the key set cannot be fetched again: its keys stay in use, until it is an hour old',
-    );
+    logger.warn({ err }, 'the key set cannot be refreshed: its keys stay in use until it is an hour old');
   };
   const open = (verificationKey: VerificationKey): RememberingAuthenticator =>
     rememberTokens(createAuthenticator({ key: verificationKey, issuer, audience, now, onProblem }), now);
