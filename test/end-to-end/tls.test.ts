@@ -103,7 +103,7 @@ describe('with TLS', () => {
   it.each([
     ['REST', 'httpUrl', 'http/1.1'],
     ['gRPC', 'grpcAddress', 'h2'],
-  ] as const)('%s negotiates no connection anew', async (_, target, protocol) => {
+  ] as const)('%s refuses to renegotiate a connection', async (_, target, protocol) => {
     const { service } = await startSecured();
     const options = { ca: authority.cert, ALPNProtocols: [protocol], maxVersion: 'TLSv1.2' } as const;
     const socket = await shakeHands(service[target], options);
@@ -224,7 +224,7 @@ describe('with authorities of clients', () => {
     expect(await getOverRest(service.httpUrl)).toMatchObject({ status: 404 });
   });
 
-  it('new authorities replace the ones before', async () => {
+  it('new authorities replace the previous ones', async () => {
     const { service, files } = await startClosed();
     files.swap({ ca: otherAuthority.cert });
     await expect.poll(() => service.log.map(({ msg }) => msg)).toContain('TLS files renewed');

@@ -69,7 +69,7 @@ it('messages whose every byte comes in a full read take a multiple of the memory
 });
 
 it.each([CREATE, CHECK])('half-sent messages of 64 KiB fit the memory: %s', async (path) => {
-  expect(await memoryUnder({ name: 'halves', path })).toBeLessThan(MEMORY_MIB / 2);
+  expect(await memoryUnder({ name: 'halfMessages', path })).toBeLessThan(MEMORY_MIB / 2);
 });
 
 it.each([
@@ -78,7 +78,7 @@ it.each([
   { connections: maxConnections, streams: 2, tls: true, most: MEMORY_MIB },
   { connections: 2_000, streams: 4, tls: true, most: MEMORY_MIB / 2 },
 ])(
-  'answers of 64 KiB that nobody takes fit the memory: $connections connections, TLS $tls',
+  'unread responses of 64 KiB fit the memory: $connections connections, TLS $tls',
   async ({ most, ...attack }) => {
     const mib = await memoryUnder({ name: 'untaken answers', path: GET, ...attack }, largestRoute);
     expect(mib).toBeLessThan(most);
