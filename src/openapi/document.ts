@@ -15,8 +15,8 @@ const BEARER = 'bearer';
 const TOKEN_COMMAND = `npm run --silent token -- --scope "${ALL_SCOPES.join(' ')}" --sub me`;
 
 /** The first steps of a reader who sees the document as a page. */
-const FIRST_STEPS = `1. Get a token with \`${TOKEN_COMMAND}\`,
-   in the folder of the service, or from the issuer that the service trusts.
+const FIRST_STEPS = `1. Get a token with \`${TOKEN_COMMAND}\`
+   in the folder of the service, or from its issuer.
 2. Click **Authorize** and paste the token, without the word Bearer.
 3. Open an operation and click **Execute**.`;
 

@@ -8,7 +8,7 @@ export const openApi: OpenApi = {
   "info": {
     "title": "Route Registry",
     "version": "v1",
-    "description": "A registry of route definitions for the routing layer of web applications.\n\n1. Get a token with `npm run --silent token -- --scope \"routes:read routes:write\" --sub me`,\n   in the folder of the service, or from the issuer that the service trusts.\n2. Click **Authorize** and paste the token, without the word Bearer.\n3. Open an operation and click **Execute**.\n\nHEAD is answered like GET, without the body; OPTIONS with 204 and `Allow`. Any other method on a path gets the response `MethodNotAllowed`, and any other path `PathUnknown`; neither needs a token. Paths are case-sensitive and have no trailing slash."
+    "description": "A registry of route definitions for the routing layer of web applications.\n\n1. Get a token with `npm run --silent token -- --scope \"routes:read routes:write\" --sub me`\n   in the folder of the service, or from its issuer.\n2. Click **Authorize** and paste the token, without the word Bearer.\n3. Open an operation and click **Execute**.\n\nHEAD is answered like GET, without the body; OPTIONS with 204 and `Allow`. Any other method on a path gets the response `MethodNotAllowed`, and any other path `PathUnknown`; neither needs a token. Paths are case-sensitive and have no trailing slash."
   },
   "servers": [
     {
