@@ -10,15 +10,15 @@ import { EndOfTurn } from '../calls/end-of-turn.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
 
-/** How long before the client's deadline the pipeline answers, in milliseconds: grpc-js then answers without details. */
+/** How long before the client's deadline the pipeline answers, in milliseconds: grpc-js would answer without details. */
 const AHEAD_MS = 1;
 const NO_BYTES = new Uint8Array();
 /** The deadline of a call whose own has passed. */
 const PASSED = -Infinity;
 
 /**
- * Takes unary calls, and calls of unknown methods, from grpc-js below its handlers, which cost a quarter of a cached get. The
- * handlers of grpc-js serve the other methods.
+ * Takes unary calls, and calls of unknown methods, from grpc-js below its handlers, which cost a quarter of a cached get.
+ * The handlers of grpc-js serve the other methods.
  *
  * @param paths the methods of the pipeline
  * @param deadlineMs the longest time of a call, in milliseconds from its headers
