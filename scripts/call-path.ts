@@ -49,7 +49,7 @@ async function main(): Promise<void> {
     await sleep(AFTERWARDS_MS);
     const run = await functionsRun(session);
     const files = new Set([...run].filter(([key]) => !byTimers.has(key)).map(([, file]) => file));
-    process.stdout.write(`${name}: ${files.size} files\n${byRoom([...files])}`);
+    process.stdout.write(`${name}: ${files.size} files\n${byFolder([...files])}`);
   }
   session.disconnect();
   await service.close();
@@ -85,7 +85,7 @@ async function functionsRun(session: Session): Promise<Map<string, string>> {
 }
 
 /** The files below their folders, a line for each folder. */
-function byRoom(files: readonly string[]): string {
+function byFolder(files: readonly string[]): string {
   const modules = new Map<string, string[]>();
   for (const file of files.toSorted()) {
     const folder = dirname(file);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every step of `npm run check`, whatever becomes of those before it, and says at the end which ones failed.
+# Runs every step of `npm run check`, even after one has failed, and says at the end which ones failed.
 set -uo pipefail
 
 failed=()

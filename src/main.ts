@@ -40,7 +40,7 @@ async function main(): Promise<void> {
       stop.abort();
     },
     (signal, exitCode) => {
-      logger.warn({ signal }, 'ending before everything is closed');
+      logger.warn({ signal }, 'exiting before everything is closed');
       end(exitCode);
     },
   );

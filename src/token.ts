@@ -41,7 +41,7 @@ function signing(key: TokenKey): { readonly secret: string; readonly from: strin
     return { secret, from: `the first secret in JWT_SECRET_FILE, ${key.file}` };
   }
   throw new Error(
-    'A token can be made only with JWT_SECRET or JWT_SECRET_FILE: for any other key, the service has only the public half.',
+    'Tokens can be signed only with JWT_SECRET or JWT_SECRET_FILE: of any other key, the service has only the public part.',
   );
 }
 

@@ -120,7 +120,7 @@ describe('the modules', () => {
     expect(wrong.map(show)).toEqual([]);
   });
 
-  it('that make the OpenAPI document are out of reach for the service, which serves it as generated', () => {
+  it('that generate the OpenAPI document are not imported by the service', () => {
     const reached = new Set<string>();
     const visit = (file: string): void => {
       if (reached.has(file)) return;
@@ -137,11 +137,11 @@ describe('the modules', () => {
 });
 
 describe('the files', () => {
-  it('import each other without a circle', () => {
+  it('import each other without cycles', () => {
     expect(cyclesAmong(imports, SRC)).toEqual([]);
   });
 
-  it('of migrations import Knex and each other, nothing that goes on changing', () => {
+  it('of migrations import only Knex and each other', () => {
     const folder = join(SRC, 'store/migrations/');
     const wrong = imports.filter(
       ({ from, to }) =>

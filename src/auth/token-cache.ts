@@ -6,7 +6,7 @@ import type { Authenticator } from './authenticator.js';
 /** The most tokens to cache: about 5 MB. */
 const MAX_TOKENS = 10_000;
 
-/** The scheme as it may be spelled, so that a caller cannot fill the cache with one token. */
+/** The scheme in any spelling: otherwise a caller could fill the cache with one token. */
 const SCHEME = /^bearer +/i;
 
 type Accepted = AuthResult & { readonly ok: true };

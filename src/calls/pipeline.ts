@@ -36,7 +36,7 @@ export type Interceptor = (context: CallContext, next: Next) => Reply | Promise<
 
 /**
  * Answers one call: synchronously where nothing has to be awaited, so that such a call costs no turn of the
- * event loop. Never throws or rejects while an outer interceptor catches what the inner ones throw.
+ * event loop. Never throws or rejects, as long as an outer interceptor catches what the inner ones throw.
  */
 export type Pipeline = (call: Call) => Reply | Promise<Reply>;
 

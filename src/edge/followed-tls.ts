@@ -42,15 +42,17 @@ export class FollowedTls {
   }
 
   /**
+   * @param intervalMs how often the files are read again, in milliseconds; default: 10,000
    * @throws Error with a sentence that names the file, when a file cannot be read or used
    */
-  static async open(files: TlsFiles, log: TlsLog): Promise<FollowedTls> {
+  static async open(files: TlsFiles, log: TlsLog, intervalMs?: number): Promise<FollowedTls> {
     const followed = await FollowedFiles.open({
       files: [files.certFile, files.keyFile, files.caFile].filter((file) => file !== undefined),
       read: (contents) => materialOf(files, contents),
       onProblem: ({ message }) => {
         log.warn({ problem: message }, 'the new TLS files cannot be used: the previous ones stay in use');
       },
+      intervalMs,
     });
     return new FollowedTls(files, log, followed);
   }

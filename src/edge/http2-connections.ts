@@ -16,14 +16,14 @@ import { StreamShare } from './stream-share.js';
 
 /** How many checks of the busy connections come between two of every connection. */
 const CHECKS_PER_SWEEP = 10;
-/** How many times more streams all connections may open together than may be open: few of them are busy at once. */
+/** The streams promised to all connections together, as a multiple of those allowed: few are busy at once. */
 const OVERBOOKED = 3;
 /** The errors for which a session is ended; others are those of sockets, and ends by the client. */
 const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
   'ERR_HTTP2_ERROR',
   'ERR_HTTP2_TOO_MANY_INVALID_FRAMES',
 ]);
-/** The part of all connections that may send long headers before they acknowledge the settings, which limit those. */
+/** The share of all connections that may send headers without a limit, before they acknowledge the settings. */
 const UNACKNOWLEDGED_PART = 1 / 8;
 
 /** Limits of all connections; times are in milliseconds. */
@@ -31,7 +31,7 @@ interface Http2ConnectionsOptions extends ConnectionLimits {
   readonly maxConnections: number;
   /** The streams that the busy connections share. */
   readonly sharedStreams: number;
-  /** The streams of all connections from which on a new one ends one that waits for its client. */
+  /** The open streams of all connections above which a new one ends one that waits for its client. */
   readonly crowdedStreams: number;
   /** The most streams of all connections. */
   readonly mostStreams: number;

@@ -2,6 +2,8 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 
+/** How often the files are read again, in milliseconds. */
+const INTERVAL_MS = 10_000;
 /** The largest file that is read, in bytes. */
 const FILE_MAX_BYTES = 1_048_576;
 /** A pipe is refused, not waited for. */
@@ -19,6 +21,8 @@ interface FollowedFilesOptions<Value> {
   readonly read: (contents: readonly Buffer[]) => Value;
   /** Called once for each content that cannot be used. The previous value stays. */
   readonly onProblem: (error: Error) => void;
+  /** How often all files are read again, in milliseconds; default: 10,000. */
+  readonly intervalMs?: number | undefined;
 }
 
 /**
@@ -26,8 +30,6 @@ interface FollowedFilesOptions<Value> {
  * polled: Kubernetes swaps links in their path, which watchers do not report.
  */
 export class FollowedFiles<Value> {
-  /** How often all files are read again, in milliseconds. Nothing but tests sets it, before they open files. */
-  static intervalMs = 10_000;
   readonly #options: FollowedFilesOptions<Value>;
   readonly #timer: NodeJS.Timeout;
   readonly #listeners: ((value: Value) => void)[] = [];
@@ -41,7 +43,7 @@ export class FollowedFiles<Value> {
     this.#options = options;
     this.#contents = contents;
     this.#value = options.read(contents);
-    this.#timer = setInterval(() => void this.#readAgain(), FollowedFiles.intervalMs);
+    this.#timer = setInterval(() => void this.#readAgain(), options.intervalMs ?? INTERVAL_MS);
     this.#timer.unref();
   }
 

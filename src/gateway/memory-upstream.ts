@@ -19,7 +19,7 @@ export function memoryUpstream(pipeline: Pipeline): Upstream {
   };
 }
 
-/** The pipeline answers every call, as a server that is there. */
+/** The pipeline always answers, like a server that can be reached. */
 function answered({ code, details, message, trailers, fields }: Reply): UnaryReply {
   return { code, details, answered: true, message, trailers, fields };
 }

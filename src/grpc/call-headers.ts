@@ -18,7 +18,7 @@ const READ: ReadonlySet<string> = new Set([
   'grpc-timeout',
   ...READ_KEYS,
 ]);
-/** Timeouts of hours, weeks or more. grpc-js takes one of 25 days for one that has passed. */
+/** Timeouts of hours, weeks or more. grpc-js treats one of 25 days as passed. */
 const LONG_TIMEOUT = /^[1-9](?:\d*H|\d{4,}M|\d{6,}S)$/;
 /** What metadata cannot carry. */
 const UNFIT = /[^\x20-\x7e]/g;
@@ -42,8 +42,8 @@ export function prepareForGrpcJs(headers: IncomingHttpHeaders, paths: ReadonlySe
 }
 
 /**
- * Deletes the headers that nobody reads. grpc-js would copy each into a call's metadata, and only that copy makes the
- * values of a repeated header, which refer to one text, as long as they claim to be.
+ * Deletes the headers that nobody reads. HPACK makes all values of a repeated header one text in memory; grpc-js would
+ * copy each of them into the call's metadata.
  */
 function dropUnread(headers: IncomingHttpHeaders): void {
   for (const name in headers) if (!READ.has(name)) Reflect.deleteProperty(headers, name);

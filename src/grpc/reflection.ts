@@ -9,7 +9,7 @@ import type { StreamingCalls } from './streaming-calls.js';
 /** The published versions of the protocol, which differ only in their package. */
 const SERVICES = ['v1', 'v1alpha'].map((version) => `grpc.reflection.${version}.ServerReflection`);
 
-/** How long before the clock shows a deadline its timer may be due, in milliseconds. */
+/** How early by the clock the timer of a deadline may fire, in milliseconds. */
 const TIMER_MS = 5;
 
 /** The paths of its methods. */
@@ -49,9 +49,9 @@ export function addReflectionTo(server: Server, services: readonly string[], cal
         if (!calls.begin(stream, tooManyCalls)) return;
         stream.on('end', () => stream.end());
         stream.on('data', (request: ReflectionRequest) => {
-          // An answer after the deadline would cost the call the status that grpc-js gives it then.
+          // A response after the deadline would keep grpc-js from sending its status.
           if (Number(stream.getDeadline()) - Date.now() <= TIMER_MS) return;
-          // Reads on when the answer was taken: one may be far larger than its request.
+          // Reads the next request once the response is sent, which may be far larger than its request.
           stream.pause();
           stream.write({ original_request: request, ...reflection.answer(request) }, () => stream.resume());
         });

@@ -22,7 +22,7 @@ export const STREAMING_PATHS = { server_stream: [WATCH_PATH], bidi_stream: REFLE
 
 /** More streams may be open than calls may be under way, so that further calls are told why they are refused. */
 const STREAMS_PER_CALL = 1.125;
-/** By how much the bound of grpc-js on messages exceeds that of the pipeline, which refuses with the contract's words. */
+/** How many times grpc-js's limit on messages exceeds the pipeline's, which refuses in the contract's words. */
 const MESSAGE_MARGIN = 2;
 const UNIX = 'unix:';
 
@@ -106,7 +106,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   return {
     address: address.startsWith(UNIX) ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
-      // First tells those who watch that it is going, and then ends their calls.
+      // Tells watching clients that the server is going away, and then ends their calls.
       health.close();
       streamingCalls.close();
       // Stops listening. Its callback may never come, so the connections tell when they are gone.

@@ -36,7 +36,7 @@ export class StreamingCalls {
   }
 
   /**
-   * Takes a call in, or refuses it.
+   * Accepts a call, or refuses it.
    *
    * @param refusal why no more calls are taken
    * @returns whether the handler may serve it

@@ -10,15 +10,15 @@ import { EndOfTurn } from '../calls/end-of-turn.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
 
-/** How long the pipeline answers before the client's deadline, when grpc-js would, without the contract's details. */
+/** How long before the client's deadline the pipeline answers, in milliseconds: grpc-js would answer without details. */
 const AHEAD_MS = 1;
 const NO_BYTES = new Uint8Array();
-/** A time before every other: the deadline of a call whose own has passed. */
+/** The deadline of a call whose own has passed. */
 const PASSED = -Infinity;
 
 /**
- * Takes unary calls, and calls of unknown methods, from grpc-js below its handlers, which cost a quarter of a hot get. The
- * handlers of grpc-js serve the other methods.
+ * Takes unary calls, and calls of unknown methods, from grpc-js below its handlers, which cost a quarter of a cached get.
+ * The handlers of grpc-js serve the other methods.
  *
  * @param paths the methods of the pipeline
  * @param deadlineMs the longest time of a call, in milliseconds from its headers
@@ -30,7 +30,7 @@ export function takingUnaryCalls(
 ): ServerInterceptor {
   return ({ path }, innermost) => {
     const taken = path === UNKNOWN_METHOD || paths.has(path);
-    // Keeps the end of the request from the handler of a call that has ended: it would never hear of that.
+    // A handler would not notice that its call has ended already: this keeps the end of the request from it.
     if (!taken) return new ServerInterceptingCall(innermost);
     const call = new UnaryCall(path, innermost, pipeline, deadlineMs);
     // grpc-js needs only `start` of a call that its handlers do not serve.
@@ -47,7 +47,7 @@ const incomplete = new EndOfTurn<UnaryCall>((call) => {
 
 /**
  * A unary call. The pipeline gets it when its request is complete: headers, one message and the end of the stream.
- * Otherwise it gets it at the deadline, to answer that.
+ * Otherwise it gets the call at the deadline, to answer it.
  */
 export class UnaryCall implements Cancellation {
   cancelled = false;
@@ -146,14 +146,14 @@ export class UnaryCall implements Cancellation {
     if (this.#answered || this.cancelled) return;
     this.#answered = true;
     this.#message = undefined;
-    // Not at the end of the turn, in which the timer of grpc-js may be due, too.
+    // At once: at the end of the turn, the timer of grpc-js may have fired, too.
     if (reply.code === status.DEADLINE_EXCEEDED) this.send(reply);
     else sending.add({ call: this, reply });
   }
 
   /** Hands the reply to grpc-js. */
   send({ code, details, message, trailers }: Reply): void {
-    // Not waiting for the message to be written lets the trailers leave with it.
+    // The trailers leave with the message only if they do not wait for it to be written.
     if (message !== undefined) this.#innermost.sendMessage(message, () => undefined);
     this.#innermost.sendStatus({ code, details, metadata: trailers });
   }

@@ -14,17 +14,16 @@ const BEARER = 'bearer';
 
 const TOKEN_COMMAND = `npm run --silent token -- --scope "${ALL_SCOPES.join(' ')}" --sub me`;
 
-/** What somebody does first who sees the document as a page. */
-const FIRST_STEPS = `1. Get a token: from the issuer that the service trusts, or, in the folder of a service with a secret, by
-   \`${TOKEN_COMMAND}\`.
-2. **Authorize** with the token alone, without the word Bearer.
-3. Open an operation, and **Execute** it.`;
+/** The first steps of a reader who sees the document as a page. */
+const FIRST_STEPS = `1. Get a token with \`${TOKEN_COMMAND}\`
+   in the folder of the service, or from its issuer.
+2. Click **Authorize** and paste the token, without the word Bearer.
+3. Open an operation and click **Execute**.`;
 
 const HOW_TO_GET_TOKEN =
-  `A JWT (RFC 7519) with \`exp\`, \`sub\`, \`iss\` and \`aud\`, and the scopes in \`scope\` or \`scp\`. The issuer that
-the service trusts gives one; for a service with a secret, this prints one, in its folder:
-\`${TOKEN_COMMAND}\`. In a form that asks for the
-token, give it alone, without the word Bearer.`.replaceAll('\n', ' ');
+  `A JWT (RFC 7519) with \`exp\`, \`sub\`, \`iss\` and \`aud\`, and its scopes in \`scope\` or \`scp\`. Get one from the
+issuer that the service trusts or, for a service with a secret, with \`${TOKEN_COMMAND}\` in its folder. In a form that
+asks for the token, paste it alone, without the word Bearer.`.replaceAll('\n', ' ');
 
 /** The REST interface in OpenAPI 3.1, without a base path. */
 export function describeService(): OpenApi {

@@ -3,6 +3,14 @@ import type { TlsFiles } from '../settings/tls-config.js';
 import type { Closing } from './closing.js';
 import { openOrExplain } from './open-or-explain.js';
 
+/** The parts of the process that following files uses. */
+interface FollowDependencies {
+  readonly closing: Closing;
+  readonly logger: TlsLog;
+  /** How often the files are read again, in milliseconds; default: 10,000. */
+  readonly fileCheckMs?: number;
+}
+
 /**
  * Follows the files until the service closes.
  *
@@ -12,10 +20,10 @@ import { openOrExplain } from './open-or-explain.js';
 export async function followTls(
   settings: string,
   files: TlsFiles,
-  { closing, logger }: { closing: Closing; logger: TlsLog },
+  { closing, logger, fileCheckMs }: FollowDependencies,
 ): Promise<FollowedTls> {
   const tls = await openOrExplain(`The files of ${settings} cannot be used`, () =>
-    FollowedTls.open(files, logger),
+    FollowedTls.open(files, logger, fileCheckMs),
   );
   closing.resource('TLS files', () => {
     tls.close();

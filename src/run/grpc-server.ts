@@ -35,10 +35,10 @@ export async function startGrpc(
   parts: SharedParts,
 ): Promise<RunningGrpc> {
   const { config, closing, logger, callLog, tls, tracing, stop } = parts;
-  const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;
+  const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs, fileCheckMs } = parts;
   const { readiness, metrics } = parts.operations;
   const { limits, databaseWaitMs, routeCacheBytes } = config;
-  const authenticator = await openTokenAuthenticator(tokens, { closing, logger, now });
+  const authenticator = await openTokenAuthenticator(tokens, { closing, logger, now, fileCheckMs });
 
   const observers = enabled(metrics?.statements(), tracing?.statements(database));
   const { store, schemaVersion, pool } = await openRouteStore(
@@ -92,7 +92,7 @@ export async function startGrpc(
       observeStreaming,
       onConnectionError: (reason) => {
         if (callLog.mayWrite('unauthenticated'))
-          logger.warn({ reason }, 'a gRPC connection was ended with an error');
+          logger.warn({ reason }, 'a gRPC connection was closed because of an error');
       },
     }),
   );

@@ -19,6 +19,8 @@ export interface Dependencies {
   readonly checkMs?: number;
   /** The time limit of such a check, in milliseconds; default: 2,000. */
   readonly checkLimitMs?: number;
+  /** How often the files of keys and of TLS are read again, in milliseconds; default: 10,000. */
+  readonly fileCheckMs?: number;
 }
 
 /** The parts that the gRPC server and the REST gateway share. */

@@ -15,11 +15,13 @@ export function canBeAborted(nghttp2 = process.versions['nghttp2'] ?? ''): boole
 /** Logs what an operator should know before the service starts. */
 export function warnAtStart({ grpc }: Config, env: NodeJS.ProcessEnv, logger: Logger): void {
   if (grpc?.database.engine === 'mysql' && grpc.database.exposed)
-    logger.warn('no TLS to the database: whoever sits between can read everything, and ask for the password');
+    logger.warn(
+      'no TLS to the database: anybody on the network path can read everything and obtain the password',
+    );
   if (grpc !== undefined && isExposed(grpc.address) && canBeAborted())
     logger.warn(
       { node: process.versions.node, nghttp2: process.versions['nghttp2'] },
-      'whoever reaches the gRPC port can abort this process, by a fault in the HTTP/2 of this Node: use 22.23.3, 24.21 or later',
+      'anybody who reaches the gRPC port can abort this process through a fault in the HTTP/2 of this Node: use 22.23.3, 24.21 or later',
     );
   const settings = ignoredSettings(env);
   if (settings.length > 0) logger.warn({ settings }, 'variables that look like settings have no effect');

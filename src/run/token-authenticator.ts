@@ -13,6 +13,8 @@ interface TokenDependencies {
   readonly logger: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** How often a key file is read again, in milliseconds; default: 10,000. */
+  readonly fileCheckMs?: number | undefined;
 }
 
 /**
@@ -23,13 +25,10 @@ interface TokenDependencies {
  */
 export async function openTokenAuthenticator(
   { key, issuer, audience }: TokenConfig,
-  { closing, logger, now }: TokenDependencies,
+  { closing, logger, now, fileCheckMs }: TokenDependencies,
 ): Promise<RememberingAuthenticator> {
   const onProblem = (err: Error): void => {
-    logger.warn(
-      { err },
-      'the key set cannot be fetched again: its keys stay in use, until it is an hour old',
-    );
+    logger.warn({ err }, 'the key set cannot be refreshed: its keys stay in use until it is an hour old');
   };
   const open = (verificationKey: VerificationKey): RememberingAuthenticator =>
     rememberTokens(createAuthenticator({ key: verificationKey, issuer, audience, now, onProblem }), now);
@@ -43,6 +42,7 @@ export async function openTokenAuthenticator(
       onProblem: ({ message }) => {
         logger.warn({ file, problem: message }, 'the key file cannot be used: the previous keys stay in use');
       },
+      intervalMs: fileCheckMs,
     });
     followed.onChange(() => {
       logger.info({ file }, 'the token keys have changed');

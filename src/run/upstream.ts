@@ -17,6 +17,8 @@ interface UpstreamDependencies {
   readonly logger: Logger;
   /** Absent when tracing is off. */
   readonly tracing: Tracing | undefined;
+  /** How often the files of TLS are read again, in milliseconds; default: 10,000. */
+  readonly fileCheckMs?: number;
 }
 
 /** Far more than an answer has: a response is hardly larger than its request. */

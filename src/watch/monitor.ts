@@ -21,7 +21,7 @@ export interface MonitorOptions {
   readonly name: string;
   /** Checks the dependency: resolves while it works. */
   readonly check: () => Promise<void>;
-  /** Called when it comes and when it goes. */
+  /** Called when the dependency begins or ceases to work. */
   readonly onChange?: (well: boolean) => void;
   readonly log: MonitorLog;
   /** Default: 2,000. */

@@ -296,7 +296,7 @@ describe('while the key set cannot be fetched', () => {
     });
   });
 
-  it('the known keys stay in use for an hour, and then nobody can tell', async () => {
+  it('the known keys stay in use for an hour, and then no token can be verified', async () => {
     await judgeRsa();
     await server.stop();
     pass(59 * MINUTE_MS);
@@ -321,7 +321,7 @@ describe('while the key set cannot be fetched', () => {
     expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
   });
 
-  it('the hour begins anew with each set that arrives', async () => {
+  it('each set that arrives restarts the hour', async () => {
     await judgeRsa();
     pass(30 * MINUTE_MS);
     await judgeRsa();

@@ -36,7 +36,7 @@ describe('an accepted token', () => {
     expect(inner.asked).toEqual(['good']);
   });
 
-  it('is verified anew from its exp on', async () => {
+  it('is verified again once its exp has passed', async () => {
     const inner = recording();
     let nowMs = EXPIRES_AT_MS - 1;
     const tokens = rememberTokens(inner, () => nowMs);
@@ -90,7 +90,7 @@ describe('a refused credential', () => {
   });
 });
 
-it('says how often it knew a token, and did not, and how many it knows', () => {
+it('counts its hits, its misses and its entries', () => {
   let nowMs = 0;
   const tokens = rememberTokens(recording(), () => nowMs);
   for (const value of ['good', 'good', 'bad', '', 'good-b', 'good']) void tokens.authenticate(value);

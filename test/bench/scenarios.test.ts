@@ -21,7 +21,7 @@ it('the tails of the service and of the bare servers are seen at half of what ea
   expect(TIMED).toHaveLength(4);
 });
 
-it('each kind of request is asked in turns of all who answer it', () => {
+it('each kind of request goes in turns to all contenders that answer it', () => {
   const groups = scenarios(QUICK, TARGETS);
   for (const [i, { name }] of KINDS.entries()) {
     const asked = groups[i]?.map(({ target }) => target);
@@ -29,7 +29,7 @@ it('each kind of request is asked in turns of all who answer it', () => {
   }
 });
 
-it('nobody who does not run is asked', () => {
+it('no contender that does not run is asked', () => {
   const running = new Set<TargetName>(SHARED);
   const asked = scenarios(QUICK, running).flat();
   expect(asked.filter(({ target }) => !running.has(target))).toEqual([]);

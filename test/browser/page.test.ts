@@ -122,7 +122,7 @@ describe.each(['', '/api/routes'])(
       await page.close();
     });
 
-    it('is dark for a person who likes dark pages', async () => {
+    it('is dark for a person who prefers dark pages', async () => {
       const { page } = await open();
       const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
       await page.emulateMedia({ colorScheme: 'dark' });

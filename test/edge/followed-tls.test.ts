@@ -1,11 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { onTestFinished, describe, expect, it } from 'vitest';
-import { FollowedFiles } from '../../src/files/followed-files.js';
 import { FollowedTls } from '../../src/edge/followed-tls.js';
 import { createAuthority } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
-
-FollowedFiles.intervalMs = 10;
 
 const authority = createAuthority();
 const first = authority.issue();
@@ -26,6 +23,7 @@ async function follow(
       info: (entry, message) => lines.push(['info', message, entry]),
       warn: (entry, message) => lines.push(['warn', message, entry]),
     },
+    10,
   );
   onTestFinished(() => {
     followed.close();

@@ -239,7 +239,7 @@ describe('a stream', () => {
   });
 });
 
-describe('streams beyond the most of all connections', () => {
+describe('streams beyond the limit of all connections', () => {
   /** At most four streams, and one more while another makes room for it. */
   const FEW = { limits: { maxCalls: 4 }, times: { ...FAST, resetMs: 60_000 } };
   const begin = (session: ClientHttp2Session, path: string): ClientHttp2Stream =>
@@ -277,7 +277,7 @@ describe('streams beyond the most of all connections', () => {
     await echoes(connectTo(server));
   });
 
-  it('are made room for by one whose request is incomplete, the oldest first', async () => {
+  it('reset those whose requests are incomplete, the oldest first', async () => {
     const server = await startTestServer(FEW);
     const [first, ...others] = await incomplete(server, [ECHO, WATCH_PATH, ECHO, ECHO]);
     await expect.poll(() => echoes(connectTo(server)).then(() => first?.closed)).toBe(true);
@@ -285,7 +285,7 @@ describe('streams beyond the most of all connections', () => {
     expect(others.map((stream) => stream.closed)).toEqual([false, false, false]);
   });
 
-  it('are made room for by one whose answer is not taken', async () => {
+  it('reset one whose response is unread', async () => {
     const server = await startTestServer(FEW);
     const session = takingNothing(server);
     const streams = Array.from({ length: 4 }, () => begin(session, ECHO).end(MESSAGE));
@@ -295,7 +295,7 @@ describe('streams beyond the most of all connections', () => {
     expect(streams.map(({ rstCode }) => rstCode)).toContain(constants.NGHTTP2_CANCEL);
   });
 
-  it('are made room for by a refused call whose client does not end it', async () => {
+  it('reset a refused call whose client does not end it', async () => {
     const server = await startTestServer({ ...FEW, mostStreamingCalls: 1 });
     const session = connectTo(server);
     const watch = begin(session, WATCH_PATH).end(framed(new Uint8Array()));

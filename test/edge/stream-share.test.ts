@@ -25,7 +25,7 @@ describe('the share of each busy connection', () => {
     expect(new StreamShare(100, BUDGET).among(2, OPEN)).toBe(100);
   });
 
-  it('shrinks at once, and grows when there was more to give for ten looks in a row', () => {
+  it('shrinks at once, and grows when there was more to give for ten checks in a row', () => {
     const share = new StreamShare(MOST, BUDGET);
     const looks = (count: number, busy: number): number[] =>
       Array.from({ length: count }, () => share.among(busy, OPEN));

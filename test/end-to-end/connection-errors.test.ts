@@ -16,5 +16,5 @@ it('a gRPC connection that is ended with an error is logged with the reason, as 
   await expect
     .poll(() => lines('log lines left out'))
     .toMatchObject([{ kind: 'unauthenticated', leftOut: 3 }]);
-  expect(lines('a gRPC connection was ended with an error')).toMatchObject(Array(10).fill(line));
+  expect(lines('a gRPC connection was closed because of an error')).toMatchObject(Array(10).fill(line));
 });

@@ -12,7 +12,7 @@ const REQUEST = framed(Buffer.from(`\n\u0006${ABSENT}`));
 const NAMES = ['__proto__', 'constructor', 'hasownproperty', 'tostring', 'prototype', 'valueof'];
 
 it.each(TOPOLOGIES)(
-  'a header with a name of JavaScript changes nothing over either protocol, %s',
+  'a header named like a property of JavaScript objects changes nothing over either protocol, %s',
   async (topology) => {
     const { httpUrl, grpcAddress } = await runningService({ topology });
     const authorization = `Bearer ${tokenFor()}`;

@@ -118,7 +118,7 @@ describe('the REST gateway', () => {
     },
   );
 
-  it('answers a list of routes, which it has not, without a token: 405', async () => {
+  it('answers a request for a list of routes with 405, without a token', async () => {
     const response = await call({ method: 'GET' }, '');
     expect([response.status, reasonOf(response), response.headers.allow]).toEqual([
       405,
@@ -154,7 +154,7 @@ describe('the REST gateway', () => {
     ['that nobody knows', '/nowhere', 404],
     ['that is no URL', '//', 404],
   ])(
-    'answers a path %s, and then ends the connection of whoever asks for a tunnel',
+    'answers a path %s, and then ends the connection of a client that asks for a tunnel',
     async (_, path, http) => {
       const bytes = `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`;
       const response = await rawExchange(service.httpUrl, bytes);
@@ -183,7 +183,7 @@ describe('the REST gateway', () => {
     }
   });
 
-  it('says nothing of what it is made of', async () => {
+  it('does not reveal its components', async () => {
     const { headers } = await call({ method: 'GET', path: '/healthz' }, '');
     expect(headers['x-powered-by']).toBeUndefined();
     expect(headers['server']).toBeUndefined();

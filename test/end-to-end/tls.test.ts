@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { FollowedFiles } from '../../src/files/followed-files.js';
 import type { Pair } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { runningService } from '../support/running-service.js';
@@ -21,7 +20,8 @@ import {
   otherAuthority,
 } from '../support/tls-set.js';
 
-FollowedFiles.intervalMs = 20;
+/** Reads files of TLS again sooner than a service does. */
+const dependencies = { fileCheckMs: 20 };
 
 const TOKEN = tokenFor();
 const NO_ROUTE = '01a1f941-715b-7593-b057-19259d7b5bfc';
@@ -33,6 +33,7 @@ async function startSecured(
   const files = new MountedFiles({ ...first });
   const service = await runningService({
     settings: { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key'), ...settings },
+    dependencies,
   });
   return { service, files };
 }
@@ -102,7 +103,7 @@ describe('with TLS', () => {
   it.each([
     ['REST', 'httpUrl', 'http/1.1'],
     ['gRPC', 'grpcAddress', 'h2'],
-  ] as const)('%s negotiates no connection anew', async (_, target, protocol) => {
+  ] as const)('%s refuses to renegotiate a connection', async (_, target, protocol) => {
     const { service } = await startSecured();
     const options = { ca: authority.cert, ALPNProtocols: [protocol], maxVersion: 'TLSv1.2' } as const;
     const socket = await shakeHands(service[target], options);
@@ -223,7 +224,7 @@ describe('with authorities of clients', () => {
     expect(await getOverRest(service.httpUrl)).toMatchObject({ status: 404 });
   });
 
-  it('new authorities replace the ones before', async () => {
+  it('new authorities replace the previous ones', async () => {
     const { service, files } = await startClosed();
     files.swap({ ca: otherAuthority.cert });
     await expect.poll(() => service.log.map(({ msg }) => msg)).toContain('TLS files renewed');
@@ -239,6 +240,7 @@ describe('a gateway of its own', () => {
     const upstream = { GRPC_UPSTREAM: target, GRPC_UPSTREAM_TLS: 'on' };
     return runningService({
       settings: { ...upstream, ...settings },
+      dependencies,
     });
   }
 

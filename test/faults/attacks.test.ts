@@ -98,7 +98,7 @@ it('bodies that come byte by byte are answered within the deadline, and unauthen
   expect(answered, 'of 400 requests').toBe(400);
 });
 
-it('heads that unpack to 350 KB, over ten connections, take less than 400 MB', async () => {
+it('headers that HPACK expands to 350 KB, over ten connections, take less than 400 MB', async () => {
   const service = await startProcess({ DATABASE_URL: 'sqlite::memory:' });
   const name = 'heads that unpack to 350 KB, over ten connections';
   const attack = { name, grpc: service.grpc, http: '', token: '', durationMs: 5_000 };

@@ -121,7 +121,7 @@ describe('what is not kept:', () => {
     await expectGrowthBelow(2 * MIB, before);
   });
 
-  it('300 heads that unpack to 480 KB, of calls that never come', async () => {
+  it('300 header blocks that HPACK expands to 480 KB, of calls that never come', async () => {
     const before = await measure();
     const sockets = Array.from({ length: 3 }, () =>
       sendRepeatedField(address, grpcHead(GUARDED), ['x-repeated', 'v'.repeat(4_000)], {

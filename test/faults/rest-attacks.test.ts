@@ -41,7 +41,7 @@ async function startSecurely(): Promise<ServiceProcess> {
   return start(files);
 }
 
-it('pages that nobody reads hold a piece of them on each connection, also with TLS', async () => {
+it('unread pages hold one piece on each connection, with TLS too', async () => {
   const service = await startSecurely();
   const { count, before, peak } = await attack(service, {
     name: 'unauthenticated clients read no page',
@@ -52,7 +52,7 @@ it('pages that nobody reads hold a piece of them on each connection, also with T
   expect.soft(peak - before).toBeLessThan(80);
 });
 
-it('requests whose responses nobody takes share their places, and cost their connection when there are none', async () => {
+it('requests with unread responses share their places, and cost their connection when there are none', async () => {
   const service = await startSecurely();
   const name = 'unauthenticated clients ask for pages that they do not read';
   const { count, before, peak } = await attack(service, { name, connections: 1_000 });
@@ -71,7 +71,7 @@ it('memory stays bounded while a caller sends single bytes', async () => {
 
 it('half-sent requests of one caller leave the places of the others, over both protocols', async () => {
   const service = await start({ MAX_CALLS: '64' });
-  const attacked = attack(service, { name: 'a caller sends halves', connections: 4, durationMs: 2_500 });
+  const attacked = attack(service, { name: 'a caller sends half bodies', connections: 4, durationMs: 2_500 });
   await sleep(1_000);
   const callers = new Callers({ ...service, each: 4 });
   await attacked;

@@ -5,8 +5,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FollowedFiles } from '../../src/files/followed-files.js';
 
-FollowedFiles.intervalMs = 10;
-
 let folder: string;
 let followed: FollowedFiles<string> | undefined;
 let values: string[];
@@ -43,6 +41,7 @@ async function follow(...files: string[]): Promise<FollowedFiles<string>> {
     files: files.map((file) => join(folder, file)),
     read: joined,
     onProblem: ({ message }) => problems.push(message.replaceAll(folder, '')),
+    intervalMs: 10,
   });
   followed.onChange((value) => values.push(value));
   return followed;

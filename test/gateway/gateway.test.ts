@@ -251,7 +251,7 @@ describe('the health over a channel', () => {
   const CHECK = '/grpc.health.v1.Health/Check';
   const PATH = '/api/healthz';
 
-  it('is asked of the server once for all who wait for it, whoever of them goes', async () => {
+  it('is one call to the server for all clients that wait for it, whichever of them leaves', async () => {
     const answers: Deferred<GrpcReply>[] = [];
     const unary = (): Promise<GrpcReply> => {
       const answer = new Deferred<GrpcReply>();

@@ -227,7 +227,7 @@ describeOn(engines)('on $name', (engine) => {
   });
 });
 
-it('each half runs in a separate process', async () => {
+it('each server runs in a separate process', async () => {
   const settings = { ...SERVICE_SETTINGS, DATABASE_URL: 'sqlite::memory:' };
   const server = run('main', { ...settings, ROLE: 'grpc' });
   const { grpc, http } = await server.line('listening');

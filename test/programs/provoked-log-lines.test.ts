@@ -6,7 +6,6 @@ import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { FollowedFiles } from '../../src/files/followed-files.js';
 import { openTokenAuthenticator } from '../../src/run/token-authenticator.js';
 import { Closing } from '../../src/run/closing.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
@@ -87,10 +86,10 @@ async function lineIn(log: readonly Line[], message: string): Promise<Line> {
 async function withSecretFile() {
   const file = await fileWith('a secret that is long enough to sign tokens with');
   const settings = { JWT_SECRET: '', JWT_SECRET_FILE: file };
-  FollowedFiles.intervalMs = 20;
   const service = await startService({
     databaseUrl: 'sqlite::memory:',
     settings,
+    dependencies: { fileCheckMs: 20 },
   });
   onTestFinished(() => service.close());
   return { file, log: service.log };
@@ -128,7 +127,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     await get(httpUrl, tokenFor({}, { key, algorithm: 'ES256', keyid: 'k' }));
     return [await lineIn(log, message)];
   },
-  'the key set cannot be fetched again: its keys stay in use, until it is an hour old': async (message) => {
+  'the key set cannot be refreshed: its keys stay in use until it is an hour old': async (message) => {
     const { publicKey, privateKey: key } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const issuer = await KeySetServer.start({ ...publicKey.export({ format: 'jwk' }), kid: 'k' });
     onTestFinished(() => issuer.stop());
@@ -162,11 +161,11 @@ const WAYS: Readonly<Record<string, Way>> = {
     test: 'is shown to each new connection, and no call fails meanwhile',
   },
   'TLS files renewed': { file: 'test/end-to-end/tls.test.ts', test: 'leaves open connections as they are' },
-  'a gRPC connection was ended with an error': {
+  'a gRPC connection was closed because of an error': {
     file: 'test/end-to-end/connection-errors.test.ts',
     test: 'a gRPC connection that is ended with an error is logged with the reason, as often as unauthenticated clients may be',
   },
-  'whoever reaches the gRPC port can abort this process, by a fault in the HTTP/2 of this Node: use 22.23.3, 24.21 or later':
+  'anybody who reaches the gRPC port can abort this process through a fault in the HTTP/2 of this Node: use 22.23.3, 24.21 or later':
     { file: 'test/run/start.test.ts', test: 'warns of the HTTP/2 of Node where that can be aborted' },
   'tracing is impaired': {
     file: 'test/programs/tracing.test.ts',
@@ -176,7 +175,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     file: 'test/edge/followed-tls.test.ts',
     test: 'may hold a certificate that has expired, with a warning at the start and at a renewal',
   },
-  'no TLS to the database: whoever sits between can read everything, and ask for the password': async (
+  'no TLS to the database: anybody on the network path can read everything and obtain the password': async (
     message,
   ) => {
     // Leads to this machine, too, but is no address of the loopback.
@@ -218,7 +217,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     file: 'test/programs/stopping.test.ts',
     test: 'what fails to close is told by exit code 1, after all else has closed',
   },
-  'ending before everything is closed': {
+  'exiting before everything is closed': {
     file: 'test/programs/stopping.test.ts',
     test: 'more of them change nothing within a second, and then end it at once, with its log complete',
   },

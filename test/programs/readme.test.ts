@@ -112,7 +112,7 @@ describe('a reader of the README', () => {
   });
 
   itOn(engines.slice(1))(
-    'runs the service on $name, whole and in halves, and finds a route again',
+    'runs the service on $name, in one process and in two, and finds a route again',
     async (engine) => {
       const database = await engine.createDatabase();
       onTestFinished(() => database.drop());

@@ -138,8 +138,8 @@ describe('after a signal to stop', () => {
     await expect(service.ended).resolves.toMatchObject({ exitCode: 143 });
     const lines = service.lines();
     expect(lines.filter(({ msg }) => msg === 'stopping')).toHaveLength(1);
-    expect(lines.at(-1)).toMatchObject({ msg: 'ending before everything is closed', signal: 'SIGTERM' });
-    const [stopping, ending] = ['stopping', 'ending before everything is closed'].map((message) =>
+    expect(lines.at(-1)).toMatchObject({ msg: 'exiting before everything is closed', signal: 'SIGTERM' });
+    const [stopping, ending] = ['stopping', 'exiting before everything is closed'].map((message) =>
       Date.parse(String(lines.find(({ msg }) => msg === message)?.['time'])),
     );
     expect(Number(ending) - Number(stopping)).toBeGreaterThanOrEqual(999);

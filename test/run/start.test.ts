@@ -46,7 +46,7 @@ describe('a start on a database without TLS', () => {
 });
 
 const ABORTABLE =
-  'whoever reaches the gRPC port can abort this process, by a fault in the HTTP/2 of this Node: use 22.23.3, 24.21 or later';
+  'anybody who reaches the gRPC port can abort this process through a fault in the HTTP/2 of this Node: use 22.23.3, 24.21 or later';
 
 describe('a start of the gRPC server for other machines', () => {
   it.each([

@@ -6,13 +6,10 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import { FollowedFiles } from '../../src/files/followed-files.js';
 import { Closing } from '../../src/run/closing.js';
 import type { TokenKey } from '../../src/settings/token-config.js';
 import { openTokenAuthenticator } from '../../src/run/token-authenticator.js';
 import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from '../auth/sign-jwt.js';
-
-FollowedFiles.intervalMs = 20;
 
 const OLD = 'old'.repeat(11);
 const NEW = 'new'.repeat(11);
@@ -48,7 +45,7 @@ function open(key: TokenKey): Promise<Authenticator> {
       done();
     },
   });
-  const dependencies = { closing, logger: pino(sink), now: () => NOW * 1000 };
+  const dependencies = { closing, logger: pino(sink), now: () => NOW * 1000, fileCheckMs: 20 };
   return openTokenAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE }, dependencies);
 }
 

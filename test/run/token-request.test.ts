@@ -39,7 +39,7 @@ describe('a token that is asked for', () => {
     );
   });
 
-  it.each(['--help', '-h'])('is none with %s, whatever else came', (option) => {
+  it.each(['--help', '-h'])('is not made with %s, whatever else is given', (option) => {
     expect(readTokenRequest(['--sub', 'me', option], {})).toBeUndefined();
   });
 

@@ -39,7 +39,7 @@ function problemsOf(env: Record<string, string>): string[] {
 }
 
 describe('without any setting', () => {
-  it('both halves run locally on the embedded database with a generated secret', () => {
+  it('both servers run locally on the embedded database with a generated secret', () => {
     expect(readConfig({})).toEqual({
       grpc: {
         address: '127.0.0.1:50051',
@@ -224,7 +224,7 @@ describe('a setting', () => {
     ['mysql://u:p@localhost/d', false],
     ['mysql://u:p@127.0.0.2/d', false],
     ['mysql://u:p@[::1]/d', false],
-  ])('the database %s is exposed to whoever sits between: %s', (url, exposed) => {
+  ])('the connection to the database %s is exposed to the network: %s', (url, exposed) => {
     expect(readMigration({ DATABASE_URL: url }).database).toMatchObject({ exposed });
   });
 });

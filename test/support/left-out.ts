@@ -7,8 +7,8 @@ import { timesOfThisProcess } from './times.js';
 const RUN: ReadonlySet<ReturnType<TestCase['result']>['state']> = new Set(['passed', 'failed']);
 
 /**
- * Ends a run with its wall and CPU time, and with a line that says which engines it was on, how many tests were left out
- * because something is missing here, and how to have it.
+ * Ends a run with its wall and CPU time, and with a line that says which engines it was on, how many tests were skipped
+ * because something is missing here, how to have it, and how many more have no result.
  */
 export default class LeftOut implements Reporter {
   #line = '';
@@ -57,12 +57,12 @@ export function lastLine(
   notRun: number,
 ): string {
   const on = `The run was on ${engines.join(' and ')}.`;
-  if (leftOut.size === 0 && notRun === 0) return `${on} No test was left out.\n`;
+  if (leftOut.size === 0 && notRun === 0) return `${on} No test was skipped.\n`;
   const missing = [...leftOut].map(
-    ([need, { count, why }]) => ` LEFT OUT: ${tests(count)} for want of ${need}: ${why}`,
+    ([need, { count, why }]) => ` SKIPPED: ${tests(count)} without ${need}: ${why}`,
   );
   const others =
-    notRun === 0 ? '' : ` NOT RUN: ${tests(notRun)} that -t excludes, or that a failure above has stopped.`;
+    notRun === 0 ? '' : ` NOT RUN: ${tests(notRun)} excluded by -t or stopped by a failure above.`;
   return `${on}${missing.join('')}${others}\n`;
 }
 

@@ -70,7 +70,7 @@ it('an error without details has what the client knows', async () => {
   });
 });
 
-it('details that something on the way has spoilt are none', async () => {
+it('details that were damaged on the way are ignored', async () => {
   const trailers = { 'grpc-status-details-bin': Buffer.from([255, 255]) };
   const failure = await failureOfCreate(() => ({ code: status.INTERNAL, details: 'No.', trailers }));
   expect(failure).toMatchObject({ status: 'INTERNAL', message: 'No.', details: [] });
@@ -143,7 +143,7 @@ it('an error shows no token, however it is printed', async () => {
   expect(inspect(failure, { depth: 20, showHidden: true })).not.toContain('very-secret');
 });
 
-it('a server that nobody reaches is UNAVAILABLE, without a reason of the service', async () => {
+it('a server that cannot be reached is UNAVAILABLE, without a reason of the service', async () => {
   const failure = await failureOf(clientFor('127.0.0.1:1').getRoute('x'));
   expect(failure).toMatchObject({ status: 'UNAVAILABLE', reason: undefined });
   expect(failure.message).toContain('ECONNREFUSED');

@@ -68,7 +68,7 @@ describe('a create', () => {
     expect(failure.status).toBe('NOT_FOUND');
   });
 
-  it('that a server has refused to look at is sent again, and that is no attempt', async () => {
+  it('that a server has refused unseen is sent again, which counts as no attempt', async () => {
     let streams = 0;
     const address = await startHttp2Server((_session, stream, earlier) => {
       streams++;

@@ -8,7 +8,7 @@ export const openApi: OpenApi = {
   "info": {
     "title": "Route Registry",
     "version": "v1",
-    "description": "A registry of route definitions for the routing layer of web applications.\n\n1. Get a token: from the issuer that the service trusts, or, in the folder of a service with a secret, by\n   `npm run --silent token -- --scope \"routes:read routes:write\" --sub me`.\n2. **Authorize** with the token alone, without the word Bearer.\n3. Open an operation, and **Execute** it.\n\nHEAD is answered like GET, without the body; OPTIONS with 204 and `Allow`. Any other method on a path gets the response `MethodNotAllowed`, and any other path `PathUnknown`; neither needs a token. Paths are case-sensitive and have no trailing slash."
+    "description": "A registry of route definitions for the routing layer of web applications.\n\n1. Get a token with `npm run --silent token -- --scope \"routes:read routes:write\" --sub me`\n   in the folder of the service, or from its issuer.\n2. Click **Authorize** and paste the token, without the word Bearer.\n3. Open an operation and click **Execute**.\n\nHEAD is answered like GET, without the body; OPTIONS with 204 and `Allow`. Any other method on a path gets the response `MethodNotAllowed`, and any other path `PathUnknown`; neither needs a token. Paths are case-sensitive and have no trailing slash."
   },
   "servers": [
     {
@@ -1912,7 +1912,7 @@ export const openApi: OpenApi = {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A JWT (RFC 7519) with `exp`, `sub`, `iss` and `aud`, and the scopes in `scope` or `scp`. The issuer that the service trusts gives one; for a service with a secret, this prints one, in its folder: `npm run --silent token -- --scope \"routes:read routes:write\" --sub me`. In a form that asks for the token, give it alone, without the word Bearer."
+        "description": "A JWT (RFC 7519) with `exp`, `sub`, `iss` and `aud`, and its scopes in `scope` or `scp`. Get one from the issuer that the service trusts or, for a service with a secret, with `npm run --silent token -- --scope \"routes:read routes:write\" --sub me` in its folder. In a form that asks for the token, paste it alone, without the word Bearer."
       }
     }
   }

@@ -70,7 +70,7 @@ it('messages whose every byte comes in a full read take a multiple of the memory
 });
 
 it.each([CREATE, CHECK])('half-sent messages of 64 KiB fit the memory: %s', async (path) => {
-  expect(await memoryUnder({ name: 'halves', path })).toBeLessThan(MEMORY_MIB / 2);
+  expect(await memoryUnder({ name: 'halfMessages', path })).toBeLessThan(MEMORY_MIB / 2);
 });
 
 it.each([

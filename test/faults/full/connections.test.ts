@@ -103,7 +103,7 @@ it.each([
   ['REST over TLS, idle', 'http', true, []],
   ['REST over TLS, with a head that never ends', 'http', true, [UNFINISHED_HEAD]],
 ] as const)(
-  'as many connections as there may be fit the memory: %s',
+  'the maximum number of connections fits the memory: %s',
   async (kind, protocol, secure, texts) => {
     const service = await start(secure);
     const { before, most, live } = await memoryOf(service, MEASURED, async () => {
@@ -119,7 +119,7 @@ it.each([
   },
 );
 
-it('as many connections as there may be fit the memory: gRPC, header blocks that never end, no settings acknowledged', async () => {
+it('the maximum number of connections fits the memory: gRPC, header blocks that never end, no settings acknowledged', async () => {
   const service = await start(false);
   const { most, live } = await memoryOf(service, MOST, async () => {
     const socket = await opened(service, 'grpc', false);

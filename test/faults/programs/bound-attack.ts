@@ -80,7 +80,7 @@ const ATTACKS = {
     }
   },
   /** Messages of which only the last byte is missing. */
-  async halves(attack: BoundAttack) {
+  async halfMessages(attack: BoundAttack) {
     const half = framed(Buffer.alloc(65_000)).subarray(0, -1);
     for (const on of await idleConnections(attack))
       for (const stream of openStreams(on, attack)) on.data(stream, half);

@@ -56,7 +56,7 @@ const ATTACKS = {
   'unauthenticated clients ask for pages that they do not read': (attack: RestAttack) =>
     untaken(attack, PIPELINED),
   /** Opens streams and connections that each wait for the rest of a create. */
-  async 'a caller sends halves'({ grpc, http, token, connections, durationMs }: RestAttack) {
+  async 'a caller sends half bodies'({ grpc, http, token, connections, durationMs }: RestAttack) {
     const authorization = `Bearer ${token}`;
     const half = Buffer.from([0, 0, 0, 0, 9]);
     for (let i = 0; i < connections; i++) {
