@@ -33,7 +33,7 @@ function signing(key: TokenKey): { readonly secret: string; readonly from: strin
   if (key.kind === 'local')
     return {
       secret: localSecret(key.file),
-      from: `the secret of local mode, ${key.file}: JWT_SECRET is not set`,
+      from: `the local secret, ${key.file}, since JWT_SECRET is not set`,
     };
   if (key.kind === 'secret') return { secret: key.secret, from: 'JWT_SECRET' };
   if (key.kind === 'secretFile') {

@@ -40,7 +40,7 @@ export function peerChart(run: Run): string {
     `<style>${STYLE}\n</style>`,
     `<rect class="ground" width="${WIDTH}" height="${height}" rx="6"/>`,
     text(16, 28, 'Requests a second: more is better', 'title'),
-    text(WIDTH - 16, 28, 'dashed: a limit, which only answers', 'soft', 'end'),
+    text(WIDTH - 16, 28, 'dashed: baselines, which store nothing', 'soft', 'end'),
     ...panels.flatMap(({ kind, bars }, i) => {
       const left = 16 + (i % COLUMNS) * PANEL.width;
       // Both protocols of an operation share a scale.

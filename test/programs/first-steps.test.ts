@@ -51,7 +51,7 @@ it.each([
     cwd: folder,
     env,
   });
-  expect(stderr).toBe('Signed with the secret of local mode, data/jwt-secret: JWT_SECRET is not set.\n');
+  expect(stderr).toBe('Signed with the local secret, data/jwt-secret, since JWT_SECRET is not set.\n');
   const route = (await (await createOver(http, stdout.trim())).json()) as { id: string };
   expect(await getOver(http, route.id, stdout.trim())).toEqual(route);
 });

@@ -31,7 +31,7 @@ describe('a service without settings', () => {
     url = await httpUrlOf(service);
     const asked = ['--scope', 'routes:read routes:write', '--sub', 'me', '--ttl', '1h'];
     const { stdout, stderr, exitCode } = await run('token', {}, asked).ended;
-    const from = 'Signed with the secret of local mode, data/jwt-secret: JWT_SECRET is not set.\n';
+    const from = 'Signed with the local secret, data/jwt-secret, since JWT_SECRET is not set.\n';
     expect({ stderr, exitCode }).toEqual({ stderr: from, exitCode: 0 });
     expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
     token = stdout.trim();

@@ -5,6 +5,12 @@
  */
 export type TokenSource = string | ((refused?: string) => string | Promise<string>);
 
+/** Tells JavaScript callers, at the start, of a token that they have not set. @throws Error */
+export function requireToken(source: unknown): void {
+  if (typeof source === 'string' || typeof source === 'function') return;
+  throw new Error(`The token must be a string or a function; it is ${String(source)}.`);
+}
+
 /** RFC 6750, 2.1. */
 const BEARER_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 

@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import { requireToken } from './bearer-token.js';
 import type { CallOptions } from './call-options.js';
 import { openChannel, type RouteClientOptions } from './channel.js';
 import { GetRouteRequestSchema, RouteService } from './gen/routing/v1/route_service_pb.js';
@@ -56,9 +57,10 @@ export interface RouteClient {
  *
  * @param target a target of grpc-js: `host:port`, `dns:///host:port`, `unix:/path`, or several addresses, such as
  *   `ipv4:10.0.0.1:50051,10.0.0.2:50051`, over which the calls are spread evenly
- * @throws Error when the target is a URL, or the target or a certificate cannot be read
+ * @throws Error when the target is a URL, the target or a certificate cannot be read, or there is no token
  */
 export function createRouteClient(target: string, options: RouteClientOptions): RouteClient {
+  requireToken(options.token);
   return new GrpcRouteClient(new UnaryCaller(openChannel(target, options), options.token));
 }
 

@@ -147,6 +147,13 @@ it('a target that grpc-js cannot read is refused at once', () => {
   expect(() => createRouteClient('', { token: 'x' })).toThrow();
 });
 
+it('a token that is not set is refused at once', () => {
+  const token = undefined as unknown as string;
+  expect(() => createRouteClient('127.0.0.1:1', { token })).toThrow(
+    'The token must be a string or a function; it is undefined.',
+  );
+});
+
 it('a target may be a name', async () => {
   const { address } = await startFaultServer(() => STORED);
   const [, port = ''] = address.split(':');

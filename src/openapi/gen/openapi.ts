@@ -8,7 +8,7 @@ export const openApi: OpenApi = {
   "info": {
     "title": "Route Registry",
     "version": "v1",
-    "description": "A registry of route definitions for the routing layer of web applications.\n\n1. Get a token with `npm run --silent token -- --scope \"routes:read routes:write\" --sub me`\n   in the folder of the service, or from its issuer.\n2. Click **Authorize** and paste the token, without the word Bearer.\n3. Open an operation and click **Execute**.\n\nHEAD is answered like GET, without the body; OPTIONS with 204 and `Allow`. Any other method on a path gets the response `MethodNotAllowed`, and any other path `PathUnknown`; neither needs a token. Paths are case-sensitive and have no trailing slash."
+    "description": "A registry of route definitions for the routing layer of web applications.\n\n1. Get a token with `npm run --silent token -- --scope \"routes:read routes:write\" --sub me`\n   in the folder of the service, or from its issuer.\n2. Click **Authorize** and paste the token, without the word Bearer.\n3. Open an operation and click **Execute**.\n\nHEAD is answered like GET, without the body; OPTIONS with 204 and `Allow`. Any other method on a path is answered with `METHOD_NOT_ALLOWED`, and any other path with `PATH_UNKNOWN`; neither needs a token. Paths are case-sensitive and have no trailing slash."
   },
   "servers": [
     {
@@ -38,7 +38,7 @@ export const openApi: OpenApi = {
           "RouteService"
         ],
         "summary": "Stores a new route and returns it with its identifier and time of creation",
-        "description": "Needs the scope `routes:write`. Further errors: `ALREADY_EXISTS` with the reason `ROUTE_EXISTS` (the service refuses duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a `requestId`; without one, each call stores a new route.",
+        "description": "Needs the scope `routes:write`. Further errors: `ALREADY_EXISTS` with the reason `ROUTE_EXISTS` (if the service is set to refuse duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a `requestId`; without one, each call stores a new route.",
         "security": [
           {
             "bearer": [
@@ -263,7 +263,7 @@ export const openApi: OpenApi = {
           {
             "name": "route_id",
             "in": "path",
-            "description": "Identifier of the route, as the create returned it. A string that the service did not issue is not found; an empty string is `INVALID_ARGUMENT`. No default.",
+            "description": "Identifier of the route, as the create returned it. A string that the service did not issue is not found; an empty one, which no URL can carry, is `INVALID_ARGUMENT`. No default.",
             "schema": {
               "type": "string",
               "minLength": 1,

@@ -20,8 +20,8 @@ import { DescribedHeaders } from './response-headers.js';
 import { sourceComments } from './source-comments.js';
 
 const METHODS_AND_PATHS =
-  `HEAD is answered like GET, without the body; OPTIONS with 204 and \`Allow\`. Any other method on a path gets the
-response \`MethodNotAllowed\`, and any other path \`PathUnknown\`; neither needs a token.
+  `HEAD is answered like GET, without the body; OPTIONS with 204 and \`Allow\`. Any other method on a path is
+answered with \`METHOD_NOT_ALLOWED\`, and any other path with \`PATH_UNKNOWN\`; neither needs a token.
 Paths are case-sensitive and have no trailing slash.`.replaceAll('\n', ' ');
 
 /**

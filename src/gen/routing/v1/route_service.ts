@@ -81,7 +81,7 @@ export interface CreateRouteRequest {
 export interface GetRouteRequest {
   /**
    * Identifier of the route, as the create returned it. A string that the service did not issue is
-   * not found; an empty string is `INVALID_ARGUMENT`. No default.
+   * not found; an empty one, which no URL can carry, is `INVALID_ARGUMENT`. No default.
    */
   routeId: string;
 }
@@ -325,7 +325,7 @@ export const RouteServiceDefinition = {
      * Stores a new route and returns it with its identifier and time of creation (AIP-133).
      *
      * Needs the scope `routes:write`. Further errors: `ALREADY_EXISTS` with the reason `ROUTE_EXISTS`
-     * (the service refuses duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a
+     * (if the service is set to refuse duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a
      * `request_id`; without one, each call stores a new route.
      */
     createRoute: {
@@ -374,7 +374,7 @@ export const RouteServiceService = {
    * Stores a new route and returns it with its identifier and time of creation (AIP-133).
    *
    * Needs the scope `routes:write`. Further errors: `ALREADY_EXISTS` with the reason `ROUTE_EXISTS`
-   * (the service refuses duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a
+   * (if the service is set to refuse duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a
    * `request_id`; without one, each call stores a new route.
    */
   createRoute: {
@@ -408,7 +408,7 @@ export interface RouteServiceServer extends UntypedServiceImplementation {
    * Stores a new route and returns it with its identifier and time of creation (AIP-133).
    *
    * Needs the scope `routes:write`. Further errors: `ALREADY_EXISTS` with the reason `ROUTE_EXISTS`
-   * (the service refuses duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a
+   * (if the service is set to refuse duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a
    * `request_id`; without one, each call stores a new route.
    */
   createRoute: handleUnaryCall<CreateRouteRequest, Route>;
@@ -426,7 +426,7 @@ export interface RouteServiceClient extends Client {
    * Stores a new route and returns it with its identifier and time of creation (AIP-133).
    *
    * Needs the scope `routes:write`. Further errors: `ALREADY_EXISTS` with the reason `ROUTE_EXISTS`
-   * (the service refuses duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a
+   * (if the service is set to refuse duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a
    * `request_id`; without one, each call stores a new route.
    */
   createRoute(

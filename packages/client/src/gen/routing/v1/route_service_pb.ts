@@ -126,7 +126,7 @@ export const CreateRouteRequestSchema: GenMessage<CreateRouteRequest> = /*@__PUR
 export type GetRouteRequest = Message<"routing.v1.GetRouteRequest"> & {
   /**
    * Identifier of the route, as the create returned it. A string that the service did not issue is
-   * not found; an empty string is `INVALID_ARGUMENT`. No default.
+   * not found; an empty one, which no URL can carry, is `INVALID_ARGUMENT`. No default.
    *
    * @generated from field: string route_id = 1;
    */
@@ -162,7 +162,7 @@ export const RouteService: GenService<{
    * Stores a new route and returns it with its identifier and time of creation (AIP-133).
    *
    * Needs the scope `routes:write`. Further errors: `ALREADY_EXISTS` with the reason `ROUTE_EXISTS`
-   * (the service refuses duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a
+   * (if the service is set to refuse duplicates) or `REQUEST_ID_REUSED`. A retry is safe only with a
    * `request_id`; without one, each call stores a new route.
    *
    * @generated from rpc routing.v1.RouteService.CreateRoute
