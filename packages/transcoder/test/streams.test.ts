@@ -625,16 +625,37 @@ describe('a server that closes', () => {
 });
 
 describe('1,000 clients that do not read', () => {
-  it('have as many streams as may be open, and bounded memory', async () => {
+  it('have as many streams as may be open, in bounded memory, until they leave', async () => {
     const { answer, sent } = flood();
-    const feed = await startFeed(answer, { maxStreams: 16 });
+    const calls: FeedCall[] = [];
+    const feed = await startFeed(
+      (call) => {
+        calls.push(call);
+        answer(call);
+      },
+      { maxStreams: 16 },
+    );
     const before = process.memoryUsage().rss;
     const sockets = Array.from({ length: 1_000 }, () => stalled(feed.origin));
     await expect.poll(() => feed.outcomes.length, { timeout: 20_000 }).toBe(984);
-    expect(new Set(feed.outcomes.map(({ status: code }) => code))).toEqual(new Set([429]));
+    const refused = { status: 429, reason: 'OVERLOADED' };
+    expect(feed.outcomes).toMatchObject(feed.outcomes.map(() => refused));
+    expect(feed.log.filter(({ message }) => message === 'request answered')).toMatchObject(
+      feed.outcomes.map(() => ({ fields: refused })),
+    );
     await settled(sent);
+    expect(calls.map(({ cancelled }) => cancelled)).toEqual(calls.map(() => false));
+    expect(calls).toHaveLength(16);
     expect(process.memoryUsage().rss - before).toBeLessThan(400e6);
+
     for (const socket of sockets) socket.destroy();
     await expect.poll(() => feed.outcomes.length, { timeout: 20_000 }).toBe(1_000);
+    expect(feed.outcomes.slice(984)).toMatchObject(calls.map(() => ({ status: undefined })));
+    expect(feed.log.filter(({ message }) => message === 'client gone')).toHaveLength(16);
+    await expect.poll(() => calls.every(({ cancelled }) => cancelled)).toBe(true);
+    const others = Array.from({ length: 16 }, () => reading(feed.origin + ENTRIES));
+    const readers = await Promise.all(others);
+    expect(readers.map(({ response }) => response.status)).toEqual(readers.map(() => 200));
+    for (const { leave } of readers) leave();
   });
 });
