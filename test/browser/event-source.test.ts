@@ -28,38 +28,28 @@ describe("the README's EventSource in a browser", needs('chromium'), () => {
 
   afterAll(() => browser.close());
 
-  /** Opens the page, in front of a server that sends one message and, once told so, another one and its end. */
-  async function open(end: (call: FeedCall) => void): Promise<{
+  /** Opens the page, and returns it with the call that it has led to. */
+  async function open(): Promise<{
     page: Page;
+    call: FeedCall;
     shown: () => Promise<string[]>;
-    goOn: () => void;
     requests: string[];
     complaints: string[];
   }> {
-    const told = new Deferred();
+    const asked = new Deferred<FeedCall>();
     const requests: string[] = [];
     const complaints: string[] = [];
-    const feed = await startFeed(
-      (call) => {
-        call.write(feedMessage('Entry', { number: 1, text: 'line\nbreak é' }));
-        void told.promise.then(() => {
-          call.write(feedMessage('Entry', { number: 2, text: 'two' }));
-          end(call);
-        });
-      },
-      {},
-      (handler) => (request, response) => {
-        requests.push(String(request.url));
-        if (request.url === '/') response.setHeader('Content-Type', 'text/html').end(PAGE);
-        else handler(request, response);
-      },
-    );
+    const feed = await startFeed(asked.resolve, {}, (handler) => (request, response) => {
+      requests.push(String(request.url));
+      if (request.url === '/') response.setHeader('Content-Type', 'text/html').end(PAGE);
+      else handler(request, response);
+    });
     const page = await browser.newPage();
     page.on('console', (message) => complaints.push(message.text()));
     page.on('pageerror', (error) => complaints.push(error.message));
     await page.goto(feed.origin);
     const shown = (): Promise<string[]> => page.locator('li').allTextContents();
-    return { page, shown, goOn: told.resolve, requests, complaints };
+    return { page, call: await asked.promise, shown, requests, complaints };
   }
 
   it.each<[string, (call: FeedCall) => void, string[]]>([
@@ -70,9 +60,12 @@ describe("the README's EventSource in a browser", needs('chromium'), () => {
       ['409 ABORTED It failed.'],
     ],
   ])('shows each message as it comes, closes at its %s, and asks once', async (_, end, last) => {
-    const { page, shown, goOn, requests, complaints } = await open(end);
+    const { page, call, shown, requests, complaints } = await open();
+    call.write(feedMessage('Entry', { number: 1, text: 'line\nbreak é' }));
     await expect.poll(shown).toEqual(['1 line\nbreak é']);
-    goOn();
+    call.write(feedMessage('Entry', { number: 2, text: 'two' }));
+    await expect.poll(shown).toEqual(['1 line\nbreak é', '2 two']);
+    end(call);
     await expect.poll(() => page.evaluate('source.readyState')).toBe(CLOSED);
     expect(await shown()).toEqual(['1 line\nbreak é', '2 two', ...last]);
     expect(requests).toEqual(['/', '/v1/topics/news/entries']);

@@ -181,9 +181,7 @@ const bytes = fc
 const entry = fc.record({
   number: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
   text: fc.string({ unit: 'grapheme' }),
-  content: fc
-    .uint8Array({ maxLength: 20_000, size: 'max' })
-    .map((bytes) => Buffer.from(bytes).toString('base64')),
+  content: bytes.map((data) => data.toString('base64')),
 });
 
 describe('a stream of any messages', () => {
