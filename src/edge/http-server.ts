@@ -11,6 +11,8 @@ import type { FollowedTls, TlsMaterial } from './followed-tls.js';
 const CHECK_MS = 500;
 /** How often connections that have become idle are ended while the server closes, in milliseconds. */
 const SWEEP_MS = 50;
+/** How long clients may take for the responses that `onClose` brings, in milliseconds. */
+const LAST_RESPONSE_MS = 1_000;
 
 /** The limits of connections. */
 export interface HttpLimits {
@@ -32,11 +34,14 @@ interface HttpAnswering {
   readonly onCheckContinue: RequestListener;
   readonly onClientError: (error: Error, socket: Duplex) => void;
   readonly onConnect: (request: IncomingMessage) => void;
+  /** Answers the requests that are still arriving when the grace of a closing server is over. */
+  readonly onClose: () => void;
 }
 
 /** A server of HTTP/1.1 with bounds on its connections. */
 export class HttpServer {
   readonly #server: Server;
+  readonly #onClose: () => void;
   /** The connections that can carry a response: with TLS, those whose handshake is complete. */
   readonly #ready = new WeakSet<Duplex>();
   readonly #sockets = new OpenSockets();
@@ -45,6 +50,7 @@ export class HttpServer {
   constructor(answering: HttpAnswering, limits: HttpLimits, tls?: FollowedTls) {
     const { maxConnections, deadlineMs, httpIdleMs, headMs = 10_000, lastResortMs = 5_000 } = limits;
     const requestMs = headMs + deadlineMs + lastResortMs;
+    this.#onClose = answering.onClose;
     const onRequest = this.#accepting(answering.onRequest);
     const options = {
       // Otherwise Node itself would answer a request without a host, in its own format.
@@ -86,7 +92,10 @@ export class HttpServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Accepts no further connections, ends each one with its last response, and those that are left after `graceMs`. */
+  /**
+   * Accepts no further connections, and ends each one with its last response. After `graceMs`, it has the requests that
+   * are still arriving answered, and a second later it ends the connections that are left.
+   */
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
     // Requests that have arrived on idle connections are read first: closing those would reset them.
@@ -95,12 +104,15 @@ export class HttpServer {
     const sweep = setInterval(() => {
       this.#server.closeIdleConnections();
     }, SWEEP_MS);
-    const grace = setTimeout(() => {
-      this.#sockets.destroy();
+    let end = setTimeout(() => {
+      this.#onClose();
+      end = setTimeout(() => {
+        this.#sockets.destroy();
+      }, LAST_RESPONSE_MS);
     }, graceMs);
     await new Promise((resolve) => this.#server.close(resolve));
     clearInterval(sweep);
-    clearTimeout(grace);
+    clearTimeout(end);
   }
 
   #accepting(listener: RequestListener): RequestListener {

@@ -59,6 +59,8 @@ export interface Gateway {
   readonly onConnect: (request: IncomingMessage) => void;
   /** Tells load balancers through `GET /healthz` to send no further requests. All requests are answered as before. */
   readonly drain: () => void;
+  /** For a server whose grace is over: answers requests whose bodies are still arriving with 503. */
+  readonly onClose: () => void;
 }
 
 /**
@@ -126,5 +128,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     drain: () => {
       draining = true;
     },
+    onClose: transcoder.close,
   };
 }

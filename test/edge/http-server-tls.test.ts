@@ -19,6 +19,7 @@ const gateway: Gateway = {
   onClientError: (_, socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
   onConnect: ignore,
   drain: ignore,
+  onClose: ignore,
 };
 
 async function start(limits: Partial<HttpLimits> = {}): Promise<{ server: HttpServer; port: number }> {

@@ -35,6 +35,7 @@ function answering(onRequest: RequestListener): Gateway {
     onClientError: (_, socket) => socket.destroy(),
     onConnect: ignore,
     drain: ignore,
+    onClose: ignore,
   };
 }
 
@@ -247,6 +248,14 @@ describe('an HTTP server that closes', () => {
     socket.write(bytes);
     await server.close(1);
     await closed;
+  });
+
+  it('answers a request whose body is still arriving after its grace', async () => {
+    const { server, open: connectTo } = await startServer(realGateway());
+    const { socket, received } = await connectTo();
+    socket.write('POST /v1/routing HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{');
+    await server.close(1);
+    await expect.poll(received).toMatch(/^HTTP\/1\.1 503 [^]*Connection: close\r\n[^]*"SHUTTING_DOWN"/);
   });
 
   it('may be closed again', async () => {

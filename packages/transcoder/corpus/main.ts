@@ -22,7 +22,6 @@ const MEASURED = 3;
 let called = '';
 let handler: Transcoder['handler'] | undefined;
 const server = createServer((incoming, response) => handler?.(incoming, response));
-const agent = new Agent({ keepAlive: true });
 
 /**
  * `npm run corpus`: loads the contract of each package of google-proto-files that has HTTP rules, sends a request for
@@ -40,7 +39,6 @@ async function main(): Promise<void> {
   const outcomes: Outcome[] = [];
   for (const contract of contracts) outcomes.push(...(await outcomesOf(contract)));
   server.close();
-  agent.destroy();
   const loaded = new Set(
     outcomes.filter(({ fate }) => !fate.startsWith('refused')).map((each) => each.contract),
   );
@@ -117,9 +115,11 @@ async function outcomesOf({ name: contract, methods, image }: Contract): Promise
   } catch (error) {
     why = `refused: ${(error as Error).message}`;
   }
+  // Each transcoder listens to the connections that it has answered on.
+  const agent = new Agent({ keepAlive: true });
   for (const { service, callPath, rules } of methods) {
     const bound = bindings.filter((binding) => binding.callPath === callPath);
-    for (const binding of bound) outcomes.push({ contract, service, fate: await fateOf(binding) });
+    for (const binding of bound) outcomes.push({ contract, service, fate: await fateOf(binding, agent) });
     const name = callPath.slice(1).replace('/', '.');
     const reasons = skipped.filter((sentence) => /^[\w.]+/.exec(sentence)?.[0] === name);
     for (let left = 0; left < rules - bound.length; left += 1) {
@@ -127,11 +127,12 @@ async function outcomesOf({ name: contract, methods, image }: Contract): Promise
       outcomes.push({ contract, service, fate: reasons[left] ?? reasons.at(-1) ?? why });
     }
   }
+  agent.destroy();
   return outcomes;
 }
 
 /** What becomes of a request for a binding. */
-async function fateOf(binding: Binding): Promise<string> {
+async function fateOf(binding: Binding, agent: Agent): Promise<string> {
   const { port } = server.address() as AddressInfo;
   const { body, ...line } = sampleRequest(binding);
   const headers = body === '' ? {} : { 'content-type': 'application/json' };

@@ -77,7 +77,8 @@ function writeContent(
   finish: (last: Uint8Array | undefined) => void,
 ): Promise<void> | undefined {
   if (isPieces(body)) return writeEach(response, body, finish);
-  writeInPieces(response, body, finish);
+  if (body === undefined || body.length <= PIECE_BYTES) finish(body);
+  else void writeLarge(response, body, finish);
   return undefined;
 }
 
@@ -90,49 +91,52 @@ async function writeEach(
   // They may come later than the client should know that they do.
   response.flushHeaders();
   if (response.req.method !== 'HEAD') {
+    const write = contentWriter(response);
     for await (const piece of pieces) {
-      if (!response.closed) await taken(response, piece);
+      await write(piece);
       if (response.closed) break;
     }
   }
   finish(undefined);
 }
 
-/** Settles once the connection has taken a piece, or is gone. */
-function taken(response: ServerResponse, piece: Uint8Array): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      response.off('close', done);
-      resolve();
-    };
-    response.once('close', done);
-    writeInPieces(response, piece, (last) => {
-      response.write(last, done);
+async function writeLarge(
+  response: ServerResponse,
+  body: Uint8Array,
+  finish: (last: undefined) => void,
+): Promise<void> {
+  await contentWriter(response)(body);
+  if (!response.closed) finish(undefined);
+}
+
+/**
+ * Returns a function that writes content in pieces, each once the connection has taken the one before: a client that
+ * does not read holds one piece, which TLS would otherwise copy as a whole. It settles once all are taken, or the
+ * connection is gone.
+ */
+function contentWriter(response: ServerResponse): (content: Uint8Array) => Promise<void> {
+  let settle = (): void => undefined;
+  const taken = (error?: Error | null): void => {
+    // With an error, the connection is about to close.
+    if (!error) settle();
+  };
+  response.once('close', taken);
+  // Middleware that compresses replaces `write`, and does not call back: it tells by `drain`, and by what it returns.
+  const replaced = Object.hasOwn(response, 'write');
+  if (replaced) response.on('drain', taken);
+  const write = (piece: Uint8Array): Promise<void> =>
+    new Promise((resolve) => {
+      settle = resolve;
+      if (response.write(piece, taken) && replaced) resolve();
     });
-  });
+  return async (content) => {
+    for (let start = 0; start < content.length && !response.closed; start += PIECE_BYTES)
+      await write(content.subarray(start, start + PIECE_BYTES));
+  };
 }
 
 function isPieces(body: HttpReply['body']): body is AsyncIterable<Uint8Array> {
   return typeof body === 'object' && Symbol.asyncIterator in body;
-}
-
-/**
- * Writes all pieces of the content but the last, each once the connection has taken the one before: a client that does
- * not read holds one piece, which TLS would otherwise copy as a whole.
- */
-function writeInPieces(
-  response: ServerResponse,
-  body: Uint8Array | undefined,
-  finish: (last: Uint8Array | undefined) => void,
-): void {
-  if (body === undefined || body.length <= PIECE_BYTES) {
-    finish(body);
-    return;
-  }
-  response.write(body.subarray(0, PIECE_BYTES), (error) => {
-    // Otherwise the connection is gone.
-    if (!error) writeInPieces(response, body.subarray(PIECE_BYTES), finish);
-  });
 }
 
 /** @returns the content */

@@ -1,5 +1,7 @@
 import fc from './support/fast-check.js';
+import type { JsonObject } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { feedMessage, startFeed } from './support/feed-server.js';
 import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { httpRequest, type HttpResponse } from './support/http-request.js';
 import { messageType } from './support/library-contract.js';
@@ -12,6 +14,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const RUNS = { numRuns: 200 };
+const noStream = (): void => undefined;
 const TAKEN_OR_REFUSED = [200, 201, 400];
 const DOCUMENTED = [...TAKEN_OR_REFUSED, 204, 401, 404, 405, 412, 413, 414, 415, 501];
 
@@ -164,6 +167,109 @@ describe('an answer', () => {
         const first = await post(JSON.stringify(value));
         fc.pre(first.status === 200);
         expect(await post(first.text)).toMatchObject({ status: 200, text: first.text });
+      }),
+      RUNS,
+    );
+  });
+});
+
+/** Bytes of up to some pieces of a response: a few random ones, repeated. */
+const bytes = fc
+  .tuple(fc.nat(50_000), fc.uint8Array({ minLength: 1, maxLength: 60 }))
+  .map(([length, repeated]) => Buffer.alloc(length, repeated));
+/** An `Entry` in JSON. */
+const entry = fc.record({
+  number: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+  text: fc.string({ unit: 'grapheme' }),
+  content: bytes.map((data) => data.toString('base64')),
+});
+
+describe('a stream of any messages', () => {
+  it.each([
+    { form: 'lines', accept: '*/*', separator: '\n', before: '', last: [''] },
+    {
+      form: 'events',
+      accept: 'text/event-stream',
+      separator: '\n\n',
+      before: 'data: ',
+      last: ['event: end\ndata: {}', ''],
+    },
+  ])('comes as $form that read as the same', async ({ accept, separator, before, last }) => {
+    let messages: JsonObject[] = [];
+    const { origin } = await startFeed((call) => {
+      for (const each of messages) call.write(feedMessage('Entry', each));
+      call.end();
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(entry, { maxLength: 20 }), async (sent) => {
+        messages = sent;
+        const { text } = await httpRequest(origin, { path: '/v1/topics/a/entries', headers: { accept } });
+        const parts = text.split(separator);
+        expect(parts.splice(-last.length)).toEqual(last);
+        expect(parts.map((part) => part.slice(0, before.length))).toEqual(sent.map(() => before));
+        expect(parts.map((part) => JSON.parse(part.slice(before.length)) as unknown)).toEqual(sent);
+      }),
+      RUNS,
+    );
+  });
+});
+
+describe('a google.api.HttpBody', () => {
+  const token = fc.stringMatching(/^[\w!#$%&'*+\-.^`|~]{1,20}$/);
+  const contentType = fc
+    .tuple(token, token, fc.stringMatching(/^(?:;[\x20-\x7e]{0,30})?$/))
+    .map(([type, subtype, parameters]) => `${type}/${subtype}${parameters}`.trimEnd());
+
+  const httpBody = (type: string, data: Buffer): Buffer =>
+    feedMessage('google.api.HttpBody', { contentType: type, data: data.toString('base64') });
+
+  async function fetched(url: string, init?: RequestInit): Promise<[type: string | null, hex: string]> {
+    const response = await fetch(url, init);
+    return [response.headers.get('content-type'), Buffer.from(await response.arrayBuffer()).toString('hex')];
+  }
+
+  it('of any bytes and media type is taken and comes as it is', async () => {
+    const { origin } = await startFeed(noStream);
+    await fc.assert(
+      fc.asyncProperty(contentType, bytes, async (type, data) => {
+        const sent = { method: 'POST', headers: { 'content-type': type }, body: data };
+        expect(await fetched(`${origin}/v1/turn`, sent)).toEqual([type, data.toString('hex')]);
+      }),
+      RUNS,
+    );
+  });
+
+  it('of any text as its content type comes as a media type', async () => {
+    let message: Buffer = Buffer.alloc(0);
+    const { origin } = await startFeed(noStream, {}, undefined, () => message);
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.tuple(contentType, fc.string()).map(([type, rest]) => type + rest),
+    );
+    await fc.assert(
+      fc.asyncProperty(text, bytes, async (type, data) => {
+        message = httpBody(type, data);
+        const [given, received] = await fetched(`${origin}/v1/files/a`);
+        expect([type.trimEnd(), 'application/octet-stream']).toContain(given);
+        expect(received).toBe(data.toString('hex'));
+      }),
+      RUNS,
+    );
+  });
+
+  it('in any parts comes as all their bytes, with the first media type', async () => {
+    let messages: Buffer[] = [];
+    const { origin } = await startFeed((call) => {
+      for (const each of messages) call.write(each);
+      call.end();
+    });
+    const parts = fc.array(fc.tuple(contentType, bytes), { minLength: 1, maxLength: 10 });
+    await fc.assert(
+      fc.asyncProperty(parts, async (sent) => {
+        messages = sent.map(([type, data]) => httpBody(type, data));
+        const [[type]] = sent as [(typeof sent)[number]];
+        const all = Buffer.concat(sent.map(([, data]) => data));
+        expect(await fetched(`${origin}/v1/archives/a`)).toEqual([type, all.toString('hex')]);
       }),
       RUNS,
     );

@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { createGunzip } from 'node:zlib';
+import compression from 'compression';
+import express from 'express';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Deferred } from './support/deferred.js';
+import { feedMessage, startFeed } from './support/feed-server.js';
+import { httpRequest } from './support/http-request.js';
+
+/** Compresses badly, so that the connection is what limits its pace. */
+const LARGE = Buffer.from(
+  Uint32Array.from({ length: 200_000 }, (_, index) => Math.imul(index, 2654435761)).buffer,
+);
+const ENTRIES = '/v1/topics/news/entries';
+const GZIP = { 'accept-encoding': 'gzip' };
+
+type Answer = Parameters<typeof startFeed>[0];
+type Unary = Parameters<typeof startFeed>[3];
+
+/** A gateway whose handler Express calls after `compression()`. */
+async function startCompressing(answer: Answer, unary?: Unary): Promise<string> {
+  const { origin } = await startFeed(
+    answer,
+    { maxBodyBytes: LARGE.length },
+    (handler) => express().use(compression(), handler),
+    unary,
+  );
+  return origin;
+}
+
+const noStream = (): void => undefined;
+
+/** The response to a request that takes gzip, whose content nobody has read yet. */
+async function responseTo(url: string, accept = '*/*'): Promise<IncomingMessage> {
+  const request = get(url, { agent: false, headers: { ...GZIP, accept } });
+  onTestFinished(() => void request.destroy());
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return response;
+}
+
+describe('behind compression(),', () => {
+  it('JSON of many pieces comes compressed and whole', async () => {
+    const origin = await startCompressing(noStream);
+    const answer = await fetch(`${origin}/v1/files/large`, { method: 'PUT', body: LARGE });
+    expect(answer.headers.get('content-encoding')).toMatch(/^(?:br|gzip|deflate)$/);
+    expect(await answer.json()).toMatchObject({ content: { data: LARGE.toString('base64') } });
+  });
+
+  it('bytes of a type that compresses come compressed and whole, also to a client that takes its time', async () => {
+    const message = feedMessage('google.api.HttpBody', {
+      contentType: 'text/csv',
+      data: LARGE.toString('base64'),
+    });
+    const origin = await startCompressing(noStream, () => message);
+    const response = await responseTo(`${origin}/v1/files/large`);
+    expect(response.headers['content-encoding']).toBe('gzip');
+    const chunks: Buffer[] = [];
+    for await (const chunk of response.pipe(createGunzip())) {
+      chunks.push(chunk as Buffer);
+      await new Promise(setImmediate);
+    }
+    expect(Buffer.concat(chunks).equals(LARGE)).toBe(true);
+  });
+
+  it('bytes of other types come as they are', async () => {
+    const data = LARGE.toString('base64');
+    const message = feedMessage('google.api.HttpBody', { contentType: 'image/png', data });
+    const origin = await startCompressing(noStream, () => message);
+    const answer = await fetch(`${origin}/v1/files/large`);
+    expect([answer.headers.get('content-encoding'), answer.headers.get('content-length')]).toEqual([
+      null,
+      String(LARGE.length),
+    ]);
+    expect(Buffer.from(await answer.arrayBuffer()).equals(LARGE)).toBe(true);
+  });
+
+  it.each([
+    ['lines', '*/*', '{"number":1,"text":"","content":""}\n'],
+    ['events', 'text/event-stream', 'data: {"number":1,"text":"","content":""}\n\n'],
+  ])('the messages of a stream come one by one, as %s', async (_, accept, first) => {
+    const told = new Deferred();
+    const origin = await startCompressing((call) => {
+      call.write(feedMessage('Entry', { number: 1 }));
+      void told.promise.then(() => {
+        call.write(feedMessage('Entry', { content: LARGE.toString('base64') }));
+        call.end();
+      });
+    });
+    const response = await responseTo(origin + ENTRIES, accept);
+    expect(response.headers).not.toHaveProperty('content-encoding');
+    const [chunk] = (await once(response, 'data')) as [Buffer];
+    expect(chunk.toString()).toBe(first);
+    told.resolve();
+    expect(await text(response)).toContain(LARGE.toString('base64'));
+  });
+
+  it('a stream of bytes comes as it is', async () => {
+    const data = LARGE.toString('base64');
+    const part = feedMessage('google.api.HttpBody', { contentType: 'text/csv', data });
+    const origin = await startCompressing((call) => {
+      call.write(part);
+      call.write(part);
+      call.end();
+    });
+    const { headers, text: content } = await httpRequest(origin, { path: '/v1/archives/all', headers: GZIP });
+    expect(headers).not.toHaveProperty('content-encoding');
+    expect(content).toBe(Buffer.concat([LARGE, LARGE]).toString());
+  });
+});
