@@ -3,18 +3,14 @@ import {
   createFileRegistry,
   type DescMethod,
   type FileRegistry,
-  fromBinary,
   type JsonObject,
 } from '@bufbuild/protobuf';
-import {
-  FileDescriptorProtoSchema,
-  type FileDescriptorSet,
-  FileDescriptorSetSchema,
-} from '@bufbuild/protobuf/wkt';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { bindingsOf, type Binding, refuse } from './binding.js';
 import { BindingTable } from './binding-table.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { httpRuleOf } from './contract-options.js';
+import { readSet } from './descriptor-set.js';
 import { givenRules } from './given-rules.js';
 import { servedServices } from './served-services.js';
 
@@ -72,9 +68,10 @@ export function readContract(
   const unserved = unsupported === 'skip' ? (sentence: string) => void skipped.add(sentence) : refuse;
   const given = givenRules(registry, rules, unserved);
   const ruleOf = (method: DescMethod): HttpRule | undefined => given.get(method) ?? httpRuleOf(method);
-  const services = servedServices(registry, names);
-  const bare = services.find(({ methods }) => !methods.some(ruleOf));
-  if (names !== undefined && bare !== undefined) {
+  const named = servedServices(registry, names);
+  const services = named.filter(({ methods }) => methods.some(ruleOf));
+  const bare = named.find((service) => !services.includes(service));
+  if (names !== undefined && bare !== undefined && unsupported === 'refuse') {
     throw new Error(`No method of the service "${bare.typeName}" has an HTTP rule.`);
   }
   const found = services
@@ -89,13 +86,4 @@ export function readContract(
   if (first === undefined) throw new Error('No method of the contract can be served by google.api.http.');
   const [home = first.method.parent] = names === undefined ? [] : services;
   return { registry, bindings, table, domain: domain ?? home.file.proto.package, skipped: [...skipped] };
-}
-
-function readSet(bytes: Uint8Array): FileDescriptorSet {
-  try {
-    return fromBinary(FileDescriptorSetSchema, bytes);
-  } catch (cause) {
-    const wanted = 'a serialized google.protobuf.FileDescriptorSet, as `buf build -o` and `protoc` write it';
-    throw new Error(`The descriptor set is not ${wanted}.`, { cause });
-  }
 }
