@@ -127,7 +127,8 @@ async function serve(
     if (err !== undefined) complain(err);
   }
 
-  let reasonToWait = '';
+  /** Why the server could not be reached, since it was there last. */
+  const reasons = new Set<string>();
   try {
     if (descriptorSet !== undefined) {
       change({ descriptorSet, skipped: [] });
@@ -140,12 +141,12 @@ async function serve(
       {
         contract(contract, changed) {
           if (changed) change(contract);
-          else if (reasonToWait !== '') say(`${target} is back, with the same contract.`);
-          reasonToWait = '';
+          else if (reasons.size > 0) say(`${target} is back, with the same contract.`);
+          reasons.clear();
         },
         waiting(reason) {
-          if (reason !== reasonToWait) say(`Waiting: ${reason}`);
-          reasonToWait = reason;
+          if (!reasons.has(reason)) say(`Waiting: ${reason}`);
+          reasons.add(reason);
         },
         failed: complain,
       },

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ServerCredentials } from '@grpc/grpc-js';
@@ -7,6 +9,7 @@ import { certificates } from '../../client/test/support/certificates.js';
 import { runCommand } from '../src/command.js';
 import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
 import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
+import { rawExchange } from './support/library-transcoder.js';
 import { opening } from './support/opening.js';
 import { type Reflecting, startReflecting } from './support/reflecting-server.js';
 import { eventually, originOf, startCommand } from './support/running-command.js';
@@ -83,11 +86,13 @@ describe('the command', () => {
     );
   });
 
-  it('answers errors as the transcoder does, also to what is no HTTP, and to tunnels', async () => {
+  it('answers whatever is wrong as the transcoder does', async () => {
     const { address } = await start();
     const origin = await originOf(startCommand('--target', address));
     const unknown = await httpRequest(origin, { path: '/v1/greetings/Ada?unknown=1' });
     expect(errorOf(unknown)).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' });
+    expect(await rawExchange(origin, 'no HTTP\r\n\r\n')).toContain('"reason":"REQUEST_MALFORMED"');
+    expect(await rawExchange(origin, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')).toContain('"error":');
   });
 
   it('serves the contract in a file with --descriptors, and tells why the server cannot be reached', async () => {
@@ -115,12 +120,39 @@ describe('the command', () => {
 describe('a server that comes and goes', () => {
   it('is waited for, and told to those who ask meanwhile', async () => {
     const address = await goneServer();
-    const command = startCommand('--target', address);
+    const unused = String((await goneServer()).split(':')[1]);
+    const command = startCommand('--target', address, '--port', unused);
+    const waiting = await httpRequest(`http://127.0.0.1:${unused}`, { path: '/' });
+    expect(waiting).toMatchObject({ status: 503, text: `Waiting for ${address}.\n` });
     await eventually(() => command.lines).toEqual([
       `Waiting: ${address} cannot be reached: connect ECONNREFUSED ${address}.`,
     ]);
     await start({ address });
     expect(await textOf(await originOf(command), '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
+  });
+
+  it('is waited for with one line for each reason', async () => {
+    let connections = 0;
+    const rude = createServer((socket) => {
+      connections += 1;
+      socket.destroy();
+    });
+    await once(opening(rude).listen(0, '127.0.0.1'), 'listening');
+    const command = startCommand('--target', `127.0.0.1:${(rude.address() as AddressInfo).port}`);
+    await eventually(() => connections).toBeGreaterThan(6);
+    expect(command.lines).toEqual([...new Set(command.lines)]);
+  });
+
+  it('is asked again when the connection was lost, and nothing is told if all is as before', async () => {
+    const server = await start();
+    const { address, questions } = server;
+    const command = startCommand('--target', address);
+    await originOf(command);
+    const told = [...command.lines];
+    server.disconnect();
+    await eventually(() => questions.filter((asked) => asked === 'listServices *')).toHaveLength(2);
+    await eventually(() => questions).toHaveLength(4);
+    expect(command.lines).toEqual(told);
   });
 
   it('is served again, with a changed contract in place of the one before', async () => {

@@ -70,7 +70,10 @@ function failureOf(
   return new ReflectionError(code, `${target} ${text}`);
 }
 
-/** The cause at the end of the texts of grpc-js: `… Last error: Error: connect ECONNREFUSED … Resolution note: …`. */
+/** The cause within a text of grpc-js: `… Last error: Error: connect ECONNREFUSED … (2026-…Z). Resolution note: …`. */
 function causeIn(details: string): string {
-  return details.replace(/^.*Last error: (?:Error: )?/s, '').replace(/\.? Resolution note:.*$/s, '');
+  return details
+    .replace(/^.*Last error: (?:Error: )?/s, '')
+    .replace(/\.? Resolution note:.*$/s, '')
+    .replace(/ \([-\d]+T[\d:.]+Z\)/, '');
 }

@@ -50,6 +50,8 @@ export interface ReflectingServer {
   readonly address: string;
   /** What it was asked by reflection. */
   readonly questions: readonly string[];
+  /** Ends its connections. */
+  disconnect(): void;
   /** Ends it with all its connections. */
   close(): void;
 }
@@ -88,9 +90,13 @@ export async function startReflecting({
       else reject(error);
     });
   });
+  const bound = address.replace(/:0$/, `:${port}`);
   return {
-    address: address.replace(/:0$/, `:${port}`),
+    address: bound,
     questions,
+    disconnect: () => {
+      server.drain(bound, 0);
+    },
     close: () => {
       server.forceShutdown();
     },
