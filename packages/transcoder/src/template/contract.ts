@@ -37,7 +37,10 @@ export type UnsupportedMethods = 'refuse' | 'skip';
 
 /** What to serve of a contract. */
 export interface ContractOptions {
-  /** Full names of services. Default: all in files that an image of buf does not mark as imports. */
+  /**
+   * Full names of services; with `skip`, those without an HTTP rule are left out. Default: all in files that an image of
+   * buf does not mark as imports.
+   */
   readonly services?: readonly string[] | undefined;
   /** Default: the proto package of the first of `services`, else of the first service with a binding. */
   readonly domain?: string | undefined;
@@ -53,8 +56,8 @@ export interface ContractOptions {
  * Reads a contract with all its imports.
  *
  * @param descriptorSet a serialized `google.protobuf.FileDescriptorSet`.
- * @throws Error with one sentence, if the bytes are no such set, nothing is left to serve, a named service does not exist or has no HTTP rule, a
- *   rule does not fit its method, or one that cannot be served is to be refused.
+ * @throws Error with one sentence, if the bytes are no such set, nothing is left to serve, a named service does not exist, a
+ *   rule does not fit its method, or what cannot be served is to be refused: a rule, or a named service without any.
  */
 export function readContract(
   descriptorSet: Uint8Array,
