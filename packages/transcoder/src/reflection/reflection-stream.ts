@@ -13,7 +13,7 @@ export const VERSIONS = ['v1', 'v1alpha'] as const;
 /** What a server is asked. */
 export type Question = ServerReflectionRequest['messageRequest'];
 /** What it answers: also that it does not have what it was asked for. */
-export type Answer = ServerReflectionResponse['messageResponse'];
+type Answer = ServerReflectionResponse['messageResponse'];
 
 /** A call of `ServerReflectionInfo`: questions, each with its answer. */
 export class ReflectionStream {

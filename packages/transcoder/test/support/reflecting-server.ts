@@ -45,7 +45,7 @@ export interface Reflecting {
 export type ReflectionCall = ServerDuplexStream<ServerReflectionRequest, ServerReflectionResponse>;
 
 /** A gRPC server of grpc-js. */
-export interface ReflectingServer {
+interface ReflectingServer {
   /** `127.0.0.1:50051` */
   readonly address: string;
   /** What it was asked by reflection. */

@@ -2,7 +2,7 @@ import { expect, onTestFinished } from 'vitest';
 import { runCommand } from '../../src/command.js';
 
 /** The command, running in this process. */
-export interface RunningCommand {
+interface RunningCommand {
   /** What it has printed. */
   readonly lines: readonly string[];
   /** What it has complained about. */
