@@ -110,10 +110,11 @@ async function serve(
     const options = { ...contract, upstream, log, rules: all ? unbound : [], unsupported: 'skip' } as const;
     const transcoder = createTranscoder(options);
     const document = describe(options);
+    const handler = withPages(transcoder, documentPages(document));
     for (const event of ['request', 'checkContinue', 'clientError', 'connect'])
       server.removeAllListeners(event);
     server
-      .on('request', withPages(transcoder, documentPages(document)))
+      .on('request', handler)
       .on('checkContinue', transcoder.onCheckContinue)
       .on('clientError', transcoder.onClientError)
       .on('connect', transcoder.onConnect);

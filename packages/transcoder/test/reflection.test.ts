@@ -136,6 +136,19 @@ describe('what cannot be taken by reflection', () => {
     });
   });
 
+  it('is that of a server with TLS for a client without, and the other way round', async () => {
+    const { cert, key } = certificates.server;
+    const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);
+    const secure = await start({ identity });
+    await expect(failure(secure.address)).rejects.toThrow(
+      `${secure.address} cannot be reached: it ended the connection, as a server that expects TLS does.`,
+    );
+    const { address } = await start();
+    await expect(reflect(address, { credentials: credentials.createSsl() })).rejects.toThrow(
+      `${address} cannot be reached: TLS failed, wrong version number.`,
+    );
+  });
+
   it('is that of a server without reflection', async () => {
     const { address } = await start({ versions: [] });
     await expect(failure(address)).rejects.toMatchObject({

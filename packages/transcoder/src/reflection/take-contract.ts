@@ -75,5 +75,7 @@ function causeIn(details: string): string {
   return details
     .replace(/^.*Last error: (?:Error: )?/s, '')
     .replace(/\.? Resolution note:.*$/s, '')
-    .replace(/ \([-\d]+T[\d:.]+Z\)/, '');
+    .replace(/ \([-\d]+T[\d:.]+Z\)$/, '')
+    .replace(/^.*:SSL routines:[^:]*:([^:]+):.*$/s, 'TLS failed, $1')
+    .replace(/^Failed to connect$/, 'it ended the connection, as a server that expects TLS does');
 }
