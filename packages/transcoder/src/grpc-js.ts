@@ -7,25 +7,8 @@ import {
 } from '@grpc/grpc-js';
 import { unanswered } from './grpc-js/call-failure.js';
 import { MessageStream, request } from './grpc-js/calls.js';
+import { CHANNEL_DEFAULTS } from './grpc-js/channel-defaults.js';
 import type { ReplyStream, UnaryCall, UnaryReply, Upstream } from './upstream.js';
-
-const DEFAULTS: ChannelOptions = {
-  // A proxy named by the environment is for external traffic.
-  'grpc.enable_http_proxy': 0,
-  'grpc.enable_channelz': 0,
-  // Only the client knows whether a call may be repeated.
-  'grpc.enable_retries': 0,
-  // Spreads the load over all addresses of the target, whatever service config its DNS records hold.
-  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
-  'grpc.service_config_disable_resolution': 1,
-  // Reconnects to a restarted server within about a second.
-  'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 1_000,
-  // Drops a silent server after 15 seconds, whether or not calls are in progress.
-  'grpc.keepalive_time_ms': 10_000,
-  'grpc.keepalive_timeout_ms': 5_000,
-  'grpc.keepalive_permit_without_calls': 1,
-};
 
 const MAX_REPLY_BYTES = 4 * 1024 * 1024;
 
@@ -69,7 +52,7 @@ export function grpcUpstream(
   const open = (credentials: ChannelCredentials): Channel =>
     new Channel(
       new Client(target, credentials, {
-        ...DEFAULTS,
+        ...CHANNEL_DEFAULTS,
         'grpc.max_receive_message_length': maxReplyBytes,
         ...channelOptions,
       }),

@@ -17,6 +17,7 @@ export type { LogKind, TranscoderLog } from './log.js';
 export type { TranscoderOptions } from './options.js';
 export type { RequestObservation, RequestObserver, RequestOutcome } from './request-observer.js';
 export type { UnsupportedMethods } from './template/contract.js';
+export { unboundRules } from './template/unbound-rules.js';
 export { type Answer, createTranscoder, type Transcoder } from './transcoder.js';
 export type {
   CallMetadata,

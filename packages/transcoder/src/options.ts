@@ -13,8 +13,8 @@ export interface TranscoderOptions {
   /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
   readonly descriptorSet: Uint8Array;
   /**
-   * The services to serve, by their full names. Default: all in files that an image of buf does not mark as imports;
-   * without such marks, all of the set.
+   * The services to serve, by their full names; each has an HTTP rule, or is left out with `unsupported: 'skip'`.
+   * Default: all in files that an image of buf does not mark as imports; without such marks, all of the set.
    */
   readonly services?: readonly string[];
   /**

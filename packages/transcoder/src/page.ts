@@ -10,8 +10,6 @@ export { type Page, pageReply, type ReadReply, readOnly } from './page/page.js';
 /**
  * The description of a service for programs and for people: the OpenAPI document at `/openapi.json`, and at `/docs` a page
  * of Swagger UI, with its resources, on which requests can be sent.
- *
- * @throws Error if `swagger-ui-dist` is not installed.
  */
 export function documentPages(document: OpenApi): Page[] {
   const description: Page = {

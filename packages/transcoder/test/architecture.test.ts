@@ -4,7 +4,8 @@ import { testLayers } from './support/layers.js';
 testLayers({
   src: resolve(import.meta.dirname, '../src'),
   layers: [
-    ['index.ts', 'grpc-js.ts', 'grpc-js', 'openapi.ts', 'page.ts'],
+    ['bin.ts', 'command.ts'],
+    ['index.ts', 'reflection.ts', 'reflection', 'grpc-js.ts', 'grpc-js', 'openapi.ts', 'page.ts'],
     ['transcoder.ts'],
     ['page', 'openapi'],
     ['options.ts'],
@@ -18,6 +19,14 @@ testLayers({
   ],
   packages: ['@bufbuild/protobuf'],
   packagesOfOne: Object.fromEntries(
-    ['grpc-js.ts', 'grpc-js/calls.ts', 'grpc-js/call-failure.ts'].map((file) => [file, ['@grpc/grpc-js']]),
+    [
+      'command.ts',
+      'reflection.ts',
+      ...['reflected-files', 'reflection-error', 'reflection-stream', 'take-contract'].map(
+        (name) => `reflection/${name}.ts`,
+      ),
+      'grpc-js.ts',
+      ...['call-failure', 'calls', 'channel-defaults'].map((name) => `grpc-js/${name}.ts`),
+    ].map((file) => [file, ['@grpc/grpc-js']]),
   ),
 });

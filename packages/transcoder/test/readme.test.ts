@@ -6,17 +6,23 @@ import { createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
-import { Metadata } from '@grpc/grpc-js';
+import { credentials, Metadata } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serve } from '../examples/serve.js';
+import { serveByReflection } from '../examples/serve-by-reflection.js';
+import { runCommand } from '../src/command.js';
 import { failures } from '../src/failures/failure.js';
 import { optionsInForce } from '../src/options.js';
+import { reflect } from '../src/reflection.js';
 import { Deferred } from './support/deferred.js';
 import { listen as listenGrpc } from './support/grpc-server.js';
 import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
 import { libraryDescriptorSet } from './support/library-contract.js';
 import { LibraryServer, MEMBER } from './support/library-server.js';
 import { opening } from './support/opening.js';
+import { asRecorded } from './support/recorded-reflection.js';
+import { startReflecting } from './support/reflecting-server.js';
+import { originOf, startCommand } from './support/running-command.js';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 const MODULES = resolve(PACKAGE, '../../node_modules');
@@ -130,6 +136,42 @@ describe('the example of the README', () => {
     const origin = await listen(target, readFileSync(join(folder, 'library.binpb')));
     const got = await httpRequest(origin, { path: '/v1/shelves/7', headers: { authorization: MEMBER } });
     expect(JSON.parse(got.text)).toMatchObject({ id: '7' });
+  });
+});
+
+describe('the command of the README', () => {
+  it('prints what the README shows, before the example of grpc-go', async () => {
+    const recorded = opening(await startReflecting({ reflection: asRecorded('v1') }));
+    const { descriptorSet } = await reflect(recorded.address, { credentials: credentials.createInsecure() });
+    const listed = ['grpc.examples.echo.Echo', 'helloworld.Greeter'];
+    const { address } = opening(await startReflecting({ descriptorSet, listed }));
+    const command = startCommand('--target', address, '--all');
+    const origin = await originOf(command);
+    const printed = command.lines
+      .map((line) => `${line}\n`)
+      .join('')
+      .replaceAll(address, 'localhost:50051')
+      .replaceAll(origin, 'http://127.0.0.1:8080');
+    expect(readme).toContain(`$ npx transcoder --target localhost:50051 --all\n${printed}\`\`\``);
+  });
+
+  it('has the options that its help names', async () => {
+    let help = '';
+    await runCommand(['--help'], { stdout: { write: (text) => (help += text) }, stderr: process.stderr });
+    const named = (text: string): Set<string> => new Set(text.match(/(?<=[ `])--[a-z]+/g));
+    const [, section = ''] = readme.split('## The command\n');
+    const [text = ''] = section.split('\n## ');
+    expect(named(text)).toEqual(named(help));
+  });
+
+  it('serves by reflection in a program, too', async () => {
+    expect(readme).toContain(readFileSync(`${PACKAGE}/examples/serve-by-reflection.ts`, 'utf8'));
+    const { address } = opening(await startReflecting());
+    const server = await serveByReflection(address);
+    await once(opening(server).listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const got = await httpRequest(`http://127.0.0.1:${port}`, { path: '/v1/greetings/Ada' });
+    expect(got.text).toBe('{"text":"Greet Ada"}');
   });
 });
 

@@ -97,7 +97,7 @@ html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }
 }
 `;
 
-/** The page at `/docs` and its resources: Swagger UI, which is a peer of this package, and its start script. */
+/** The page at `/docs` and its resources: Swagger UI and its start script. */
 export function swaggerUi(title: string): Page[] {
   return [
     {

@@ -3,18 +3,14 @@ import {
   createFileRegistry,
   type DescMethod,
   type FileRegistry,
-  fromBinary,
   type JsonObject,
 } from '@bufbuild/protobuf';
-import {
-  FileDescriptorProtoSchema,
-  type FileDescriptorSet,
-  FileDescriptorSetSchema,
-} from '@bufbuild/protobuf/wkt';
+import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { bindingsOf, type Binding, refuse } from './binding.js';
 import { BindingTable } from './binding-table.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { httpRuleOf } from './contract-options.js';
+import { readSet } from './descriptor-set.js';
 import { givenRules } from './given-rules.js';
 import { servedServices } from './served-services.js';
 
@@ -41,7 +37,10 @@ export type UnsupportedMethods = 'refuse' | 'skip';
 
 /** What to serve of a contract. */
 export interface ContractOptions {
-  /** Full names of services. Default: all in files that an image of buf does not mark as imports. */
+  /**
+   * Full names of services; with `skip`, those without an HTTP rule are left out. Default: all in files that an image of
+   * buf does not mark as imports.
+   */
   readonly services?: readonly string[] | undefined;
   /** Default: the proto package of the first of `services`, else of the first service with a binding. */
   readonly domain?: string | undefined;
@@ -57,8 +56,8 @@ export interface ContractOptions {
  * Reads a contract with all its imports.
  *
  * @param descriptorSet a serialized `google.protobuf.FileDescriptorSet`.
- * @throws Error with one sentence, if the bytes are no such set, nothing is left to serve, a named service does not exist or has no HTTP rule, a
- *   rule does not fit its method, or one that cannot be served is to be refused.
+ * @throws Error with one sentence, if the bytes are no such set, nothing is left to serve, a named service does not exist, a
+ *   rule does not fit its method, or what cannot be served is to be refused: a rule, or a named service without any.
  */
 export function readContract(
   descriptorSet: Uint8Array,
@@ -72,9 +71,10 @@ export function readContract(
   const unserved = unsupported === 'skip' ? (sentence: string) => void skipped.add(sentence) : refuse;
   const given = givenRules(registry, rules, unserved);
   const ruleOf = (method: DescMethod): HttpRule | undefined => given.get(method) ?? httpRuleOf(method);
-  const services = servedServices(registry, names);
-  const bare = services.find(({ methods }) => !methods.some(ruleOf));
-  if (names !== undefined && bare !== undefined) {
+  const named = servedServices(registry, names);
+  const services = named.filter(({ methods }) => methods.some(ruleOf));
+  const bare = named.find((service) => !services.includes(service));
+  if (names !== undefined && bare !== undefined && unsupported === 'refuse') {
     throw new Error(`No method of the service "${bare.typeName}" has an HTTP rule.`);
   }
   const found = services
@@ -89,13 +89,4 @@ export function readContract(
   if (first === undefined) throw new Error('No method of the contract can be served by google.api.http.');
   const [home = first.method.parent] = names === undefined ? [] : services;
   return { registry, bindings, table, domain: domain ?? home.file.proto.package, skipped: [...skipped] };
-}
-
-function readSet(bytes: Uint8Array): FileDescriptorSet {
-  try {
-    return fromBinary(FileDescriptorSetSchema, bytes);
-  } catch (cause) {
-    const wanted = 'a serialized google.protobuf.FileDescriptorSet, as `buf build -o` and `protoc` write it';
-    throw new Error(`The descriptor set is not ${wanted}.`, { cause });
-  }
 }

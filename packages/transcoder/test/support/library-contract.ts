@@ -64,6 +64,9 @@ export const comparedDescriptorSet = build('--type', 'compared.v1', '--type', 'g
 /** A contract with streams and files: a serialized google.protobuf.FileDescriptorSet. */
 export const feedDescriptorSet = build('--type', 'feed.v1', '--type', 'google.rpc.ErrorInfo');
 
+/** A contract of two files, with methods that have no HTTP rule: a serialized google.protobuf.FileDescriptorSet. */
+export const greeterDescriptorSet = build('--type', 'greeter.v1');
+
 /** The image of a contract with comments, whose fields and paths are of many kinds. */
 export const shopImage = build('--path', relative(root, join(contract, 'shop')));
 

@@ -181,6 +181,15 @@ describe('the services that are served', () => {
     expect(served(unmarked, { services: ['branch.v1.Branch'] })).toEqual(['branch.v1.Branch']);
   });
 
+  it('are without those that have no HTTP rule, if what cannot be served is skipped', () => {
+    const services = ['branch.v1.Counter', 'library.v1.Probe'];
+    const contract = readContract(image, { services, unsupported: 'skip' });
+    expect(new Set(contract.bindings.map(({ method }) => method.parent.typeName))).toEqual(
+      new Set(['library.v1.Probe']),
+    );
+    expect(contract.domain).toBe('library.v1');
+  });
+
   it.each([
     [['branch.v1.Branch', 'branch.v1.Shop'], 'The contract has no service "branch.v1.Shop".'],
     [['library.v1.Shelf'], 'The contract has no service "library.v1.Shelf".'],

@@ -1,0 +1,240 @@
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { ServerCredentials } from '@grpc/grpc-js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { certificates } from '../../client/test/support/certificates.js';
+import { runCommand } from '../src/command.js';
+import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
+import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
+import { rawExchange } from './support/library-transcoder.js';
+import { opening } from './support/opening.js';
+import { type Reflecting, startReflecting } from './support/reflecting-server.js';
+import { eventually, originOf, startCommand } from './support/running-command.js';
+
+const start = async (reflecting?: Reflecting) => opening(await startReflecting(reflecting));
+
+/** A file with this content, until the end of the test. */
+function fileWith(content: string | Uint8Array): string {
+  const folder = mkdtempSync(join(tmpdir(), 'command-'));
+  onTestFinished(() => {
+    rmSync(folder, { recursive: true });
+  });
+  writeFileSync(join(folder, 'file'), content);
+  return join(folder, 'file');
+}
+
+/** Where a server was, and is no longer. */
+async function goneServer(): Promise<string> {
+  const server = await startReflecting();
+  server.close();
+  return server.address;
+}
+
+const textOf = async (origin: string, path: string) => (await httpRequest(origin, { path })).text;
+
+describe('the command', () => {
+  it('serves what a server describes, and prints that and what it leaves out', async () => {
+    const { address } = await start();
+    const command = startCommand('--target', address);
+    const origin = await originOf(command);
+    expect(JSON.parse(await textOf(origin, '/v1/greetings/Ada'))).toEqual({ text: 'Greet Ada' });
+    expect(await textOf(origin, '/v1/greetings/Ada:repeat')).toBe('{"text":"Repeat Ada"}\n'.repeat(3));
+    expect(command.lines).toEqual([
+      'Left out: greeter.v1.Greeter.Wave has no HTTP rule, see --all.',
+      'Left out: greeter.v1.Greeter.Applaud has no HTTP rule, see --all.',
+      'Left out: greeter.v1.Greeter.Chat has no HTTP rule, see --all.',
+      'GET    /v1/greetings/{name}',
+      'GET    /v1/greetings/{name}:repeat',
+      `${address} is served at ${origin}, with a page to try it at ${origin}/docs`,
+    ]);
+    expect(command.complaints).toEqual([]);
+  });
+
+  it('has the description and the page', async () => {
+    const { address } = await start();
+    const origin = await originOf(startCommand('--target', address));
+    expect(JSON.parse(await textOf(origin, '/openapi.json'))).toMatchObject({
+      info: { title: 'greeter.v1' },
+      paths: { '/v1/greetings/{name}': { get: {} } },
+    });
+    expect(await textOf(origin, '/docs')).toContain('<title>greeter.v1</title>');
+    expect((await httpRequest(origin, { path: '/docs/swagger-ui.js' })).status).toBe(200);
+  });
+
+  it('serves methods without a rule with --all, others as their rules say', async () => {
+    const { address } = await start();
+    const command = startCommand('--target', address, '--all');
+    const origin = await originOf(command);
+    const post = (path: string, body: string) =>
+      httpRequest(origin, { method: 'POST', path, headers: { 'content-type': 'application/json' }, body });
+    expect(JSON.parse((await post('/greeter.v1.Greeter/Wave', '{"name":"Ada"}')).text)).toEqual({
+      text: 'Wave Ada',
+    });
+    expect((await post('/greeter.v1.Greeter/Applaud', '{"name":"Ada"}')).text).toBe(
+      '{"text":"Applaud Ada"}\n'.repeat(3),
+    );
+    expect(reasonOf(await post('/greeter.v1.Greeter/Greet', '{}'))).toBe('PATH_UNKNOWN');
+    expect(await textOf(origin, '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
+    expect(JSON.parse(await textOf(origin, '/openapi.json'))).toMatchObject({
+      paths: { '/greeter.v1.Greeter/Wave': { post: {} } },
+    });
+    expect(command.lines).toContain(
+      'Left out: greeter.v1.Greeter.Chat: streams of requests are not supported.',
+    );
+  });
+
+  it('answers whatever is wrong as the transcoder does', async () => {
+    const { address } = await start();
+    const origin = await originOf(startCommand('--target', address));
+    const unknown = await httpRequest(origin, { path: '/v1/greetings/Ada?unknown=1' });
+    expect(errorOf(unknown)).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' });
+    expect(await rawExchange(origin, 'no HTTP\r\n\r\n')).toContain('"reason":"REQUEST_MALFORMED"');
+    expect(await rawExchange(origin, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')).toContain('"error":');
+  });
+
+  it('serves the contract in a file with --descriptors, and tells why the server cannot be reached', async () => {
+    const target = await goneServer();
+    const command = startCommand('--target', target, '--descriptors', fileWith(greeterDescriptorSet));
+    const origin = await originOf(command);
+    const response = await httpRequest(origin, { path: '/v1/greetings/Ada' });
+    expect(reasonOf(response)).toBe('UPSTREAM_UNAVAILABLE');
+    await eventually(() => command.complaints.join()).toContain(`ECONNREFUSED ${target}`);
+    await startReflecting({ address: target, versions: [] }).then(opening);
+    await eventually(() => textOf(origin, '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
+  });
+
+  it('connects with TLS', async () => {
+    const { cert, key } = certificates.server;
+    const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);
+    const { address } = await start({ identity });
+    const trusting = startCommand('--target', address, '--ca', fileWith(certificates.ca.cert));
+    expect(await textOf(await originOf(trusting), '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
+    const doubting = startCommand('--target', address, '--tls');
+    await eventually(() => doubting.lines.join()).toContain('unable to verify the first certificate');
+  });
+});
+
+describe('a server that comes and goes', () => {
+  it('is waited for, and told to those who ask meanwhile', async () => {
+    const address = await goneServer();
+    const unused = String((await goneServer()).split(':')[1]);
+    const command = startCommand('--target', address, '--port', unused);
+    const waiting = await httpRequest(`http://127.0.0.1:${unused}`, { path: '/' });
+    expect(waiting).toMatchObject({ status: 503, text: `Waiting for ${address}.\n` });
+    await eventually(() => command.lines).toEqual([
+      `Waiting: ${address} cannot be reached: connect ECONNREFUSED ${address}.`,
+    ]);
+    await start({ address });
+    expect(await textOf(await originOf(command), '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
+  });
+
+  it('is waited for with one line for each reason', async () => {
+    let connections = 0;
+    const rude = createServer((socket) => {
+      connections += 1;
+      socket.destroy();
+    });
+    await once(opening(rude).listen(0, '127.0.0.1'), 'listening');
+    const command = startCommand('--target', `127.0.0.1:${(rude.address() as AddressInfo).port}`);
+    await eventually(() => connections).toBeGreaterThan(6);
+    expect(command.lines).toEqual([...new Set(command.lines)]);
+  });
+
+  it('is asked again when the connection was lost, and nothing is told if all is as before', async () => {
+    const server = await start();
+    const { address, questions } = server;
+    const command = startCommand('--target', address);
+    await originOf(command);
+    const told = [...command.lines];
+    server.disconnect();
+    await eventually(() => questions.filter((asked) => asked === 'listServices *')).toHaveLength(2);
+    await eventually(() => questions).toHaveLength(4);
+    expect(command.lines).toEqual(told);
+  });
+
+  it('is served again, with a changed contract in place of the one before', async () => {
+    const first = await start();
+    const { address } = first;
+    const command = startCommand('--target', address);
+    const origin = await originOf(command);
+    first.close();
+    await eventually(() => command.lines.at(-1)).toContain('Waiting: ');
+    const second = await start({ address });
+    await eventually(() => command.lines.at(-1)).toBe(`${address} is back, with the same contract.`);
+    second.close();
+    await eventually(() => command.lines.at(-1)).toContain('Waiting: ');
+    const third = await start({
+      address,
+      descriptorSet: libraryDescriptorSet,
+      listed: ['library.v1.Library'],
+    });
+    await eventually(() => command.lines.at(-1)).toContain(' is served at ');
+    const document = await textOf(origin, '/openapi.json');
+    expect(JSON.parse(document)).toMatchObject({ info: { title: 'library.v1' } });
+    expect(reasonOf(await httpRequest(origin, { path: '/v1/greetings/Ada' }))).toBe('PATH_UNKNOWN');
+    third.close();
+    await eventually(() => command.lines.at(-1)).toContain('Waiting: ');
+    await start({ address, versions: [] });
+    await eventually(() => command.complaints.at(-1)).toBe(
+      `transcoder: ${address} has no server reflection.`,
+    );
+    expect(await textOf(origin, '/openapi.json')).toBe(document);
+  });
+});
+
+describe('a command that cannot run', () => {
+  /** The command without a signal, as its process runs it, with its exit code. */
+  async function failing(...args: readonly string[]) {
+    let printed = '';
+    let complaint = '';
+    const code = await runCommand(args, {
+      stdout: { write: (text) => (printed += text) },
+      stderr: { write: (text) => (complaint += text) },
+    });
+    return { code, printed, complaint };
+  }
+
+  it.each<[args: string[], complaint: string]>([
+    [[], '--target is missing, the address of a gRPC server; see --help.'],
+    [['--target', 'x:1', '--prot', '80'], "Unknown option '--prot'"],
+    [['x:1'], "Unexpected argument 'x:1'"],
+    [['--target', 'x:1', '--port', '65536'], '"65536" is not a port.'],
+    [['--target', 'x:1', '--port', 'http'], '"http" is not a port.'],
+    [['--target', 'x:1', '--descriptors', '/no/file'], "no such file or directory, open '/no/file'"],
+    [['--target', 'x:1', '--ca', '/no/file'], "no such file or directory, open '/no/file'"],
+  ])('says what is wrong with its arguments: %j', async (args, complaint) => {
+    const failed = await failing(...args);
+    expect(failed).toMatchObject({ code: 2, printed: '' });
+    expect(failed.complaint).toMatch(/^transcoder: .*\n$/);
+    expect(failed.complaint).toContain(complaint);
+  });
+
+  it('says that its port is in use, that there is no reflection, or nothing to serve', async () => {
+    const { address } = await start({ versions: [] });
+    const failed = await failing('--target', address, '--port', '0');
+    expect(failed).toMatchObject({
+      code: 1,
+      complaint: `transcoder: ${address} has no server reflection.\n`,
+    });
+    const port = String(address.split(':')[1]);
+    expect((await failing('--target', address, '--port', port)).complaint).toContain('EADDRINUSE');
+    const nothing = await failing('--target', address, '--port', '0', '--descriptors', fileWith(''));
+    expect(nothing).toMatchObject({
+      code: 1,
+      complaint: 'transcoder: No method of the contract can be served by google.api.http.\n',
+    });
+  });
+
+  it('prints its help, and its version', async () => {
+    const help = await failing('--help');
+    expect(help).toMatchObject({ code: 0, complaint: '' });
+    expect(help.printed).toContain('--target HOST:PORT');
+    const { version } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8')) as {
+      version: string;
+    };
+    expect(await failing('--version')).toEqual({ code: 0, printed: `${version}\n`, complaint: '' });
+  });
+});

@@ -1,0 +1,358 @@
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { create, createFileRegistry, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { credentials, ServerCredentials, status } from '@grpc/grpc-js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { certificates } from '../../client/test/support/certificates.js';
+import {
+  type ServerReflectionRequest,
+  ServerReflectionResponseSchema,
+} from '../src/gen/grpc/reflection/v1/reflection_pb.js';
+import { createTranscoder } from '../src/index.js';
+import { followContract, reflect, type ReflectedContract } from '../src/reflection.js';
+import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
+import { opening } from './support/opening.js';
+import { type Reflecting, type ReflectionCall, startReflecting } from './support/reflecting-server.js';
+
+const insecure = { credentials: credentials.createInsecure() };
+
+/** Other tests run at the same time. */
+const eventually = <T>(value: () => T) => expect.poll(value, { timeout: 20_000 });
+
+const start = async (reflecting?: Reflecting) => opening(await startReflecting(reflecting));
+/** Where no server is any longer. */
+async function unusedAddress(): Promise<string> {
+  const server = await startReflecting();
+  server.close();
+  return server.address;
+}
+
+const filesOf = ({ descriptorSet }: ReflectedContract) =>
+  fromBinary(FileDescriptorSetSchema, descriptorSet).file.map(({ name }) => name);
+
+const GREETER_FILES = fromBinary(FileDescriptorSetSchema, greeterDescriptorSet)
+  .file.map(({ name }) => name)
+  .sort();
+
+describe('a contract by reflection', () => {
+  it.each<[what: string, reflecting: Reflecting]>([
+    ['v1 and v1alpha', {}],
+    ['v1 alone', { versions: ['v1'] }],
+    ['v1alpha alone', { versions: ['v1alpha'] }],
+    ['a server that sends files without their imports', { transitive: false }],
+  ])('is whole, with imports before what imports them: %s', async (_, reflecting) => {
+    const { address } = await start(reflecting);
+    const contract = await reflect(address, insecure);
+    expect(contract).toMatchObject({ services: ['greeter.v1.Greeter'], skipped: [] });
+    expect(filesOf(contract).sort()).toEqual(GREETER_FILES);
+    // Resolves each import among the files before.
+    const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, contract.descriptorSet));
+    expect(registry.getMessage('greeter.v1.Greeting')).toBeDefined();
+  });
+
+  it('has each file once, and the server is asked for no file twice', async () => {
+    const { address, questions } = await start({ descriptorSet: libraryDescriptorSet, transitive: false });
+    const files = filesOf(await reflect(address, insecure));
+    expect(files).toEqual([...new Set(files)]);
+    expect(questions).toEqual([...new Set(questions)]);
+  });
+
+  it('has the services of gRPC itself last, and those of reflection not at all', async () => {
+    const importing = { dependency: ['common.proto'] };
+    const descriptorSet = setOf([
+      { name: 'common.proto' },
+      { ...importing, name: 'health.proto', package: 'grpc.health.v1', service: [{ name: 'Health' }] },
+      { ...importing, name: 'other.proto', package: 'other', service: [{ name: 'Other' }] },
+    ]);
+    const { address } = await start({ descriptorSet });
+    expect((await reflect(address, insecure)).services).toEqual(['other.Other', 'grpc.health.v1.Health']);
+  });
+
+  it('lacks the services that the server lists without a descriptor, which it names', async () => {
+    const { address } = await start({ listed: ['made.by.Hand', 'greeter.v1.Greeter'] });
+    expect(await reflect(address, insecure)).toMatchObject({
+      services: ['greeter.v1.Greeter'],
+      skipped: ['made.by.Hand: the server lists it, but has no descriptor of it.'],
+    });
+  });
+
+  it('does without an import that the server lacks and only options need', async () => {
+    const { address } = await start({ lacking: ['google/api/annotations.proto'] });
+    const contract = await reflect(address, insecure);
+    expect(filesOf(contract)).not.toContain('google/api/annotations.proto');
+    const upstream = { unary: () => ({ code: 0, details: '', answered: true }) };
+    expect(createTranscoder({ ...optionsOf(contract), upstream, unsupported: 'skip' }).skipped).toHaveLength(
+      1,
+    );
+  });
+
+  it('has its public imports, also where one before them is left out', async () => {
+    const descriptorSet = setOf([
+      { name: 'lacking.proto' },
+      { name: 'public.proto' },
+      {
+        name: 'service.proto',
+        dependency: ['lacking.proto', 'public.proto'],
+        publicDependency: [0, 1],
+        service: [{ name: 'Service' }],
+      },
+    ]);
+    const { address } = await start({ descriptorSet, lacking: ['lacking.proto'] });
+    const contract = await reflect(address, insecure);
+    expect(contract.services).toEqual(['Service']);
+    expect(fromBinary(FileDescriptorSetSchema, contract.descriptorSet).file.at(-1)).toMatchObject({
+      dependency: ['public.proto'],
+      publicDependency: [0],
+    });
+  });
+
+  it('is taken over TLS', async () => {
+    const { cert, key } = certificates.server;
+    const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);
+    const { address } = await start({ identity });
+    const trusted = { credentials: credentials.createSsl(certificates.ca.cert) };
+    expect((await reflect(address, trusted)).services).toEqual(['greeter.v1.Greeter']);
+  });
+});
+
+type File = MessageInitShape<typeof FileDescriptorProtoSchema>;
+
+const setOf = (file: File[]): Uint8Array =>
+  toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
+
+const optionsOf = ({ descriptorSet, services }: ReflectedContract) => ({ descriptorSet, services });
+
+describe('what cannot be taken by reflection', () => {
+  const failing = (reflection: (stream: ReflectionCall) => void) => start({ reflection });
+  const failure = (address: string) => reflect(address, { ...insecure, deadlineMs: 2_000 });
+
+  it('is that of nobody who answers', async () => {
+    const address = await unusedAddress();
+    await expect(failure(address)).rejects.toMatchObject({
+      name: 'ReflectionError',
+      code: status.UNAVAILABLE,
+      message: `${address} cannot be reached: connect ECONNREFUSED ${address}.`,
+    });
+  });
+
+  it('is that of a server with TLS for a client without, and the other way round', async () => {
+    const { cert, key } = certificates.server;
+    const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);
+    const secure = await start({ identity });
+    await expect(failure(secure.address)).rejects.toThrow(
+      `${secure.address} cannot be reached: it ended the connection, as a server that expects TLS does.`,
+    );
+    const { address } = await start();
+    await expect(reflect(address, { credentials: credentials.createSsl() })).rejects.toThrow(
+      `${address} cannot be reached: TLS failed, wrong version number.`,
+    );
+  });
+
+  it('is that of a server without reflection', async () => {
+    const { address } = await start({ versions: [] });
+    await expect(failure(address)).rejects.toMatchObject({
+      code: status.UNIMPLEMENTED,
+      message: `${address} has no server reflection.`,
+    });
+  });
+
+  it('is that of a server which never answers', async () => {
+    const { address } = await failing(() => undefined);
+    await expect(reflect(address, { ...insecure, deadlineMs: 300 })).rejects.toMatchObject({
+      code: status.DEADLINE_EXCEEDED,
+      message: `${address} has not described its services within 0.3 s.`,
+    });
+  });
+
+  it.each<[what: string, reflection: (stream: ReflectionCall) => void, code: status, text: string]>([
+    [
+      'refuses',
+      (stream) => stream.emit('error', { code: status.PERMISSION_DENIED, details: 'Not you.' }),
+      status.PERMISSION_DENIED,
+      'PERMISSION_DENIED, Not you.',
+    ],
+    [
+      'ends the call',
+      (stream) => void stream.end(),
+      status.UNKNOWN,
+      'The server ends the call without an answer.',
+    ],
+    [
+      'sends files that are none',
+      (stream) => {
+        answerWith(stream, services(['a.A']));
+        const fileDescriptorProto = [Buffer.from('no file')];
+        answerWith(stream, { case: 'fileDescriptorResponse', value: { fileDescriptorProto } });
+      },
+      status.UNKNOWN,
+      '',
+    ],
+  ])('is that of a server which %s', async (_, reflection, code, text) => {
+    const { address } = await failing(reflection);
+    const error = await failure(address).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code });
+    expect(String(error)).toContain(`${address} does not describe its services: `);
+    expect(String(error)).toContain(text);
+  });
+
+  it('is that of a server with no services but reflection, or none that it describes', async () => {
+    const { address } = await start({ listed: ['made.by.Hand'] });
+    await expect(failure(address)).rejects.toMatchObject({
+      code: status.NOT_FOUND,
+      message: `made.by.Hand: the server lists it, but has no descriptor of it. ${address} describes no service.`,
+    });
+    const bare = await failing((stream) => {
+      stream.on('data', () => {
+        answerWith(stream, { case: 'errorResponse', value: { errorCode: status.NOT_FOUND } });
+      });
+    });
+    await expect(failure(bare.address)).rejects.toThrow(`${bare.address} describes no service.`);
+  });
+
+  it('is that of a server whose files need one that it lacks', async () => {
+    const { address } = await start({ lacking: ['greeter/v1/greeting.proto'] });
+    const error = await failure(address).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: status.DATA_LOSS });
+    expect(String(error)).toContain(
+      'It lacks greeter/v1/greeting.proto, which greeter/v1/greeter.proto imports.',
+    );
+  });
+
+  it('is that of a server with more than 64 MiB of files', async () => {
+    const listed = ['a.A', 'b.B', 'c.C', 'd.D'];
+    const { address } = await failing((stream) => {
+      stream.on('data', ({ messageRequest: { case: asked, value } }: ServerReflectionRequest) => {
+        if (asked === 'listServices') answerWith(stream, services(listed));
+        else
+          answerWith(stream, files([{ name: value as string, dependency: ['x'.repeat(17 * 1024 * 1024)] }]));
+      });
+    });
+    await expect(failure(address)).rejects.toMatchObject({
+      code: status.RESOURCE_EXHAUSTED,
+      message: 'The contract is larger than 64 MiB.',
+    });
+  });
+});
+
+describe('a contract that is followed', () => {
+  /** What a listener is told, in the order of its events, until the end of the test. */
+  function follow(target: string, refused?: string, deadlineMs = 10_000) {
+    const events: string[] = [];
+    const ending = new AbortController();
+    onTestFinished(() => {
+      ending.abort();
+    });
+    const ended = followContract(
+      target,
+      { ...insecure, deadlineMs, signal: ending.signal },
+      {
+        contract(contract, changed) {
+          if (contract.services.join() === refused) throw new Error('It cannot be served.');
+          events.push(`${changed ? 'changed' : 'the same'}: ${contract.services.join()}`);
+        },
+        waiting: (reason) => events.push(reason),
+        failed: (error) => events.push(error.message),
+      },
+    );
+    const end = (): void => {
+      ending.abort();
+    };
+    return { events, ended, end };
+  }
+
+  const CHANGED = { descriptorSet: libraryDescriptorSet, listed: ['library.v1.Library'] };
+
+  it('is taken again when the server has restarted', async () => {
+    const first = await start();
+    const { address } = first;
+    const { events } = follow(address);
+    await eventually(() => events).toEqual(['changed: greeter.v1.Greeter']);
+    first.close();
+    await eventually(() => events.at(-1)).toContain('cannot be reached');
+    const second = await start({ address });
+    await eventually(() => events.at(-1)).toBe('the same: greeter.v1.Greeter');
+    second.close();
+    await start({ address, ...CHANGED });
+    await eventually(() => events.at(-1)).toBe('changed: library.v1.Library');
+  });
+
+  it('waits for a server that is not there yet', async () => {
+    const address = await unusedAddress();
+    const { events } = follow(address);
+    await eventually(() => events).toHaveLength(1);
+    await start({ address });
+    await eventually(() => events.at(-1)).toBe('changed: greeter.v1.Greeter');
+  });
+
+  it('stays as it was when a later one cannot be taken or served, which is told once', async () => {
+    const first = await start();
+    const { address } = first;
+    const { events } = follow(address, 'library.v1.Library');
+    await eventually(() => events).toHaveLength(1);
+    first.close();
+    const second = await start({ address, ...CHANGED });
+    await eventually(() => events.at(-1)).toBe('It cannot be served.');
+    second.close();
+    const third = await start({ address, versions: [] });
+    await eventually(() => events.at(-1)).toBe(`${address} has no server reflection.`);
+    third.close();
+    await start({ address });
+    await eventually(() => events.at(-1)).toBe('the same: greeter.v1.Greeter');
+  });
+
+  it('is asked for again after a server that only takes connections', async () => {
+    const first = await start();
+    const { address } = first;
+    const { events } = follow(address, undefined, 1_000);
+    await eventually(() => events).toHaveLength(1);
+    first.close();
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => sockets.push(socket.on('error', () => undefined)));
+    await once(silent.listen(Number(address.split(':')[1]), '127.0.0.1'), 'listening');
+    await eventually(() => events.at(-1)).toBe(`${address} has not described its services within 1 s.`);
+    silent.close();
+    for (const socket of sockets) socket.destroy();
+    await start({ address });
+    await eventually(() => events.at(-1)).toBe('the same: greeter.v1.Greeter');
+  });
+
+  it('is a failure when the first one cannot be taken, or not served', async () => {
+    const { address } = await start({ versions: [] });
+    await expect(follow(address).ended).rejects.toThrow('has no server reflection');
+    const served = await start();
+    await expect(follow(served.address, 'greeter.v1.Greeter').ended).rejects.toThrow('It cannot be served.');
+  });
+
+  it.each<[when: string, reflecting: Reflecting, until: number]>([
+    ['it has been taken', {}, 1],
+    ['it is being taken', { reflection: () => undefined }, 0],
+  ])('ends by its signal when %s', async (_, reflecting, until) => {
+    const { address } = await start(reflecting);
+    const { events, ended, end } = follow(address);
+    await eventually(() => events).toHaveLength(until);
+    end();
+    await ended;
+    expect(events).toHaveLength(until);
+  });
+});
+
+type Response = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>;
+
+function answerWith(stream: ReflectionCall, messageResponse: Response): void {
+  stream.write(create(ServerReflectionResponseSchema, { messageResponse }));
+}
+
+const services = (names: readonly string[]): Response => ({
+  case: 'listServicesResponse',
+  value: { service: names.map((name) => ({ name })) },
+});
+
+const files = (protos: readonly File[]): Response => ({
+  case: 'fileDescriptorResponse',
+  value: {
+    fileDescriptorProto: protos.map((proto) =>
+      toBinary(FileDescriptorProtoSchema, create(FileDescriptorProtoSchema, proto)),
+    ),
+  },
+});

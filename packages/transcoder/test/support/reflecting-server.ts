@@ -1,0 +1,177 @@
+import { create, createFileRegistry, fromBinary, fromJson, toBinary, toJson } from '@bufbuild/protobuf';
+import type { DescMethod, FileRegistry, JsonObject, MessageInitShape } from '@bufbuild/protobuf';
+import {
+  type FileDescriptorSet,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from '@bufbuild/protobuf/wkt';
+import {
+  Server,
+  ServerCredentials,
+  type ServerDuplexStream,
+  status,
+  type UntypedHandleCall,
+  type handleUnaryCall,
+  type handleServerStreamingCall,
+} from '@grpc/grpc-js';
+import {
+  ServerReflectionRequestSchema,
+  ServerReflectionResponseSchema,
+  type ServerReflectionRequest,
+  type ServerReflectionResponse,
+} from '../../src/gen/grpc/reflection/v1/reflection_pb.js';
+import { greeterDescriptorSet } from './library-contract.js';
+
+/** How a server describes itself. */
+export interface Reflecting {
+  /** Default: the greeter. */
+  readonly descriptorSet?: Uint8Array;
+  /** The versions of reflection that it has. Default: both. */
+  readonly versions?: readonly ('v1' | 'v1alpha')[];
+  /** The services that it lists besides those of reflection. Default: those of the set. */
+  readonly listed?: readonly string[];
+  /** Whether it sends a file with all its imports, and not alone. Default: true. */
+  readonly transitive?: boolean;
+  /** Files of the set that it does not have. Default: none. */
+  readonly lacking?: readonly string[];
+  /** Answers in place of reflection. */
+  readonly reflection?: (stream: ReflectionCall) => void;
+  /** Default: any loopback port. */
+  readonly address?: string;
+  /** Default: no TLS. */
+  readonly identity?: ServerCredentials;
+}
+
+export type ReflectionCall = ServerDuplexStream<ServerReflectionRequest, ServerReflectionResponse>;
+
+/** A gRPC server of grpc-js. */
+interface ReflectingServer {
+  /** `127.0.0.1:50051` */
+  readonly address: string;
+  /** What it was asked by reflection. */
+  readonly questions: readonly string[];
+  /** Ends its connections. */
+  disconnect(): void;
+  /** Ends it with all its connections. */
+  close(): void;
+}
+
+/** Starts a server whose methods greet who is named in their requests; streams do so three times. */
+export async function startReflecting({
+  descriptorSet = greeterDescriptorSet,
+  versions = ['v1', 'v1alpha'],
+  address = '127.0.0.1:0',
+  identity = ServerCredentials.createInsecure(),
+  ...reflecting
+}: Reflecting = {}): Promise<ReflectingServer> {
+  const server = new Server();
+  const set = fromBinary(FileDescriptorSetSchema, descriptorSet);
+  const registry = createFileRegistry(set);
+  for (const { services } of registry.files)
+    for (const { methods } of services) for (const method of methods) addMethod(server, method);
+  const questions: string[] = [];
+  for (const version of versions) {
+    const method = {
+      path: `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
+      requestStream: true,
+      responseStream: true,
+      requestSerialize: asIs,
+      requestDeserialize: (bytes: Buffer) => fromBinary(ServerReflectionRequestSchema, bytes),
+      responseSerialize: (message: ServerReflectionResponse) =>
+        Buffer.from(toBinary(ServerReflectionResponseSchema, message)),
+      responseDeserialize: asIs,
+    } as const;
+    const answering = reflecting.reflection ?? reflectionOf(set, registry, reflecting, questions);
+    server.addService({ Info: method }, { Info: answering as UntypedHandleCall });
+  }
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(address, identity, (error, bound) => {
+      if (error === null) resolve(bound);
+      else reject(error);
+    });
+  });
+  const bound = address.replace(/:0$/, `:${port}`);
+  return {
+    address: bound,
+    questions,
+    disconnect: () => {
+      server.drain(bound, 0);
+    },
+    close: () => {
+      server.forceShutdown();
+    },
+  };
+}
+
+const asIs = (bytes: Buffer): Buffer => bytes;
+
+function addMethod(server: Server, method: DescMethod): void {
+  const { input, output, parent, name, methodKind } = method;
+  const greet = (request: Buffer): Buffer => {
+    const asked = toJson(input, fromBinary(input, request)) as JsonObject;
+    return Buffer.from(toBinary(output, fromJson(output, { text: `${name} ${asked['name'] as string}` })));
+  };
+  const unary: handleUnaryCall<Buffer, Buffer> = ({ request }, callback) => {
+    callback(null, greet(request));
+  };
+  const stream: handleServerStreamingCall<Buffer, Buffer> = (call) => {
+    for (let count = 0; count < 3; count += 1) call.write(greet(call.request));
+    call.end();
+  };
+  const definition = {
+    path: `/${parent.typeName}/${name}`,
+    requestStream: methodKind === 'client_streaming' || methodKind === 'bidi_streaming',
+    responseStream: methodKind !== 'unary',
+    requestSerialize: asIs,
+    requestDeserialize: asIs,
+    responseSerialize: asIs,
+    responseDeserialize: asIs,
+  } as const;
+  server.addService(
+    { [name]: definition },
+    {
+      [name]: definition.responseStream ? stream : unary,
+    },
+  );
+}
+
+/** Answers as the protocol says, what a client asks that wants the files of all services. */
+function reflectionOf(
+  { file: files }: FileDescriptorSet,
+  registry: FileRegistry,
+  { listed, transitive = true, lacking = [] }: Reflecting,
+  questions: string[],
+): (stream: ReflectionCall) => void {
+  const services = [...registry.files].flatMap((file) => file.services.map(({ typeName }) => typeName));
+  const names = [...(listed ?? services), 'grpc.reflection.v1.ServerReflection'];
+  const add = (name: string, to: Map<string, Uint8Array>): Map<string, Uint8Array> => {
+    const file = files.find((each) => each.name === name && !lacking.includes(name));
+    if (file === undefined || to.has(name)) return to;
+    to.set(name, toBinary(FileDescriptorProtoSchema, file));
+    if (transitive) for (const imported of file.dependency) add(imported, to);
+    return to;
+  };
+  const fileResponse = (name = ''): Response => {
+    const fileDescriptorProto = [...add(name, new Map()).values()];
+    return fileDescriptorProto.length === 0
+      ? { case: 'errorResponse', value: { errorCode: status.NOT_FOUND, errorMessage: `no ${name}` } }
+      : { case: 'fileDescriptorResponse', value: { fileDescriptorProto } };
+  };
+  const answer = ({ case: asked, value }: ServerReflectionRequest['messageRequest']): Response => {
+    const name = value as string;
+    questions.push(`${asked} ${name}`);
+    if (asked === 'listServices')
+      return { case: 'listServicesResponse', value: { service: names.map((each) => ({ name: each })) } };
+    return fileResponse(asked === 'fileByFilename' ? name : registry.getService(name)?.file.proto.name);
+  };
+  return (stream) => {
+    stream.on('data', ({ messageRequest }: ServerReflectionRequest) => {
+      stream.write(create(ServerReflectionResponseSchema, { messageResponse: answer(messageRequest) }));
+    });
+    stream.on('end', () => {
+      stream.end();
+    });
+  };
+}
+
+type Response = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>;

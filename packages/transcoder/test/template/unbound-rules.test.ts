@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { unboundRules } from '../../src/index.js';
+import { branchImage, greeterDescriptorSet } from '../support/library-contract.js';
+
+describe('the rules for methods without one', () => {
+  it('are those of gRPC: POST to the path of the call, with the message as the body', () => {
+    const rules = ['Wave', 'Applaud', 'Chat'].map((name) => ({
+      selector: `greeter.v1.Greeter.${name}`,
+      post: `/greeter.v1.Greeter/${name}`,
+      body: '*',
+    }));
+    expect(unboundRules(greeterDescriptorSet)).toEqual(rules);
+  });
+
+  it('are for the services that are named, else for those that are served', () => {
+    const selectors = (services?: string[]) =>
+      unboundRules(branchImage(), services).map((rule) => rule.selector);
+    expect(selectors()).toEqual(['branch.v1.Counter.Lend']);
+    expect(selectors(['branch.v1.Branch'])).toEqual([]);
+    expect(selectors(['library.v1.Unsupported'])).toContain('library.v1.Unsupported.Upload');
+    expect(() => unboundRules(greeterDescriptorSet, ['greeter.v1.Other'])).toThrow(
+      'The contract has no service "greeter.v1.Other".',
+    );
+  });
+});
