@@ -9,6 +9,7 @@ import { createTranscoder, unboundRules } from './index.js';
 import { describe, type OpenApi } from './openapi.js';
 import { documentPages, withPages } from './page.js';
 import { followContract, type ReflectedContract } from './reflection.js';
+import { isForThisMachine } from './same-machine.js';
 
 const USAGE = `Usage: transcoder --target HOST:PORT [options]
 
@@ -114,7 +115,10 @@ async function serve(
     for (const event of ['request', 'checkContinue', 'clientError', 'connect'])
       server.removeAllListeners(event);
     server
-      .on('request', handler)
+      .on('request', (request, response) => {
+        if (isForThisMachine(request)) handler(request, response);
+        else response.writeHead(403).end('Requests of other origins, and for other hosts, are refused.\n');
+      })
       .on('checkContinue', transcoder.onCheckContinue)
       .on('clientError', transcoder.onClientError)
       .on('connect', transcoder.onConnect);

@@ -86,6 +86,30 @@ describe('the command', () => {
     );
   });
 
+  it.each([
+    { by: 'a program', headers: {}, status: 200 },
+    { by: 'its own page', headers: { origin: 'http://127.0.0.1:1', host: '127.0.0.1:1' }, status: 200 },
+    {
+      by: 'its own page under another name',
+      headers: { origin: 'http://[::1]:1', host: '[::1]:1' },
+      status: 200,
+    },
+    { by: 'a page of another origin', headers: { origin: 'https://pages.example' }, status: 403 },
+    { by: 'a page on another port', headers: { origin: 'http://127.0.0.1:1' }, status: 403 },
+    { by: 'a name that resolves to 127.0.0.1', headers: { host: 'pages.example:1' }, status: 403 },
+    { by: 'a name that begins like this machine', headers: { host: 'localhost.pages.example' }, status: 403 },
+  ])('answers a request by $by with $status', async ({ headers, status }) => {
+    const { address } = await start();
+    const origin = await originOf(startCommand('--target', address));
+    expect((await httpRequest(origin, { path: '/v1/greetings/Ada', headers })).status).toBe(status);
+  });
+
+  it('takes a request of HTTP/1.0 that names no host', async () => {
+    const { address } = await start();
+    const origin = await originOf(startCommand('--target', address));
+    expect(await rawExchange(origin, 'GET /v1/greetings/Ada HTTP/1.0\r\n\r\n')).toContain('Greet Ada');
+  });
+
   it('answers whatever is wrong as the transcoder does', async () => {
     const { address } = await start();
     const origin = await originOf(startCommand('--target', address));
@@ -110,9 +134,10 @@ describe('the command', () => {
     const { cert, key } = certificates.server;
     const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);
     const { address } = await start({ identity });
-    const trusting = startCommand('--target', address, '--ca', fileWith(certificates.ca.cert));
+    const target = address.replace('127.0.0.1', 'localhost');
+    const trusting = startCommand('--target', target, '--ca', fileWith(certificates.ca.cert));
     expect(await textOf(await originOf(trusting), '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
-    const doubting = startCommand('--target', address, '--tls');
+    const doubting = startCommand('--target', target, '--tls');
     await eventually(() => doubting.lines.join()).toContain('unable to verify the first certificate');
   });
 });

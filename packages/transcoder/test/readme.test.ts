@@ -128,7 +128,7 @@ describe('the example of the README', () => {
   });
 
   it('serves what the command of the README builds', async () => {
-    const [command = ''] = /^buf build .*$/m.exec(readme) ?? [];
+    const [, command = ''] = /^npx (buf build .*)$/m.exec(readme) ?? [];
     const folder = folderOfContract();
     const env = { PATH: `${BIN}${delimiter}${process.env['PATH']}` };
     execFileSync('sh', ['-euc', command], { cwd: folder, env });
