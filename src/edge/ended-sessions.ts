@@ -27,7 +27,7 @@ export class EndedSessions {
   }
 }
 
-/** The native part of a session, when called in a listener that the session itself calls. */
-export function nativePart(): object {
+/** The native part of a session, in a listener that the session calls: it is the async resource of that call. */
+export function currentNativePart(): object {
   return executionAsyncResource();
 }

@@ -42,8 +42,8 @@ interface HttpAnswering {
 export class HttpServer {
   readonly #server: Server;
   readonly #onClose: () => void;
-  /** The connections that can carry a response: with TLS, those whose handshake is complete. */
-  readonly #ready = new WeakSet<Duplex>();
+  /** The connections that can carry a response, with TLS after their handshake; each tells whether it is still silent. */
+  readonly #ready = new Map<Duplex, () => boolean>();
   readonly #sockets = new OpenSockets();
   #closing = false;
 
@@ -67,7 +67,9 @@ export class HttpServer {
         : secured({ ...options, handshakeTimeout: headMs }, onRequest, tls);
     this.#server
       .on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
-        this.#ready.add(socket);
+        const { bytesRead } = socket;
+        this.#ready.set(socket, () => socket.bytesRead === bytesRead);
+        socket.once('close', () => this.#ready.delete(socket));
       })
       .on('clientError', (error, socket) => {
         // Without a handshake, no reply can be sent.
@@ -103,6 +105,7 @@ export class HttpServer {
     await turn();
     const sweep = setInterval(() => {
       this.#server.closeIdleConnections();
+      this.#destroySilent();
     }, SWEEP_MS);
     let end = setTimeout(() => {
       this.#onClose();
@@ -113,6 +116,11 @@ export class HttpServer {
     await new Promise((resolve) => this.#server.close(resolve));
     clearInterval(sweep);
     clearTimeout(end);
+  }
+
+  /** Ends the connections on which nothing has been sent yet: to Node, they are not idle. */
+  #destroySilent(): void {
+    for (const [socket, isSilent] of this.#ready) if (isSilent()) socket.destroy();
   }
 
   #accepting(listener: RequestListener): RequestListener {

@@ -1,6 +1,6 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import { type EndedSessions, nativePart } from './ended-sessions.js';
+import { type EndedSessions, currentNativePart } from './ended-sessions.js';
 import type { OpenStreams } from './open-streams.js';
 
 /** Limits of a connection; times are in milliseconds. */
@@ -27,7 +27,7 @@ export interface WaitingStream {
 /** When a streaming call began, and when its stream is reset: never, once its request is complete. */
 interface StreamingTimes {
   readonly began: number;
-  until: number;
+  resetAt: number;
 }
 
 /** One HTTP/2 connection and its open streams. Every time is in milliseconds on the same monotonic clock. */
@@ -49,7 +49,7 @@ export class Http2Connection {
   /** When `endOverdue` last saw that the client had been active. */
   #activeAt: number;
   #active = false;
-  /** Whether a unary call has begun since `wasBusy` was last asked. */
+  /** Whether a unary call has begun since `takeBusy` was last called. */
   #calledSince = false;
   /** The streams that its client may have open, as last announced. */
   #announced: number;
@@ -85,8 +85,8 @@ export class Http2Connection {
   };
 
   readonly #onSettings = (): void => {
-    // The client's settings come before its first stream.
-    this.#native = nativePart();
+    // The session calls its listeners in its own async resource; the client's settings come before its first stream.
+    this.#native = currentNativePart();
   };
 
   readonly #onAcknowledged = (): void => {
@@ -124,9 +124,9 @@ export class Http2Connection {
     this.#count(stream);
   }
 
-  /** Takes the stream of a streaming call; its request must be complete within this time, if it has an end at all. */
+  /** Takes the stream of a streaming call; it is reset unless its request ends within this time. */
   addStreamingCall(stream: ServerHttp2Stream, now: number, limitMs: number): void {
-    this.#streamingCalls.set(stream, { began: now, until: now + limitMs + this.#limits.resetMs });
+    this.#streamingCalls.set(stream, { began: now, resetAt: now + limitMs + this.#limits.resetMs });
     this.#count(stream);
   }
 
@@ -163,7 +163,7 @@ export class Http2Connection {
   }
 
   /** Whether the server has worked on a unary call since the last time that this was asked. */
-  wasBusy(): boolean {
+  takeBusy(): boolean {
     if (this.#calledSince) {
       this.#calledSince = false;
       return true;
@@ -175,7 +175,7 @@ export class Http2Connection {
   /**
    * Tells the client how many streams it may have open, if that has changed.
    *
-   * @returns whether its client knows
+   * @returns whether it has been told
    */
   setMaxConcurrentStreams(share: number): boolean {
     const session = this.#session;
@@ -197,13 +197,13 @@ export class Http2Connection {
     session.settings({ maxConcurrentStreams: share });
   }
 
-  /** Resets the streams, and ends the connection, that have lasted too long. */
+  /** Resets overdue streams, and ends the connection if it is overdue. */
   endOverdue(now: number): void {
     const { deadlineMs, resetMs, grpcIdleMs, patienceMs } = this.#limits;
     for (const [stream, began] of this.#calls) if (now - began >= deadlineMs + resetMs) this.#reset(stream);
     for (const [stream, times] of this.#streamingCalls) {
-      if (now < times.until) continue;
-      if (stream.readableEnded && !this.#hasGoneAway()) times.until = Infinity;
+      if (now < times.resetAt) continue;
+      if (stream.readableEnded && !this.#hasGoneAway()) times.resetAt = Infinity;
       else this.#reset(stream);
     }
     if (this.#active) {
@@ -218,9 +218,9 @@ export class Http2Connection {
     }
   }
 
-  /** Sends GOAWAY. Calls in progress go on; streaming calls, which have ended by themselves, are soon reset. */
+  /** Sends GOAWAY. Calls in progress go on; streaming calls have been told to end, and what is left of them is reset. */
   goAway(now: number): void {
-    for (const times of this.#streamingCalls.values()) times.until = now + this.#limits.resetMs;
+    for (const times of this.#streamingCalls.values()) times.resetAt = now + this.#limits.resetMs;
     this.#session?.close();
   }
 
@@ -240,7 +240,7 @@ export class Http2Connection {
   }
 
   #reset(stream: ServerHttp2Stream): void {
-    // A stream that outlives its reset cannot reach its client.
+    // An earlier reset could not be sent: the connection is of no use.
     if (stream.closed) this.destroy();
     else stream.close(constants.NGHTTP2_CANCEL);
   }

@@ -16,7 +16,7 @@ import { StreamShare } from './stream-share.js';
 
 /** How many checks of the busy connections come between two of every connection. */
 const CHECKS_PER_SWEEP = 10;
-/** The streams promised to all connections together, as a multiple of those allowed: few are busy at once. */
+/** All connections together may announce this many times `mostStreams`, since few are busy at once. */
 const OVERBOOKED = 3;
 /** The errors for which a session is ended; others are those of sockets, and ends by the client. */
 const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
@@ -31,7 +31,7 @@ interface Http2ConnectionsOptions extends ConnectionLimits {
   readonly maxConnections: number;
   /** The streams that the busy connections share. */
   readonly sharedStreams: number;
-  /** The open streams of all connections above which a new one ends one that waits for its client. */
+  /** At this number of open streams, each new one resets the one that has waited longest for its client. */
   readonly crowdedStreams: number;
   /** The most streams of all connections. */
   readonly mostStreams: number;
@@ -60,11 +60,11 @@ export class Http2Connections {
   readonly #busy = new Set<Http2Connection>();
   /** Connections made since the last check, which have the share of new ones. */
   readonly #arrived = new Set<Http2Connection>();
-  /** Connections that had not acknowledged the settings at the last check, oldest first. */
+  /** Connections not yet known to have acknowledged the settings, oldest first. */
   readonly #unacknowledged = new Set<Http2Connection>();
   readonly #share: StreamShare;
   readonly #streams = new OpenStreams();
-  /** Streams that have waited for their clients since before the last check, the longest wait last; listed when first needed. */
+  /** Streams that have waited for their clients since before the last check, the longest wait last; made when first needed. */
   #waiting: WaitingStream[] | undefined;
   readonly #timer: NodeJS.Timeout;
   #now = clock();
@@ -89,14 +89,14 @@ export class Http2Connections {
     listener.updateSettings({ maxHeaderListSize: HEAD_MAX_BYTES });
     this.#sockets.follow(listener);
     const secure = listener instanceof TlsServer;
-    let accepted: Http2Connection | undefined;
+    let awaitingSession: Http2Connection | undefined;
     listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
-      accepted = this.#accept(socket);
+      awaitingSession = this.#accept(socket);
     });
     // Node's own listener for a connection creates the session, so the session is that of the connection just accepted.
     listener.prependListener('session', (session) => {
-      if (accepted !== undefined) this.#begin(accepted, session);
-      accepted = undefined;
+      if (awaitingSession !== undefined) this.#begin(awaitingSession, session);
+      awaitingSession = undefined;
     });
     listener.on('sessionError', (error: NodeJS.ErrnoException) => {
       if (CLIENT_ERRORS.has(error.code)) this.#options.onError?.(error.message);
@@ -190,7 +190,7 @@ export class Http2Connections {
   #check(): void {
     this.#now = clock();
     this.#waiting = undefined;
-    for (const connection of this.#busy) if (!connection.wasBusy()) this.#busy.delete(connection);
+    for (const connection of this.#busy) if (!connection.takeBusy()) this.#busy.delete(connection);
     const share = this.#share.among(this.#busy.size, this.#open.size);
     const most = this.#share.ofIdle(this.#open.size);
     if (most < this.#options.maxStreams) for (const connection of this.#open) connection.limitStreams(most);

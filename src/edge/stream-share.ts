@@ -37,8 +37,8 @@ export class StreamShare {
   }
 
   /** The share of a new connection, as the last of this many. */
-  ofNew(busy: number, open: number): number {
-    return Math.min(this.#share, this.#fair(busy, open));
+  ofNew(maybeBusy: number, open: number): number {
+    return Math.min(this.#share, this.#fair(maybeBusy, open));
   }
 
   /** The most that any connection may have while this many are open. */

@@ -42,8 +42,8 @@ export function prepareForGrpcJs(headers: IncomingHttpHeaders, paths: ReadonlySe
 }
 
 /**
- * Deletes the headers that nobody reads. HPACK makes all values of a repeated header one text in memory; grpc-js would
- * copy each of them into the call's metadata.
+ * Deletes the headers that nobody reads. The values of a repeated header share one text in memory; the copies that
+ * grpc-js makes for the metadata would each take its full size.
  */
 function dropUnread(headers: IncomingHttpHeaders): void {
   for (const name in headers) if (!READ.has(name)) Reflect.deleteProperty(headers, name);

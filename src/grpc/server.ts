@@ -64,8 +64,8 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const times = { ...TIMES, ...options.times };
   const { deadlineMs } = limits;
   const unaryPaths = new Set(methods.map(({ path }) => path));
-  /** How long the request of a streaming call may take, by its path. */
-  const requestMs = new Map([[WATCH_PATH, deadlineMs]]);
+  /** The streaming methods, and how long a request of each may take. */
+  const requestMsOfStreaming = new Map([[WATCH_PATH, deadlineMs]]);
   const streamingCalls = new StreamingCalls(options.observeStreaming, options.mostStreamingCalls);
 
   const server = new Server({
@@ -77,7 +77,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   addWatchTo(server, health, streamingCalls);
   if (reflection) {
     addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE], streamingCalls);
-    for (const path of REFLECTION_PATHS) requestMs.set(path, times.reflectionMs);
+    for (const path of REFLECTION_PATHS) requestMsOfStreaming.set(path, times.reflectionMs);
   }
 
   const connections = new Http2Connections({
@@ -89,12 +89,12 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     onError: options.onConnectionError,
   });
   const port = await listen(server, address, tls, times.patienceMs);
-  const paths = new Set([...unaryPaths, ...requestMs.keys()]);
+  const paths = new Set([...unaryPaths, ...requestMsOfStreaming.keys()]);
   for (const listener of http2ServersOf(server)) {
     connections.attach(listener);
     filterStreams(listener, (event) => {
       const [stream, headers] = event;
-      if (!connections.take(event, requestMs.get(String(headers[':path'])))) return false;
+      if (!connections.take(event, requestMsOfStreaming.get(String(headers[':path'])))) return false;
       if (!areOfCall(headers)) {
         stream.respond({ ':status': constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE }, { endStream: true });
         return false;

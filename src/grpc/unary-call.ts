@@ -30,10 +30,10 @@ export function takingUnaryCalls(
 ): ServerInterceptor {
   return ({ path }, innermost) => {
     const taken = path === UNKNOWN_METHOD || paths.has(path);
-    // A handler would not notice that its call has ended already: this keeps the end of the request from it.
+    // It stops a half-close that arrives after a cancellation: the handler would not notice that its call has ended.
     if (!taken) return new ServerInterceptingCall(innermost);
     const call = new UnaryCall(path, innermost, pipeline, deadlineMs);
-    // grpc-js needs only `start` of a call that its handlers do not serve.
+    // grpc-js calls nothing but `start` on it, since no handler answers.
     return call as unknown as ServerInterceptingCall;
   };
 }
@@ -47,7 +47,7 @@ const incomplete = new EndOfTurn<UnaryCall>((call) => {
 
 /**
  * A unary call. The pipeline gets it when its request is complete: headers, one message and the end of the stream.
- * Otherwise it gets the call at the deadline, to answer it.
+ * A request that is still incomplete at its deadline goes to the pipeline to be refused.
  */
 export class UnaryCall implements Cancellation {
   cancelled = false;
@@ -146,7 +146,7 @@ export class UnaryCall implements Cancellation {
     if (this.#answered || this.cancelled) return;
     this.#answered = true;
     this.#message = undefined;
-    // At once: at the end of the turn, the timer of grpc-js may have fired, too.
+    // Sent now: at the end of this turn, the deadline timer of grpc-js might answer first.
     if (reply.code === status.DEADLINE_EXCEEDED) this.send(reply);
     else sending.add({ call: this, reply });
   }

@@ -69,6 +69,13 @@ describe('the HTTP server with TLS', () => {
     expect(reply.body).toBe('answered');
   });
 
+  it('ends a connection that has sent nothing after its handshake at once when it closes', async () => {
+    const { server, port } = await start();
+    const socket = await shakeHands(`127.0.0.1:${port}`, { ca: authority.cert });
+    await server.close(60_000);
+    await once(socket.resume(), 'close');
+  });
+
   it('closes at once where nothing but handshakes is under way', async () => {
     const { server, port } = await start();
     await stall(50, port, HELLO);

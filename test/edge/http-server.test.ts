@@ -240,13 +240,18 @@ describe('an HTTP server that closes', () => {
   });
 
   it.each([
-    { what: 'sends nothing', bytes: '' },
     { what: 'sends a part of a head', bytes: 'GET / HT' },
     { what: 'sends a part of a body', bytes: `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{` },
   ])('cuts a connection that $what after its grace', async ({ bytes }) => {
     const { server, socket, closed } = await start(ignore);
     socket.write(bytes);
     await server.close(1);
+    await closed;
+  });
+
+  it('ends a connection that has sent nothing at once', async () => {
+    const { server, closed } = await start(ignore);
+    await server.close(NEVER_MS);
     await closed;
   });
 
