@@ -69,6 +69,11 @@ it('messages whose every byte comes in a full read take a multiple of the memory
   expect(await memoryUnder(attack)).toBeLessThan(4 * MEMORY_MIB);
 });
 
+it('many compressed messages on each stream take a multiple of the memory, as SECURITY.md says', async () => {
+  const attack = { name: 'compressedMessages', path: CREATE, token: '', connections: 6 } as const;
+  expect(await memoryUnder(attack)).toBeLessThan(4 * MEMORY_MIB);
+});
+
 it.each([CREATE, CHECK])('half-sent messages of 64 KiB fit the memory: %s', async (path) => {
   expect(await memoryUnder({ name: 'halfMessages', path })).toBeLessThan(MEMORY_MIB / 2);
 });

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { deflateSync } from 'node:zlib';
 import { firstBlock, repeatedBlock } from '../../../bench/load/hpack.js';
 import { framed } from '../../support/http2-call.js';
 import { END_STREAM, grpcHead, INITIAL_WINDOW_SIZE } from '../../support/http2-frames.js';
@@ -29,6 +30,8 @@ const AT_A_TIME = 100;
 const UNKNOWN_TYPE = 0x77;
 const JUNK = Buffer.alloc(16_000);
 const JUNK_FRAMES = 4;
+/** What Node hands to a stream at a time. */
+const READ_BYTES = 16_000;
 /** The beginning of a message that goes on for 64 KiB. */
 const BEGINNING = framed(Buffer.alloc(65_000)).subarray(0, 5);
 const NO_WINDOW = { [INITIAL_WINDOW_SIZE]: 0 };
@@ -78,6 +81,16 @@ const ATTACKS = {
       }
       await sleep(1);
     }
+  },
+  /** As many compressed messages on each stream as fit one read: grpc-js inflates all at once. */
+  async compressedMessages(attack: BoundAttack) {
+    const message = framed(deflateSync(Buffer.alloc(128_000)), true);
+    const messages = Buffer.concat(Array<Buffer>(Math.floor(READ_BYTES / message.length)).fill(message));
+    const calls: [RudeConnection, number[]][] = [];
+    for (const on of await idleConnections(attack))
+      calls.push([on, openStreams(on, attack, 0, [['grpc-encoding', 'deflate']])]);
+    for (const [on, streams] of calls) for (const stream of streams) on.data(stream, messages);
+    await sleep(attack.durationMs);
   },
   /** Messages of which only the last byte is missing. */
   async halfMessages(attack: BoundAttack) {
