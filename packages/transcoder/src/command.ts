@@ -1,28 +1,13 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { parseArgs } from 'node:util';
-import { credentials } from '@grpc/grpc-js';
+import { commandSettings, type CommandSettings } from './command-settings.js';
 import { grpcUpstream } from './grpc-js.js';
 import { createTranscoder, unboundRules } from './index.js';
 import { describe, type OpenApi } from './openapi.js';
 import { documentPages, withPages } from './page.js';
 import { followContract, type ReflectedContract } from './reflection.js';
 import { isForThisMachine } from './same-machine.js';
-
-const USAGE = `Usage: transcoder --target HOST:PORT [options]
-
-Serves a gRPC server over HTTP and JSON at 127.0.0.1, by the google.api.http rules of its contract, with a page to try it.
-
-  --target HOST:PORT  the gRPC server, whose contract is taken by server reflection
-  --descriptors FILE  the contract instead: a serialized google.protobuf.FileDescriptorSet
-  --all               serve methods without a rule, too: POST /package.Service/Method
-  --tls               connect with TLS, and trust the authorities that Node trusts
-  --ca FILE           connect with TLS, and trust these authorities (PEM)
-  --port PORT         the port of HTTP; 8080 by default, 0 for any
-  --help, --version
-`;
 
 /** What the command writes to and is ended by; `process` fits. */
 interface Terminal {
@@ -40,7 +25,7 @@ interface Terminal {
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   let failure = 2;
   try {
-    const settings = settingsOf(args);
+    const settings = commandSettings(args);
     failure = 1;
     if (typeof settings === 'string') terminal.stdout.write(settings);
     else await serve(settings, terminal);
@@ -51,52 +36,15 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   }
 }
 
-/** The settings that the arguments give, or the text that they ask for. @throws Error with one sentence, if they are wrong */
-function settingsOf(args: readonly string[]) {
-  const options = {
-    target: { type: 'string' },
-    descriptors: { type: 'string' },
-    all: { type: 'boolean', default: false },
-    tls: { type: 'boolean', default: false },
-    ca: { type: 'string' },
-    port: { type: 'string', default: '8080' },
-    help: { type: 'boolean', short: 'h', default: false },
-    version: { type: 'boolean', default: false },
-  } as const;
-  const { target, descriptors, all, tls, ca, port, help, version } = parseArgs({
-    args: [...args],
-    options,
-  }).values;
-  if (help) return USAGE;
-  if (version) return `${packageVersion()}\n`;
-  if (target === undefined) throw new Error('--target is missing, the address of a gRPC server; see --help.');
-  if (!/^\d+$/.test(port) || Number(port) > 65_535) throw new Error(`"${port}" is not a port.`);
-  return {
-    target,
-    descriptorSet: descriptors === undefined ? undefined : readFileSync(descriptors),
-    credentials:
-      tls || ca !== undefined
-        ? credentials.createSsl(ca === undefined ? null : readFileSync(ca))
-        : credentials.createInsecure(),
-    port: Number(port),
-    all,
-  };
-}
-
-function packageVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
-}
-
 /** Serves until the signal comes. Rejects with an Error of one sentence, if it cannot begin. */
 async function serve(
-  { target, credentials, descriptorSet, all, port }: Exclude<ReturnType<typeof settingsOf>, string>,
+  { target, credentials, descriptorSet, all, port }: CommandSettings,
   { stdout, stderr, signal = new AbortController().signal }: Terminal,
 ): Promise<void> {
   const say = (text: string): void => void stdout.write(`${text}\n`);
   const complain = (error: unknown): void => void stderr.write(`transcoder: ${(error as Error).message}\n`);
   const server = createServer({ requireHostHeader: false }, (_, response) => {
-    response.writeHead(503).end(`Waiting for ${target}.\n`);
+    refuse(response, 503, 'UNAVAILABLE', `Waiting for ${target}.`);
   });
   await once(server.listen(port, '127.0.0.1'), 'listening');
   const upstream = grpcUpstream(target, { credentials });
@@ -108,7 +56,14 @@ async function serve(
     const unserved = all ? [] : unbound.map(({ selector }) => `${selector} has no HTTP rule, see --all.`);
     for (const sentence of [...skipped, ...unserved]) say(`Left out: ${sentence}`);
     const log = { debug: ignore, info: ignore, warn: tellCause, error: tellCause };
-    const options = { ...contract, upstream, log, rules: all ? unbound : [], unsupported: 'skip' } as const;
+    const options = {
+      ...contract,
+      upstream,
+      log,
+      rules: all ? unbound : [],
+      unsupported: 'skip',
+      streamMs: Infinity,
+    } as const;
     const transcoder = createTranscoder(options);
     const document = describe(options);
     const handler = withPages(transcoder, documentPages(document));
@@ -117,7 +72,13 @@ async function serve(
     server
       .on('request', (request, response) => {
         if (isForThisMachine(request)) handler(request, response);
-        else response.writeHead(403).end('Requests of other origins, and for other hosts, are refused.\n');
+        else
+          refuse(
+            response,
+            403,
+            'PERMISSION_DENIED',
+            'Requests of other origins or for other hosts are refused.',
+          );
       })
       .on('checkContinue', transcoder.onCheckContinue)
       .on('clientError', transcoder.onClientError)
@@ -167,6 +128,12 @@ async function serve(
 type Contract = Omit<ReflectedContract, 'services'> & Partial<ReflectedContract>;
 
 const ignore = (): void => undefined;
+
+/** Answers in the shape of all errors. */
+function refuse(response: ServerResponse, code: number, status: string, message: string): void {
+  const body = JSON.stringify({ error: { code, status, message, details: [] } });
+  response.writeHead(code, { 'Content-Type': 'application/json' }).end(body);
+}
 
 /** What is served: a line for each HTTP method and path. */
 function linesOf({ paths }: OpenApi): string[] {

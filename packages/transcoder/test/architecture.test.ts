@@ -4,7 +4,7 @@ import { testLayers } from './support/layers.js';
 testLayers({
   src: resolve(import.meta.dirname, '../src'),
   layers: [
-    ['bin.ts', 'command.ts'],
+    ['bin.ts', 'command.ts', 'command-settings.ts', 'same-machine.ts'],
     ['index.ts', 'reflection.ts', 'reflection', 'grpc-js.ts', 'grpc-js', 'openapi.ts', 'page.ts'],
     ['transcoder.ts'],
     ['page', 'openapi'],
@@ -21,6 +21,7 @@ testLayers({
   packagesOfOne: Object.fromEntries(
     [
       'command.ts',
+      'command-settings.ts',
       'reflection.ts',
       ...['reflected-files', 'reflection-error', 'reflection-stream', 'take-contract'].map(
         (name) => `reflection/${name}.ts`,

@@ -148,7 +148,7 @@ describe('a server that comes and goes', () => {
     const unused = String((await goneServer()).split(':')[1]);
     const command = startCommand('--target', address, '--port', unused);
     const waiting = await httpRequest(`http://127.0.0.1:${unused}`, { path: '/' });
-    expect(waiting).toMatchObject({ status: 503, text: `Waiting for ${address}.\n` });
+    expect(errorOf(waiting)).toMatchObject({ code: 503, message: `Waiting for ${address}.` });
     await eventually(() => command.lines).toEqual([
       `Waiting: ${address} cannot be reached: connect ECONNREFUSED ${address}.`,
     ]);
@@ -226,6 +226,12 @@ describe('a command that cannot run', () => {
     [[], '--target is missing, the address of a gRPC server; see --help.'],
     [['--target', 'x:1', '--prot', '80'], "Unknown option '--prot'"],
     [['x:1'], "Unexpected argument 'x:1'"],
+    [['--target', ''], '"" is not HOST:PORT.'],
+    [['--target', 'localhost'], '"localhost" is not HOST:PORT.'],
+    [['--target', ':50051'], '":50051" is not HOST:PORT.'],
+    [['--target', 'x:65536'], '"x:65536" is not HOST:PORT.'],
+    [['--target', 'http://x:1'], '"http://x:1" is not HOST:PORT.'],
+    [['--target', '[::1]'], '"[::1]" is not HOST:PORT.'],
     [['--target', 'x:1', '--port', '65536'], '"65536" is not a port.'],
     [['--target', 'x:1', '--port', 'http'], '"http" is not a port.'],
     [['--target', 'x:1', '--descriptors', '/no/file'], "no such file or directory, open '/no/file'"],

@@ -5,8 +5,9 @@ import type { Schema } from './open-api.js';
 const INT32: Schema = { type: 'integer', format: 'int32' };
 const UINT32: Schema = { type: 'integer', minimum: 0, maximum: 4_294_967_295 };
 // As text, since JavaScript's numbers have too few bits.
-const INT64: Schema = { type: 'string', pattern: '^-?[0-9]+$' };
-const UINT64: Schema = { type: 'string', pattern: '^[0-9]+$' };
+// The example is for pages, which would make one of any length from the pattern.
+const INT64: Schema = { type: 'string', pattern: '^-?[0-9]+$', examples: ['1'] };
+const UINT64: Schema = { type: 'string', pattern: '^[0-9]+$', examples: ['1'] };
 
 function floating(format: string): Schema {
   const notFinite = { type: 'string', enum: ['NaN', 'Infinity', '-Infinity'] };

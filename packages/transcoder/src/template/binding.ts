@@ -50,7 +50,7 @@ function isHttpBody(message: DescMessage | undefined): boolean {
   return message?.typeName === 'google.api.HttpBody';
 }
 
-/** Is told in a sentence why a sound binding cannot be served: it throws, or the binding is left out. */
+/** Is told in a sentence why a binding cannot be served: it throws, or the binding is left out. */
 export type Unserved = (sentence: string) => void;
 
 /** @throws Error with the sentence */
@@ -62,8 +62,8 @@ export const refuse: Unserved = (sentence) => {
  * The bindings of a method: its rule's own and the additional ones.
  *
  * @param serverStreams whether the upstream serves server-streaming methods.
- * @throws Error with one sentence that names the method, if the rule does not fit the method's messages or could match
- *   no request; by default also if it needs what is not supported.
+ * @param unserved is told of each binding that does not fit the method's messages, could match no request, or needs what
+ *   is not supported, in a sentence that names the method. Default: an Error with it is thrown.
  */
 export function bindingsOf(
   method: DescMethod,
@@ -72,35 +72,30 @@ export function bindingsOf(
   serverStreams = true,
 ): Binding[] {
   const sentence = (reason: string): string => `${method.parent.typeName}.${method.name}: ${reason}.`;
-  let bindings: Binding[];
-  try {
-    if (rule.additionalBindings.some((additional) => additional.additionalBindings.length > 0)) {
-      throw new Error('an additional binding has additional bindings of its own');
+  const bindings: Binding[] = [];
+  for (const each of [rule, ...rule.additionalBindings]) {
+    try {
+      if (each !== rule && each.additionalBindings.length > 0)
+        throw new Error('an additional binding has additional bindings of its own');
+      const binding = bindingOf(method, each);
+      refuseUnsupported(binding, serverStreams);
+      bindings.push(binding);
+    } catch (error) {
+      unserved(sentence((error as Error).message));
     }
-    bindings = [rule, ...rule.additionalBindings].map((each) => bindingOf(method, each));
-  } catch (error) {
-    throw new Error(sentence((error as Error).message), { cause: error });
   }
-  return bindings.filter((binding) => {
-    const reason = unsupportedBecause(binding, serverStreams);
-    if (reason !== undefined) unserved(sentence(reason));
-    return reason === undefined;
-  });
+  return bindings;
 }
 
-/** Why a binding cannot be served; undefined if it can. */
-function unsupportedBecause(
-  { method, verb, template, body }: Binding,
-  serverStreams: boolean,
-): string | undefined {
+/** @throws Error with the reason, if a sound binding cannot be served */
+function refuseUnsupported({ method, verb, template, body }: Binding, serverStreams: boolean): void {
   const { methodKind } = method;
   if (methodKind === 'client_streaming' || methodKind === 'bidi_streaming')
-    return 'streams of requests are not supported';
-  if (methodKind === 'server_streaming' && !serverStreams) return 'the upstream serves no streams';
-  if (body !== undefined && (verb === 'GET' || verb === 'HEAD')) return `${verb} has a body`;
-  return template.segments.slice(0, -1).includes('**')
-    ? `the path template "${template.source}" has segments after "**"`
-    : undefined;
+    throw new Error('streams of requests are not supported');
+  if (methodKind === 'server_streaming' && !serverStreams) throw new Error('the upstream serves no streams');
+  if (body !== undefined && (verb === 'GET' || verb === 'HEAD')) throw new Error(`${verb} has a body`);
+  if (template.segments.slice(0, -1).includes('**'))
+    throw new Error(`the path template "${template.source}" has segments after "**"`);
 }
 
 function bindingOf(method: DescMethod, rule: HttpRule): Binding {

@@ -29,9 +29,9 @@ export interface Contract {
 }
 
 /**
- * The treatment of bindings that are sound but cannot be served: those of streaming methods (other than server streams
+ * The treatment of bindings that cannot be served: those of streaming methods (other than server streams
  * that the upstream serves), with segments after `**`, of GET with a body, and the later of two for the same requests;
- * also of given rules whose selector names no method.
+ * also of rules that are malformed or do not fit their method, and of given ones whose selector names no method.
  */
 export type UnsupportedMethods = 'refuse' | 'skip';
 

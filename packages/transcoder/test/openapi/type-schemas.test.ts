@@ -3,8 +3,8 @@ import { fulfils, library, operationOf, propertyOf, schemaOf } from '../support/
 
 const document = library();
 const bare = library({ json: { omit: 'defaults' } });
-const INT64 = { type: 'string', pattern: '^-?[0-9]+$' };
-const UINT64 = { type: 'string', pattern: '^[0-9]+$' };
+const INT64 = { type: 'string', pattern: '^-?[0-9]+$', examples: ['1'] };
+const UINT64 = { type: 'string', pattern: '^[0-9]+$', examples: ['1'] };
 const UINT32 = { type: 'integer', minimum: 0, maximum: 4294967295 };
 const INT32 = { type: 'integer', format: 'int32' };
 const TIME = { type: 'string', format: 'date-time' };
