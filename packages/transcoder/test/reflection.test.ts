@@ -1,8 +1,20 @@
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 import { createServer, type Socket } from 'node:net';
-import { create, createFileRegistry, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import {
+  create,
+  createFileRegistry,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  toBinary,
+} from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { credentials, ServerCredentials, status } from '@grpc/grpc-js';
+import { credentials, Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { ReflectionService } from '@grpc/reflection';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { certificates } from '../../client/test/support/certificates.js';
 import {
@@ -15,6 +27,7 @@ import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-co
 import { opening } from './support/opening.js';
 import { type Reflecting, type ReflectionCall, startReflecting } from './support/reflecting-server.js';
 
+const require = createRequire(import.meta.url);
 const insecure = { credentials: credentials.createInsecure() };
 
 /** Other tests run at the same time. */
@@ -35,6 +48,18 @@ const GREETER_FILES = fromBinary(FileDescriptorSetSchema, greeterDescriptorSet)
   .file.map(({ name }) => name)
   .sort();
 
+/** The fields of the messages of the library, each with its JSON name and its type. */
+function fieldsOf(descriptorSet: Uint8Array): string[] {
+  const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
+  return [...registry]
+    .filter((type) => type.kind === 'message' && type.typeName.startsWith('library.v1.'))
+    .flatMap((message) => (message as DescMessage).fields)
+    .map(({ parent, jsonName, fieldKind, message, enum: values }) =>
+      [parent.typeName, jsonName, fieldKind, message?.typeName, values?.typeName].join(' '),
+    )
+    .sort();
+}
+
 describe('a contract by reflection', () => {
   it.each<[what: string, reflecting: Reflecting]>([
     ['v1 and v1alpha', {}],
@@ -49,6 +74,24 @@ describe('a contract by reflection', () => {
     // Resolves each import among the files before.
     const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, contract.descriptorSet));
     expect(registry.getMessage('greeter.v1.Greeting')).toBeDefined();
+  });
+
+  it('is whole from the npm package @grpc/reflection, which sends relative names and no imports', async () => {
+    const server = new Server();
+    const includeDirs = [
+      `${import.meta.dirname}/contract`,
+      dirname(require.resolve('google-proto-files/package.json')),
+    ];
+    new ReflectionService(loadSync('library/v1/library.proto', { includeDirs })).addToServer(server);
+    const bind = promisify(server.bindAsync.bind(server));
+    const port = await bind('127.0.0.1:0', ServerCredentials.createInsecure());
+    onTestFinished(() => {
+      server.forceShutdown();
+    });
+    const { descriptorSet } = await reflect(`127.0.0.1:${port}`, insecure);
+    // The package does not send the option json_name, either.
+    const expected = fieldsOf(libraryDescriptorSet).map((field) => field.replace(' Odd ', ' oddName '));
+    expect(fieldsOf(descriptorSet)).toEqual(expected.sort());
   });
 
   it('has each file once, and the server is asked for no file twice', async () => {
@@ -228,7 +271,7 @@ describe('what cannot be taken by reflection', () => {
           answerWith(stream, files([{ name: value as string, dependency: ['x'.repeat(17 * 1024 * 1024)] }]));
       });
     });
-    await expect(failure(address)).rejects.toMatchObject({
+    await expect(reflect(address, { ...insecure, deadlineMs: 60_000 })).rejects.toMatchObject({
       code: status.RESOURCE_EXHAUSTED,
       message: 'The contract is larger than 64 MiB.',
     });

@@ -5,6 +5,7 @@ import {
   FileDescriptorSetSchema,
 } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
+import { linkFiles } from './link-files.js';
 import { ReflectionError } from './reflection-error.js';
 import type { Question, ReflectionStream } from './reflection-stream.js';
 
@@ -47,6 +48,7 @@ export class ReflectedFiles {
       }
     }
     for (const file of this.#files.values()) leaveOutImports(file, lacking);
+    linkFiles([...this.#files.values()]);
     const set = create(FileDescriptorSetSchema, { file: this.#inOrder() });
     try {
       createFileRegistry(set);
