@@ -24,13 +24,7 @@ export function indexReply(basePath: string, pages: readonly Page[]): ReadReply 
   });
   const forPeople = named.find(({ contentType }) => contentType.startsWith('text/html'));
   if (forPeople === undefined) return index;
-  const headers = {
-    ...BY_ACCEPT,
-    Location: basePath + forPeople.path,
-    'Cache-Control': 'no-cache',
-    // Otherwise Node would send the empty body in chunks.
-    'Content-Length': '0',
-  };
+  const headers = { ...BY_ACCEPT, Location: basePath + forPeople.path, 'Cache-Control': 'no-cache' };
   return (exchange) => (prefersHtml(exchange.request) ? { status: 302, headers } : index(exchange));
 }
 

@@ -24,6 +24,8 @@ export interface ErrorReply extends HttpReply {
   readonly body: string;
 }
 
+/** Responses that never have content, nor a length of it (RFC 9110 8.6, 15.4.5). */
+const WITHOUT_LENGTH: ReadonlySet<number> = new Set([204, 304]);
 /** The most content that is handed to Node at once, in bytes. */
 const PIECE_BYTES = 16_384;
 
@@ -156,6 +158,9 @@ function writeHead(
   if (body !== undefined) {
     headers['Content-Type'] = reply.contentType ?? 'application/json';
     if (!isPieces(body)) headers['Content-Length'] = body.length;
+  } else if (!WITHOUT_LENGTH.has(reply.status)) {
+    // Otherwise Node would send the empty content in chunks.
+    headers['Content-Length'] = 0;
   }
   response.writeHead(reply.status, headers);
   // While another response is written, Node keeps this one, and would put its head before a 100 that it already keeps.

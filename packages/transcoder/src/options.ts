@@ -78,8 +78,8 @@ export interface TranscoderOptions {
   /**
    * The treatment of what cannot be served: client and bidirectional streams, server streams if the upstream has no
    * `serverStream`, paths that go on after `**`, `GET` with a body, the later of two rules for the same requests, rules
-   * that are malformed or do not fit their method, and `rules` whose selector names no method. `skip` leaves out and logs; other bindings of the method stay. Default:
-   * `refuse`.
+   * that are malformed or do not fit their method, and `rules` whose selector names no method. `skip` leaves out and
+   * logs; other bindings of the method stay. Default: `refuse`.
    */
   readonly unsupported?: UnsupportedMethods;
   /** Returns the id of a request, given its header `X-Request-Id`. Default: a random UUID, whatever the header. */

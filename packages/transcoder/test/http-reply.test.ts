@@ -39,6 +39,22 @@ async function readAll(socket: Socket): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
+it.each([
+  { status: 302, length: '0' },
+  { status: 200, length: '0' },
+  { status: 204, length: undefined },
+  { status: 304, length: undefined },
+])('a reply $status without content has the length $length, and no chunks', async ({ status, length }) => {
+  const { socket } = await connected((response) => {
+    void writeReply(response, { status, headers: {} }, 'id');
+  });
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  const text = (await readAll(socket)).toString();
+  expect(/Content-Length: (.*)\r\n/.exec(text)?.[1]).toBe(length);
+  expect(text).toMatch(/\r\n\r\n$/);
+  expect(text).not.toContain('Transfer-Encoding');
+});
+
 const isBody = (bytes: Buffer): boolean => bytes.equals(BODY);
 
 it('a client that does not read a large response holds one piece of it, and gets all of it when it reads', async () => {
