@@ -1,13 +1,20 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { commandSettings, type CommandSettings } from './command-settings.js';
+import { errorReply } from './failures/error-reply.js';
+import { httpStatusOf } from './failures/http-status.js';
+import { Code } from './gen/google/rpc/code_pb.js';
 import { grpcUpstream } from './grpc-js.js';
+import { writeReply } from './http-reply.js';
 import { createTranscoder, unboundRules } from './index.js';
 import { describe, type OpenApi } from './openapi.js';
 import { documentPages, withPages } from './page.js';
 import { followContract, type ReflectedContract } from './reflection.js';
 import { isForThisMachine } from './same-machine.js';
+
+const FOREIGN = 'Requests of other origins or for other hosts are refused.';
 
 /** What the command writes to and is ended by; `process` fits. */
 interface Terminal {
@@ -44,7 +51,7 @@ async function serve(
   const say = (text: string): void => void stdout.write(`${text}\n`);
   const complain = (error: unknown): void => void stderr.write(`transcoder: ${(error as Error).message}\n`);
   const server = createServer({ requireHostHeader: false }, (_, response) => {
-    refuse(response, 503, 'UNAVAILABLE', `Waiting for ${target}.`);
+    refuse(response, Code.UNAVAILABLE, `Waiting for ${target}.`);
   });
   await once(server.listen(port, '127.0.0.1'), 'listening');
   const upstream = grpcUpstream(target, { credentials });
@@ -72,13 +79,7 @@ async function serve(
     server
       .on('request', (request, response) => {
         if (isForThisMachine(request)) handler(request, response);
-        else
-          refuse(
-            response,
-            403,
-            'PERMISSION_DENIED',
-            'Requests of other origins or for other hosts are refused.',
-          );
+        else refuse(response, Code.PERMISSION_DENIED, FOREIGN);
       })
       .on('checkContinue', transcoder.onCheckContinue)
       .on('clientError', transcoder.onClientError)
@@ -129,10 +130,9 @@ type Contract = Omit<ReflectedContract, 'services'> & Partial<ReflectedContract>
 
 const ignore = (): void => undefined;
 
-/** Answers in the shape of all errors. */
-function refuse(response: ServerResponse, code: number, status: string, message: string): void {
-  const body = JSON.stringify({ error: { code, status, message, details: [] } });
-  response.writeHead(code, { 'Content-Type': 'application/json' }).end(body);
+/** Answers a request that no transcoder is to see. */
+function refuse(response: ServerResponse, code: Code, message: string): void {
+  void writeReply(response, errorReply(code, httpStatusOf(code), message, [], {}), randomUUID());
 }
 
 /** What is served: a line for each HTTP method and path. */

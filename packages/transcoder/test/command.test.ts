@@ -130,6 +130,12 @@ describe('the command', () => {
     await eventually(() => textOf(origin, '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
   });
 
+  it('takes a target with a scheme of grpc-js', async () => {
+    const { address } = await start();
+    const origin = await originOf(startCommand('--target', `dns:${address}`));
+    expect(await textOf(origin, '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
+  });
+
   it('connects with TLS', async () => {
     const { cert, key } = certificates.server;
     const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);

@@ -139,7 +139,8 @@ function retryHeaders(code: Code, details: readonly JsonObject[]): Record<string
   return { 'Retry-After': String(seconds) };
 }
 
-function errorReply(
+/** An error in its JSON form. @param details in ProtoJSON, each with `@type`. */
+export function errorReply(
   code: Code,
   httpStatus: number,
   message: string,
