@@ -117,12 +117,10 @@ export class UnaryCall implements Cancellation {
   /** Limits the time of a request that was not complete in its first turn of the event loop, as nearly all are. */
   limitRequest(): void {
     if (this.#begun || this.cancelled) return;
-    this.#requestTimer = setTimeout(
-      () => {
-        this.#begin(PASSED);
-      },
-      Math.max(0, this.#deadline - performance.now()),
-    );
+    const leftMs = Math.max(0, this.#deadline - performance.now());
+    this.#requestTimer = setTimeout(() => {
+      this.#begin(PASSED);
+    }, leftMs);
   }
 
   #begin(deadline = this.#deadline): void {

@@ -76,7 +76,8 @@ describe('what is not kept:', () => {
   beforeEach(() => startTestServer());
 
   it.each([
-    ['600 half-sent messages of 3 MB', 600, {}, unfinished(3_000_000)],
+    // On Node 22, those of one connection share its window so that some are too short at their deadline.
+    ['600 half-sent messages of 3 MB', 600, {}, unfinished(3_000_000), status.DEADLINE_EXCEEDED],
     [
       '200 of 4 MiB, as gzip',
       200,
@@ -89,7 +90,7 @@ describe('what is not kept:', () => {
       { 'grpc-encoding': 'deflate' },
       framed(deflateSync(Buffer.alloc(4 * MIB)), true),
     ],
-  ])('%s', async (_, calls, headers, body) => {
+  ])('%s', async (_, calls, headers, body, late: number = status.RESOURCE_EXHAUSTED) => {
     const before = await measure();
     const outcomes: Promise<RawOutcome>[] = [];
     for (let made = 0; made < calls; made++) {
@@ -97,10 +98,10 @@ describe('what is not kept:', () => {
       stream.write(body);
       outcomes.push(outcomeOf(stream));
     }
-    const codes = new Set((await Promise.all(outcomes)).map(({ code }) => code));
-    // On Node 22, half-sent messages of one connection share its window so that some are too short at their deadline.
-    codes.delete(status.DEADLINE_EXCEEDED);
-    expect([...codes]).toEqual([status.RESOURCE_EXHAUSTED]);
+    const codes = (await Promise.all(outcomes)).map(({ code }) => code);
+    const ends: number[] = [status.RESOURCE_EXHAUSTED, late];
+    expect(codes).toContain(status.RESOURCE_EXHAUSTED);
+    expect(codes.filter((code) => !ends.includes(code))).toEqual([]);
     await expectGrowthBelow(4 * MIB, before);
   });
 

@@ -50,10 +50,11 @@ export function callLimits(
 export function withinLimits<Value>(awaited: Promise<Value>, limits: CallLimits): Promise<Value> {
   const { signal, deadline, timeoutMs, requestId } = limits;
   return new Promise((resolve, reject) => {
+    const leftMs = Math.max(0, deadline - Date.now());
     const timer = setTimeout(() => {
       const message = `Deadline exceeded after ${timeoutMs} ms, waiting for a token.`;
       reject(new RouteClientError({ code: status.DEADLINE_EXCEEDED, message, requestId }));
-    }, deadline - Date.now());
+    }, leftMs);
     const cancel = (): void => {
       reject(cancelled(limits));
     };

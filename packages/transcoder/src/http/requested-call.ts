@@ -123,7 +123,7 @@ export class RequestedCall {
     // Without it, no binding of such a method would be served.
     const { serverStream } = upstream as Required<Upstream>;
     const stream = serverStream.call(upstream, { ...this.#head, message, deadline });
-    open.limit(deadline - now());
+    open.limit(Math.max(0, deadline - now()));
     const format = successes.format(binding, headers.accept, lenient);
     const heard = (reply: UnaryReply): void => {
       this.#heard(reply);

@@ -53,9 +53,10 @@ export class Uploads {
             return;
           }
           this.#arriving.add(end);
+          const leftMs = Math.max(0, deadline - this.#now());
           timer = setTimeout(() => {
             end(deadlineExceeded());
-          }, deadline - this.#now());
+          }, leftMs);
           verdict.refusal().then((refusal) => {
             if (refusal === undefined) exchange.invite();
             else resolve(refusal);
