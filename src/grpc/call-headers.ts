@@ -5,6 +5,8 @@ import { IDEMPOTENCY_KEY, READ_KEYS } from '../calls/metadata-keys.js';
 export const UNKNOWN_METHOD = '/unknown.Service/Method';
 /** The metadata key of their own path. */
 export const UNKNOWN_PATH_KEY = 'x-unknown-path';
+/** The metadata key of a unary call's timeout, in milliseconds. */
+export const TIMEOUT_MS_KEY = 'x-timeout-ms';
 
 /** How much of an unknown method's path is kept, in bytes. */
 const PATH_MAX_BYTES = 1_024;
@@ -18,6 +20,16 @@ const READ: ReadonlySet<string> = new Set([
   'grpc-timeout',
   ...READ_KEYS,
 ]);
+/** gRPC over HTTP/2, `Timeout`. */
+const TIMEOUT = /^(\d{1,8})([HMSmun])$/;
+const UNITS_MS: Readonly<Record<string, number>> = {
+  H: 3_600_000,
+  M: 60_000,
+  S: 1_000,
+  m: 1,
+  u: 1e-3,
+  n: 1e-6,
+};
 /** Timeouts of hours, weeks or more. grpc-js treats one of 25 days as passed. */
 const LONG_TIMEOUT = /^[1-9](?:\d*H|\d{4,}M|\d{6,}S)$/;
 /** What metadata cannot carry. */
@@ -31,13 +43,22 @@ export function areOfCall(headers: IncomingHttpHeaders): boolean {
 /**
  * Changes the headers of a call before grpc-js reads them, where grpc-js would do what the contract forbids.
  *
- * @param paths the paths of the methods that grpc-js serves
+ * @param unary the paths of the unary methods
+ * @param streaming those of the streaming methods
  */
-export function prepareForGrpcJs(headers: IncomingHttpHeaders, paths: ReadonlySet<string>): void {
+export function prepareForGrpcJs(
+  headers: IncomingHttpHeaders,
+  unary: ReadonlySet<string>,
+  streaming: { has(path: string): boolean },
+): void {
   // First, since it drops what the others add.
   dropUnread(headers);
-  redirectUnknown(headers, paths);
-  dropLongTimeout(headers);
+  const path = String(headers[':path']);
+  if (streaming.has(path)) dropLongTimeout(headers);
+  else {
+    if (!unary.has(path)) redirectUnknown(headers, path);
+    takeTimeout(headers);
+  }
   maskIdempotencyKey(headers);
 }
 
@@ -50,11 +71,20 @@ function dropUnread(headers: IncomingHttpHeaders): void {
 }
 
 /** grpc-js answers a call of an unknown method below all interceptors, without the contract's details. */
-function redirectUnknown(headers: IncomingHttpHeaders, paths: ReadonlySet<string>): void {
-  const path = String(headers[':path']);
-  if (paths.has(path)) return;
+function redirectUnknown(headers: IncomingHttpHeaders, path: string): void {
   headers[':path'] = UNKNOWN_METHOD;
   headers[UNKNOWN_PATH_KEY] = beginningOf(path);
+}
+
+/**
+ * Keeps the timeout of a unary call from grpc-js, which would answer at the deadline without the contract's details, and
+ * may count it from before the call. A timeout that is none is left to grpc-js.
+ */
+function takeTimeout(headers: IncomingHttpHeaders): void {
+  const [, digits, unit = ''] = TIMEOUT.exec(String(headers['grpc-timeout'])) ?? [];
+  if (digits === undefined) return;
+  delete headers['grpc-timeout'];
+  headers[TIMEOUT_MS_KEY] = String(Number(digits) * Number(UNITS_MS[unit]));
 }
 
 /** The service's own deadline comes first. */

@@ -89,7 +89,6 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     onError: options.onConnectionError,
   });
   const port = await listen(server, address, tls, times.patienceMs);
-  const paths = new Set([...unaryPaths, ...requestMsOfStreaming.keys()]);
   for (const listener of http2ServersOf(server)) {
     connections.attach(listener);
     filterStreams(listener, (event) => {
@@ -99,7 +98,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
         stream.respond({ ':status': constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE }, { endStream: true });
         return false;
       }
-      prepareForGrpcJs(headers, paths);
+      prepareForGrpcJs(headers, unaryPaths, requestMsOfStreaming);
       return true;
     });
   }

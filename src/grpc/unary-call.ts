@@ -3,15 +3,12 @@ import {
   ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
-  status,
 } from '@grpc/grpc-js';
 import type { Cancellation, Reply } from '../calls/call.js';
 import { EndOfTurn } from '../calls/end-of-turn.js';
 import type { Pipeline } from '../calls/pipeline.js';
-import { UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
+import { TIMEOUT_MS_KEY, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
 
-/** How long before the client's deadline the pipeline answers, in milliseconds: grpc-js would answer without details. */
-const AHEAD_MS = 1;
 const NO_BYTES = new Uint8Array();
 /** The deadline of a call whose own has passed. */
 const PASSED = -Infinity;
@@ -55,7 +52,7 @@ export class UnaryCall implements Cancellation {
   readonly #innermost: ServerInterceptingCallInterface;
   readonly #pipeline: Pipeline;
   /** In milliseconds on the clock of `performance.now()`. */
-  readonly #deadline: number;
+  #deadline: number;
   #metadata = new Metadata();
   #messages = 0;
   /** The message, while it is the only one. */
@@ -74,9 +71,7 @@ export class UnaryCall implements Cancellation {
     this.#path = path;
     this.#innermost = innermost;
     this.#pipeline = pipeline;
-    // grpc-js counts on the wall clock, which may jump from now on.
-    const leftMs = Math.min(Number(innermost.getDeadline()) - Date.now() - AHEAD_MS, deadlineMs);
-    this.#deadline = performance.now() + leftMs;
+    this.#deadline = performance.now() + deadlineMs;
   }
 
   /** Called by grpc-js; its listener leads to a handler that is never reached. */
@@ -90,6 +85,9 @@ export class UnaryCall implements Cancellation {
 
   onReceiveMetadata(metadata: Metadata): void {
     this.#metadata = metadata;
+    const [timeoutMs] = metadata.get(TIMEOUT_MS_KEY);
+    if (timeoutMs !== undefined)
+      this.#deadline = Math.min(this.#deadline, performance.now() + Number(timeoutMs));
     incomplete.add(this);
     this.#innermost.startRead();
   }
@@ -147,9 +145,7 @@ export class UnaryCall implements Cancellation {
     if (this.#answered || this.cancelled) return;
     this.#answered = true;
     this.#message = undefined;
-    // Sent now: at the end of this turn, the deadline timer of grpc-js might answer first.
-    if (reply.code === status.DEADLINE_EXCEEDED) this.send(reply);
-    else sending.add({ call: this, reply });
+    sending.add({ call: this, reply });
   }
 
   /** Hands the reply to grpc-js. */

@@ -4,7 +4,15 @@ import { describe, expect, it } from 'vitest';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, ECHO, startTestServer } from '../support/test-grpc-server.js';
 import { status } from '@grpc/grpc-js';
-import { prepareForGrpcJs, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from '../../src/grpc/call-headers.js';
+import {
+  prepareForGrpcJs,
+  TIMEOUT_MS_KEY,
+  UNKNOWN_METHOD,
+  UNKNOWN_PATH_KEY,
+} from '../../src/grpc/call-headers.js';
+
+const A = new Set(['/a']);
+const NONE: ReadonlySet<string> = new Set();
 
 describe('the path of an unknown method', () => {
   it.each([
@@ -12,7 +20,7 @@ describe('the path of an unknown method', () => {
     ['longer', 10_000, 1_024],
   ])('%s is kept from its beginning', (_, length, kept) => {
     const headers: IncomingHttpHeaders = { ':path': 'p'.repeat(length) };
-    prepareForGrpcJs(headers, new Set());
+    prepareForGrpcJs(headers, NONE, NONE);
     expect(headers).toEqual({ ':path': UNKNOWN_METHOD, [UNKNOWN_PATH_KEY]: 'p'.repeat(kept) });
   });
 
@@ -27,24 +35,57 @@ describe('the path of an unknown method', () => {
 describe('headers that nobody reads', () => {
   it('are kept from grpc-js', () => {
     const headers: IncomingHttpHeaders = { ':path': '/a', 'x-request-id': 'n', 'x-any': 'a', cookie: 'b' };
-    prepareForGrpcJs(headers, new Set(['/a']));
+    prepareForGrpcJs(headers, A, NONE);
     expect(headers).toEqual({ ':path': '/a', 'x-request-id': 'n' });
   });
 });
 
-describe('a timeout', () => {
+describe('a timeout of a unary call', () => {
+  it.each([
+    ['25H', 90_000_000],
+    ['99999999H', 359_999_996_400_000],
+    ['00000999H', 3_596_400_000],
+    ['10M', 600_000],
+    ['600S', 600_000],
+    ['99999999m', 99_999_999],
+    ['0m', 0],
+    ['500u', 0.5],
+    ['1n', 0.000_001],
+  ])('is kept from grpc-js, and passed on in milliseconds: %s', (given, ms) => {
+    for (const path of ['/a', '/unknown']) {
+      const headers: IncomingHttpHeaders = { ':path': path, 'grpc-timeout': given };
+      prepareForGrpcJs(headers, A, NONE);
+      expect(headers['grpc-timeout']).toBeUndefined();
+      expect(Number(headers[TIMEOUT_MS_KEY])).toBeCloseTo(ms);
+    }
+  });
+
+  it.each(['soon', '5', '123456789m', '5 m', ''])('that is none is left to grpc-js: %s', (given) => {
+    const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': given };
+    prepareForGrpcJs(headers, A, NONE);
+    expect(headers).toEqual({ ':path': '/a', 'grpc-timeout': given });
+  });
+
+  it('is not what a client calls so itself', () => {
+    const headers: IncomingHttpHeaders = { ':path': '/a', [TIMEOUT_MS_KEY]: '1' };
+    prepareForGrpcJs(headers, A, NONE);
+    expect(headers).toEqual({ ':path': '/a' });
+  });
+});
+
+describe('a timeout of a streaming call', () => {
   it.each(['25H', '99999999H', '50000M', '2592000S'])(
     'longer than any deadline of the service is dropped: %s',
     (given) => {
       const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': given };
-      prepareForGrpcJs(headers, new Set(['/a']));
+      prepareForGrpcJs(headers, NONE, A);
       expect(headers).toEqual({ ':path': '/a' });
     },
   );
 
   it.each(['0H', '10M', '600S', '99999999m', '1n'])('that may be shorter is kept: %s', (given) => {
     const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': given };
-    prepareForGrpcJs(headers, new Set(['/a']));
+    prepareForGrpcJs(headers, NONE, A);
     expect(headers['grpc-timeout']).toBe(given);
   });
 });
@@ -55,7 +96,7 @@ describe('an idempotency key', () => {
     ['that metadata cannot carry has a space for each such character', 'caf\u00e9\t', 'caf  '],
   ])('%s', (_, given, kept) => {
     const headers: IncomingHttpHeaders = { ':path': '/a', 'idempotency-key': given };
-    prepareForGrpcJs(headers, new Set(['/a']));
+    prepareForGrpcJs(headers, A, NONE);
     expect(headers['idempotency-key']).toBe(kept);
   });
 });

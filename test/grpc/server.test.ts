@@ -148,8 +148,6 @@ const refusedBelow: readonly (readonly [
 describe('a request with', () => {
   it.each(refused)(
     '%s is refused as such',
-    // grpc-js counts a timeout from the beginning of the event loop's turn, and so may answer first after a long one.
-    { retry: 4 },
     async (_, { path = ECHO, headers, body = MESSAGE }, code, reason) => {
       const metadata = { authorization: 'known', 'x-request-id': 'n', ...headers };
       const outcome = await callRaw(server.address, path, metadata, body);
