@@ -7,14 +7,14 @@ import type { Servers } from './servers.js';
 /** A breakdown of the CPU time of one kind of request. */
 export interface Anatomy {
   readonly name: string;
-  /** Microseconds of CPU time for each request, by the part that spends them, the largest first. */
+  /** CPU time per request by part, in microseconds, largest first. */
   readonly parts: readonly (readonly [part: string, microseconds: number])[];
 }
 
-/** The part of V8's CPU profile that is used; times in microseconds. */
+/** The fields of V8's CPU profile that are used here; times are in microseconds. */
 interface CpuProfile {
   readonly startTime: number;
-  /** Each behind the one that calls it. */
+  /** Each node follows its caller. */
   readonly nodes: readonly ProfileNode[];
   readonly samples: readonly number[];
   readonly timeDeltas: readonly number[];
@@ -26,20 +26,20 @@ interface ProfileNode {
   readonly children?: readonly number[];
 }
 
-/** The time until a new process runs compiled code, in milliseconds. */
+/** Warm-up after which a new process runs compiled code, in milliseconds. */
 const COMPILE_MS = 1_000;
 const SAMPLING = ['--cpu-prof', '--cpu-prof-interval=250'];
 const DIST = resolve('dist');
 const IDLE = '(idle)';
 const NATIVE = 'native code, system calls';
-/** The profiler's names for time that no function spends. */
+/** Parts for the profiler's pseudo-functions, which stand for time outside of any JavaScript function. */
 const NAMED: Readonly<Record<string, string>> = {
   [IDLE]: IDLE,
   '(garbage collector)': 'garbage collection',
   '(program)': NATIVE,
 };
 
-/** Runs a scenario against a separate service on this database, and breaks down the time in which it was measured. */
+/** Runs a scenario against a new service process on this database, and breaks down the CPU time of the measurement. */
 export async function profile(
   scenario: Scenario,
   databaseUrl: string,
@@ -55,14 +55,14 @@ export async function profile(
   const [file = ''] = await readdir(folder);
   const read = JSON.parse(await readFile(join(folder, file), 'utf8')) as CpuProfile;
   const spent = spentIn(read, load.windowUs);
-  // The profile's clock runs on while others have the processor, so it gives the shares and /proc the sum.
+  // The profiler samples wall-clock time, also while other processes run: it gives the shares, and /proc the total.
   const sampled = [...spent.values()].reduce((sum, each) => sum + each, 0);
   const cpuUs = (load.sample.serverCpuMs ?? 0) * 1_000;
   const parts = [...spent].map(([part, us]) => [part, (us / sampled) * cpuUs] as const);
   return { name: scenario.name, parts: parts.sort(([, a], [, b]) => b - a) };
 }
 
-/** The time that each part spent between two times of the monotonic clock. */
+/** The time that each part took within a window of the monotonic clock, in microseconds. */
 function spentIn(
   { startTime, nodes, samples, timeDeltas }: CpuProfile,
   [from, to]: readonly [number, number],
@@ -79,7 +79,7 @@ function spentIn(
   return spent;
 }
 
-/** The part to which each node of the call tree belongs; a node without a file belongs to that of its caller. */
+/** Maps each node of the call tree to its part; a node without a file counts as its caller's part. */
 function partsOf(nodes: readonly ProfileNode[]): Map<number, string> {
   const parts = new Map<number, string>();
   for (const { id, callFrame, children = [] } of nodes) {

@@ -12,9 +12,9 @@ import { measureStartUp } from './start-up.js';
 import { openTestbed } from './testbed.js';
 
 const GO_ADVICE =
-  'The peer in Go is not measured: build it as bench/peers/README.md says, then give --go PATH.';
+  'The Go peer is not measured: build it as described in bench/peers/README.md, then pass --go PATH.';
 
-/** Those whose CPU time is broken down: what one request costs as `npm start` starts the service. */
+/** The scenarios whose CPU time is broken down: requests to the service as `npm start` starts it. */
 const DISSECTED = [
   ...COSTS.filter(({ name }) => name === 'hot' || name === 'not cached').flatMap((cost) => [
     costName('gRPC', cost),
@@ -24,10 +24,10 @@ const DISSECTED = [
 ];
 
 /**
- * Measures everything, one thing at a time.
+ * Runs the whole benchmark, one measurement at a time.
  *
- * @param goBinary the peer in Go; default: it is left out
- * @param progress is told what is under way
+ * @param goBinary path of the Go peer's binary; default: the Go peer is not measured
+ * @param progress called with a line for each step
  */
 export async function runBenchmark(
   scale: Scale,
@@ -41,7 +41,7 @@ export async function runBenchmark(
   if (!h2load) progress(H2LOAD_ADVICE);
   if (goBinary === undefined) progress(GO_ADVICE);
 
-  progress('start to first answer');
+  progress('measuring the start-up time');
   const startUp = await measureStartUp(servers, scale.rounds);
 
   progress('filling databases and starting servers');
@@ -52,7 +52,7 @@ export async function runBenchmark(
   );
   const planned = groups.flat();
 
-  progress('checking what the servers answer');
+  progress('checking the responses of the servers');
   for (const { targets } of CONTENDERS.filter(({ role }) => role !== 'limit')) {
     const names = new Set(Object.values(targets));
     for (const name of names) await checkAnswers(name, testbed.get(name));
@@ -65,7 +65,7 @@ export async function runBenchmark(
   const tails = await rounds.run([atHalfLoad(planned, measured)], progress);
   const anatomies: Run['anatomies'][number][] = [];
   for (const scenario of planned.filter(({ name }) => DISSECTED.includes(name))) {
-    progress(`anatomy: ${scenario.name}`);
+    progress(`breaking down the CPU time: ${scenario.name}`);
     anatomies.push(await profile(scenario, testbed.get(scenario.target)?.databaseUrl ?? '', rounds, servers));
   }
   const { description } = database;
@@ -73,7 +73,7 @@ export async function runBenchmark(
   return { at, machine: describeMachine(), database: description, scale, rows, anatomies };
 }
 
-/** Whether its target keeps the routes that it is asked for. Over REST where it can be: one fill serves both protocols. */
+/** Whether this scenario fills its target's cache before the rounds. REST gets do: one fill serves both protocols. */
 function fillsCache({ target, wire, operation, pick, rate, tool }: Scenario): boolean {
   const cached = ['service', 'logging', 'gateway', 'go with a cache'].includes(target);
   return (

@@ -5,12 +5,11 @@ import { create, get, metadataOf, tokenFor } from '../test/support/service.js';
 import { draftOf, idOf, routeOf } from './stored-routes.js';
 import type { Target } from './testbed.js';
 
-/** A route that the checks create; the load generator creates none with a number so low, and none has one so high. */
+/** The number of the route that the checks create: above those of stored routes, below those of the load generator. */
 const NEW = 1e12;
 
 /**
- * Makes sure that a server does what it is measured for: it returns a stored route, returns one that it has created,
- * and refuses callers without a token.
+ * Checks that a server returns a stored route, creates a route and returns it, and rejects callers without a token.
  *
  * @throws Error when it does not
  */
@@ -25,7 +24,7 @@ export async function checkAnswers(name: string, target: Target | undefined): Pr
     const same = isDeepStrictEqual(stored, plain(routeOf(0))) && isDeepStrictEqual(definition, draftOf(NEW));
     if (!same || id === undefined || Number.isNaN(createdAtMs) || !refused) {
       throw new Error(
-        `${name} does not answer as it should: ${JSON.stringify({ stored, created, refused })}`,
+        `${name} does not respond as expected: ${JSON.stringify({ stored, created, refused })}`,
       );
     }
   }
@@ -33,12 +32,12 @@ export async function checkAnswers(name: string, target: Target | undefined): Pr
 
 interface Answers {
   readonly stored: Plain;
-  /** As it is read after the create. */
+  /** The created route, as read back. */
   readonly created: Plain;
   readonly refused: boolean;
 }
 
-/** The fields of a route, its time in milliseconds. */
+/** The fields of a route, with the time of its creation in milliseconds. */
 type Plain = Readonly<Record<string, unknown>>;
 
 function plain(route: object | undefined): Plain {

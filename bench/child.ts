@@ -3,16 +3,16 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { LEASH } from '../test/support/process.js';
 
-/** A program in a child process, which ends with this one at the latest. Its stderr is that of this process. */
+/** A program in a child process, which exits at the latest when this process does. It inherits stderr. */
 export class Child {
   readonly #process: ChildProcess;
   readonly #ended: Promise<unknown>;
 
   /**
-   * @param args the program's file and its arguments, after options for Node, if any; of another program, its arguments
-   * @param settings its environment beside `PATH`; it gets nothing else of this process's
-   * @param cwd the folder in which it runs
-   * @param program another program than Node, which has to end when its stdin does
+   * @param args Node's arguments: options, the program's file and its arguments; with `program`, the arguments of that
+   * @param settings environment variables; from this process's environment, the child gets only `PATH`
+   * @param cwd working directory
+   * @param program an executable to run instead of Node, which must exit when its stdin closes
    */
   constructor(
     args: readonly string[],
@@ -27,16 +27,16 @@ export class Child {
     this.#ended = once(this.#process, 'exit');
   }
 
-  /** @throws Error when it could not be started */
+  /** @throws Error when the process could not be started */
   get pid(): number {
     if (this.#process.pid === undefined) throw new Error('The process did not start.');
     return this.#process.pid;
   }
 
   /**
-   * The first log line with this message; all later ones are read and dropped.
+   * Waits for the first log line with this message. Later lines are read and dropped.
    *
-   * @throws Error when the program ends before
+   * @throws Error when the program ends first
    */
   async message(name: string): Promise<unknown> {
     const { stdout } = this.#process;
@@ -52,7 +52,7 @@ export class Child {
     throw new Error(`A program ended before it was ${name}.`);
   }
 
-  /** Lets it end in order and resolves when it has. */
+  /** Sends SIGTERM and waits until the process has exited. */
   async stop(): Promise<void> {
     this.#process.kill('SIGTERM');
     await this.#ended;

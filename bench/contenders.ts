@@ -1,7 +1,7 @@
 import type { Operation, Wire } from './load/load.js';
 import type { TargetName } from './testbed.js';
 
-/** The four kinds of requests that everybody is asked: of gets, any of the stored routes. */
+/** The four kinds of requests that are measured. A get requests any of the stored routes. */
 export const KINDS = [
   { name: 'gRPC get', wire: 'grpc', operation: 'get' },
   { name: 'REST get', wire: 'http', operation: 'get' },
@@ -11,21 +11,21 @@ export const KINDS = [
 
 export type Kind = (typeof KINDS)[number];
 
-/** Somebody who answers some of the four kinds, and so a row of the first table. */
+/** An implementation that serves some of the four kinds of requests: a row of the first table. */
 interface Contender {
-  /** In the table, as Markdown. */
+  /** Its title in the table, as Markdown. */
   readonly title: string;
-  /** In the chart and the names of scenarios. */
+  /** Its name in the chart and in the names of scenarios. */
   readonly name: string;
-  /** The same where it differs from kind to kind. */
+  /** Overrides `name` for some kinds. */
   readonly names?: Readonly<Partial<Record<Kind['name'], string>>>;
-  /** `limit`: it does less than the service has to do. */
+  /** `limit`: a baseline that does less than the service has to do. */
   readonly role: 'own' | 'peer' | 'limit';
-  /** The server that answers each kind. */
+  /** The server that handles each kind. */
   readonly targets: Readonly<Partial<Record<Kind['name'], TargetName>>>;
 }
 
-/** The rows of the first table. The gateway apart stands between the service and the two whose shape it has. */
+/** The rows of the first table. The separate gateway is next to the Go peers, whose gateway also calls over gRPC. */
 export const CONTENDERS: readonly Contender[] = [
   {
     title: '**Route Registry**, one process',
@@ -78,7 +78,7 @@ export const CONTENDERS: readonly Contender[] = [
   },
 ];
 
-/** The service as `npm start` starts it, which the text below the table names. */
+/** The service as `npm start` starts it, which the text below the table reports. */
 export const LOGGING: Contender = {
   title: '',
   name: 'Route Registry, with log lines',
@@ -86,12 +86,12 @@ export const LOGGING: Contender = {
   targets: both('logging', 'logging'),
 };
 
-/** What a contender is called where it answers this kind. */
+/** The name of a contender for this kind of request. */
 export function nameFor(kind: Kind, { name, names }: Contender): string {
   return names?.[kind.name] ?? name;
 }
 
-/** The name of the scenario in which a contender is asked one kind. */
+/** The name of the scenario that sends this kind of request to a contender. */
 export function scenarioName(kind: Kind, contender: Contender): string {
   return `${kind.name}: ${nameFor(kind, contender)}`;
 }

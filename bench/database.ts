@@ -19,20 +19,20 @@ const MYSQL_PORT = 3306;
 
 /** The database server that the benchmark runs on. */
 export interface DatabaseServer {
-  /** Product, version and the settings of its commits and cache: part of the report. */
+  /** Product, version, and the settings of commits and cache, for the report. */
   readonly description: string;
-  /** Absent when it runs elsewhere, or as somebody whose processes this user may not see. */
+  /** Absent when the server runs on another machine, or as a user whose processes are not visible here. */
   readonly pid: number | undefined;
-  /** Makes a database with so many routes in it and returns its URL. */
+  /** Creates a database with this many routes and returns its URL. */
   createDatabase(routes: number): Promise<string>;
-  /** Drops what was made, and ends the server if it is the benchmark's own. */
+  /** Drops the created databases, and stops the server if the benchmark started it. */
   close(): Promise<void>;
 }
 
 /**
- * The server of `BENCH_MYSQL_URL` or, in its absence, the first of `TEST_MYSQL_URL`; else a private one.
+ * Opens the server at `BENCH_MYSQL_URL`, else the first one of `TEST_MYSQL_URL`; with neither, starts a private one.
  *
- * @throws Error when a commit of that server is not on the disk: the figures would flatter
+ * @throws Error when the server does not flush its log at each commit, which would flatter the figures
  */
 export async function openDatabaseServer(): Promise<DatabaseServer> {
   const given = process.env['BENCH_MYSQL_URL'] ?? process.env['TEST_MYSQL_URL']?.split(',')[0];
@@ -83,7 +83,7 @@ async function fill(url: string, routes: number): Promise<void> {
   const knex = openDatabase(parseDatabaseUrl(url));
   try {
     await migrateUp(knex);
-    // An index whose order is not that of the rows is built many times faster at once than row by row.
+    // The rows are not in the order of this index: building it at the end is many times faster than row by row.
     await knex.schema.alterTable('routes', (table) => table.dropUnique(['shape'], 'routes_shape'));
     let from = 0;
     const insertNext = async (): Promise<void> => {
@@ -93,7 +93,7 @@ async function fill(url: string, routes: number): Promise<void> {
         await insert(knex, begin, Math.min(routes, from));
       }
     };
-    // Two at once: while the database works on one insert, the next is made.
+    // Two at once: the next insert is prepared while the database executes one.
     await Promise.all([insertNext(), insertNext()]);
     await knex.schema.alterTable('routes', (table) => {
       table.unique(['shape'], { indexName: 'routes_shape' });

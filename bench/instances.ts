@@ -7,10 +7,10 @@ import { shippedInstances } from '../test/support/shipped-instances.js';
 import { listenerOf } from './process-usage.js';
 import type { Server, Servers } from './servers.js';
 
-/** How long HAProxy may take to listen, in milliseconds. */
+/** How long HAProxy may take to start listening, in milliseconds. */
 const START_MS = 10_000;
 
-/** Instances of the service behind HAProxy, as `deploy/` has them for one machine, but on free ports. */
+/** Instances of the service behind HAProxy, configured as in `deploy/` for one machine, but on free ports. */
 export class Instances {
   readonly #servers: Servers;
   readonly #watchdogs: Watchdog[] = [];
@@ -19,7 +19,7 @@ export class Instances {
     this.#servers = servers;
   }
 
-  /** Starts two of them. HAProxy, whose cost is counted with theirs, writes its log nowhere. */
+  /** Starts two instances. HAProxy's usage counts as theirs; its log is discarded. */
   async start(settings: Readonly<Record<string, string>>): Promise<Server> {
     const { configuration, grpc, http, instances } = await shippedInstances();
     const behind = await Promise.all(instances.map((own) => this.#servers.service({ ...settings, ...own })));
@@ -42,7 +42,7 @@ export class Instances {
     await Promise.all(this.#watchdogs.map((watchdog) => watchdog.stop()));
   }
 
-  /** The process that listens there, once it does. */
+  /** Waits until a process listens at the address, and returns its id. */
   async #listening(address: string): Promise<number> {
     const port = Number(address.split(':')[1]);
     const deadline = performance.now() + START_MS;

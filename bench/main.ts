@@ -13,11 +13,13 @@ import { type Side, sideBySide } from './side-by-side.js';
 const DOCS = resolve('docs');
 
 /**
- * `npm run bench`: measures the built service beside its peers and the bare limits of its stack, and prints the tables.
- * `--go` takes the binary of the peer in Go; `--quick` takes some three minutes; `--write` also brings
- * `docs/performance.md`, its chart and its data up to date. Instead, `--compare` measures the service beside that of
- * another built checkout, in the given folder, and fails where a request costs more; `--instances` measures two instances
- * of the service behind HAProxy beside one without. Both print the comparison.
+ * `npm run bench`: measures the built service next to its peers and the limits of its stack, and prints the tables.
+ * `--go PATH` names the binary of the Go peer. `--quick` takes about three minutes. `--write` also updates
+ * `docs/performance.md`, its chart and its data.
+ *
+ * Two options print a comparison instead. `--compare FOLDER` measures the service next to the one built in another
+ * checkout, and fails when a request costs more. `--instances` measures two instances behind HAProxy next to a single
+ * one without it.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -75,7 +77,7 @@ function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Says on stderr what is under way, and since when, in seconds from the start. */
+/** Prints a step to stderr, with the seconds since the start of the process. */
 function progress(line: string): void {
   process.stderr.write(`${process.uptime().toFixed(0).padStart(4)} s  ${line}\n`);
 }

@@ -1,7 +1,7 @@
 import type { Figure, Measured } from './figures.js';
 import { percentile } from './load/percentile.js';
 
-/** How a figure compares with another scenario's: the median of the rounds, and their quartiles. */
+/** A figure as a multiple of another scenario's: the median over the rounds, and the quartiles. */
 export interface Ratio {
   readonly low: number;
   readonly middle: number;
@@ -9,10 +9,10 @@ export interface Ratio {
 }
 
 /**
- * A figure of a scenario as a multiple of another's. It is taken within each round first, so that a machine whose speed
- * changes from round to round changes no ratio.
+ * The ratio of a figure between two scenarios. It is computed within each round first, so that a machine whose speed
+ * varies between rounds does not distort it.
  *
- * @returns undefined when no round has the figure of both
+ * @returns undefined when no round has the figure of both scenarios
  */
 export function ratioOf(figure: Figure, { samples }: Measured, other: Measured): Ratio | undefined {
   const values = samples.flatMap((sample, round) => {

@@ -9,11 +9,11 @@ import type { Scale } from './scale.js';
 import type { Scenario } from './scenarios.js';
 import type { Target, TargetName } from './testbed.js';
 
-/** Requests under way at once. */
+/** Number of callers: the most requests in flight. */
 export const CALLERS = 32;
-/** Pause after each run, in which the database writes what the last one left. */
+/** Pause after each run, in which the database writes what the run left behind. */
 const SETTLE_MS = 50;
-/** Long enough to ask once for every route, in milliseconds. */
+/** Long enough to request every route once, in milliseconds. */
 const FILL_MS = 120_000;
 const TOKEN_SECONDS = 24 * 60 * 60;
 const LOADER = resolve(import.meta.dirname, 'load/loader.js');
@@ -21,7 +21,7 @@ const LOADER = resolve(import.meta.dirname, 'load/loader.js');
 /** Runs scenarios against the servers under test, one at a time. */
 export class Rounds {
   readonly #token = tokenFor({ exp: Math.floor(Date.now() / 1_000) + TOKEN_SECONDS });
-  /** The first route of each target that no scenario has asked for, where they ask for none twice. */
+  /** The first route of each target that has not been requested yet, for the pick `once`. */
   readonly #next = new Map<TargetName, number>();
   readonly #scale: Scale;
   readonly #testbed: ReadonlyMap<TargetName, Target>;
@@ -34,9 +34,9 @@ export class Rounds {
   }
 
   /**
-   * All rounds of a group and then those of the next, so that scenarios that are compared run within seconds of each
-   * other and no server rests for long. In a round each scenario has one turn; every other round goes backwards, so that
-   * the burden that a scenario leaves, such as pages to be written, falls on both its neighbours.
+   * Runs all rounds of a group, then those of the next, so that compared scenarios run within seconds of each other and no
+   * server is idle for long. Each round runs every scenario once. Every other round runs in reverse order, so that the
+   * work that a scenario leaves behind, such as dirty pages, affects both its neighbours.
    */
   async run(groups: readonly (readonly Scenario[])[], progress: (line: string) => void): Promise<Measured[]> {
     const { rounds } = this.#scale;
@@ -53,7 +53,7 @@ export class Rounds {
     return [...samples].map(([{ name }, of]) => ({ name, samples: of }));
   }
 
-  /** Runs the load generator once for a scenario, with another duration or rate than the scenario's, if given. */
+  /** Runs the load generator once for a scenario. @param change overrides parts of the scenario's load */
   async measure(scenario: Scenario, change: Partial<Load> = {}): Promise<LoadResult> {
     const load = { ...this.#load(scenario), ...change };
     const result = (await new Child([LOADER, JSON.stringify(load)]).message('measured')) as LoadResult;
@@ -61,7 +61,7 @@ export class Rounds {
     return result;
   }
 
-  /** Lets a scenario ask once for every route, so that its server has it in memory. */
+  /** Requests every route of a scenario's target once, so that the target caches all of them. */
   async fillCache(scenario: Scenario): Promise<void> {
     await this.measure(scenario, { pick: 'once', from: 0, warmUpMs: 0, durationMs: FILL_MS });
   }
@@ -73,7 +73,7 @@ export class Rounds {
 
   #load({ target: targetName, wire, operation, pick, rate }: Scenario): Load {
     const target = this.#testbed.get(targetName);
-    if (target === undefined) throw new Error(`Nobody is called "${targetName}".`);
+    if (target === undefined) throw new Error(`There is no target "${targetName}".`);
     const address = target[wire];
     if (address === undefined) throw new Error(`${targetName} does not speak ${wire}.`);
     return {

@@ -1,17 +1,17 @@
-/** The length and breadth of a run of the benchmark. */
+/** The size of a run of the benchmark. */
 export interface Scale {
   readonly name: 'full' | 'quick';
   readonly rounds: number;
-  /** For each run of the load generator. */
+  /** For each run of the load generator, in milliseconds. */
   readonly warmUpMs: number;
   readonly durationMs: number;
-  /** How many different routes are asked for, and so cached. */
+  /** Number of distinct routes that are requested, and therefore cached. */
   readonly routes: number;
-  /** Numbers of stored routes among which growth is seen, in ascending order. */
+  /** Numbers of stored routes at which growth is measured, in ascending order. */
   readonly growth: readonly number[];
 }
 
-/** The scale of the figures in the documents. */
+/** The scale of the published figures. */
 export const FULL: Scale = {
   name: 'full',
   rounds: 5,
@@ -21,10 +21,10 @@ export const FULL: Scale = {
   growth: [1_000, 100_000, 1_000_000],
 };
 
-/** The scale of a comparison with another version, which has to see a twentieth. */
+/** The scale of a comparison with another version, which must detect a difference of 5 %. */
 export const GUARD: Scale = { ...FULL, rounds: 9, durationMs: 2_000 };
 
-/** Good for seeing what a change did, not for the documents. */
+/** Good enough to see the effect of a change, too rough to publish. */
 export const QUICK: Scale = {
   name: 'quick',
   rounds: 3,

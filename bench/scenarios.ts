@@ -4,26 +4,26 @@ import type { Operation, Pick, Wire } from './load/load.js';
 import type { Scale } from './scale.js';
 import type { TargetName } from './testbed.js';
 
-/** One line of the table: its target and its requests. */
+/** One row of the table: a target and the requests that it receives. */
 export interface Scenario {
   readonly name: string;
   readonly target: TargetName;
   readonly wire: Wire;
   readonly operation: Operation;
   readonly pick: Pick;
-  /** Requests a second of an open loop; default: a closed loop. */
+  /** Requests per second of an open loop; default: a closed loop. */
   readonly rate?: number;
-  /** Default: the benchmark's own load generator, which alone can ask for many routes. */
+  /** Default: the benchmark's own load generator. h2load requests only one route. */
   readonly tool?: 'h2load';
 }
 
-/** Both protocols, each with the words that begin the names of its scenarios. */
+/** Both protocols, each with the prefix of its scenarios' names. */
 const PROTOCOLS = [
   ['gRPC', 'grpc'],
   ['REST', 'http'],
 ] as const satisfies readonly [string, Wire][];
 
-/** The rows of what costs what: what an operator chooses, and the target that has it. All but the last ask for one route. */
+/** The rows of the cost table: a choice of the operator, and the target that has it. All but the last request one route. */
 export const COSTS = [
   { title: 'As `npm start` starts it, one route again and again', name: 'hot', target: 'alone' },
   { title: 'Without metrics (`OPS_ADDRESS=off`)', name: 'without metrics', target: 'unmetered' },
@@ -40,20 +40,20 @@ export const COSTS = [
   { title: 'Routes that no cache has', name: 'not cached', target: 'cold' },
 ] as const satisfies readonly { title: string; name: string; target: TargetName }[];
 
-/** The name of the scenario of one of the `COSTS` over gRPC or REST. */
+/** The name of the scenario for one of the `COSTS`, over gRPC or REST. */
 export function costName(protocol: 'gRPC' | 'REST', { name }: Readonly<Record<'name', string>>): string {
   return `${protocol} get, ${name}`;
 }
 
-/** The slow rate, in requests a second, whose latency is seen beside that at half of the load that a server carries. */
+/** The low rate at which latency is measured, in requests per second; the other one is half of a server's highest rate. */
 export const OPEN_RATE = 500;
 
-/** The names of the scenarios whose latency is seen at a rate. */
+/** The name of the scenario that measures a scenario's latency at a rate. */
 export function atRate(name: string, rate: 'slow' | 'half'): string {
   return rate === 'slow' ? `${name}, ${OPEN_RATE}/s` : `${name}, half load`;
 }
 
-/** Whose latency is seen: of gets, the service's and that of the bare servers. */
+/** The scenarios whose latency is measured: gets from the service and from the bare servers. */
 export const TIMED = KINDS.filter(({ operation }) => operation === 'get').flatMap((kind) =>
   CONTENDERS.filter(({ targets }) => ['service', 'echo', 'app'].includes(targets[kind.name] ?? '')).map(
     (contender) => scenarioName(kind, contender),
@@ -61,9 +61,9 @@ export const TIMED = KINDS.filter(({ operation }) => operation === 'get').flatMa
 );
 
 /**
- * Everything that is measured in rounds and depends on no earlier measurement, in groups of scenarios that are compared.
+ * The scenarios that depend on no earlier measurement, in groups that are compared with each other.
  *
- * @param targets those that run; scenarios of others are left out
+ * @param targets the running targets; scenarios of other targets are left out
  */
 export function scenarios({ growth }: Scale, targets: ReadonlySet<TargetName>): Scenario[][] {
   const sideBySide = KINDS.map((kind) =>
@@ -100,12 +100,12 @@ export function scenarios({ growth }: Scale, targets: ReadonlySet<TargetName>): 
   return groups.map((group) => group.filter(({ target }) => targets.has(target)));
 }
 
-/** The name of the scenario that asks the service without its cache for, or creates, routes among so many. */
+/** The name of the scenario that gets or creates routes among this many stored ones, without the cache. */
 export function growthName(operation: 'get' | 'create', stored: number): string {
   return `gRPC ${operation} among ${stored.toLocaleString('en')}`;
 }
 
-/** A group in an open loop at half of the requests a second that closed loops reached, for the tail of the latency. */
+/** A group of open loops at half of the rate that each scenario reached in its closed loop, for the tail latency. */
 export function atHalfLoad(planned: readonly Scenario[], measured: readonly Measured[]): Scenario[] {
   return TIMED.flatMap((name) => {
     const scenario = planned.find((each) => each.name === name);

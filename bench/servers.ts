@@ -6,38 +6,38 @@ import { SERVICE_SETTINGS } from '../test/support/service.js';
 import { Child } from './child.js';
 import { childrenOf } from './process-usage.js';
 
-/** A server under test: the processes whose cost is counted, and where it is called. */
+/** A server under test: the processes whose usage is counted, and the addresses. */
 export interface Server {
   readonly pids: readonly number[];
   /** `host:port` of its gRPC server. */
   readonly grpc?: string;
   /** `host:port` of its REST gateway. */
   readonly http?: string;
-  /** Ends it before the benchmark does. */
+  /** Stops the server before the benchmark ends. */
   readonly stop: () => Promise<void>;
 }
 
-/** The processes that run for the benchmark. */
+/** Starts the servers of the benchmark, and stops them all at its end. */
 export class Servers {
   readonly #children: Child[] = [];
   readonly #folders: string[] = [];
   readonly #checkout: string;
   readonly #service: readonly string[];
 
-  /** @param checkout the folder of the built project whose service runs; default: this one, where npm runs every script */
+  /** @param checkout folder of the built project whose service is started; default: the working directory, this project's */
   constructor(checkout = '.') {
     this.#checkout = checkout;
     this.#service = startCommand(checkout);
   }
 
-  /** One of the bare programs in `limits/`, with no option for Node, behind which the given servers work. */
+  /** Starts one of the bare programs in `limits/`. @param behind servers that it calls, whose usage counts as its own */
   async limit(name: string, args: readonly string[] = [], behind: readonly Server[] = []): Promise<Server> {
     return this.#start(new Child([resolve(import.meta.dirname, `limits/${name}.js`), ...args]), behind);
   }
 
   /**
-   * The service as `npm start` starts it, with metrics and a line for each request, which the benchmark reads; but on
-   * any free port.
+   * Starts the service as `npm start` does, with metrics and a log line for each request, which the benchmark reads, but on
+   * free ports.
    */
   async service(
     settings: Readonly<Record<string, string>>,
@@ -48,13 +48,13 @@ export class Servers {
     return this.#start(new Child(command, { ...SERVICE_SETTINGS, ...settings }, this.#checkout), behind);
   }
 
-  /** The service's gRPC server, and its gateway in a process of its own. */
+  /** Starts the service's gRPC server and its gateway in separate processes. */
   async apart(settings: Readonly<Record<string, string>>): Promise<Server> {
     const grpc = await this.service({ ...settings, ROLE: 'grpc' });
     return this.service({ ...settings, ROLE: 'gateway', GRPC_UPSTREAM: grpc.grpc ?? '' }, [grpc]);
   }
 
-  /** One of the programs in `peers/`, with the settings of the service as far as it needs them. */
+  /** Starts one of the programs in `peers/`, with the settings of the service. */
   async peer(
     name: string,
     databaseUrl: string,
@@ -65,12 +65,12 @@ export class Servers {
     return this.#start(new Child([file, ...args], peerSettings(databaseUrl)), behind);
   }
 
-  /** The peer in Go, built from `peers/go`. */
+  /** Starts the Go peer, built from `peers/go`. */
   async goPeer(binary: string, databaseUrl: string, args: readonly string[] = []): Promise<Server> {
     return this.#start(new Child(args, peerSettings(databaseUrl), '.', resolve(binary)), []);
   }
 
-  /** An empty folder that goes with the servers. */
+  /** Creates an empty folder, which is removed when the servers are closed. */
   async folder(): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'rr-bench-'));
     this.#folders.push(folder);
@@ -82,7 +82,7 @@ export class Servers {
     for (const folder of this.#folders) await rm(folder, { recursive: true, force: true });
   }
 
-  /** Waits until a program says where it listens. */
+  /** Waits until a program prints its addresses. */
   async #start(child: Child, behind: readonly Server[]): Promise<Server> {
     this.#children.push(child);
     const { grpc, http } = (await child.message('listening')) as { grpc?: string; http?: string };
@@ -99,7 +99,7 @@ function peerSettings(databaseUrl: string): Record<string, string> {
   return { ...SERVICE_SETTINGS, DATABASE_URL: databaseUrl };
 }
 
-/** The service as `npm start` starts it in that folder: the options for Node, and its program. */
+/** The arguments that `npm start` passes to Node in that folder: options and the program. */
 function startCommand(checkout: string): string[] {
   const file = readFileSync(join(checkout, 'package.json'), 'utf8');
   const { scripts } = JSON.parse(file) as { scripts: { start: string } };

@@ -6,7 +6,7 @@ import type { Scenario } from './scenarios.js';
 import type { Server } from './servers.js';
 import type { Compared, Target, TargetName } from './testbed.js';
 
-/** The routes that nobody has cached, enough for all rounds, as a multiple of those that are asked for again and again. */
+/** The number of uncached routes as a multiple of the cached ones: enough that no round requests one twice. */
 const COLD = 10;
 
 /** Every call that is measured on both sides. */
@@ -30,23 +30,23 @@ const CALLS = [
 
 type Start = (settings: Readonly<Record<string, string>>) => Promise<Server>;
 
-/** One of two kinds of the service. */
+/** One of the two sides of a comparison. */
 export interface Side {
   readonly start: Start;
-  /** Starts its gateway apart; absent where it has none that differs. */
+  /** Starts the service with a separate gateway; absent where that is not compared. */
   readonly apart?: Start;
-  /** How many caches it has to fill. */
+  /** Number of caches that have to be filled. */
   readonly caches: number;
 }
 
-/** A call on both sides. */
+/** The measurements of one call on both sides. */
 export interface Pair {
   readonly name: string;
   readonly base: Measured;
   readonly other: Measured;
 }
 
-/** Measures every call on two sides, in turns, each on its own databases with the same routes. */
+/** Measures every call on two sides, in turns. Each side has its own databases, with the same routes. */
 export async function sideBySide(
   scale: Scale,
   database: DatabaseServer,

@@ -7,7 +7,7 @@ import type { Servers } from './servers.js';
 /** The name of the measurement. */
 export const START_UP = 'Start to first answer, embedded';
 
-/** How long it takes from starting the built service on a new embedded database until it answers over REST. */
+/** Measures the time from starting the built service, on a new embedded database, to its first HTTP response. */
 export async function measureStartUp(servers: Servers, rounds: number): Promise<Measured> {
   const samples: Sample[] = [];
   for (let round = 0; round < rounds; round++) {

@@ -1,21 +1,21 @@
 import type { NewRoute } from '../src/registry/route-store.js';
 import { type RouteDefinition, shapeOf } from '../src/registry/route.js';
 
-/** Time of creation of the first stored route, in milliseconds: 2025-01-01T00:00:00Z. */
+/** Creation time of the first stored route, in milliseconds: 2025-01-01T00:00:00Z. */
 const FIRST_MS = Date.UTC(2025, 0, 1);
-/** How many routes an application has, whose paths begin alike; the applications lie scattered. */
+/** Number of routes per application. Their paths share a prefix, and the prefixes are scattered. */
 const ROUTES_PER_APPLICATION = 50;
 /** Spreads consecutive numbers over the random bits of their ids (Knuth's multiplicative hash). */
 const SCATTER = 2_654_435_761;
 
-/** The id of the n-th stored route: a UUIDv7, a millisecond after the one before, the same in every run. */
+/** The id of the n-th stored route: a UUIDv7, one millisecond after the previous one, the same in every run. */
 export function idOf(n: number): string {
   const time = (FIRST_MS + n).toString(16).padStart(12, '0');
   const scattered = scatter(n);
   return `${time.slice(0, 8)}-${time.slice(8)}-7${scattered.slice(0, 3)}-8${scattered.slice(3, 6)}-${scattered.slice(6)}0123456789`;
 }
 
-/** The n-th route as a client would create it. No two have the same shape. */
+/** The n-th route as a client would create it. No two routes have the same shape. */
 export function draftOf(n: number): RouteDefinition & { middleware: string[] } {
   const application = scatter(Math.floor(n / ROUTES_PER_APPLICATION));
   return {

@@ -3,19 +3,19 @@ import type { Scale } from './scale.js';
 import type { Server, Servers } from './servers.js';
 
 /**
- * The targets of calls:
- * - `service`: gateway and gRPC server in one process, without a log line for each request, which the peers do not write
- * - `logging`: the same as `npm start` starts it
- * - `gateway`: a separate gateway and its gRPC server, joined by TCP, without those lines
+ * The targets of the scenarios:
+ * - `service`: gateway and gRPC server in one process, without a log line for each request, since the peers write none
+ * - `logging`: the same, as `npm start` starts it, with those lines
+ * - `gateway`: a separate gateway and its gRPC server, connected by TCP, without those lines
  * - `go`, `go with a cache`, `fastify`, `tutorial`, `tutorial gateway`: the peers
  * - `echo`, `app`, `hop`: the bare limits
- * - `alone`: the service as `npm start` starts it, which answers only what the next three answer, so that V8 has optimized
- *   it as much as them
+ * - `alone`: the service as `npm start` starts it, with only the requests that the next three get, so that V8 optimizes all
+ *   four alike
  * - `unmetered`, `unlogged`: the same without metrics, and without log lines
- * - `traced`: the same, which sends a span of every call to a collector that keeps none
- * - `cold`: the service on the largest database, of which nothing is cached
- * - `stored…`: its gRPC server without its cache on a database with so many routes
- * - `other …`: the same targets on the other of two sides
+ * - `traced`: the same, but sends a span for every call to a collector that discards it
+ * - `cold`: the service on the largest database, with nothing cached
+ * - `stored…`: the gRPC server without its cache, on a database with this many routes
+ * - `other …`: the same targets on the other side of a comparison
  */
 export type TargetName =
   | 'logging'
@@ -38,18 +38,18 @@ export type TargetName =
 /** The targets that are also measured side by side. */
 export type Compared = 'service' | 'cold' | 'gateway';
 
-/** A server under test with what it stores. */
+/** A server under test and its database. */
 export interface Target extends Server {
   /** `mysql://` URL of its database. */
   readonly databaseUrl: string;
-  /** How many of its routes are asked for. */
+  /** Number of its routes that are requested. */
   readonly routes: number;
 }
 
 /**
- * Fills the databases and starts every server; they idle until they are called.
+ * Fills the databases and starts every server.
  *
- * @param goBinary the peer in Go; default: it is not measured
+ * @param goBinary path of the Go peer's binary; default: the Go peer is not measured
  */
 export async function openTestbed(
   { routes, growth }: Scale,

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Server as GrpcServer, ServerCredentials } from '@grpc/grpc-js';
 
-/** Listens on a free loopback port and prints where, in the words of the service's own log line. */
+/** Listens on a free loopback port and prints the address, in the format of the service's own log line. */
 export function announce(server: Server): void {
   server.listen(0, '127.0.0.1', () => {
     const { port } = server.address() as AddressInfo;

@@ -1,6 +1,6 @@
 import type { MethodDefinition } from '@grpc/grpc-js';
 
-/** A unary method whose messages stay bytes on both sides. */
+/** A unary method whose messages are raw bytes on both sides. */
 export const ECHO_METHOD: MethodDefinition<Buffer, Buffer> = {
   path: '/bench.Echo/Echo',
   requestStream: false,

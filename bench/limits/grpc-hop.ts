@@ -8,8 +8,8 @@ import { ECHO_METHOD } from './echo-method.js';
 import { listener } from './router-listener.js';
 
 /**
- * The limit of a separate gateway, as anybody would write it: Express's router, for each request one unary call of
- * grpc-js over one channel to the echo at the address given as argument, and the route that comes back as JSON.
+ * The limit of a separate gateway, in its plainest form. For each request, Express's router makes one unary grpc-js call,
+ * over a single channel, to the echo server at the address in its argument, and returns the route in the reply as JSON.
  */
 const client = new Client(process.argv[2] ?? '', credentials.createInsecure(), {
   'grpc.enable_channelz': 0,

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { announce } from './announce.js';
 
-/** A collector that takes all spans and keeps none. */
+/** A collector that accepts all spans and discards them. */
 announce(
   createServer((request, response) => {
     request.resume().on('end', () => {

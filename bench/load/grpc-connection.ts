@@ -26,7 +26,7 @@ const METHODS: Readonly<Record<Operation, string>> = {
   echo: '/bench.Echo/Echo',
 };
 
-/** Callers that share connections, as the callers of a gRPC channel do. */
+/** Opens callers that share connections, like the callers of a gRPC channel. */
 export function grpcCalls(load: Load, connections: number): Call[] {
   const opened = Array.from({ length: connections }, () => new GrpcConnection(load));
   return Array.from({ length: load.callers }, (_, i) => {
@@ -36,7 +36,7 @@ export function grpcCalls(load: Load, connections: number): Call[] {
   });
 }
 
-/** The message of a request for the n-th route, behind its length as gRPC wants it. */
+/** The message of a request for the n-th route, with the length prefix of gRPC. */
 export function grpcMessage(operation: Operation, n: number): Buffer {
   const message = encode(operation, n);
   const prefix = Buffer.alloc(5);
@@ -71,8 +71,8 @@ interface Pending {
 }
 
 /**
- * As little of HTTP/2 as unary calls take, since a full client costs more than the server it measures.
- * The server's flow control is not looked at: 32 small requests under way never fill its default window.
+ * The minimum of HTTP/2 that unary calls need: a full client would cost more than the server under test.
+ * It ignores the server's flow control, since 32 small requests in flight never fill the default window.
  */
 class GrpcConnection {
   readonly #socket: Socket;
@@ -98,7 +98,7 @@ class GrpcConnection {
     this.#connection.send(WINDOW_UPDATE, 0, 0, number(MAX_WINDOW - DEFAULT_WINDOW));
   }
 
-  /** Makes a unary call. A reply without a message, which every gRPC failure is, rejects. */
+  /** Makes a unary call. Rejects when the response has no message, as in every gRPC failure. */
   call(framed: Buffer): Promise<void> {
     this.#socket.ref();
     const stream = this.#connection.begin(this.#block);

@@ -9,7 +9,7 @@ import { GRPC_CONNECTIONS, type Load } from './load.js';
 
 const run = promisify(execFile);
 
-/** The advice for a machine without h2load. */
+/** Printed where h2load is not installed. */
 export const H2LOAD_ADVICE = 'h2load is not installed: on Debian and Ubuntu, apt-get install nghttp2-client';
 
 /** Whether h2load is installed. */
@@ -21,10 +21,10 @@ export async function hasH2load(): Promise<boolean> {
 }
 
 /**
- * Sends one request over and over with nghttp2's load generator, in a closed loop, for whole seconds.
+ * Repeats one request with nghttp2's load generator, in a closed loop. The duration is rounded up to whole seconds.
  *
- * @returns requests a second
- * @throws Error when a request failed
+ * @returns requests per second
+ * @throws Error when a request fails
  */
 export async function runH2load(load: Load): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'rr-h2load-'));

@@ -18,7 +18,7 @@ export function httpCall({ target, operation, token }: Load): Call {
   };
 }
 
-/** As little of HTTP/1.1 as it takes to send a request and see that its answer is a whole one of 2xx. */
+/** The minimum of HTTP/1.1 that it takes to send a request and check that its response is complete and 2xx. */
 class HttpConnection {
   readonly #socket: Socket;
   #received = '';
@@ -27,7 +27,7 @@ class HttpConnection {
 
   constructor(target: string) {
     const { hostname, port } = new URL(`http://${target}`);
-    // Latin-1: a character is a byte, so that lengths are those of the header.
+    // Latin-1 maps each byte to one character, so that string lengths compare with content-length.
     this.#socket = connect(Number(port), hostname).setNoDelay().setEncoding('latin1').unref();
     this.#socket.on('data', (text: string) => {
       this.#receive(text);

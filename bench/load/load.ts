@@ -3,18 +3,18 @@ import type { Sample } from '../figures.js';
 /** The protocol: gRPC over HTTP/2, or HTTP/1.1. */
 export type Wire = 'grpc' | 'http';
 
-/** Connections that gRPC callers share, as those of a few client processes would. */
+/** Number of connections that the gRPC callers share, like callers in a few client processes. */
 export const GRPC_CONNECTIONS = 4;
 
-/** The action of one request. `echo` sends a whole route to a server that sends it back. */
+/** What a request does. `echo` sends a route to a server that returns it. */
 export type Operation = 'get' | 'create' | 'echo';
 
 /**
- * Which stored routes are asked for:
+ * Which stored routes are requested:
  * - `hot`: always the first
- * - `uniform`: any, equally often
+ * - `uniform`: any, with equal probability
  * - `once`: one after the other, none twice
- * - `thousand`: any of a thousand that lie evenly spread among all
+ * - `thousand`: any of a thousand, spread evenly over all
  */
 export type Pick = 'hot' | 'uniform' | 'once' | 'thousand';
 
@@ -27,16 +27,16 @@ export interface Load {
   readonly target: string;
   /** The bearer token that every request carries. */
   readonly token: string;
-  /** How many routes are stored. */
+  /** Number of stored routes. */
   readonly stored: number;
-  /** The first route of the pick `once`. */
+  /** The first route to request with the pick `once`. */
   readonly from: number;
-  /** How many callers there are, each with at most one request under way. */
+  /** Number of callers, each with at most one request in flight. */
   readonly callers: number;
-  /** How long requests are sent before anything is measured, and how long while it is. */
+  /** How long requests are sent before the measurement, and during it. */
   readonly warmUpMs: number;
   readonly durationMs: number;
-  /** Requests a second of an open loop; absent for a closed one, where each answer is followed by a request. */
+  /** Requests per second of an open loop; absent for a closed loop, where each response triggers the next request. */
   readonly rate?: number;
   /** The processes of the server under test, whose CPU time is added up. */
   readonly serverPids: readonly number[];
@@ -46,11 +46,11 @@ export interface Load {
 /** The result of one run of the load generator. */
 export interface LoadResult {
   readonly sample: Sample;
-  /** First route that a following run of the pick `once` may ask for. */
+  /** The first route that the next run with the pick `once` may request. */
   readonly next: number;
-  /** Begin and end of the measured time by the monotonic clock, in microseconds. */
+  /** Start and end of the measurement on the monotonic clock, in microseconds. */
   readonly windowUs: readonly [number, number];
 }
 
-/** Sends the request for the n-th route and resolves when it is answered well. @throws Error otherwise */
+/** Sends the request for the n-th route and resolves on a successful response. @throws Error on any other */
 export type Call = (n: number) => Promise<void>;

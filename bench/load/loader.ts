@@ -4,7 +4,7 @@ import { type Call, GRPC_CONNECTIONS, type Load, type LoadResult } from './load.
 import { percentile } from './percentile.js';
 import { routeNumbers } from './route-numbers.js';
 
-/** The load generator: a program that takes a load as its argument and prints what it measured. */
+/** The load generator: a program that takes a `Load` as its argument and prints a `LoadResult`, both as JSON. */
 async function main(): Promise<void> {
   const load = JSON.parse(process.argv[2] ?? '') as Load;
   const calls = await openCalls(load);
@@ -35,7 +35,7 @@ async function main(): Promise<void> {
   process.stdout.write(`${JSON.stringify({ msg: 'measured', ...result })}\n`, () => process.exit(0));
 }
 
-/** The callers. Only the protocol that is spoken is loaded: a short run should not be spent on starting. */
+/** Opens the callers. Loads only the module of the protocol in use, so that short runs start fast. */
 async function openCalls(load: Load): Promise<Call[]> {
   const each = Array.from({ length: load.callers });
   switch (load.wire) {
@@ -51,9 +51,9 @@ async function openCalls(load: Load): Promise<Call[]> {
 }
 
 /**
- * Lets every caller send for so long and resolves with the latencies, in milliseconds. In an open loop each
- * request has a time when it is due, and its latency counts from then: one that waits because the server
- * holds all callers up is as slow as its user would find it, whatever delayed it (coordinated omission).
+ * Sends requests from every caller for this long and resolves with the latencies, in milliseconds. In an open loop, a
+ * latency counts from the time when the request is due: otherwise the wait for a caller that a slow server still
+ * blocks would go unmeasured (coordinated omission).
  */
 async function send(
   load: Load,

@@ -2,7 +2,7 @@ import type { Load } from './load.js';
 
 const WORKING_SET = 1_000;
 
-/** The numbers of the routes that a load asks for, or creates, one after the other; `undefined` when none is left. */
+/** Returns a function that yields the number of the next route to get or create; `undefined` when none is left. */
 export function routeNumbers({ operation, pick, stored, from }: Load): () => number | undefined {
   if (operation === 'create') return newNumbers();
   switch (pick) {
@@ -22,7 +22,7 @@ function numbersBelow(end: number, from: number): () => number | undefined {
   return () => (n < end ? n++ : undefined);
 }
 
-/** Numbers that no route has, not even one of an earlier run: they count on from the clock's microseconds. */
+/** Numbers that no route has, not even from an earlier run: they count up from the current time in microseconds. */
 function newNumbers(): () => number {
   let n = Date.now() * 1_000;
   return () => n++;

@@ -1,21 +1,21 @@
 import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 
-/** The claims of a good token that a peer uses. */
+/** The claims of a valid token that the peers use. */
 export interface Caller {
   readonly sub: string;
-  /** The scopes, separated by blanks. */
+  /** Scopes, separated by spaces. */
   readonly scope: string;
 }
 
 const { JWT_SECRET = '', JWT_ISSUER = '', JWT_AUDIENCE = '' } = process.env;
-// jsonwebtoken tries a string as a public key first, for every token.
+// Not a string: jsonwebtoken would try to parse it as a public key first, for every token.
 const KEY = createSecretKey(Buffer.from(JWT_SECRET));
 
 /**
- * The caller that an `authorization` header names, with the settings of the service.
+ * Verifies the token of an `authorization` header with the settings of the service.
  *
- * @throws Error when it holds no good token
+ * @throws Error when there is no valid token
  */
 export function callerOf(header: string | undefined): Caller {
   const [, token = ''] = /^Bearer (.+)$/.exec(header ?? '') ?? [];
@@ -26,7 +26,7 @@ export function callerOf(header: string | undefined): Caller {
   }) as Caller & jwt.JwtPayload;
 }
 
-/** Whether the caller may do what needs this scope. */
+/** Whether the caller has this scope. */
 export function may(caller: Caller, scope: string): boolean {
   return caller.scope.split(' ').includes(scope);
 }

@@ -4,7 +4,7 @@ import { parse, v7, validate } from 'uuid';
 import { announce } from '../limits/announce.js';
 import { callerOf, may } from './caller.js';
 
-/** The REST API as its users would write it with Fastify: jsonwebtoken, mysql2, a prepared statement for each call. */
+/** The REST API as you might write it with Fastify, jsonwebtoken and mysql2: one prepared statement per call. */
 const TEXT = { type: 'string', minLength: 1, maxLength: 255 } as const;
 const DEFINITION = {
   method: { type: 'string', minLength: 1, maxLength: 32 },

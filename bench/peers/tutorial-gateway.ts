@@ -4,7 +4,7 @@ import express, { type Request, type Response } from 'express';
 import { type Route, RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
 import { announce } from '../limits/announce.js';
 
-/** The REST gateway as a tutorial writes it: an Express app that calls the gRPC server at the address given. */
+/** The REST gateway as in a tutorial: an Express app that calls the gRPC server at the address in its argument. */
 const client = new RouteServiceClient(process.argv[2] ?? '', credentials.createInsecure());
 
 const HTTP_STATUS: Readonly<Partial<Record<status, number>>> = {

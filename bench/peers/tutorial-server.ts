@@ -10,14 +10,14 @@ import type { RouteRow } from '../../src/store/route-row.js';
 import { announceGrpc } from '../limits/announce.js';
 import { type Caller, callerOf, may } from './caller.js';
 
-/** The gRPC server as a tutorial writes it: a grpc-js handler for each method, Knex, one query a call. */
+/** The gRPC server as in a tutorial: a grpc-js handler for each method, and Knex with one query per call. */
 const knex = createKnex({
   client: 'mysql2',
   connection: process.env['DATABASE_URL'] ?? '',
   pool: { min: 0, max: 10 },
 });
 
-/** A failure that the caller is told. */
+/** A failure whose code and message are sent to the caller. */
 class Refusal extends Error {
   constructor(
     readonly code: status,

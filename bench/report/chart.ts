@@ -7,7 +7,7 @@ const PANEL = { top: 58, width: 424, head: 24, foot: 26 };
 const BAR = { left: 232, most: 134, height: 15, step: 23 };
 const COLUMNS = 2;
 
-/** Both colour schemes, on a background of its own: a page need not have the scheme of the reader's system. */
+/** Light and dark colours, with a background, since the page around the chart may ignore the reader's colour scheme. */
 const STYLE = `
     text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328 }
     .title { font-size: 15px; font-weight: 600 } .soft { fill: #59636e } .ground { fill: #ffffff }
@@ -24,10 +24,10 @@ interface Bar {
   readonly rate: number;
 }
 
-/** The requests a second of everybody, a panel for each kind of request, as an SVG document in light and dark. */
+/** Draws the requests per second of every contender as an SVG document, with a panel for each kind of request. */
 export function peerChart(run: Run): string {
   const panels = KINDS.map((kind) => ({ kind, bars: barsOf(run, kind) }));
-  // A row of panels is as high as the one with the most bars.
+  // A row of panels is as high as its tallest panel.
   const rows = panels.flatMap((_, i) => (i % COLUMNS === 0 ? [panels.slice(i, i + COLUMNS)] : []));
   const heights = rows.map(
     (row) => PANEL.head + Math.max(...row.map(({ bars }) => bars.length)) * BAR.step + PANEL.foot,
@@ -43,7 +43,7 @@ export function peerChart(run: Run): string {
     text(WIDTH - 16, 28, 'dashed: baselines, which store nothing', 'soft', 'end'),
     ...panels.flatMap(({ kind, bars }, i) => {
       const left = 16 + (i % COLUMNS) * PANEL.width;
-      // Both protocols of an operation share a scale.
+      // Both protocols of an operation use the same scale.
       const beside = panels.filter((other) => other.kind.operation === kind.operation);
       const most = Math.max(...beside.flatMap((panel) => panel.bars).map(({ rate }) => rate));
       return panel(kind.name, bars, most, left, topOf(Math.floor(i / COLUMNS)));
@@ -53,7 +53,7 @@ export function peerChart(run: Run): string {
   ].join('\n');
 }
 
-/** The fastest first. */
+/** The bars of a panel, fastest first. */
 function barsOf(run: Run, kind: Kind): Bar[] {
   return CONTENDERS.flatMap((contender): Bar[] => {
     const rate = figureOf(run, scenarioName(kind, contender), 'rate');

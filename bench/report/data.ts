@@ -4,10 +4,10 @@ import { CALLERS } from '../rounds.js';
 import type { Run } from './run.js';
 import { number, table } from './table.js';
 
-/** A part that takes less than this share of a request is not shown. */
+/** Parts with a smaller share of the CPU time are summed up in one row. */
 const LEAST_SHARE = 0.02;
 
-/** Where and how the run measured. */
+/** Describes where and how the figures were measured. */
 export function conditions({ at, machine, database, scale }: Run): string {
   const { rounds, durationMs, routes } = scale;
   const quick = scale.name === 'quick' ? ' A quick run: its figures are rough.' : '';
@@ -24,7 +24,7 @@ export function rawTables(run: Run): string {
   ].join('\n\n');
 }
 
-/** The figures of every scenario, medians of the rounds. */
+/** The figures of every scenario, as medians over the rounds. */
 function figureTable({ rows }: Run): string {
   const [rate, ...others] = Object.entries(FIGURES).map(([figure, shown]) => ({
     figure: figure as Figure,
@@ -41,7 +41,7 @@ function figureTable({ rows }: Run): string {
   return table(['scenario', rate?.column ?? '', '±', ...others.map(({ column }) => column)], lines);
 }
 
-/** One kind of request, part by part. */
+/** The breakdown of one kind of request. */
 function anatomyTable({ name, parts }: Anatomy): string {
   const total = parts.reduce((sum, [, microseconds]) => sum + microseconds, 0);
   const shown = parts.filter(([, microseconds]) => microseconds / total >= LEAST_SHARE);

@@ -6,10 +6,10 @@ import { pageParts } from './page.js';
 import type { Run } from './run.js';
 
 /**
- * Writes the results of the run into the folder of documents: the parts of `performance.md` between their marks, its
- * chart `performance.svg`, and all figures as `performance-data.md`.
+ * Writes the results of a run into the folder of documents: the generated parts of `performance.md` between their markers,
+ * its chart `performance.svg`, and all figures as `performance-data.md`.
  *
- * @throws Error when the page lacks the marks of a part
+ * @throws Error when the page lacks the markers of a part
  */
 export async function writeDocuments(folder: string, run: Run): Promise<void> {
   const page = join(folder, 'performance.md');
@@ -24,7 +24,7 @@ export async function writeDocuments(folder: string, run: Run): Promise<void> {
 }
 
 /**
- * The text with another content between the two marks of a part.
+ * Replaces the content between the two markers of a part.
  *
  * @throws Error when the text lacks them
  */

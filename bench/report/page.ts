@@ -8,7 +8,7 @@ import { number, rounded, table } from './table.js';
 
 const NOT_MEASURED = '–';
 
-/** What the run writes into the page, by the names of the places there. */
+/** The generated parts of `performance.md`, by name. */
 export function pageParts(run: Run): Readonly<Record<string, string>> {
   return {
     peers: [

@@ -3,10 +3,10 @@ import { type Ratio, ratioOf } from '../ratio.js';
 import type { Pair } from '../side-by-side.js';
 import { number, table } from './table.js';
 
-/** The most CPU time that a request may cost, as a multiple of its cost in the version before. */
+/** The most CPU time that a request may cost, as a multiple of its cost in the previous version. */
 const MOST = 1.05;
 
-/** Each call on both sides: its rate and CPU time, and each as a multiple with the quartiles of the rounds. */
+/** A table of each call's rate and CPU time on both sides, with the ratios and their quartiles over the rounds. */
 export function pairTable(pairs: readonly Pair[], [base, other]: readonly [string, string]): string {
   const cells = ({ base: one, other: two }: Pair, figure: Figure, decimals: number): string[] => [
     number(middle(one, figure), decimals),
@@ -19,7 +19,7 @@ export function pairTable(pairs: readonly Pair[], [base, other]: readonly [strin
   );
 }
 
-/** A sentence for each call that costs too much more on the other side than on the base. */
+/** An error message for each call that costs more on the other side than `MOST` allows. */
 export function tooDear(pairs: readonly Pair[]): string[] {
   return pairs.flatMap(({ name, base, other }) => {
     const ratio = ratioOf('serverCpuMs', other, base);

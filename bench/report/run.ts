@@ -5,9 +5,9 @@ import type { Scale } from '../scale.js';
 
 const GIB = 1024 ** 3;
 
-/** Everything that one run of the benchmark found. */
+/** The results of one run of the benchmark. */
 export interface Run {
-  /** When it began, RFC 3339. */
+  /** Start time, RFC 3339. */
   readonly at: string;
   /** The machine and its software. */
   readonly machine: string;
@@ -17,7 +17,7 @@ export interface Run {
   readonly anatomies: readonly Anatomy[];
 }
 
-/** This machine in a line. */
+/** Describes this machine in one line. */
 export function describeMachine(): string {
   const [first] = cpus();
   const memory = `${Math.round(totalmem() / GIB)} GiB`;

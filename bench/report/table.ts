@@ -1,4 +1,4 @@
-/** A Markdown table, its columns aligned so that it also reads well as text; all but the first hold figures. */
+/** Formats a Markdown table that is readable as plain text too. All columns but the first hold figures, aligned right. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((_, column) =>
     Math.max(3, ...[head, ...rows].map((row) => row[column]?.length ?? 0)),
@@ -12,14 +12,14 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [head, rule, ...rows].map(line).join('\n');
 }
 
-/** A number with so many decimals; nothing for what was not measured. */
+/** Formats a number with this many decimals; an empty string for undefined. */
 export function number(value: number | undefined, decimals: number): string {
   return (
     value?.toLocaleString('en', { minimumFractionDigits: decimals, maximumFractionDigits: decimals }) ?? ''
   );
 }
 
-/** A rate or a size, to three digits. */
+/** Formats a number to three significant digits. */
 export function rounded(value: number): string {
   return value.toLocaleString('en', { maximumSignificantDigits: 3 });
 }

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// The scope that each method needs.
+// The scope that each method requires.
 var scopes = map[string]string{
 	pb.RouteService_CreateRoute_FullMethodName: "routes:write",
 	pb.RouteService_GetRoute_FullMethodName:    "routes:read",
@@ -37,7 +37,7 @@ type claims struct {
 
 type callerKey struct{}
 
-// authenticate refuses calls without a good token, and tells the handler who calls.
+// authenticate rejects calls without a valid token, and passes the caller to the handler.
 func authenticate(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	var token string
 	if values := metadata.ValueFromIncomingContext(ctx, "authorization"); len(values) > 0 {

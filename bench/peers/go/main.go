@@ -1,7 +1,8 @@
-// RouteService as its users would write it in Go: grpc-go over MySQL, with grpc-gateway in front of it.
+// Command peer is RouteService as you might write it in Go: grpc-go over MySQL, with grpc-gateway in front of it.
 //
-// It verifies the same tokens and stores the same routes as the service beside it, with a query for each call; -cache
-// keeps the routes that were read. Like the other peers it listens on free ports, prints where, and ends with its stdin.
+// It verifies the same tokens and stores the same routes as Route Registry, with one query per call; -cache keeps every
+// route in memory once it has been read. Like the other peers, it listens on free ports, prints their addresses, and
+// exits when its stdin closes.
 package main
 
 import (
@@ -22,7 +23,7 @@ import (
 )
 
 func main() {
-	cached := flag.Bool("cache", false, "keep the routes that were read in memory")
+	cached := flag.Bool("cache", false, "keep every route in memory once it has been read")
 	flag.Parse()
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)

@@ -19,13 +19,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// As many connections as the service beside it opens.
+// The size of Route Registry's own connection pool.
 const connections = 10
 
 type routes struct {
 	pb.UnimplementedRouteServiceServer
 	find, insert *sql.Stmt
-	// The routes that were read, by id; nil without -cache.
+	// The routes that have been read, by id; nil without -cache.
 	cache *sync.Map
 }
 
