@@ -13,7 +13,7 @@ import {
 
 const SRC = resolve(import.meta.dirname, '../src');
 
-/** The imports allowed to each module: other modules, and packages. Node's own modules are open to all. */
+/** The modules and packages that each module may import. Every module may import Node's built-in modules. */
 const ALLOWED: Readonly<
   Record<string, { readonly modules: readonly string[]; readonly packages: readonly string[] }>
 > = {
@@ -57,7 +57,7 @@ const ALLOWED: Readonly<
   gen: { modules: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
 };
 
-/** Modules from which another may import only types. */
+/** Pairs of modules where one may import only types of the other. */
 const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['calls', 'auth'],
   ['edge', 'settings'],
@@ -69,9 +69,9 @@ const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
 const files = sourceFiles(SRC);
 const imports = files.flatMap(importsOf);
 
-/** The folders whose files belong to the process that they make up: with those directly in `src`, the module '', which imports all. */
+/** The folder whose files, with those directly in `src`, make up the process: the module '', which may import all. */
 const PROCESS = 'run';
-/** A module within another: nothing but what is loaded where spans are sent. */
+/** A module within another: it is loaded only where spans are sent. */
 const TRACING = 'watch/tracing';
 
 function moduleOf(file: string): string {
@@ -88,19 +88,19 @@ function show(each: Import): string {
 const ours = imports.filter(isOurs);
 
 describe('the modules', () => {
-  it('are those that have an entry here', () => {
+  it('are those with an entry here', () => {
     const modules = new Set(files.map(moduleOf));
     modules.delete('');
     expect([...modules].sort()).toEqual(Object.keys(ALLOWED).sort());
   });
 
-  it.each(Object.entries(ALLOWED))('%s imports no other module than it may', (module, { modules }) => {
+  it.each(Object.entries(ALLOWED))('%s imports only modules that it may import', (module, { modules }) => {
     const open = new Set([module, ...modules]);
     const wrong = ours.filter(({ from, to }) => moduleOf(from) === module && !open.has(moduleOf(to)));
     expect(wrong.map(show)).toEqual([]);
   });
 
-  it.each(Object.entries(ALLOWED))('%s imports no other package than it may', (module, allowed) => {
+  it.each(Object.entries(ALLOWED))('%s imports only packages that it may import', (module, allowed) => {
     const open = new Set([undefined, ...allowed.packages]);
     const wrong = imports.filter((each) => moduleOf(each.from) === module && !open.has(packageOf(each)));
     expect(wrong.map(show)).toEqual([]);
@@ -113,14 +113,14 @@ describe('the modules', () => {
     expect(wrong.map(show)).toEqual([]);
   });
 
-  it('except tracing know only its types: its code is loaded where spans are sent, and nowhere else', () => {
+  it('other than tracing import only its types, so that its code is loaded only where spans are sent', () => {
     const wrong = ours.filter(
       ({ from, to, typeOnly }) => moduleOf(from) !== TRACING && moduleOf(to) === TRACING && !typeOnly,
     );
     expect(wrong.map(show)).toEqual([]);
   });
 
-  it('that generate the OpenAPI document are not imported by the service', () => {
+  it('of the service do not import the generator of the OpenAPI document', () => {
     const reached = new Set<string>();
     const visit = (file: string): void => {
       if (reached.has(file)) return;
@@ -150,12 +150,12 @@ describe('the files', () => {
     expect(wrong.map(show)).toEqual([]);
   });
 
-  it('are named after the one thing in them', () => {
+  it('have no vague name such as utils or helpers', () => {
     const vague = files.filter((file) => /(^|\/)(utils?|helpers?|common|types|index|misc)\.ts$/.test(file));
     expect(vague).toEqual([]);
   });
 
-  it('of the gateway have no word about a route of the registry', () => {
+  it('of the gateway do not mention the routes of the registry', () => {
     const gateway = files.filter((file) => moduleOf(file) === 'gateway');
     const words = /routing\.v1|RouteService|route_id|routeId|\bRoute\b|routes:(read|write)/;
     expect(gateway.filter((file) => words.test(readFileSync(file, 'utf8')))).toEqual([]);

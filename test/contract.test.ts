@@ -44,33 +44,33 @@ describe('the check of the contract', () => {
   it.each([
     ['no change', 'string handler = 5', 'string handler = 5'],
     ['a new field', 'Request {', 'Request {\n  // A hint. Default: empty.\n  string hint = 9;\n'],
-    ['another comment', '// The request of GetRoute.', '// All that GetRoute takes.'],
-  ])('passes %s', (_, text, replacement) => {
+    ['a changed comment', '// The request of GetRoute.', '// All that GetRoute takes.'],
+  ])('accepts %s', (_, text, replacement) => {
     expect(check(text, replacement)).toEqual({ status: 0, complaints: '' });
   });
 
   it.each([
     ['a renamed field', 'string handler = 5', 'string handlers = 5', '"Route" changed name from "handler"'],
-    ['another number', 'validate_only = 3', 'validate_only = 4', 'field "3" with name "validate_only"'],
     [
-      'another type',
+      'a changed field number',
+      'validate_only = 3',
+      'validate_only = 4',
+      'field "3" with name "validate_only"',
+    ],
+    [
+      'a changed field type',
       'string request_id = 2',
       'int32 request_id = 2',
       '"request_id" on message "CreateRouteRequest"',
     ],
+    ['a deleted method', 'GetRoute', 'ReadRoute', 'RPC "GetRoute" on service "RouteService" was deleted'],
     [
-      'a method that is gone',
-      'GetRoute',
-      'ReadRoute',
-      'RPC "GetRoute" on service "RouteService" was deleted',
-    ],
-    [
-      'a service that is gone',
+      'a deleted service',
       'service RouteService',
       'service PathService',
       'service "RouteService" was deleted',
     ],
-  ])('refuses %s, and names it', (_, text, replacement, complaint) => {
+  ])('rejects %s, and names it', (_, text, replacement, complaint) => {
     const { status, complaints } = check(text, replacement);
     expect(status).not.toBe(0);
     expect(complaints).toContain(complaint);

@@ -15,7 +15,7 @@ const bytes = readFileSync(FILE);
 const METHODS = ['CreateRoute', 'GetRoute'];
 
 describe('proto/route-registry.binpb', () => {
-  it('has all that it imports, with comments', () => {
+  it('contains everything that it imports, and comments', () => {
     const { file } = fromBinary(FileDescriptorSetSchema, bytes);
     const names = file.map(({ name }) => name);
     const imported = file.flatMap(({ dependency }) => dependency);
@@ -26,7 +26,7 @@ describe('proto/route-registry.binpb', () => {
     );
   });
 
-  it('has every type of an error and of health', () => {
+  it('contains every type of errors and health checks', () => {
     const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes));
     const types = [
       'google.rpc.Status',
@@ -38,20 +38,20 @@ describe('proto/route-registry.binpb', () => {
       expect(registry.get(type)).toBeDefined();
   });
 
-  it('is loaded by proto-loader with nothing else', () => {
+  it('loads in proto-loader on its own', () => {
     const definitions = loadFileDescriptorSetFromBuffer(bytes);
     expect(Object.keys(definitions['routing.v1.RouteService'] ?? {})).toEqual(METHODS);
   });
 });
 
-it('the sources are loaded by proto-loader with google-proto-files as second include path', () => {
+it('the sources load in proto-loader with google-proto-files as the second include path', () => {
   const definitions = loadSync('routing/v1/route_service.proto', {
     includeDirs: [resolve(ROOT, 'proto'), resolve(ROOT, 'node_modules/google-proto-files')],
   });
   expect(Object.keys(definitions['routing.v1.RouteService'] ?? {})).toEqual(METHODS);
 });
 
-describe('where reflection is off', () => {
+describe('a service without reflection', () => {
   let database: Database;
   let service: Service;
 
@@ -65,7 +65,7 @@ describe('where reflection is off', () => {
     await database.drop();
   });
 
-  it('buf curl calls with the descriptor set', async () => {
+  it('can be called by buf curl with the descriptor set', async () => {
     const { stdout } = await promisify(execFile)(resolve(ROOT, 'node_modules/.bin/buf'), [
       ...['curl', '--protocol', 'grpc', '--http2-prior-knowledge', '--schema', FILE],
       ...[

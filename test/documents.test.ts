@@ -8,7 +8,7 @@ import { upstreamFailure } from '../packages/transcoder/src/failures/upstream-fa
 import { CODES } from '../src/calls/failures.js';
 import { SETTINGS } from '../src/settings/settings.js';
 
-/** The codes of a channel that the transcoder does not turn into `INTERNAL`. */
+/** The codes of channel failures that the transcoder does not map to `INTERNAL`. */
 const CHANNEL_CODES = [
   status.CANCELLED,
   status.DEADLINE_EXCEEDED,
@@ -22,7 +22,7 @@ function read(path: string): string {
   return readFileSync(resolve(ROOT, path), 'utf8');
 }
 
-/** The rows of the tables under a heading (or of the whole document), each a list of cells; at least one. */
+/** The rows of the tables under a heading (default: in the whole document), as cells. @throws Error when there are none */
 function rowsOf(document: string, heading?: string): string[][] {
   const section =
     heading === undefined ? document : document.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0];
@@ -48,14 +48,14 @@ const DEFAULTS = Object.fromEntries(
 );
 
 describe('docs/settings.md', () => {
-  it('lists every setting with its default, and no other', () => {
+  it('lists exactly the settings, each with its default', () => {
     expect(settingsIn(read('docs/settings.md'))).toEqual(DEFAULTS);
   });
 });
 
 describe('Dockerfile', () => {
   it.each(readdirSync(resolve(ROOT, 'packages')))(
-    'gives every npm ci the workspace packages/%s, which its lock file names',
+    'copies the workspace packages/%s before every npm ci, since the lock file names it',
     (name) => {
       const installs = read('Dockerfile').split('npm ci').slice(0, -1);
       const copied = installs.filter((before) =>
@@ -76,25 +76,25 @@ describe('docs/errors.md', () => {
       .map(([reason = '', grpc = '', rest = '']) => [code(reason), { grpc, rest }]),
   );
 
-  it.each(Object.entries(CODES))('gives the reason %s its gRPC code', (reason, grpcCode) => {
+  it.each(Object.entries(CODES))('lists the reason %s with its gRPC code', (reason, grpcCode) => {
     expect(documented.get(reason)?.grpc).toBe(status[grpcCode]);
   });
 
   it.each(Object.entries(failures))(
-    'gives the reason %s of the gateway its HTTP status',
+    "lists the gateway's reason %s with its HTTP status",
     (reason, { httpStatus }) => {
       expect(documented.get(reason)?.rest).toBe(String(httpStatus));
     },
   );
 
   it.each(CHANNEL_CODES.map((grpcCode) => upstreamFailure(codeOf(grpcCode))))(
-    'gives the reason $reason of a channel its HTTP status',
+    'lists the reason $reason of a channel failure with its HTTP status',
     ({ code: grpcCode, reason }) => {
       expect(documented.get(reason)?.rest).toBe(String(httpStatusOf(codeOf(grpcCode))));
     },
   );
 
-  it('has no other reason', () => {
+  it('lists no other reason', () => {
     const known = [
       ...Object.keys(CODES),
       ...Object.keys(failures),
@@ -104,7 +104,7 @@ describe('docs/errors.md', () => {
   });
 
   it.each(Object.entries(CODES).filter(([reason]) => !ONLY_GRPC.includes(reason)))(
-    'gives the reason %s the HTTP status of its code, or one of its own',
+    'lists the reason %s with the HTTP status of its code, or with its own',
     (reason, grpcCode) => {
       const own = { REQUEST_TOO_LARGE: '413', PATH_UNKNOWN: '404' }[reason];
       expect(documented.get(reason)?.rest).toBe(own ?? String(httpStatusOf(codeOf(grpcCode))));
@@ -115,7 +115,7 @@ describe('docs/errors.md', () => {
 describe('docs/decisions', () => {
   const records = readdirSync(resolve(ROOT, 'docs/decisions')).map((name) => `docs/decisions/${name}`);
 
-  it.each(records)('%s names and links to files that are there', (record) => {
+  it.each(records)('%s names and links only to files that exist', (record) => {
     const paths = [...read(record).matchAll(/`((?:src|test|packages)\/[^`*]+)`/g)].map(
       ([, path = '']) => path,
     );
@@ -125,7 +125,7 @@ describe('docs/decisions', () => {
 });
 
 describe.each(['SECURITY.md', 'docs/reliability.md'])('%s', (document) => {
-  it('names tests and sources that are there', () => {
+  it('names only tests and sources that exist', () => {
     const names = [...read(document).matchAll(/`([a-z0-9/-]+(?:\.test)?\.ts)`/g)].map(
       ([, name = '']) => name,
     );
@@ -134,7 +134,7 @@ describe.each(['SECURITY.md', 'docs/reliability.md'])('%s', (document) => {
     expect(paths.filter((path) => !existsSync(resolve(ROOT, path)))).toEqual([]);
   });
 
-  it('has a test in the last cell of each row about a threat, an attack or a promise', () => {
+  it('names a test in the last cell of each row about a threat, an attack or a promise', () => {
     const tables = read(document)
       .split(/\n\n+/)
       .filter((block) => /^\| .* \| test \|\n/.test(block));

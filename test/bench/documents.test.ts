@@ -13,7 +13,7 @@ import type { TargetName } from '../../bench/testbed.js';
 const folder = mkdtempSync(join(tmpdir(), 'rr-documents-'));
 afterAll(() => rm(folder, { recursive: true }));
 
-/** A run in which the n-th scenario answers n hundred requests a second. */
+/** A run in which the n-th scenario reaches n hundred requests per second. */
 function runOf(targets: ReadonlySet<TargetName>): Run {
   const rows = scenarios(QUICK, targets)
     .flat()
@@ -22,7 +22,7 @@ function runOf(targets: ReadonlySet<TargetName>): Run {
   return { at, machine: 'a machine', database: 'MySQL', scale: QUICK, rows, anatomies: [] };
 }
 
-describe('what a run writes', () => {
+describe('the documents of a run', () => {
   const everybody = new Set(CONTENDERS.flatMap(({ targets }) => Object.values(targets)));
   const write = async (targets: ReadonlySet<TargetName>): Promise<Record<string, string>> => {
     await copyFile('docs/performance.md', join(folder, 'performance.md'));
@@ -35,7 +35,7 @@ describe('what a run writes', () => {
     };
   };
 
-  it('is a row for each who was measured, a bar for each kind that they answer, and every scenario', async () => {
+  it('have a row for each contender, a bar for each kind of request that it serves, and every scenario', async () => {
     const { page = '', chart = '', data = '' } = await write(everybody);
     for (const { title } of CONTENDERS) expect(page).toContain(`| ${title} `);
     const bars = CONTENDERS.flatMap(({ targets }) => Object.values(targets));
@@ -43,7 +43,7 @@ describe('what a run writes', () => {
     for (const { name } of runOf(everybody).rows) expect(data).toContain(`| ${name} `);
   });
 
-  it('leaves out who was not measured', async () => {
+  it('leave out contenders that were not measured', async () => {
     const { page, chart } = await write(new Set(['service', 'gateway']));
     expect(page).toContain('| **Route Registry**, one process ');
     expect(page).not.toContain('| Go: ');
@@ -51,13 +51,13 @@ describe('what a run writes', () => {
   });
 });
 
-it('a part takes the place of the one before, and nothing else changes', () => {
+it('a new part replaces the previous one and changes nothing else', () => {
   const text = 'a\n<!-- npm run bench -- --write: x -->\nold\n<!-- end: x -->\nb';
   const once = replacePart(text, 'x', 'new');
   expect(once).toBe('a\n<!-- npm run bench -- --write: x -->\n\nnew\n\n<!-- end: x -->\nb');
   expect(replacePart(once, 'x', 'new')).toBe(once);
 });
 
-it('a page without the marks of a part is an error', () => {
+it('replacing a part fails when the page lacks its markers', () => {
   expect(() => replacePart('a', 'x', 'new')).toThrow('The page has no part "x".');
 });

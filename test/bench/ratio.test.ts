@@ -14,7 +14,7 @@ function costs(values: readonly number[]): Measured {
   );
 }
 
-it('a ratio is taken within each round, so that a machine of changing speed changes no ratio', () => {
+it('a ratio is computed within each round, so that a machine of varying speed does not distort it', () => {
   const rates = (values: readonly number[]): Measured =>
     measured(
       'a call',
@@ -27,19 +27,19 @@ it('a ratio is taken within each round, so that a machine of changing speed chan
 it.each([
   ['of the scenario', [{}, {}], [{ rate: 1 }, { rate: 1 }]],
   ['of the scenario that it is compared with', [{ rate: 1 }, { rate: 1 }], [{}, {}]],
-])('there is no ratio when no round has seen the figure %s', (_whose, samples, others) => {
+])('there is no ratio when no round has the figure %s', (_whose, samples, others) => {
   expect(ratioOf('rate', measured('one', samples), measured('other', others))).toBeUndefined();
 });
 
-describe('a comparison with the version before', () => {
+describe('a comparison with the previous version', () => {
   it.each([
-    ['passes a call that costs a twentieth more in the median of its rounds', [1.3, 1.05, 1]],
-    ['passes a call that costs less', [0.8, 0.9, 0.7]],
+    ['accepts a call whose median cost is 5 percent higher', [1.3, 1.05, 1]],
+    ['accepts a call that costs less', [0.8, 0.9, 0.7]],
   ])('%s', (_fact, values) => {
     expect(tooDear([{ name: 'gRPC get', base: costs([1, 1, 1]), other: costs(values) }])).toEqual([]);
   });
 
-  it('names each call that costs more than that', () => {
+  it('reports each call whose median cost is more than 5 percent higher', () => {
     expect(
       tooDear([
         { name: 'gRPC get', base: costs([1, 1, 1]), other: costs([1, 1.06, 1.2]) },

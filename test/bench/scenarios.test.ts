@@ -8,7 +8,7 @@ const SHARED: readonly TargetName[] = ['service', 'logging', 'gateway', 'echo', 
 const PEERS: readonly TargetName[] = ['fastify', 'tutorial', 'tutorial gateway', 'go', 'go with a cache'];
 const TARGETS = new Set<TargetName>([...SHARED, ...PEERS, 'alone', 'unmetered', 'unlogged', 'traced']);
 
-it('the tails of the service and of the bare servers are seen at half of what each reached, the median of its rounds', () => {
+it('tail latency of the service and the bare servers is measured at half of the median rate of each', () => {
   const planned = scenarios(QUICK, TARGETS).flat();
   const measured = planned.map(({ name }, i) => ({
     name,
@@ -21,7 +21,7 @@ it('the tails of the service and of the bare servers are seen at half of what ea
   expect(TIMED).toHaveLength(4);
 });
 
-it('each kind of request goes in turns to all contenders that answer it', () => {
+it('each kind of request goes in turn to all contenders that serve it', () => {
   const groups = scenarios(QUICK, TARGETS);
   for (const [i, { name }] of KINDS.entries()) {
     const asked = groups[i]?.map(({ target }) => target);
@@ -29,15 +29,15 @@ it('each kind of request goes in turns to all contenders that answer it', () => 
   }
 });
 
-it('no contender that does not run is asked', () => {
+it('targets that are not running have no scenario', () => {
   const running = new Set<TargetName>(SHARED);
   const asked = scenarios(QUICK, running).flat();
   expect(asked.filter(({ target }) => !running.has(target))).toEqual([]);
   expect(asked.length).toBeGreaterThan(0);
 });
 
-describe.each([FULL, QUICK])('in the scale "$name"', (scale) => {
-  it('no two scenarios have one name', () => {
+describe.each([FULL, QUICK])('at the scale "$name"', (scale) => {
+  it('no two scenarios have the same name', () => {
     const names = scenarios(scale, TARGETS).flatMap((group) => group.map(({ name }) => name));
     expect(new Set(names).size).toBe(names.length);
   });

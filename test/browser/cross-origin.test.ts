@@ -6,7 +6,7 @@ import { startChromium } from '../support/chromium.js';
 import { needs } from '../support/needs.js';
 import { startService, tokenFor } from '../support/service.js';
 
-/** Starts a web server of empty pages, whose origin is not the service's. @returns the origin */
+/** Starts a web server of empty pages, on another origin than the service. @returns its origin */
 async function startPages(): Promise<string> {
   const server = createServer((_, response) => response.setHeader('Content-Type', 'text/html').end());
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -15,7 +15,7 @@ async function startPages(): Promise<string> {
 }
 
 it(
-  'a service with CORS_ORIGINS serves a script in a browser, its failures too',
+  'a service with CORS_ORIGINS lets a script in a browser read responses and errors',
   needs('chromium'),
   async () => {
     const pages = await startPages();

@@ -16,7 +16,7 @@ const show = ({ number, text }) => add(number + ' ' + text);
 const report = ({ code, status, message }) => add([code, status, message].join(' '));
 ${SNIPPET}</script>`;
 
-/** The state of an EventSource that is not going to repeat its request. */
+/** The `readyState` of an EventSource that does not reconnect. */
 const CLOSED = 2;
 
 describe("the README's EventSource in a browser", needs('chromium'), () => {
@@ -28,7 +28,7 @@ describe("the README's EventSource in a browser", needs('chromium'), () => {
 
   afterAll(() => browser.close());
 
-  /** Opens the page, and returns it with the call that it has led to. */
+  /** Opens the page, and returns it with the call that it makes. */
   async function open(): Promise<{
     page: Page;
     call: FeedCall;
@@ -53,22 +53,25 @@ describe("the README's EventSource in a browser", needs('chromium'), () => {
   }
 
   it.each<[string, (call: FeedCall) => void, string[]]>([
-    ['end', (call) => call.end(), []],
+    ['ends', (call) => call.end(), []],
     [
-      'failure',
+      'fails',
       (call) => call.emit('error', { code: status.ABORTED, details: 'It failed.' }),
       ['409 ABORTED It failed.'],
     ],
-  ])('shows each message as it comes, closes at its %s, and asks once', async (_, end, last) => {
-    const { page, call, shown, requests, complaints } = await open();
-    call.write(feedMessage('Entry', { number: 1, text: 'line\nbreak é' }));
-    await expect.poll(shown).toEqual(['1 line\nbreak é']);
-    call.write(feedMessage('Entry', { number: 2, text: 'two' }));
-    await expect.poll(shown).toEqual(['1 line\nbreak é', '2 two']);
-    end(call);
-    await expect.poll(() => page.evaluate('source.readyState')).toBe(CLOSED);
-    expect(await shown()).toEqual(['1 line\nbreak é', '2 two', ...last]);
-    expect(requests).toEqual(['/', '/v1/topics/news/entries']);
-    expect(complaints).toEqual([]);
-  });
+  ])(
+    'shows each message as it arrives, closes when the stream %s, and sends one request',
+    async (_, end, last) => {
+      const { page, call, shown, requests, complaints } = await open();
+      call.write(feedMessage('Entry', { number: 1, text: 'line\nbreak é' }));
+      await expect.poll(shown).toEqual(['1 line\nbreak é']);
+      call.write(feedMessage('Entry', { number: 2, text: 'two' }));
+      await expect.poll(shown).toEqual(['1 line\nbreak é', '2 two']);
+      end(call);
+      await expect.poll(() => page.evaluate('source.readyState')).toBe(CLOSED);
+      expect(await shown()).toEqual(['1 line\nbreak é', '2 two', ...last]);
+      expect(requests).toEqual(['/', '/v1/topics/news/entries']);
+      expect(complaints).toEqual([]);
+    },
+  );
 });

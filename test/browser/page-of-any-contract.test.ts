@@ -7,11 +7,11 @@ import {
 import { startChromium } from '../support/chromium.js';
 import { needs } from '../support/needs.js';
 
-/** Building, packing and compiling take their time. */
+/** Long enough to build, pack and compile the library, in milliseconds. */
 const PACKING_MS = 120_000;
 
 describe(
-  "the page of the packed transcoder in front of Google's example of a library",
+  "the /docs page of the packed transcoder in front of Google's example library API",
   needs('chromium'),
   () => {
     let library: PackedLibrary;
@@ -33,14 +33,14 @@ describe(
       await library.close();
     });
 
-    /** Opens an operation. */
+    /** Expands an operation on the page. */
     async function open(operationId: string): Promise<Locator> {
       const operation = page.locator(`#operations-LibraryService-${operationId}`);
       await operation.locator('.opblock-summary-control').click();
       return operation;
     }
 
-    /** The status and the body of the answer to what the person has filled in. */
+    /** Executes an operation as filled in, and returns the status and the body of the response. */
     async function execute(operation: Locator): Promise<[status: string, body: unknown]> {
       await operation.getByRole('button', { name: 'Execute' }).click();
       const live = operation.locator('.live-responses-table');
@@ -48,7 +48,7 @@ describe(
       return [status.slice(0, 3), JSON.parse(await live.locator('.highlight-code code').first().innerText())];
     }
 
-    it('lets a person create a resource and get it by its path', async () => {
+    it('lets a user create a resource and get it by its path', async () => {
       const created = await execute(await open('createShelf'));
       expect(created).toEqual(['201', { name: 'shelves/1', theme: 'string' }]);
       const get = await open('getShelf');
@@ -57,7 +57,7 @@ describe(
       expect(complaints).toEqual([]);
     });
 
-    it('shows an error with the field that is wrong', async () => {
+    it('shows an error that names the invalid field', async () => {
       const merge = await open('mergeShelves');
       await merge.getByPlaceholder('shelf').fill('1');
       await merge.locator('textarea').fill('{"otherShelf": 7}');

@@ -6,7 +6,7 @@ import { needs } from '../support/needs.js';
 import { type Service, startServiceOn, tokenFor } from '../support/service.js';
 
 describe.each(['', '/api/routes'])(
-  'the page to try it out, behind the base path "%s"',
+  'the /docs page under the base path "%s"',
   needs('chromium'),
   (basePath) => {
     let service: Service;
@@ -22,7 +22,7 @@ describe.each(['', '/api/routes'])(
       await service.close();
     });
 
-    /** Opens the page, and records the browser's errors and the targets of its requests. */
+    /** Opens the page, and records the browser's errors and the origins of its requests. */
     async function open(): Promise<{ page: Page; complaints: string[]; origins: Set<string> }> {
       const page = await browser.newPage();
       const complaints: string[] = [];
@@ -43,7 +43,7 @@ describe.each(['', '/api/routes'])(
       await dialog.getByRole('button', { name: 'Close' }).first().click();
     }
 
-    it('lets a person paste a token, create a route, see the 201 with the id, and get the route by it', async () => {
+    it('lets a user paste a token, create a route, see the 201 with its id, and get the route by that id', async () => {
       const { page, complaints, origins } = await open();
       await authorize(page);
 
@@ -70,7 +70,7 @@ describe.each(['', '/api/routes'])(
       await page.close();
     });
 
-    it('shows the refusal to a person without a token', async () => {
+    it('shows the 401 to a user without a token', async () => {
       const { page } = await open();
       const create = page.locator('#operations-RouteService-createRoute');
       await create.locator('.opblock-summary-control').click();
@@ -84,7 +84,7 @@ describe.each(['', '/api/routes'])(
     });
 
     it.each([390, 1280])(
-      'fits a window %d pixels wide, with an operation short enough to read',
+      'fits a window %d pixels wide and keeps an expanded operation short',
       async (width) => {
         const { page } = await open();
         await page.setViewportSize({ width, height: 844 });
@@ -101,7 +101,7 @@ describe.each(['', '/api/routes'])(
       },
     );
 
-    it('shows the example of an answer to a person who asks for it', async () => {
+    it('shows the example of a response only after a click', async () => {
       const { page } = await open();
       const create = page.locator('#operations-RouteService-createRoute');
       await create.locator('.opblock-summary-control').click();
@@ -113,7 +113,7 @@ describe.each(['', '/api/routes'])(
       await page.close();
     });
 
-    it('says in the dialog how to get a token', async () => {
+    it('explains in the Authorize dialog how to get a token', async () => {
       const { page } = await open();
       await page.getByRole('button', { name: 'Authorize' }).click();
       const dialog = page.locator('.modal-ux');
@@ -122,7 +122,7 @@ describe.each(['', '/api/routes'])(
       await page.close();
     });
 
-    it('is dark for a person who prefers dark pages', async () => {
+    it('is dark for a user who prefers a dark colour scheme', async () => {
       const { page } = await open();
       const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
       await page.emulateMedia({ colorScheme: 'dark' });

@@ -6,7 +6,7 @@ import { tokenFor } from '../support/service.js';
 import { routeClient } from './route-client.js';
 
 describe('the client', () => {
-  it('creates a route and gets the same again', async () => {
+  it('creates a route and gets it back unchanged', async () => {
     const { grpcAddress } = await runningService();
     const client = routeClient(grpcAddress);
     const before = Date.now();
@@ -16,7 +16,7 @@ describe('the client', () => {
     await expect(client.getRoute(created.id)).resolves.toEqual(created);
   });
 
-  it('creates once under one request id', async () => {
+  it('creates one route from two creates with the same request id', async () => {
     const { grpcAddress } = await runningService();
     const client = routeClient(grpcAddress);
     const [one, other] = await Promise.all([
@@ -28,7 +28,7 @@ describe('the client', () => {
     expect(failure).toMatchObject({ status: 'ALREADY_EXISTS', reason: 'REQUEST_ID_REUSED' });
   });
 
-  it('learns which route exists already', async () => {
+  it('gets the id of the route that already exists', async () => {
     const { grpcAddress } = await runningService({ settings: { DUPLICATE_ROUTES: 'reject' } });
     const client = routeClient(grpcAddress);
     const { id } = await client.createRoute(DEFINITION);
@@ -44,7 +44,7 @@ describe('the client', () => {
     await expect(dryRun()).resolves.toEqual(DEFINITION);
   });
 
-  it('names each wrong field', async () => {
+  it('reports each invalid field', async () => {
     const { grpcAddress } = await runningService();
     const definition = { method: 'GE T', path: 'users', middleware: [' x'], handler: 'h' };
     const failure = await failureOf(routeClient(grpcAddress).createRoute(definition));
@@ -57,14 +57,14 @@ describe('the client', () => {
     expect(failure.fieldViolations.map(({ description }) => description)).not.toContain('');
   });
 
-  it('gives each failure the request id that is in the log of the service', async () => {
+  it("gives each failure the request id from the service's log", async () => {
     const { grpcAddress, log } = await runningService();
     const failure = await failureOf(routeClient(grpcAddress).getRoute('nothing'));
     expect(failure).toMatchObject({ status: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND' });
     await expect.poll(() => log.map((line) => line['requestId'])).toContain(failure.requestId);
   });
 
-  it('parses every detail that the service sends', async () => {
+  it('parses every error detail that the service sends', async () => {
     const { grpcAddress } = await runningService();
     const failure = await failureOf(routeClient(grpcAddress).createRoute({ ...DEFINITION, path: '' }));
     expect(failure.details.map(({ $typeName }) => $typeName)).toEqual([
@@ -74,7 +74,7 @@ describe('the client', () => {
     ]);
   });
 
-  it('renews a token that expires while it is used, once, and the call goes on', async () => {
+  it('renews a token once when it expires, and completes the call', async () => {
     let lateMs = 0;
     const { grpcAddress } = await runningService({ dependencies: { now: () => Date.now() + lateMs } });
     const asked: (string | undefined)[] = [];
@@ -93,7 +93,7 @@ describe('the client', () => {
     expect(asked).toEqual([undefined, undefined, first, undefined]);
   });
 
-  it('says why a token without the scope is refused', async () => {
+  it('reports why a token without the scope is rejected', async () => {
     const { grpcAddress } = await runningService();
     const client = routeClient(grpcAddress, { token: tokenFor({ scope: 'routes:read' }) });
     expect(await failureOf(client.createRoute(DEFINITION))).toMatchObject({
@@ -102,7 +102,7 @@ describe('the client', () => {
     });
   });
 
-  it('waits as long as an overloaded service asks it to, and is then served', async () => {
+  it('retries after the delay that an overloaded service requests, and succeeds', async () => {
     const { grpcAddress, log } = await runningService({ settings: { MAX_CALLS: '1' } });
     const client = routeClient(grpcAddress);
     const started = performance.now();
@@ -112,7 +112,7 @@ describe('the client', () => {
     expect(JSON.stringify(log)).toContain('OVERLOADED');
   });
 
-  it('parses when an overloaded service wants to be asked again', async () => {
+  it('parses the retry delay that an overloaded service sends', async () => {
     const { grpcAddress } = await runningService({ settings: { MAX_CALLS: '1' } });
     const client = routeClient(grpcAddress, { channelOptions: { 'grpc.enable_retries': 0 } });
     const calls = await Promise.allSettled([client.createRoute(DEFINITION), client.createRoute(DEFINITION)]);

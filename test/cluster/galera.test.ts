@@ -13,15 +13,15 @@ import { outageSeconds } from './rig/outage.js';
 import { startTwoInstances, type TwoInstances } from './rig/two-instances.js';
 
 const POLL_MS = 100;
-/** The load before and after a fault, in milliseconds. */
+/** How long the load runs before and after a fault, in milliseconds. */
 const LOAD_MS = 2_000;
 /**
- * The ends of calls that are allowed while the writer is away. A 503 of the service always has Retry-After: one without
- * is HAProxy's, while both instances wait.
+ * The failures that are allowed while the writer is unavailable. The service sends Retry-After with every 503. A 503
+ * without it comes from HAProxy, while both instances wait.
  */
 const OUTAGE = ['503', '503 without Retry-After', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
 
-describe('on three Galera nodes behind HAProxy', needs('galera', 'haproxy'), () => {
+describe('the service on three Galera nodes behind HAProxy', needs('galera', 'haproxy'), () => {
   let nodes: readonly GaleraNode[] = [];
 
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe('on three Galera nodes behind HAProxy', needs('galera', 'haproxy'), () 
     return found;
   }
 
-  /** Two instances, whose database is whichever node takes the writes. */
+  /** Starts two instances on a new database, which is on whichever node takes the writes. */
   async function start(): Promise<{ url: string; database: DatabaseBalancer } & TwoInstances> {
     const url = await node(0).createDatabase();
     const database = await startDatabaseBalancer(nodes);
@@ -54,7 +54,7 @@ describe('on three Galera nodes behind HAProxy', needs('galera', 'haproxy'), () 
     return { url, database, ...instances };
   }
 
-  /** The ledger of a node once it has applied everything that it has received. */
+  /** The ledger of a node. Gives the node time to apply everything that it has received. */
   async function settled(there: string, creates: readonly Create[]): Promise<Ledger> {
     const until = performance.now() + JOIN_MS;
     let ledger = await ledgerOf(there, creates);
@@ -93,14 +93,14 @@ describe('on three Galera nodes behind HAProxy', needs('galera', 'haproxy'), () 
       },
     },
     {
-      fault: 'another node becomes the writer, and the first one again',
+      fault: 'another node becomes the writer, then the first one again',
       begin: (database) => database.moveWriterFrom(0),
       end: (database) => database.allowWriter(0),
     },
   ];
 
   it.each(faults)(
-    'when $fault, no acknowledged create is lost, none is doubled',
+    'neither loses nor duplicates an acknowledged create when $fault',
     async ({ fault, begin, end }) => {
       const { url, database, balancer } = await start();
       const callers = new Callers({ ...balancer, each: 4 });

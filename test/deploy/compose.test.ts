@@ -12,19 +12,19 @@ const named = Object.entries(services);
 const ours = named.filter(([, { image }]) => image === 'route-registry');
 
 describe('docker-compose.yml', () => {
-  it('starts the database, the migrations and one server where no profile is named', () => {
+  it('starts the database, the migrations and one server when no profile is given', () => {
     const started = named.filter(([, { profiles }]) => profiles === undefined).map(([name]) => name);
     expect(started).toEqual(['mysql', 'migrate', 'route-registry']);
   });
 
-  it.each(ours)('gives %s settings that it takes', (name, service) => {
+  it.each(ours)('gives %s valid settings', (name, service) => {
     const env = environmentOf(service);
     const readSettings = name === 'migrate' ? readMigration : readConfig;
     expect(() => readSettings(env)).not.toThrow();
     for (const setting of Object.keys(env)) expect(Object.keys(SETTINGS)).toContain(setting);
   });
 
-  it.each(ours)('leaves %s more time to stop than it takes behind the balancer', (_name, service) => {
+  it.each(ours)('gives %s more time to stop than it needs behind the balancer', (_name, service) => {
     expect(Number(/^(\d+)s$/.exec(service.stop_grace_period ?? '')?.[1])).toBeGreaterThanOrEqual(13);
   });
 
@@ -33,26 +33,29 @@ describe('docker-compose.yml', () => {
     expect(built).toEqual(['route-registry']);
   });
 
-  it('publishes ports on this machine alone, each once', () => {
+  it('publishes each port once, on the loopback interface only', () => {
     const ports = named.flatMap(([, service]) => service.ports ?? []);
     for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:\d+:\d+$/);
     expect(new Set(ports.map((port) => port.split(':')[1])).size).toBe(ports.length);
   });
 
-  it.each(named)('lets no process in %s get more rights', (_name, service) => {
+  it.each(named)('lets no process in %s gain privileges', (_name, service) => {
     expect(service.security_opt).toContain('no-new-privileges:true');
   });
 
-  it.each(named)('%s depends on services that start with it, and mounts what is there', (_name, service) => {
-    const { depends_on: needed = {}, volumes: mounts = [], profiles = [] } = service;
-    const dependencies = Array.isArray(needed) ? (needed as string[]) : Object.keys(needed);
-    const startsWithIt = (name: string): boolean =>
-      name in services && (services[name]?.profiles ?? profiles).every((each) => profiles.includes(each));
-    const isThere = (source: string): boolean =>
-      source.startsWith('.') ? existsSync(resolve(ROOT, source)) : source in volumes;
-    const sources = mounts.map((each) => each.split(':')[0] ?? '');
-    expect([...dependencies, ...sources]).not.toEqual([]);
-    expect(dependencies.filter((name) => !startsWithIt(name))).toEqual([]);
-    expect(sources.filter((source) => !isThere(source))).toEqual([]);
-  });
+  it.each(named)(
+    'lets %s depend only on services that start with it, and mount only what exists',
+    (_name, service) => {
+      const { depends_on: needed = {}, volumes: mounts = [], profiles = [] } = service;
+      const dependencies = Array.isArray(needed) ? (needed as string[]) : Object.keys(needed);
+      const startsWithIt = (name: string): boolean =>
+        name in services && (services[name]?.profiles ?? profiles).every((each) => profiles.includes(each));
+      const isThere = (source: string): boolean =>
+        source.startsWith('.') ? existsSync(resolve(ROOT, source)) : source in volumes;
+      const sources = mounts.map((each) => each.split(':')[0] ?? '');
+      expect([...dependencies, ...sources]).not.toEqual([]);
+      expect(dependencies.filter((name) => !startsWithIt(name))).toEqual([]);
+      expect(sources.filter((source) => !isThere(source))).toEqual([]);
+    },
+  );
 });

@@ -21,7 +21,7 @@ const { groups } = parse(textOf('deploy/prometheus/rules/route-registry.yml')) a
 const alerts = groups.flatMap(({ rules }) => rules).filter(({ alert }) => alert !== undefined);
 
 describe('the alerts', () => {
-  it('each have a heading in docs/operations.md with their severity, and no other heading is there', () => {
+  it('match the headings of their section in docs/operations.md, including the severities', () => {
     const section = textOf('docs/operations.md').split('\n## Alerts\n')[1]?.split('\n## ')[0] ?? '';
     const headings = section.split('\n### ').slice(1);
     expect(headings.map((text) => text.split('\n')[0])).toEqual(alerts.map(({ alert }) => alert));
@@ -36,7 +36,7 @@ describe('the alerts', () => {
     expect(global.external_labels['repository']).toMatch(/^https:/);
   });
 
-  it.each(alerts)('lead from $alert to its heading', ({ alert = '', annotations }) => {
+  it.each(alerts)('link $alert to its heading', ({ alert = '', annotations }) => {
     const [address = '', anchor = ''] = annotations?.runbook_url.split('#') ?? [];
     expect(address).toBe('{{ $externalLabels.repository }}/docs/operations.md');
     const anchors = [...textOf('docs/operations.md').matchAll(/^#+ (\w+)$/gm)].map(([, heading = '']) =>

@@ -7,10 +7,10 @@ import { PATH_MAX } from '../../src/registry/path-pattern.js';
 import { METHOD_MAX, MIDDLEWARE_MAX, NAME_MAX } from '../../src/registry/route.js';
 
 const FILE = resolve(import.meta.dirname, '../../deploy/haproxy/haproxy.cfg');
-/** HAProxy keeps a part of each buffer for its own headers (`tune.maxrewrite`), and its frames need some of it. */
+/** HAProxy reserves part of each buffer for its own headers (`tune.maxrewrite`), and its frames take some of it. */
 const OVERHEAD_BYTES = 2_048;
 
-it('a buffer of HAProxy holds the answer to the largest route of ASCII names, with its trailers', () => {
+it('an HAProxy buffer holds the response with the largest route of ASCII names, including the trailers', () => {
   const largest = Route.encode({
     id: '01a1f941-715b-7593-b057-19259d7b5bfc',
     method: 'M'.repeat(METHOD_MAX),

@@ -32,21 +32,21 @@ function podOf(spec: PodSpec | undefined): PodSpec {
   return spec;
 }
 
-describe('the manifests of Kubernetes', () => {
+describe('the Kubernetes manifests', () => {
   const resources = [...kustomization.resources, 'secret.example.yaml'];
 
-  it('are all listed, but for the example of a secret', () => {
+  it('are all listed in the kustomization, except the example secret', () => {
     expect(readdirSync(FOLDER).sort()).toEqual([...resources, 'kustomization.yaml'].sort());
   });
 
   const manifests = resources.map((file) => ({ file, content: readManifest(file) as Resource }));
 
-  it('are what the API takes, without a field that it does not know', async () => {
+  it('are valid for the API and have no unknown field', async () => {
     expect(problemsByType(manifests)).toEqual([]);
     expect((await Promise.all(manifests.map(problemsBySchema))).flat()).toEqual([]);
   });
 
-  /** The deployment with a change to its specification. */
+  /** The deployment with a change to its spec. */
   const changed = (change: object): Manifest => ({
     file: 'wrong.yaml',
     content: { ...deployment, spec: { ...deployment.spec, ...change } } as unknown as Resource,
@@ -60,21 +60,21 @@ describe('the manifests of Kubernetes', () => {
   const misspelled = { ...template, spec: { ...template?.spec, containers } };
 
   it.each([
-    ['a field that the API does not know', { minReadySecond: 5 }, `'"minReadySecond"' does not exist`],
-    ['one within a container', { template: misspelled }, `'"readinessProb"' does not exist`],
+    ['an unknown field', { minReadySecond: 5 }, `'"minReadySecond"' does not exist`],
+    ['an unknown field of a container', { template: misspelled }, `'"readinessProb"' does not exist`],
     ['a field of the wrong type', { minReadySeconds: '5' }, "not assignable to type 'number'"],
-    ['a field missing', { selector: undefined }, "'selector' is missing"],
-  ])('would not be, by its types, with %s', (_name, change, problem) => {
+    ['a missing field', { selector: undefined }, "'selector' is missing"],
+  ])('fail the check against the types of the API with %s', (_name, change, problem) => {
     const [first = ''] = problemsByType([changed(change)]);
     expect(first).toMatch(/^wrong\.yaml: /);
     expect(first).toContain(problem);
   });
 
   it.each([
-    ['a number that is not whole', { minReadySeconds: 0.5 }, 'minReadySeconds must be integer'],
+    ['a number that is not an integer', { minReadySeconds: 0.5 }, 'minReadySeconds must be integer'],
     ['a number that is too large', { minReadySeconds: 2 ** 40 }, 'minReadySeconds must match format "int32"'],
-    ['a field missing', { selector: undefined }, 'must have required property selector'],
-  ])('would not be, by its schema, with %s', async (_name, change, problem) => {
+    ['a missing field', { selector: undefined }, 'must have required property selector'],
+  ])('fail the check against the schema of the API with %s', async (_name, change, problem) => {
     const [first = ''] = await problemsBySchema(changed(change));
     expect(first).toMatch(/^wrong\.yaml: /);
     expect(first).toContain(problem);
@@ -87,7 +87,7 @@ describe.each([
 ])('the pods of %s', (_name, pod) => {
   const [container] = pod.containers;
 
-  it('have no rights that they do not need', () => {
+  it('have only the privileges that they need', () => {
     expect(pod.automountServiceAccountToken).toBe(false);
     expect(pod.securityContext).toMatchObject({
       runAsNonRoot: true,
@@ -106,7 +106,7 @@ describe.each([
     expect(kustomization.images.map(({ name }) => name)).toEqual([container?.image]);
   });
 
-  it('have their settings from the config map, and their secrets where the settings say', () => {
+  it('take their settings from the config map, and mount the secrets where the settings point', () => {
     expect(container?.envFrom).toEqual([{ configMapRef: { name: configMap.metadata?.name } }]);
     expect(pod.volumes).toMatchObject([{ secret: { secretName: secret.metadata?.name } }]);
     expect(container?.volumeMounts).toMatchObject([
@@ -118,14 +118,14 @@ describe.each([
 describe('the settings in the config map', () => {
   const settings = configMap.data ?? {};
 
-  it('name files that the secret has', () => {
+  it('name the files that the secret contains', () => {
     const files = Object.values(settings).filter((value) => value.startsWith(SECRETS));
     expect(files.map((file) => file.slice(SECRETS.length + 1)).sort()).toEqual(
       Object.keys(secret.stringData ?? {}).sort(),
     );
   });
 
-  it('are settings of the service, with values that it takes', () => {
+  it('are settings of the service, with valid values', () => {
     const others = Object.entries(settings).filter(([, value]) => !value.startsWith(SECRETS));
     const env = {
       ...Object.fromEntries(others),
@@ -137,25 +137,25 @@ describe('the settings in the config map', () => {
     expect(() => readMigration(env)).not.toThrow();
   });
 
-  it('leave the service the time to stop that it needs', () => {
+  it('give the service enough time to stop', () => {
     const { drainDelayMs } = readConfig({ DRAIN_DELAY_MS: settings['DRAIN_DELAY_MS'] });
     expect(drainDelayMs).toBe(5_000);
     expect(Number(pods[0].terminationGracePeriodSeconds) * 1_000).toBeGreaterThan(drainDelayMs + 10_000);
   });
 
-  it('wait for the database for less time than the start may take', () => {
+  it('wait for the database for less time than the startup probe allows', () => {
     const { periodSeconds, failureThreshold } = pods[0].containers[0]?.startupProbe ?? {};
     const waitMs = Number(settings['DATABASE_WAIT_MS']);
     expect(Number(periodSeconds) * Number(failureThreshold) * 1_000).toBeGreaterThan(waitMs + 10_000);
   });
 });
 
-describe('what refers to the pods', () => {
+describe('the resources that refer to the pods', () => {
   const services = ['service.yaml', 'grpc-service.yaml'].map((file) => readManifest(file) as Service);
   const policy = readManifest('network-policy.yaml') as NetworkPolicy;
   const ports = (pods[0].containers[0]?.ports ?? []).map(({ name }) => name);
 
-  it('selects those of the deployment, and not those of the job', () => {
+  it('select the pods of the deployment, not those of the job', () => {
     const selectors = [
       deployment.spec?.selector.matchLabels,
       (readManifest('disruption-budget.yaml') as PodDisruptionBudget).spec?.selector?.matchLabels,
@@ -166,13 +166,13 @@ describe('what refers to the pods', () => {
     expect(job.spec?.template.metadata?.labels).not.toMatchObject(labels ?? {});
   });
 
-  it('is the network policy for both', () => {
+  it('include a network policy that selects the pods of the deployment and the job', () => {
     const selected = policy.spec?.podSelector.matchLabels ?? {};
     expect(labels).toMatchObject(selected);
     expect(job.spec?.template.metadata?.labels).toMatchObject(selected);
   });
 
-  it('names ports that they have', () => {
+  it('name the ports of the pods', () => {
     const probes = ['startupProbe', 'readinessProbe', 'livenessProbe'] as const;
     const named = [
       ...probes.map((probe) => pods[0].containers[0]?.[probe]?.httpGet?.port),
@@ -183,11 +183,11 @@ describe('what refers to the pods', () => {
     expect(new Set(named)).toEqual(new Set(ports));
   });
 
-  it('is the service for gRPC, which shows each of them', () => {
+  it('include a headless service for gRPC, which resolves to every pod', () => {
     expect(services[1]?.spec?.clusterIP).toBe('None');
   });
 
-  it('is the autoscaler of the deployment, which sets no number itself', () => {
+  it('include an autoscaler for the deployment, which sets no number of replicas itself', () => {
     const { spec } = readManifest('autoscaler.yaml') as HorizontalPodAutoscaler;
     const { apiVersion, kind, metadata } = deployment;
     expect(spec?.scaleTargetRef).toEqual({ apiVersion, kind, name: metadata?.name });

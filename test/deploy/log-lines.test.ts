@@ -8,11 +8,11 @@ import { storeUnavailable } from '../../src/store/driver-errors.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const SOURCES = ['src', 'packages/transcoder/src'];
-/** A call of a logger that writes, or may write, a warning or an error, up to its message if that is a text. */
+/** A logger call that writes, or may write, a warning or an error, if its message is a string literal. */
 const LOUD =
   /log(?:ger)?(?:\.(?:warn|error|fatal|cause)|\[level\])\([^;]*?(?<quote>['"`])(?<text>(?:(?!\k<quote>).)*)\k<quote>,?\s*\)/gi;
 
-/** The texts of failures whose cause is logged as a warning or an error, by their reason; none for those without one. */
+/** The messages of failures whose cause is logged as a warning or an error, by reason; undefined without a cause. */
 const CAUSES: Readonly<Record<string, string | undefined>> = {
   KEYS_UNAVAILABLE: keysUnavailable(undefined).message,
   STORE_UNAVAILABLE: storeUnavailable(undefined).message,
@@ -20,7 +20,7 @@ const CAUSES: Readonly<Record<string, string | undefined>> = {
   SHUTTING_DOWN: undefined,
 };
 
-/** The messages that the code logs as warnings and errors, with `…` for what varies. */
+/** The messages that the code logs as warnings and errors, with `…` for interpolated values. */
 function loggedIn(file: string): string[] {
   const source = readFileSync(file, 'utf8');
   return [...source.matchAll(LOUD)].map(({ groups }) => groups?.['text']?.replace(/\$\{[^}]*\}/g, '…') ?? '');
@@ -38,11 +38,11 @@ describe('the log lines in docs/operations.md', () => {
   const causes = Object.values(CAUSES).filter((text) => text !== undefined);
   const logged = [...files.flatMap(loggedIn), ...causes];
 
-  it('are every warning and error of the code, and no other', () => {
+  it('are exactly the warnings and errors of the code', () => {
     expect(documented('Log lines').sort()).toEqual([...new Set(logged)].sort());
   });
 
-  it('about causes cover every reason that is logged so', () => {
+  it('include the message of every failure whose cause is logged', () => {
     const loud = Object.entries(CODES).filter(
       ([, code]) => code === CODES.INTERNAL || code === CODES.STORE_UNAVAILABLE,
     );

@@ -1,12 +1,12 @@
 import { expect } from 'vitest';
 import type { GaleraNode } from './galera-node.js';
 
-/** How long nodes may take to be one cluster again, in milliseconds: longer than to copy all data to one of them. */
+/** How long nodes may take to form one cluster again, in milliseconds: more than it takes to copy all data to one. */
 export const JOIN_MS = 60_000;
 
 /**
- * Waits until all nodes are in one cluster and have what it has. A node that was frozen believes for a while to be in the
- * cluster that has gone on without it; but that one has another view by then.
+ * Waits until all nodes are synced members of one cluster and report the same view. A node that was frozen still reports
+ * itself as a member for a while, but with an outdated view.
  */
 export async function wholeCluster(nodes: readonly GaleraNode[]): Promise<void> {
   const views = async (): Promise<string[]> => [

@@ -8,17 +8,17 @@ import { freePort } from '../../support/free-port.js';
 import type { GaleraNode } from './galera-node.js';
 import { startHealthCheck } from './node-health.js';
 
-/** A balancer before the nodes of a cluster. */
+/** A load balancer in front of the nodes of a cluster. */
 export interface DatabaseBalancer {
-  /** Leads to one node for all: the first that is well. */
+  /** The port where all connections go to the same node: the first healthy one. */
   readonly writerPort: number;
-  /** Lets another node become the writer, and ends the connections to this one. @param node its index */
+  /** Takes a node out, so that another becomes the writer, and closes its connections. @param node its index */
   moveWriterFrom(node: number): Promise<void>;
-  /** Lets a node be the writer again. */
+  /** Lets a node become the writer again. */
   allowWriter(node: number): Promise<void>;
 }
 
-/** Starts HAProxy before the nodes. It asks each for its health twice a second. It ends with the test. */
+/** Starts HAProxy in front of the nodes, with a health check of each every 500 ms. It stops with the test. */
 export async function startDatabaseBalancer(nodes: readonly GaleraNode[]): Promise<DatabaseBalancer> {
   const writerPort = await freePort();
   const control = join(await mkdtemp(join(inject('temporaryFolder'), 'control-')), 'socket');

@@ -12,7 +12,7 @@ const NODES = 3;
 const LOG_MAX_BYTES = 67_108_864;
 const RECOVERED = /WSREP: Recovered position: *(\S+)/;
 
-/** The ports of a node: for clients, for the group, and for what it missed of its data, in part or as a whole. */
+/** The ports of a node: for clients, group communication, and incremental (IST) and full (SST) state transfers. */
 interface NodePorts {
   readonly client: number;
   readonly group: number;
@@ -20,7 +20,7 @@ interface NodePorts {
   readonly whole: number;
 }
 
-/** A server of a Galera cluster. */
+/** A node of a Galera cluster. */
 export class GaleraNode extends DatabaseServer {
   readonly #command: readonly string[];
 
@@ -29,7 +29,7 @@ export class GaleraNode extends DatabaseServer {
     this.#command = launch.commands[1] ?? [];
   }
 
-  /** Starts it again as its package's unit does: first it finds out up to where its data go. */
+  /** Restarts the node as the systemd unit of its package does: it first recovers the position of its data. */
   async rejoin(): Promise<void> {
     const [program = '', ...args] = this.#command;
     const { stderr } = await run(program, [...args, '--wsrep-recover'], { maxBuffer: LOG_MAX_BYTES });
@@ -38,12 +38,12 @@ export class GaleraNode extends DatabaseServer {
     await this.start([`--wsrep-start-position=${position}`]);
   }
 
-  /** Whether it may be asked, by what it knows itself, as the checks of balancers ask. */
+  /** Whether the node reports itself as synced, which is what the health checks of load balancers query. */
   async isSynced(): Promise<boolean> {
     return (await this.#status()).get('wsrep_local_state_comment') === 'Synced';
   }
 
-  /** Its view of the cluster and of itself: `Primary, 3 nodes, view 7 of …, Synced` if all is well. */
+  /** The node's view of the cluster and its own state: `Primary, 3 nodes, view 7 of …, Synced` when healthy. */
   async view(): Promise<string> {
     const status = await this.#status();
     const value = (name: string): string => status.get(`wsrep_${name}`) ?? 'unknown';
@@ -57,7 +57,7 @@ export class GaleraNode extends DatabaseServer {
   }
 }
 
-/** Starts a cluster of three nodes, one after another. Whoever starts it must close each of them. */
+/** Starts the three nodes of a cluster, one after another. The caller must close each of them. */
 export async function startGalera({
   server,
   provider,
@@ -78,7 +78,7 @@ export async function startGalera({
       const node = new GaleraNode({
         url: throughPort(login, ports.client),
         commands: [
-          // The data of the others, and so their accounts, come from the first one.
+          // The other nodes copy their data, including the accounts, from the first one.
           isFirst ? fill : ['mkdir', data],
           [
             'env',
@@ -92,7 +92,7 @@ export async function startGalera({
       });
       nodes.push(node);
       await node.initialize();
-      // Root's rsync, which receives what a node has missed, becomes nobody before it writes.
+      // Run as root, the rsync that receives a state transfer writes as nobody.
       if (process.getuid?.() === 0) await run('chown', ['nobody:nogroup', data]);
       await node.start(isFirst ? ['--wsrep-new-cluster'] : []);
     }

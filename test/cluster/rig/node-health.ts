@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 
-/** A node that does not answer in this time is not well, in milliseconds. */
+/** A node that does not respond within this time is unhealthy, in milliseconds. */
 const PATIENCE_MS = 800;
 
 /**
- * Answers GET over HTTP with 200 while the question is answered with yes, else with 503, as the checks of database
- * clusters do for balancers. It ends with the test.
+ * Starts an HTTP server that responds with 200 while the node is healthy, else with 503, like the health checks that
+ * database clusters offer to load balancers. It stops with the test.
  *
  * @returns its port
  */

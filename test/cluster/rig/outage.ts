@@ -1,6 +1,6 @@
 import { type Create, isGood } from '../../faults/rig/callers.js';
 
-/** The longest time in which no create was acknowledged, in seconds. */
+/** The longest time without an acknowledged create, in seconds. */
 export function outageSeconds(creates: readonly Create[]): number {
   const times = creates.filter(({ end }) => isGood(end)).map(({ endedAt }) => endedAt);
   const sorted = times.sort((a, b) => a - b);

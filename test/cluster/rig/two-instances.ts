@@ -2,14 +2,14 @@ import { freePort } from '../../support/free-port.js';
 import { type Balancer, type Instance, startHaproxy } from '../../faults/rig/haproxy.js';
 import { type ServiceProcess, startProcess } from '../../faults/rig/service-process.js';
 
-/** Two instances of the service, and the balancer before both. */
+/** Two instances of the service, and the load balancer in front of them. */
 export interface TwoInstances {
   readonly first: ServiceProcess;
   readonly second: ServiceProcess;
   readonly balancer: Balancer;
 }
 
-/** Starts both with these settings. They end with the test. */
+/** Starts both instances with these settings, and the load balancer. They stop with the test. */
 export async function startTwoInstances(settings: Readonly<Record<string, string>>): Promise<TwoInstances> {
   const ports: Instance[] = [];
   for (let i = 0; i < 2; i++) ports.push({ grpcPort: await freePort(), httpPort: await freePort() });

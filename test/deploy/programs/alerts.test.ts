@@ -15,7 +15,7 @@ const DEPLOY = resolve(import.meta.dirname, '../../../deploy');
 const CONFIGURATION = resolve(DEPLOY, 'prometheus/prometheus.yml');
 const RULES = resolve(DEPLOY, 'prometheus/rules/route-registry.yml');
 const RULE_TESTS = resolve(DEPLOY, 'prometheus/tests/route-registry.test.yml');
-/** Several scrapes. */
+/** Long enough for several scrapes, in milliseconds. */
 const CALLING_MS = 8_000;
 
 interface Rule {
@@ -50,26 +50,26 @@ const dashboard = JSON.parse(
 ) as Dashboard;
 const panels = dashboard.panels.filter(({ type }) => type !== 'row');
 
-/** A query as Grafana sends it. */
+/** A query as Grafana sends it, with its variables filled in. */
 function asked(expression: string): string {
   return expression.replaceAll('$__rate_interval', '20s').replaceAll('$instance', '.*');
 }
 
-/** A condition whose series stay where it does not hold, with 0 in place of 1. */
+/** Rewrites a condition so that its series are 0, not absent, where it does not hold. */
 function unconditional(expression: string): string {
   return expression.replace(/ (==|>) (?=\d)/g, ' $1 bool ').replace(/^absent\((.*)\)$/, '$1');
 }
 
 describe('the alerts', () => {
-  it('are in a configuration and in rules that Prometheus reads', needs('promtool'), async () => {
+  it('are in a configuration and rules that Prometheus accepts', needs('promtool'), async () => {
     await expect(promtool('check', 'config', CONFIGURATION)).resolves.toContain('SUCCESS');
   });
 
-  it('come when they should, and only then', needs('promtool'), async () => {
+  it('fire when they should, and only then', needs('promtool'), async () => {
     await expect(promtool('test', 'rules', RULE_TESTS)).resolves.toContain('SUCCESS');
   });
 
-  it('are each tested for both', () => {
+  it('each have a test where they fire and one where they do not', () => {
     const { tests } = yaml(RULE_TESTS) as {
       tests: { alert_rule_test: { alertname: string; exp_alerts?: unknown[] }[] }[];
     };
@@ -85,7 +85,7 @@ describe('the alerts', () => {
 });
 
 describe('the dashboard', () => {
-  it('has panels that say what they show, from the source that is provisioned', () => {
+  it('has panels with a title, a description and the provisioned data source', () => {
     const { datasources } = yaml(resolve(DEPLOY, 'grafana/provisioning/datasources/prometheus.yml')) as {
       datasources: { uid: string }[];
     };
@@ -108,7 +108,7 @@ describe('the dashboard', () => {
 });
 
 it(
-  'each rule and each panel finds its series in what the service shows, and no alert fires',
+  'each rule and each panel finds its series in the metrics of the service, and no alert fires',
   needs('server', 'prometheus'),
   async () => {
     const prometheus = await scrapingService();
@@ -127,13 +127,13 @@ it(
   },
 );
 
-/** A query for the values of a label that Grafana asks for by `label_values`. */
+/** A query for the label values that a `label_values` definition of Grafana stands for. */
 function valuesOf(definition: string): string {
   const [, metric, label] = /^label_values\((\w+), (\w+)\)$/.exec(definition) ?? [];
   return `${metric ?? ''}{${label ?? ''}!=""}`;
 }
 
-/** A Prometheus that scrapes the built service each second, which has been called for a while. */
+/** Starts a Prometheus that scrapes the built service each second, and calls the service for a while. */
 async function scrapingService(): Promise<Prometheus> {
   const opsAddress = `127.0.0.1:${await freePort()}`;
   const { grpc, http } = await startOnMysql({ OPS_ADDRESS: opsAddress });
@@ -155,7 +155,7 @@ async function scrapingService(): Promise<Prometheus> {
   return prometheus;
 }
 
-/** Creates and gets over both protocols, and is refused. */
+/** Creates and gets routes over both protocols, also without a token. */
 async function use(client: RouteServiceClient, http: string): Promise<void> {
   const definition = { method: 'GET', path: '/users/:id', middleware: [], handler: 'h' };
   const headers = { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json' };

@@ -19,14 +19,14 @@ const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../../..');
 const DOCUMENT = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
 
-/** Commands as docs/operations.md prints them. */
+/** The commands of a tested block in docs/operations.md. */
 function commands(name: string): string {
   const block = new RegExp(`<!-- tested: ${name} -->\\s*\`\`\`sh\n([^]*?)\`\`\``).exec(DOCUMENT)?.[1];
   if (block === undefined) throw new Error(`docs/operations.md has no commands ${name}.`);
   return block;
 }
 
-/** Runs commands in a folder, as in a terminal, and returns what they print. */
+/** Runs commands in a folder, as in a terminal, and returns their output. */
 async function shell(block: string, cwd: string): Promise<string> {
   const folders = Object.values(inject('programs')).map((program) => dirname(program));
   const PATH = [...folders, process.env['PATH']].join(delimiter);
@@ -39,7 +39,7 @@ function emptyFolder(): Promise<string> {
   return mkdtemp(join(inject('temporaryFolder'), 'backup-'));
 }
 
-/** The beginnings of the blocks that no test here runs: they need port 3306, Docker, a cluster, or a machine of their own. */
+/** How the blocks begin that no test here runs: they need port 3306, Docker, a cluster, or a dedicated machine. */
 const ELSEWHERE = [
   '[ -e routes.env ]',
   '. ./routes.env',
@@ -53,7 +53,7 @@ const ELSEWHERE = [
   'docker compose exec -T mysql',
 ];
 
-it('each block of commands in docs/operations.md is run here, or needs what no test has', () => {
+it('each block of commands in docs/operations.md is run here, or is listed as one that no test can run', () => {
   const blocks = [...DOCUMENT.matchAll(/(<!-- tested: [a-z-]+ -->)?\s*```sh\n\s*(.*)/g)];
   const untested = blocks.filter(([, mark]) => mark === undefined).map(([, , first = '']) => first);
   expect(untested).toHaveLength(ELSEWHERE.length);
@@ -64,7 +64,7 @@ it('each block of commands in docs/operations.md is run here, or needs what no t
 });
 
 describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqldump'), () => {
-  it('back the embedded database up while the service runs, and restore it', async () => {
+  it('back up the embedded database while the service runs, and restore it', async () => {
     const folder = await emptyFolder();
     await mkdir(join(folder, 'data'));
     const databaseUrl = `sqlite:${join(folder, 'data/routes.db')}`;
@@ -90,7 +90,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
   });
 
   itOn(engines.slice(1))(
-    'back a database on $name up as its user, and restore it into another one',
+    'back up a database on $name as its user, and restore it into another one',
     async (engine) => {
       const folder = await emptyFolder();
       const database = await engine.createDatabase();
@@ -138,7 +138,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
     },
   );
 
-  it('add a secret to a file that only its owner can read, after the one that signs', async () => {
+  it('add a secret after the signing one, in a file that only its owner can read', async () => {
     const folder = await emptyFolder();
     const file = join(folder, 'jwt-secret');
     const first = 'the first of the secrets, which is long enough';

@@ -8,12 +8,12 @@ import { needs } from '../../support/needs.js';
 import { get, metadataOf, tokenFor } from '../../support/service.js';
 import { shippedInstances } from '../../support/shipped-instances.js';
 
-/** Until HAProxy has seen that a server is there: rise × inter, and a second. */
+/** Time for HAProxy to mark a server as up, in milliseconds: rise × inter, and a second. */
 const SEEN_MS = 3_000;
 const UNKNOWN_ID = '01a1f941-715b-7593-b057-19259d7b5bfc';
 
 it(
-  'HAProxy shares calls among two instances, and takes one that stops out before it fails any',
+  'HAProxy balances calls between two instances, and takes out a stopping one before any call fails',
   needs('server', 'haproxy'),
   async () => {
     const { configuration, grpc, http, instances } = await shippedInstances();
@@ -47,7 +47,7 @@ it(
     while (!stopped.signal.aborted) await ask();
     await expect(stopping).resolves.toMatchObject({ exitCode: 0 });
     for (let i = 0; i < 20; i++) await ask();
-    // That route is not there: NOT_FOUND.
+    // NOT_FOUND over both protocols: the route does not exist.
     expect(new Set(ends)).toEqual(new Set(['404 5']));
   },
 );

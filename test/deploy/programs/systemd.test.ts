@@ -12,13 +12,13 @@ const FOLDER = resolve(import.meta.dirname, '../../../deploy/systemd');
 const SERVICE = 'route-registry.service';
 const INSTANCE = 'route-registry@.service';
 const UNITS = [SERVICE, INSTANCE, 'route-registry-migrate.service'];
-/** Of 100, as systemd-analyze counts: what is left is the network, and memory that V8 compiles into. */
+/** Of 100, as systemd-analyze counts. What remains is the network, and the executable memory of V8's compiler. */
 const MOST_EXPOSURE = 12;
 /** The lines of a unit that restrict it, or name its user and its folders. */
 const RESTRICTION =
   /^(?:User|DynamicUser|State|Working|UMask|Protect|Private|Proc|Restrict|System|Capab|NoNew|Lock|Key|Device)/;
 
-/** The values that a unit gives a directive, in its order. */
+/** The values of a directive in a unit, in their order. */
 async function directive(unit: string, name: string): Promise<string[]> {
   const text = await readFile(join(FOLDER, unit), 'utf8');
   return [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
@@ -31,11 +31,11 @@ async function environmentOf(unit: string): Promise<Record<string, string>> {
 }
 
 describe.each(UNITS)('%s', (unit) => {
-  it('is a unit that systemd reads without complaint', needs('systemd-analyze'), async () => {
+  it('passes systemd-analyze verify without a warning', needs('systemd-analyze'), async () => {
     const folder = await mkdtemp(join(inject('temporaryFolder'), 'systemd-'));
     const file = join(folder, unit);
     const text = await readFile(join(FOLDER, unit), 'utf8');
-    // It looks whether the program is there.
+    // systemd-analyze checks that the program exists.
     await writeFile(file, text.replace('/usr/bin/node', process.execPath));
     const { stdout, stderr } = await run(programPath('systemd-analyze'), ['verify', file]);
     expect(`${stdout}${stderr}`).toBe('');
@@ -50,7 +50,7 @@ describe.each(UNITS)('%s', (unit) => {
     );
   });
 
-  it('sets settings of the service, and hands it the files of secrets that it loads', async () => {
+  it('sets only settings of the service, and points them to all secrets that it loads', async () => {
     const { NODE_ENV, ...settings } = await environmentOf(unit);
     expect(NODE_ENV).toBe('production');
     for (const name of Object.keys(settings)) expect(Object.keys(SETTINGS)).toContain(name);
@@ -58,25 +58,25 @@ describe.each(UNITS)('%s', (unit) => {
     expect(Object.values(settings).filter((value) => value.startsWith('%d/'))).toEqual(loaded);
   });
 
-  it('runs a program of the build', async () => {
+  it('runs a program that the build produces', async () => {
     const [command = ''] = await directive(unit, 'ExecStart');
     const program = /^\/usr\/bin\/node \/opt\/route-registry\/(dist\/\w+\.js)$/.exec(command)?.[1] ?? '';
     await expect(readFile(resolve(FOLDER, '../..', program))).resolves.toBeInstanceOf(Buffer);
   });
 
-  it('lets it compile JavaScript', async () => {
+  it('lets V8 compile JavaScript', async () => {
     await expect(directive(unit, 'MemoryDenyWriteExecute')).resolves.toEqual([]);
   });
 });
 
-it('the service gets the time to stop that it needs', async () => {
+it('the unit gives the service enough time to stop', async () => {
   const { DRAIN_DELAY_MS } = await environmentOf(SERVICE);
   const { drainDelayMs } = readConfig({ DRAIN_DELAY_MS });
   const [seconds] = await directive(SERVICE, 'TimeoutStopSec');
   expect(Number(seconds) * 1_000).toBeGreaterThanOrEqual(drainDelayMs + 10_000);
 });
 
-it('an instance is the service on ports of its own', async () => {
+it('an instance is the same service on its own ports', async () => {
   const [service = [], instance = []] = await Promise.all(
     [SERVICE, INSTANCE].map(async (unit) => {
       const lines = (await readFile(join(FOLDER, unit), 'utf8')).split('\n');
@@ -88,7 +88,7 @@ it('an instance is the service on ports of its own', async () => {
   expect(instance.filter((line) => !own.includes(line))).toEqual(service);
 });
 
-it('all run as the same user, in the same folder, under the same restrictions', async () => {
+it('all units run as the same user, in the same folder, under the same restrictions', async () => {
   const restrictions = UNITS.map(async (unit) => {
     const text = await readFile(join(FOLDER, unit), 'utf8');
     return text.split('\n').filter((line) => RESTRICTION.test(line));
