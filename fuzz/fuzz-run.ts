@@ -17,21 +17,21 @@ import type { World } from './world.js';
 /** The options of a run. */
 interface FuzzOptions {
   readonly seed: number;
-  /** The numbers of the cases, in order. */
+  /** The case numbers, in order. */
   readonly numbers: Iterable<number>;
-  /** The time after which no further case begins, by `performance.now()`. */
+  /** The time after which no further case starts, by `performance.now()`. */
   readonly until: number;
-  /** The number of cases, if the run fails unless all of them have begun by then. */
+  /** The minimum number of cases: the run fails if fewer are sent in time. Undefined: no minimum. */
   readonly required: number | undefined;
-  /** Cases under way at a time. */
+  /** The number of cases that run at the same time. */
   readonly concurrency: number;
-  /** The folder in which the service runs. */
+  /** The working directory of the service. */
   readonly folder: string;
-  /** Settings of the service beside those that the run needs. */
+  /** Additional settings of the service. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** The end of a run. */
+/** The result of a run. */
 export interface FuzzResult {
   readonly tally: Tally;
   readonly honest: HonestFigures;
@@ -40,22 +40,25 @@ export interface FuzzResult {
   readonly storedRoutes: number;
 }
 
-/** Far beyond the longest run, and always the same, so that a seed repeats the same bytes. */
+/** The expiry of tokens, in epoch seconds: far in the future, and constant so that a seed repeats the same bytes. */
 const EXPIRY = 4_102_444_800;
 /**
- * The cache is small, so that memory shows whatever else is kept. The idle time is short, since until then Node keeps a
- * connection whose client has broken HTTP/2, even if the client has gone.
+ * A small cache, so that a leak elsewhere shows in the memory. A short idle time, because Node keeps a connection whose
+ * client violated HTTP/2 for this time, even after the client has disconnected.
  */
 const SETTINGS = {
   ROUTE_CACHE_MIB: '2',
   GRPC_IDLE_MS: '5000',
 };
-/** How long the service may take to free what the last cases have used, in milliseconds: its idle time, and the checks of it. */
+/**
+ * How long the service may take to free what the last cases used, in milliseconds: its idle time, and the interval at
+ * which it checks for idle connections.
+ */
 const TIDY_MS = 8_000;
-/** How many of a thousand cases may be refused because of overload. */
+/** How many cases per thousand the service may reject as overloaded. */
 const OVERLOADED_PER_MILLE = 1;
 
-/** Runs the cases against a new service, with an honest caller beside them, and checks everything afterwards. */
+/** Runs the cases and a well-behaved client against a new service, and checks everything afterwards. */
 export async function runFuzz(options: FuzzOptions): Promise<FuzzResult> {
   const database = await createDatabase(options.folder);
   try {
@@ -107,16 +110,16 @@ async function runOn(database: FuzzDatabase, options: FuzzOptions): Promise<Fuzz
   const stored = await database.routes();
   tally.conclude(ledger.compare(stored));
   if (ledger.overloaded > (tally.cases * OVERLOADED_PER_MILLE) / 1_000) {
-    tally.conclude([`${ledger.overloaded} of ${tally.cases} cases were refused because of overload.`]);
+    tally.conclude([`${ledger.overloaded} of ${tally.cases} cases were rejected with OVERLOADED.`]);
   }
   if (sessions.lost > 0)
     tally.conclude([`The service ended ${sessions.lost} connections of well-behaved clients.`]);
   if (connections.unasked > 0)
-    tally.conclude([`On ${connections.unasked} connections something came that answers no request.`]);
+    tally.conclude([`${connections.unasked} connections received data that belongs to no request.`]);
   return { tally, honest: figures, memoryMib, heapMib, storedRoutes: stored.length };
 }
 
-/** Runs the cases, some at a time, until there are no more, the time is over, or there is no point in going on. */
+/** Runs cases concurrently until none is left, the time is over, or the run has failed for good. */
 async function work(
   { seed, numbers, until, concurrency }: FuzzOptions,
   world: World,

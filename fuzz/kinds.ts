@@ -7,7 +7,7 @@ import { restByGrammar } from './rest/rest-grammar.js';
 import { weighted } from './values/draws.js';
 import type { FuzzCase, World } from './world.js';
 
-/** The kinds of cases, each with its share of ten thousand. Those that need a separate connection cost more. */
+/** The kinds of cases, each with its share of ten thousand. Cases on separate connections are slower. */
 const KINDS: readonly (readonly [
   name: string,
   share: number,
@@ -29,7 +29,7 @@ interface DrawnCase {
   readonly fuzzCase: FuzzCase;
 }
 
-/** The cases of all kinds in a world. */
+/** Cases of all kinds. */
 export function casesIn(world: World): Arbitrary<DrawnCase> {
   return weighted(
     ...KINDS.map(

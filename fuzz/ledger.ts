@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** A route as an answer of either protocol shows it, in ProtoJSON. */
+/** A route in ProtoJSON, as a response of either protocol contains it. */
 export interface ShownRoute {
   readonly id: string;
   readonly method: string;
@@ -12,26 +12,26 @@ export interface ShownRoute {
 
 /** The creates that the service acknowledged, and those whose outcome is unknown. */
 export class Ledger {
-  /** A digest of each acknowledged route by its id. */
+  /** The digest of each acknowledged route, by id. */
   readonly #acknowledged = new Map<string, string>();
-  /** Creates that may have been stored, though nobody was told. */
+  /** The number of creates without a response, which may have been stored. */
   unsure = 0;
-  /** Refusals with `OVERLOADED`. */
+  /** The number of failures with `OVERLOADED`. */
   overloaded = 0;
 
   get size(): number {
     return this.#acknowledged.size;
   }
 
-  /** Remembers a create that was answered. Returns what is wrong with it, if anything. */
+  /** Records a successful create. Returns the problems with it. */
   acknowledge(route: ShownRoute): string[] {
     const digest = digestOf(route);
     const before = this.#acknowledged.get(route.id) ?? digest;
     this.#acknowledged.set(route.id, digest);
-    return before === digest ? [] : [`The route ${route.id} was acknowledged with two contents.`];
+    return before === digest ? [] : [`The route ${route.id} was acknowledged with two different contents.`];
   }
 
-  /** Compares with everything that is stored now. Returns what is wrong. */
+  /** Compares the ledger with all stored routes. Returns the differences. */
   compare(stored: readonly ShownRoute[]): string[] {
     const digests = new Map(stored.map((route) => [route.id, digestOf(route)]));
     const wrong = [...this.#acknowledged].filter(([id, digest]) => digests.get(id) !== digest);
@@ -39,18 +39,18 @@ export class Ledger {
     const problems = wrong.map(([id]) => `The acknowledged route ${id} is not stored as acknowledged.`);
     if (unknown.length > this.unsure) {
       problems.push(
-        `${unknown.length} routes are stored that no answer acknowledged; at most ${this.unsure} answers were missed.`,
+        `${unknown.length} stored routes were never acknowledged; at most ${this.unsure} responses were missed.`,
       );
     }
     const strange = stored.filter(({ handler }) => handler === FORBIDDEN);
     return [
       ...problems,
-      ...strange.map(({ id }) => `The route ${id} is stored for a client without a token.`),
+      ...strange.map(({ id }) => `The route ${id} is stored for a client without a valid token.`),
     ];
   }
 }
 
-/** The handler of the routes that clients without a good token try to create. */
+/** The handler of the routes that clients without a valid token try to create. */
 export const FORBIDDEN = 'forbidden';
 
 function digestOf({ id, method, path, middleware, handler, createdAt }: ShownRoute): string {

@@ -9,22 +9,22 @@ import { type FuzzResult, runFuzz } from './fuzz-run.js';
 
 const DEFAULT_SECONDS = 60;
 const CONCURRENCY = 64;
-/** A folder in memory, where Linux has one, since the disk is not under test. */
+/** An in-memory folder, on Linux: the disk is not under test. */
 const MEMORY = '/dev/shm';
-/** The time for a given number of cases, in milliseconds: several times what they take on two cores. */
+/** The time limit for a given number of cases, in milliseconds: several times what they take on two cores. */
 const CASES_MS = 60_000;
 const CASE_MS = 12;
-/** The time for the start and for everything after the last case, in milliseconds. */
+/** The time limit for the start and for everything after the last case, in milliseconds. */
 const AROUND_MS = 180_000;
 
 /**
- * `npm run fuzz`: sends hostile requests to both protocols of the built service and prints the results. Exit code 1 when the
- * service broke a promise, or when not everything ended in time.
+ * `npm run fuzz`: sends hostile requests to the built service over both protocols and prints the results. The exit code
+ * is 1 when the service violates its contract, or when the run does not finish in time.
  *
- * `--seconds N` sets the duration, 60 by default. `--cases N` ends after that many cases, and fails if there is no time
- * for all of them: that of `--seconds`, or several times what they usually take. `--seed S` repeats the cases of that
- * seed, `--only K,L` only those with these numbers, one by one. `FUZZ_MYSQL_URL` names a MySQL server to run on, and
- * `FUZZ_NODE_OPTIONS` holds Node options for the service alone.
+ * `--seconds N` sets the duration; default: 60. `--cases N` stops after that many cases. The run fails if they take
+ * longer than `--seconds` or, without that option, several times their usual duration. `--seed S` repeats the cases of
+ * a seed; `--only K,L` runs only the cases with these numbers, one at a time. `FUZZ_MYSQL_URL` is the URL of the MySQL
+ * server to use; default: an embedded database. `FUZZ_NODE_OPTIONS` sets Node options for the service only.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
   const required = only?.length ?? cases;
   const limitMs = seconds !== undefined ? seconds * 1_000 : usualLimitMs(required, only !== undefined);
   const folder = await mkdtemp(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'rr-fuzz-'));
-  // Nothing should take so long; nobody should have to wait for this process for ever.
+  // A last resort, so that a run that hangs still ends.
   const limit = setTimeout(() => {
     print(`\nFAILED: the run did not end.\n`);
     rmSync(folder, { recursive: true });
@@ -93,10 +93,10 @@ function report({ tally, honest, memoryMib, heapMib, storedRoutes }: FuzzResult,
   const { served, p99Ms, maxMs } = honest;
   const rate = (tally.cases / elapsedMs) * 1_000;
   print(
-    `${tally.cases} cases in ${(elapsedMs / 1_000).toFixed(0)} s, ${rate.toFixed(0)} a second\n` +
-      `honest caller: ${served} times served, p99 ${p99Ms.toFixed(0)} ms, longest ${maxMs.toFixed(0)} ms\n` +
+    `${tally.cases} cases in ${(elapsedMs / 1_000).toFixed(0)} s, ${rate.toFixed(0)} per second\n` +
+      `well-behaved client: served ${served} times, p99 ${p99Ms.toFixed(0)} ms, longest ${maxMs.toFixed(0)} ms\n` +
       `memory: ${(memoryMib[0] ?? 0).toFixed(0)} MiB before, ${(memoryMib.at(-1) ?? 0).toFixed(0)} MiB after, at most ${Math.max(...memoryMib).toFixed(0)} MiB\n` +
-      `heap without garbage: ${heapMib.map((mib) => mib.toFixed(0)).join(' ')} MiB\n` +
+      `heap after garbage collection: ${heapMib.map((mib) => mib.toFixed(0)).join(' ')} MiB\n` +
       `stored routes: ${storedRoutes}\n`,
   );
   for (const failure of tally.failures) print(`\n${failure}\n`);

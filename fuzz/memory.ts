@@ -1,22 +1,22 @@
 import { median } from '../bench/load/percentile.js';
 
-/** With fewer measurements than this, resident memory has not reached its usual size. */
+/** With fewer measurements than this, resident memory has not yet reached its steady state. */
 const RESIDENT_MIN = 40;
 
 /**
- * A problem if resident memory went on growing after the first third of a run, beyond the garbage of a heap in use and
- * what the cases under way need. @param mib measured twice a second
+ * Returns a problem if resident memory keeps growing after the first third of a run. The tolerance covers uncollected
+ * garbage and the memory of running cases. @param mib measured twice a second
  */
 export function residentProblems(mib: readonly number[]): string[] {
   return isJudged(mib) ? problems('Resident memory', mib, 1.3, 40) : [];
 }
 
-/** The same for the heap without garbage. @param mib measured every few seconds, after a garbage collection */
+/** The same for the heap. @param mib measured every few seconds, after a garbage collection */
 export function heapProblems(mib: readonly number[]): string[] {
   return mib.length >= 12 ? problems('The heap', mib, 1.1, 8) : [];
 }
 
-/** Whether a run was long enough for its resident memory to be judged. @param mib measured so far */
+/** Whether a run is long enough to judge its resident memory. @param mib measured so far */
 export function isJudged(mib: readonly number[]): boolean {
   return mib.length >= RESIDENT_MIN;
 }

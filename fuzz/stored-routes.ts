@@ -4,10 +4,10 @@ import { drawn } from './values/draws.js';
 import type { StoredRoute } from './world.js';
 
 const COUNT = 20;
-/** The service answers long before this, in milliseconds. */
+/** The timeout of a request, in milliseconds: far longer than the service takes. */
 const LIMIT_MS = 10_000;
 
-/** Asks the REST gateway as an ordinary client does; without a body, it gets. @throws Error unless it succeeds */
+/** Sends an ordinary REST request: a POST if there is a body, otherwise a GET. @throws Error unless it succeeds */
 export async function askRest(http: string, token: string, path: string, body?: unknown): Promise<string> {
   const response = await fetch(`http://${http}${path}`, {
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -19,7 +19,7 @@ export async function askRest(http: string, token: string, path: string, body?: 
   return text;
 }
 
-/** Creates the routes that no case may change. */
+/** Creates routes that must stay unchanged during the run. */
 export async function createStoredRoutes(
   http: string,
   token: string,
@@ -35,7 +35,7 @@ export async function createStoredRoutes(
   return routes;
 }
 
-/** Reads these routes again. Returns what has changed. */
+/** Reads these routes again. Returns the changes as problems. */
 export async function storedRouteProblems(
   http: string,
   token: string,

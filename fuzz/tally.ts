@@ -1,15 +1,15 @@
 import type { FuzzCase, Outcome } from './world.js';
 
-/** After so many failed cases, further ones would say nothing new. */
+/** After this many failures, more cases would not tell anything new. */
 const ENOUGH = 10;
 
 /** The results of a run. */
 export class Tally {
   readonly #seed: number;
   readonly #underWay = new Set<number>();
-  /** The number of cases of each kind, and how many of its answers had each code. */
+  /** For each kind, the number of cases and the number of responses by code. */
   readonly kinds = new Map<string, { cases: number; answers: Map<string, number> }>();
-  /** Paragraphs for people, one for each failure. */
+  /** A readable paragraph for each failure. */
   readonly failures: string[] = [];
   cases = 0;
   /** Whether the service has ended. */
@@ -19,7 +19,7 @@ export class Tally {
     this.#seed = seed;
   }
 
-  /** Whether there is no point in going on. */
+  /** Whether the run should stop early: the service has ended, or enough cases have failed. */
   get hopeless(): boolean {
     return this.dead || this.failures.length >= ENOUGH;
   }
@@ -46,19 +46,19 @@ export class Tally {
     );
   }
 
-  /** Something went wrong outside of any answer: one of the cases under way is the cause. */
+  /** Records a problem that no response shows. One of the running cases is the cause. */
   alarm(problem: string): void {
     if (problem.startsWith('The service ended')) this.dead = true;
-    this.failures.push([`FAILED beside the cases`, problem, this.#replay([...this.#underWay])].join('\n  '));
+    this.failures.push([`FAILED outside the cases`, problem, this.#replay([...this.#underWay])].join('\n  '));
   }
 
-  /** Problems that show only in the end. */
+  /** Records problems that show only at the end of the run. */
   conclude(problems: readonly string[]): void {
     for (const problem of problems) this.failures.push(`FAILED in the end\n  ${problem}`);
   }
 
   #replay(numbers: readonly number[]): string {
-    if (numbers.length === 0) return 'No case was under way.';
+    if (numbers.length === 0) return 'No case was running.';
     return `replay: npm run fuzz -- --seed ${this.#seed} --only ${numbers.join(',')}`;
   }
 }

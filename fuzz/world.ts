@@ -2,46 +2,46 @@ import type { GrpcSessions } from './grpc/grpc-sessions.js';
 import type { Ledger } from './ledger.js';
 import type { RestConnections } from './rest/rest-connections.js';
 
-/** A route that was there before the first case. */
+/** A route that exists before the first case. */
 export interface StoredRoute {
   readonly id: string;
-  /** The body of its GET. */
+  /** The response body of a GET of the route. */
   readonly body: string;
 }
 
-/** The surroundings of a case. */
+/** The environment of a case. */
 export interface World {
   /** `host:port` of each protocol. */
   readonly grpc: string;
   readonly http: string;
-  /** Tokens that the service accepts: for everything, and for gets only. */
+  /** Tokens that the service accepts: one with full access, one for reading only. */
   readonly token: string;
   readonly readToken: string;
   readonly routes: readonly StoredRoute[];
   readonly sessions: GrpcSessions;
   readonly connections: RestConnections;
   readonly ledger: Ledger;
-  /** Resolves when the service has read everything that was sent before, and has had time to answer it. */
+  /** Resolves when the service has read everything sent so far and has had time to respond. */
   readonly hasRead: () => Promise<void>;
 }
 
-/** The end of a case. */
+/** The outcome of a case. */
 export interface Outcome {
-  /** The code of each answer, for the count of them. */
+  /** The code of each response, for the statistics. */
   readonly answers: readonly string[];
-  /** Everything that must not happen; empty for a good end. */
+  /** Violations of the contract; empty if the case passed. */
   readonly problems: readonly string[];
 }
 
 /** One case, ready to be sent. */
 export interface FuzzCase {
-  /** Everything that it sends first, for people. */
+  /** The bytes or the call that it sends first, in readable form. */
   readonly shown: () => string;
-  /** @param signal is aborted when the case has lasted too long, and must end whatever it has open */
+  /** @param signal aborts when the case takes too long; the case must then close everything it has open */
   send(signal: AbortSignal): Promise<Outcome>;
 }
 
-/** Bytes with everything escaped that is not visible ASCII, cut after 4 KiB. */
+/** Bytes as text: everything but printable ASCII is escaped, and the text is cut after 4 KiB. */
 export function escaped(bytes: Buffer): string {
   const cut = bytes.length > SHOWN_BYTES ? `… (${bytes.length} bytes)` : '';
   return (

@@ -5,7 +5,7 @@ import type { GrpcAnswer, GrpcCall } from './grpc-sessions.js';
 
 export const CREATE = '/routing.v1.RouteService/CreateRoute';
 export const GET = '/routing.v1.RouteService/GetRoute';
-/** A request of hundreds of messages, of which so many bytes may not arrive within the deadline. */
+/** A request body longer than this, with hundreds of messages, may not arrive within the deadline. */
 const LONG_BYTES = 1_048_576;
 
 /** A case that makes one call. */

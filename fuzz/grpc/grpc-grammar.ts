@@ -17,7 +17,7 @@ const UNKNOWN_PATHS = words(`
   /routing.v1.RouteService/DeleteRoute /routing.v1.RouteService/ /routing.v1.routeservice/CreateRoute
   /routing.v1.RouteService/CreateRoute?x=1 /routing.v1.RouteService/CreateRoute/
   /unknown.Service/Method /constructor/toString / // /%00 /${'a'.repeat(1_500)}`);
-/** Names that health and reflection are asked for, beside hostile ones. */
+/** Names in health and reflection requests, besides hostile ones. */
 const SYMBOLS = [
   '',
   ...words('routing.v1.RouteService routing.v1.Route.path google.api.http grpc.health.v1.Health'),
@@ -37,7 +37,7 @@ const binaryName = word.map((name) => `${name.toLowerCase().replaceAll('~', '')}
 const trace = fc.constantFrom('', '00-1-1-1', 'x'.repeat(600));
 const manyValues = listOf([1, 2, 12], fc.nat(599).map(letters));
 
-/** Metadata that means something to the service, to grpc-js, or to some server. */
+/** Metadata that is meaningful to the service, to grpc-js, or to other servers. */
 const oddMetadata: Arbitrary<GrpcHeaders> = fc.oneof(
   fc.record({ 'grpc-timeout': fc.constantFrom(...TIMEOUTS) }),
   fc.record({ 'content-type': fc.constantFrom(...CONTENT_TYPES) }),
@@ -54,23 +54,23 @@ function letters(length: number): string {
   return 'a'.repeat(length);
 }
 
-/** A key that other cases use, too. */
+/** An idempotency key that other cases use, too. */
 export function sharedKey(): Arbitrary<string> {
   return fc.nat(98).map((number) => `key-${number}`);
 }
 
-/** A body and how it claims to be encoded. */
+/** A body and its declared encoding. */
 interface Encoded {
   readonly body: Buffer;
   readonly headers?: GrpcHeaders;
-  /** Whether more seems to come; default: it does not. */
+  /** Whether the request stays open; default: false. */
   readonly endless?: boolean;
 }
 
-/** Puts a message behind its prefix. */
+/** Frames a message with a gRPC prefix, correctly or not. */
 type Coding = (message: Buffer) => Encoded;
 
-/** Empty messages on both sides of the bound of 64 KiB, and far beyond. */
+/** Messages of zeros: at the limit of 64 KiB, a byte above it, and far above it. */
 const bomb = fc.constantFrom(65_536, 65_537, 300_000).map((length) => Buffer.alloc(length));
 const otherMessage = weighted([4, fc.constant(undefined)], [1, bomb]);
 const encoding = fc.constantFrom('gzip', 'deflate', 'identity', 'snappy', '', 'gzip, gzip');
@@ -79,7 +79,7 @@ const compression = fc.tuple(otherMessage, encoding, fc.nat(5)).map(
     (message) =>
       compressed(other ?? message, name, way),
 );
-/** A flag and a length that are not those of the message. */
+/** A flag and a length that may not match the message. */
 const lie = fc
   .tuple(fc.constantFrom(0, 1, 2, 127, 255), fc.constantFrom(0, 1, undefined, 65_537, 2 ** 31, 2 ** 32 - 1))
   .map(([flag, length]): Coding => (message) => {
@@ -88,7 +88,10 @@ const lie = fc
     body.writeUInt32BE(length ?? message.length + 1, 1);
     return { body };
   });
-/** More messages than a call has, now and then with no end; a dozen is less than the service ends a stream for. */
+/**
+ * No message or too many. Half of the requests stay open. A dozen messages are too few for the service to end the
+ * stream.
+ */
 const repetition = fc
   .tuple(fc.constantFrom(0, 2, 12, 12, 300), fc.boolean())
   .map(([times, endless]): Coding => (message) => ({
@@ -99,7 +102,7 @@ const cut = place.map((to): Coding => (message) => ({
   body: framed(message).subarray(0, at(to, message.length + 5)),
 }));
 const sound = fc.constant<Coding>((message) => ({ body: framed(message) }));
-/** Prefixes that may lie about the length and the coding of a message. */
+/** Framing that may misstate the length and the encoding of a message. */
 const coding = weighted([75, sound], [14, compression], [3, lie], [5, repetition], [3, cut]);
 
 function compressed(plain: Buffer, name: string, way: number): Encoded {
@@ -115,7 +118,7 @@ function compressed(plain: Buffer, name: string, way: number): Encoded {
   }
 }
 
-/** Calls in sound HTTP/2 whose parts are what the contract describes, or nearly. */
+/** Calls in valid HTTP/2 whose parts match the contract, or nearly do. */
 export function grpcByGrammar(world: World): Arbitrary<FuzzCase> {
   return fc
     .record({
@@ -128,7 +131,7 @@ export function grpcByGrammar(world: World): Arbitrary<FuzzCase> {
     })
     .map(({ caller: { credentials, draft }, call: { path, message }, spoil, metadata, open, encode }) => {
       const { body, headers, endless = open } = encode(spoil(message(draft)));
-      // A streaming call goes on until its client or its time ends it.
+      // A streaming call runs until its client cancels it or its deadline passes.
       const lasts = endless || path.includes('Watch') || path.includes('Reflection');
       const authorization = credentials.join(', ');
       const all: GrpcHeaders = {
@@ -141,7 +144,7 @@ export function grpcByGrammar(world: World): Arbitrary<FuzzCase> {
     });
 }
 
-/** A call whose message is sound. */
+/** A call with a well-formed message. */
 interface SoundCall {
   readonly path: string;
   readonly message: (draft: RouteDraft) => Buffer;

@@ -4,11 +4,11 @@ import { Route } from '../../src/gen/routing/v1/route_service.js';
 import type { Ledger, ShownRoute } from '../ledger.js';
 import type { GrpcAnswer } from './grpc-sessions.js';
 
-/** The call that was answered. */
+/** The call that got the response. */
 interface SentCall {
   readonly path: string;
   readonly hasToken: boolean;
-  /** Whether the service may find it late: it states a deadline, does not end, or is very long. */
+  /** Whether it may end with DEADLINE_EXCEEDED: it has a deadline, does not end, or is very long. */
   readonly mayBeLate: boolean;
   readonly creates: boolean;
 }
@@ -22,25 +22,25 @@ const NEVER: readonly number[] = [
   status.UNAVAILABLE,
   status.DATA_LOSS,
 ];
-/** Reasons of a reset without a status: the client is told to stop, or was cut off because it does harm. */
+/** Reset codes that are allowed without a status: the client is told to stop, or is cut off because of abuse. */
 const ALLOWED_RESETS: readonly number[] = [0x0, 0x8, 0xb];
-/** How grpc-js itself ends calls that never reach the service, or are served by its own handlers. */
+/** The messages of grpc-js for calls that never reach the service, or that its own handlers serve. */
 const WORDS_OF_GRPC_JS =
   /^(?:Deadline exceeded|Error deserializing request|Failed to decompress message|Invalid grpc-timeout value .*|Received (?:message compressed with unsupported encoding|message larger than max|message that decompresses to a size larger than|a second request message|no request message) .*)$/s;
 const PREFIX_BYTES = 5;
 
-/** The route in the answer of a call that ended well; nothing without one. */
+/** The route in the response of a successful call; undefined if there is none. */
 export function routeOf({ code, data }: GrpcAnswer): ShownRoute | undefined {
   return code === OK && data.length >= PREFIX_BYTES ? routeIn(data) : undefined;
 }
 
-/** The route in a message behind its prefix. */
+/** The route in a message with a prefix. */
 export function routeIn(data: Buffer): ShownRoute {
   const route = Route.decode(data.subarray(PREFIX_BYTES));
   return { ...route, createdAt: route.createdAt?.toISOString() ?? '' };
 }
 
-/** The failure of a call with its details; nothing when it has none. */
+/** The failure of a call; undefined if it has no details. */
 export function grpcFailure({ code, details, trailers }: GrpcAnswer): RichError | undefined {
   if (code === undefined || code === OK || trailers.get('grpc-status-details-bin').length === 0)
     return undefined;
@@ -52,7 +52,7 @@ export function reasonOf(failure: RichError | undefined): string | undefined {
   return failure === undefined ? undefined : errorInfoOf(failure).reason;
 }
 
-/** Everything about an answer that the contract does not allow. */
+/** Returns the contract violations of a response. */
 export function grpcProblems(answer: GrpcAnswer, sent: SentCall, ledger: Ledger): string[] {
   const { code, httpStatus, resetCode, details } = answer;
   if (code === undefined) {
@@ -77,6 +77,6 @@ export function grpcProblems(answer: GrpcAnswer, sent: SentCall, ledger: Ledger)
   }
   const route = sent.creates ? routeOf(answer) : undefined;
   if (route === undefined) return problems;
-  if (!sent.hasToken) problems.push('A client without a good token created a route.');
+  if (!sent.hasToken) problems.push('A client without a valid token created a route.');
   return route.id === '' ? problems : [...problems, ...ledger.acknowledge(route)];
 }

@@ -9,47 +9,47 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Metadata } from '@grpc/grpc-js';
 import { requestOn } from '../../test/support/http2-call.js';
 
-/** The headers of a call beside those that every call has. */
+/** The headers of a call, besides those that every call has. */
 export type GrpcHeaders = Readonly<Record<string, string | string[]>>;
 
-/** A call as it is sent. */
+/** A call to send. */
 export interface GrpcCall {
   readonly path: string;
   readonly headers: GrpcHeaders;
   readonly body: Buffer;
-  /** Whether the client says that its request is complete. */
+  /** Whether the client half-closes the stream. */
   readonly ends: boolean;
 }
 
-/** The answer on one stream. */
+/** The response on a stream. */
 export interface GrpcAnswer {
-  /** The HTTP status; undefined when no headers came. */
+  /** The HTTP status; undefined if no headers arrived. */
   readonly httpStatus: number | undefined;
-  /** The gRPC status; undefined when the stream ended without one. */
+  /** The gRPC status; undefined if the stream ended without one. */
   readonly code: number | undefined;
   readonly details: string;
   readonly trailers: Metadata;
   readonly data: Buffer;
-  /** The reason of a reset (RFC 9113, section 7); 0 for none. */
+  /** The error code of a reset (RFC 9113, section 7); 0 for none. */
   readonly resetCode: number;
 }
 
 const SESSIONS = 4;
 const MOST_TRIES = 10;
-/** This many pings, one after the other, are answered no sooner than a call that needs the database. */
+/** This many pings in sequence take at least as long as a call that needs the database. */
 const PINGS = 4;
-/** Each case under way may wait for one. */
+/** Every running case may be waiting for a ping. */
 const MOST_PINGS = 1_000;
-/** Node counts the memory of a connection, and resets streams beyond 10 MB; grpc-js clients run without a limit, too. */
+/** Node resets streams when a connection uses more than 10 MB of memory; grpc-js clients lift this limit, too. */
 const SESSION_MIB = 100_000;
 
-/** A few connections that keep to HTTP/2 and share the calls. */
+/** A pool of connections that follow HTTP/2 and share the calls. */
 export class GrpcSessions {
   readonly #target: string;
   readonly #sessions: (ClientHttp2Session | undefined)[] = [];
   #pinged: ClientHttp2Session | undefined;
   #turn = 0;
-  /** Connections that the service ended, which it must not do. */
+  /** The number of connections that the service ended with an error, which it must not do. */
   lost = 0;
 
   /** @param target `host:port` */
@@ -58,9 +58,9 @@ export class GrpcSessions {
   }
 
   /**
-   * Makes a call, again when its stream was refused: a connection may have fewer streams than its client knows yet.
+   * Makes a call, and retries it when its stream is refused: the client may not know the server's stream limit yet.
    *
-   * @param signal ends the call, whatever its state
+   * @param signal aborts the call
    */
   async call(call: GrpcCall, signal: AbortSignal): Promise<GrpcAnswer> {
     for (let tries = 1; ; tries++) {
@@ -70,7 +70,7 @@ export class GrpcSessions {
     }
   }
 
-  /** Resolves when the service has read everything that had come before, and has had time to answer it. */
+  /** Resolves when the service has read everything received so far and has had time to respond. */
   async hasRead(): Promise<void> {
     for (let pings = 0; pings < PINGS; pings++) await this.#ping();
   }
@@ -94,9 +94,9 @@ export class GrpcSessions {
         last = received;
       })
       .on('data', (chunk: Buffer) => chunks.push(chunk))
-      // With its answer, the client of a call that goes on ends its own half, as gRPC clients do.
+      // When the response ends, half-close a request that is still open, as gRPC clients do.
       .on('end', () => stream.end())
-      // The reason of a reset is read when the stream has closed.
+      // The reset code is read when the stream has closed.
       .on('error', () => undefined);
     signal.addEventListener('abort', () => stream.destroy());
     if (ends) stream.end(body);
@@ -143,7 +143,7 @@ export class GrpcSessions {
     return session
       .on('error', () => undefined)
       .once('goaway', (code) => {
-        // Without an error: it was idle.
+        // NO_ERROR means that the connection was idle.
         if (code !== constants.NGHTTP2_NO_ERROR) this.lost++;
       });
   }
@@ -153,7 +153,7 @@ function isOpen(session: ClientHttp2Session | undefined): session is ClientHttp2
   return session !== undefined && !session.closed && !session.destroyed;
 }
 
-/** The text of a percent-encoded `grpc-message`; as it is when it is not encoded well. */
+/** Decodes a percent-encoded `grpc-message`; returns it unchanged if the encoding is invalid. */
 function decoded(message: string | string[] | undefined): string {
   const text = String(message ?? '');
   try {

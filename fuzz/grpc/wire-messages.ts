@@ -4,14 +4,14 @@ import type { RouteDraft } from '../values/callers.js';
 import { at, bytesOf, place, weighted } from '../values/draws.js';
 import { hostileText } from '../values/hostile-text.js';
 
-/** The wire types of protocol buffers, of which 6 and 7 do not exist. */
+/** Wire types of protocol buffers. The types 6 and 7 do not exist. */
 const VARINT = 0;
 const LENGTH = 2;
 const MORE = 0x80;
-/** Half of a surrogate pair, an overlong NUL and a byte that never occurs, each as a careless encoder would write it. */
+/** Invalid UTF-8: an encoded lone surrogate, an overlong NUL, and a byte that never occurs. */
 const NOT_UTF8 = Buffer.from('eda080c080ff', 'hex');
 
-/** The request of a create as the contract has it. */
+/** A well-formed CreateRouteRequest. */
 export function createMessage(route: RouteDraft, requestId = '', validateOnly = false): Buffer {
   const whole = { id: '', ...route, middleware: [...route.middleware], createdAt: undefined };
   return Buffer.from(CreateRouteRequest.encode({ route: whole, requestId, validateOnly }).finish());
@@ -21,17 +21,17 @@ export function getMessage(routeId: string): Buffer {
   return Buffer.from(GetRouteRequest.encode({ routeId }).finish());
 }
 
-/** A field of bytes behind their length. @param claimed the length that it claims */
+/** A length-delimited field. @param claimed the declared length; default: the real one */
 export function bytesField(field: number, bytes: Uint8Array, claimed = bytes.length): Buffer {
   return Buffer.concat([key(field, LENGTH), varint(claimed), bytes]);
 }
 
-/** The key of a field. */
+/** The tag of a field: its number and wire type. */
 function key(field: number, wireType: number): Buffer {
   return varint(field * 8 + wireType);
 }
 
-/** A number in base 128, seven bits a byte. @param overlong bytes that add nothing to it */
+/** A varint: seven bits per byte. @param overlong the number of redundant bytes to append */
 function varint(value: number, overlong = 0): Buffer {
   const bytes: number[] = [];
   let rest = BigInt(value);
@@ -41,7 +41,7 @@ function varint(value: number, overlong = 0): Buffer {
   return Buffer.from(bytes);
 }
 
-/** A group or message in itself, again and again. */
+/** A message nested in itself, or a group where the depth is more than 200. */
 function nested(field: number, depth: number): Buffer {
   if (depth > 200)
     return Buffer.concat([Buffer.alloc(depth, key(field, 3)), Buffer.alloc(depth, key(field, 4))]);
@@ -57,7 +57,7 @@ const value = fc
 const fixed = fc.tuple(fc.constantFrom(1, 5), bytesOf(4, 8, 8, 3));
 const lie = fc.tuple(bytesOf(0, 3, 11), fc.constantFrom(0, 1, 5, 127, 65_536, 2 ** 31, 2 ** 40));
 
-/** What follows the wire format of protocol buffers, or nearly. */
+/** A field that follows the wire format of protocol buffers, or nearly does. */
 const { field } = fc.letrec<{ field: Buffer }>((tie) => ({
   field: fc.oneof(
     { maxDepth: 3 },
@@ -80,7 +80,7 @@ const { field } = fc.letrec<{ field: Buffer }>((tie) => ({
 
 const surroundings = fc.array(fc.tuple(fc.boolean(), field), { minLength: 1, maxLength: 4 });
 
-/** Puts odd fields around a sound message, and now and then cuts it. */
+/** Puts odd fields around a well-formed message, and sometimes truncates the result. */
 export const oddMessage: Arbitrary<(sound: Buffer) => Buffer> = fc
   .tuple(surroundings, weighted([4, fc.constant(undefined)], [1, place]))
   .map(([fields, cut]) => (sound) => {

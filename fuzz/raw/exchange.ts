@@ -1,15 +1,15 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How the client of a raw case ends its connection. */
+/** How the client of a raw case closes its connection. */
 export type Ending =
-  /** Once nothing more comes, says that it has sent everything, and waits until the service ends the connection. */
+  /** Half-closes the connection once no more data arrives, and waits until the service closes it. */
   | 'finish'
-  /** Goes once nothing more comes. */
+  /** Closes the connection once no more data arrives. */
   | 'leave'
-  /** Goes once everything is sent. */
+  /** Closes the connection once everything is sent. */
   | 'cut'
-  /** Reads nothing for a moment, then goes. */
+  /** Reads nothing, and closes the connection shortly after everything is sent. */
   | 'unread';
 
 /** How to send the bytes of a case. */
@@ -18,33 +18,33 @@ interface ExchangeOptions {
   readonly target: string;
   readonly pieces: readonly Buffer[];
   readonly ending: Ending;
-  /** The silence after which nothing more comes on a connection, in milliseconds. */
+  /** The silence after which no more data is expected on the connection, in milliseconds. */
   readonly quietMs: number;
-  /** Whether the service says something on every connection, so that silence before that means nothing. */
+  /** Whether the service sends data on every connection, so that silence before the first data does not count. */
   readonly greets: boolean;
-  /** Resolves when the service has read what was sent, and has had time to answer it. */
+  /** Resolves when the service has read what was sent and has had time to respond. */
   readonly hasRead: () => Promise<void>;
-  /** Ends the connection, whatever was planned for it. */
+  /** Aborts the connection, whatever its ending. */
   readonly signal: AbortSignal;
   readonly onData?: (chunk: Buffer, socket: Socket) => void;
 }
 
 const UNREAD_MS = 150;
 
-/** The bytes that came back on a connection. */
+/** The result of an exchange. */
 interface Exchanged {
   readonly received: Buffer;
-  /** Whether it was reset, which may cost a client an answer that was sent (RFC 9112, section 9.6). */
+  /** Whether the connection was reset: the client may lose a response that was sent (RFC 9112, section 9.6). */
   readonly reset: boolean;
 }
 
-/** Sends bytes on a separate connection. */
+/** Sends bytes on a separate connection, and resolves when it has closed. */
 export async function exchange(options: ExchangeOptions): Promise<Exchanged> {
   const { target, pieces, ending, quietMs, greets, hasRead, signal, onData } = options;
   const { hostname, port } = new URL(`http://${target}`);
   const chunks: Buffer[] = [];
   const socket = connect({ host: hostname, port: Number(port), noDelay: true, signal });
-  // A service may reset a connection on which it is sent nonsense.
+  // The service may reset a connection on which it receives garbage.
   let reset = false;
   socket.on('error', () => (reset = true));
   const closed = new Promise((resolve) => socket.once('close', resolve));
@@ -62,7 +62,7 @@ export async function exchange(options: ExchangeOptions): Promise<Exchanged> {
   switch (ending) {
     case 'finish':
     case 'leave':
-      // On a busy machine silence alone says little. Whatever comes begins it anew.
+      // On a busy machine, silence alone proves little. Any data restarts the timer.
       socket.setTimeout(quietMs).on('timeout', () => {
         const before = chunks.length;
         if (greets && before === 0) {

@@ -22,11 +22,11 @@ import { callsOf, headerBlock, opening, PRIORITY } from './frame-sequences.js';
 import { http2Cases } from './http2-case.js';
 
 const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
-/** Asks reflection for all services. */
+/** The reflection request that lists all services. */
 const LIST_SERVICES = framed(Buffer.from([0x3a, 0x00]));
 const NO_BYTES = Buffer.alloc(0);
 
-/** How a client ends that has sent all it wanted. */
+/** How a client closes its connection after it has sent everything. */
 const leaving = fc.constantFrom('leave' as const, 'unread' as const);
 
 /** Streams that are reset as soon as they are opened (CVE-2023-44487). */
@@ -53,7 +53,7 @@ export function tooManyStreams(world: World): Arbitrary<FuzzCase> {
   return http2Cases(sendings, world);
 }
 
-/** A client that asks for much and takes nothing: no window, or a socket that it does not read. */
+/** A client that requests much and reads little: it grants no window, or does not read its socket. */
 export function slowReader(world: World): Arbitrary<FuzzCase> {
   const overRest = fc
     .tuple(fc.constantFrom('/openapi.json', '/docs', '/healthz'), fc.integer({ min: 20, max: 200 }))
@@ -90,7 +90,7 @@ const CHEAP: readonly Frame[] = [
   { type: 0xfe, flags: 0, stream: 0, payload: Buffer.alloc(100) },
 ];
 
-/** Hundreds of frames of one kind that cost the sender nothing. */
+/** Hundreds of frames of one kind that are cheap to send. */
 export function frameFlood(world: World): Arbitrary<FuzzCase> {
   const sendings = fc
     .tuple(fc.constantFrom(...CHEAP), fc.integer({ min: 100, max: 2_000 }), percent(50))

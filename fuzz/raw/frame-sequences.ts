@@ -28,15 +28,15 @@ import { validDraft } from '../values/callers.js';
 import { bytesOf, percent, weighted } from '../values/draws.js';
 import type { World } from '../world.js';
 
-/** Frame types that no client of the tests sends (RFC 9113, section 6). */
+/** Frame types and a flag that only the fuzzer sends (RFC 9113, section 6). */
 export const PRIORITY = 0x2;
 const PUSH_PROMISE = 0x5;
 const PADDED = 0x8;
 
-/** Whether Node's nghttp2 aborts the process at a PING of a wrong length after GOAWAY and HEADERS (SECURITY.md). */
+/** Whether Node's nghttp2 aborts the process on a PING of a wrong length after GOAWAY and HEADERS (SECURITY.md). */
 const ABORTS_AT_WRONG_PING = canBeAborted();
 
-/** One whole call. */
+/** A complete call. */
 export interface Call {
   /** Whether it may create a route. */
   readonly creates: boolean;
@@ -47,27 +47,27 @@ export interface Call {
 /** The calls of a connection. */
 interface CallsOptions {
   readonly paths: readonly string[];
-  /** In how many of a hundred cases a call has a good token. */
+  /** The percentage of calls with a valid token. */
   readonly good: number;
-  /** The least and the greatest number of calls. */
+  /** The minimum and the maximum number of calls. */
   readonly count: readonly [min: number, max: number];
   /** The stream of the first call; default: 1. */
   readonly first?: number;
 }
 
-/** The settings that begin a connection. Without a table, each block of the service's headers stands for itself. */
+/** The first SETTINGS frame. Without a dynamic table, each header block of the service can be decoded by itself. */
 export function opening(windowBytes = 65_535): Frame {
   const payload = settings({ [HEADER_TABLE_SIZE]: 0, [INITIAL_WINDOW_SIZE]: windowBytes });
   return { type: SETTINGS, flags: 0, stream: 0, payload };
 }
 
-/** The headers of a call as a block (RFC 7541). */
+/** The header block of a call (RFC 7541). */
 export function headerBlock(path: string, good: boolean, world: World, more: readonly Field[] = []): Buffer {
   const authorization: Field[] = good ? [['authorization', `Bearer ${world.token}`]] : [];
   return firstBlock([...grpcHead(path, world.grpc), ...authorization, ...more]);
 }
 
-/** Whole calls on one connection, one stream after the other. */
+/** Complete calls on one connection, each on the next stream. */
 export function callsOf({ paths, good, count, first = 1 }: CallsOptions, world: World): Arbitrary<Call[]> {
   const call = fc.record({
     path: fc.constantFrom(...paths),
@@ -110,7 +110,7 @@ const FIELDS: readonly (readonly Field[])[] = [
     [name, '2S'],
   ]),
 ];
-/** An index that is not there, a table larger than allowed, and integers without end. */
+/** Indexes that do not exist, a table larger than allowed, and an integer without an end. */
 const INDEXES = ['80', 'ffffffffff7f', '3fffff7f', 'ff'.repeat(40)].map((hex) => Buffer.from(hex, 'hex'));
 
 function frameOf(
@@ -123,7 +123,7 @@ function frameOf(
   return fc.record({ type: fc.constant(type), flags: flag, stream, payload });
 }
 
-/** A frame that is odd where it stands. */
+/** A frame that is unusual or invalid where it is sent. */
 export function oddFrame(world: World): Arbitrary<Frame> {
   const set = fc.array(fc.tuple(fc.nat(9), fc.constantFrom(...VALUES)), { minLength: 1, maxLength: 4 });
   const path = fc.constantFrom(CREATE, GET, '', '/', 'no-slash', '/a b', '/\u00ff');
@@ -150,7 +150,7 @@ export function oddFrame(world: World): Arbitrary<Frame> {
     frameOf(SETTINGS, [0], bytesOf(0, 5, 6, 7)),
     frameOf(PING, [0, ACK], bytesOf(8, 8, ABORTS_AT_WRONG_PING ? 8 : 7), CONNECTION),
     frameOf(RST_STREAM, [0], fc.constantFrom(0, 8, 0xffffffff).map(number)),
-    // The priority of a stream that depends on itself, or on one that is not there.
+    // The priority of a stream that depends on itself, or on one that does not exist.
     frameOf(PRIORITY, [0], fc.constantFrom('0000000100', '0000000300', '0000006300').map(hexadecimal)),
     frameOf(DATA, [0, END_STREAM, PADDED], bytesOf(0, 1, 5, 19)),
     frameOf(CONTINUATION, [0, END_HEADERS], bytesOf(0, 1, 8)),

@@ -6,9 +6,9 @@ import { mutation } from '../values/mutation.js';
 import type { FuzzCase, World } from '../world.js';
 import type { Ending } from './exchange.js';
 
-/** A service that waits for the rest of a request is silent for longer than this, in milliseconds. */
+/** Silence for longer than this means that the service waits for the rest of a request, in milliseconds. */
 const QUIET_MS = 100;
-/** Lines that readers of HTTP/1.1 have disagreed about. */
+/** Lines that HTTP/1.1 parsers have disagreed about. */
 const LINES = [
   ...['Transfer-Encoding: chunked', 'Transfer-Encoding: gzip, chunked', 'Transfer-Encoding : chunked'],
   ...[
@@ -30,7 +30,7 @@ const DICTIONARY = [
 ].map((text) => Buffer.from(text, 'latin1'));
 const TARGETS = words('/healthz / * example.test:443 http://example.test/healthz /v1/routing /openapi.json');
 
-/** One to four requests on one connection, broken in places, cut anywhere, and not always read. */
+/** One to four requests on one connection, mostly mutated, split anywhere, with responses that are not always read. */
 export function http1Bytes(world: World): Arbitrary<FuzzCase> {
   const sendings = fc
     .record({
@@ -49,7 +49,7 @@ export function http1Bytes(world: World): Arbitrary<FuzzCase> {
   return restCases(sendings, world);
 }
 
-/** The text of a request with these lines of its head, which are followed by others. */
+/** Functions that build a request from its first header lines and a route. */
 function requestIn({ routes }: World): Arbitrary<(head: string, draft: RouteDraft) => string> {
   const post = (framing: (body: string, length: number) => string) => {
     return (head: string, draft: RouteDraft): string => {

@@ -27,7 +27,7 @@ import type { Call } from './frame-sequences.js';
 interface Http2Sending {
   /** Everything after the preface. */
   readonly frames: readonly Frame[];
-  /** Changes the bytes of the frames; default: they stay. */
+  /** Mutates the bytes of the frames; default: no change. */
   readonly spoil?: (bytes: Buffer) => Buffer;
   readonly ending: Ending;
   /** The calls that may create a route; default: none. */
@@ -37,11 +37,11 @@ interface Http2Sending {
 const NEVER: readonly number[] = [status.UNKNOWN, status.INTERNAL, status.UNAVAILABLE, status.DATA_LOSS];
 const PREFIX_BYTES = 5;
 const ID_BYTES = 36;
-/** Asks whether everything before has been read. */
+/** The payload of the last PING. Its ACK shows that the service has read everything before it. */
 const LAST_PING = Buffer.from('the last');
-/** The silence after which nothing more comes on a connection once everything has been read, in milliseconds. */
+/** The silence after which no more data is expected once the service has read everything, in milliseconds. */
 const AFTERWARDS_MS = 20;
-/** A service that waits for the rest of a frame is silent for longer than this, in milliseconds. */
+/** Silence for longer than this means that the service waits for the rest of a frame, in milliseconds. */
 const QUIET_MS = 100;
 
 /** Cases that send these frames to the gRPC server. */
@@ -90,7 +90,10 @@ function isLastPing({ type, flags, payload }: Frame): boolean {
   return type === PING && (flags & ACK) !== 0 && payload.equals(LAST_PING);
 }
 
-/** The stored route in a frame that holds the whole message of an answer. Health has shorter ones, a dry run no id. */
+/**
+ * The stored route in a frame that holds a whole response message. Health responses are shorter, and the route of a dry
+ * run has no id.
+ */
 function routeOf({ type, payload }: Frame): ShownRoute | undefined {
   if (type !== DATA || payload.length < PREFIX_BYTES + ID_BYTES) return undefined;
   if (payload.readUInt32BE(1) !== payload.length - PREFIX_BYTES) return undefined;

@@ -13,7 +13,7 @@ const DICTIONARY = words('00 ff 000000 7fffffff 80000000 0000000401 505249202a20
   Buffer.from(hex, 'hex'),
 );
 
-/** One to four calls on one connection, with odd frames among theirs and some broken. */
+/** One to four calls on one connection, with odd frames between theirs, and some frames corrupted. */
 export function http2Frames(world: World): Arbitrary<FuzzCase> {
   const calls = (good: number): Arbitrary<Call[]> => callsOf({ paths: PATHS, good, count: [1, 4] }, world);
   const sendings = fc
@@ -32,7 +32,7 @@ export function http2Frames(world: World): Arbitrary<FuzzCase> {
   return http2Cases(sendings, world);
 }
 
-/** Adds an odd frame, or repeats, drops, splits or spoils one. */
+/** Adds an odd frame, or repeats, drops, splits or corrupts one. */
 function frameChange(world: World): Arbitrary<(frames: readonly Frame[]) => Frame[]> {
   const instead = fc.oneof<Arbitrary<(frame: Frame) => Frame[]>[]>(
     fc.constant(() => []),

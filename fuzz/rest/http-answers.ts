@@ -1,7 +1,7 @@
-/** An answer in HTTP/1.1. */
+/** An HTTP/1.1 response. */
 export interface HttpAnswer {
   readonly status: number;
-  /** By lower-case name; of one that came several times, the last value. */
+  /** By lower-case name; the last value of a repeated header. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
 }
@@ -10,10 +10,10 @@ const HEAD_END = '\r\n\r\n';
 const STATUS_LINE = /^HTTP\/1\.1 (\d{3}) /;
 
 /**
- * The answers on a connection, in order, without interim ones.
+ * Parses the responses on a connection, in order, without interim (1xx) ones.
  *
- * @param isHead whether all requests were HEAD, or none; without it, what follows tells whether an answer has a body
- * @returns also the bytes that are no whole answer
+ * @param isHead true if all requests are HEAD, false if none is; undefined: what follows a head shows if it has a body
+ * @returns the responses, and in `rest` the bytes after the last complete one
  */
 export function httpAnswers(received: Buffer, isHead?: boolean): { answers: HttpAnswer[]; rest: Buffer } {
   const answers: HttpAnswer[] = [];
@@ -39,7 +39,7 @@ function headerOf(line: string): [name: string, value: string] {
   return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
 }
 
-/** Whether only the length of a body came, as after HEAD. No body begins like an answer. */
+/** Whether no body follows in spite of a Content-Length, as after HEAD. No body begins like a response. */
 function hasNoBody(after: Buffer): boolean {
   return after.length === 0 || after.toString('latin1', 0, 9) === 'HTTP/1.1 ';
 }

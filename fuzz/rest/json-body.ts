@@ -14,7 +14,7 @@ const MARKS = words('efbbbf feff fffe c080 eda080 f8 00').map((hex) => Buffer.fr
 
 const quoted = hostileText.map((text) => JSON.stringify(text));
 const escape = fc.constantFrom(...ESCAPES).map((each) => `"${each}"`);
-/** A JSON value of any type, now and then of none. */
+/** A JSON value of any type; sometimes invalid JSON. */
 const jsonValue = fc.oneof(
   fc.constantFrom(...NUMBERS),
   fc.constantFrom(...CONSTANTS),
@@ -36,11 +36,11 @@ const nested = fc
     isList ? '['.repeat(depth) + ']'.repeat(depth) : `${'{"middleware":'.repeat(Math.min(depth, 4_000))}1`,
   );
 
-/** Makes of a route's JSON something like ProtoJSON, or like JSON, or like neither. */
+/** Turns a route's JSON into something like ProtoJSON, like JSON, or like neither. */
 export const jsonSpoiling: Arbitrary<(draft: RouteDraft) => Buffer> = weighted<
   (text: string) => string | Buffer
 >(
-  // Further members at the beginning or end, where they may double one.
+  // Additional members at the beginning or the end, which may duplicate others.
   [3, member.map((more) => (text) => `{${more},${text.slice(1)}`)],
   [3, member.map((more) => (text) => `${text.slice(0, -1)},${more}}`)],
   [
@@ -69,7 +69,7 @@ export const jsonSpoiling: Arbitrary<(draft: RouteDraft) => Buffer> = weighted<
   [1, nested.map((value) => () => value)],
 ).map((spoil) => (draft) => Buffer.from(spoil(JSON.stringify(draft))));
 
-/** The object's text with another value for one member. */
+/** Replaces the value of one member in the text of an object. */
 function replaced(text: string, value: string, which: number): string {
   const members = [...text.matchAll(/"(?:method|path|middleware|handler)":/g)];
   const { index = 0, 0: name = '' } = members[at(which, members.length)] ?? {};

@@ -5,24 +5,24 @@ import { type Ending, exchange } from '../raw/exchange.js';
 import { type HttpAnswer, httpAnswers } from './http-answers.js';
 import { reasonOf, restFailure, restProblems } from './rest-problems.js';
 
-/** Checks a REST case beyond the rules for all answers. Returns the problems. */
+/** An additional check of a REST case, after the rules for all responses. Returns the problems. */
 export type FurtherCheck = (answers: readonly HttpAnswer[], signal: AbortSignal) => Promise<string[]>;
 
-/** A request after all others of a connection: with its answer, the service ends a connection that is still in order. */
+/** The last request on each connection. If the connection is still usable, the service responds and closes it. */
 const LAST_ID = 'the-last';
 const LAST = Buffer.from(
   `GET /healthz HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${LAST_ID}\r\nConnection: close\r\n\r\n`,
 );
 
-/** A request in sound HTTP/1.1. */
+/** A request in valid HTTP/1.1. */
 interface SoundRest {
   readonly bytes: Buffer;
   readonly isHead: boolean;
-  /** Checks beyond the rules for all answers. */
+  /** Additional checks, after the rules for all responses. */
   readonly further?: FurtherCheck;
 }
 
-/** Cases that send sound requests to the REST gateway, on connections that may have carried others. */
+/** Cases that send valid HTTP/1.1 requests to the REST gateway, on connections that are reused. */
 export function soundRestCases(requests: Arbitrary<SoundRest>, world: World): Arbitrary<FuzzCase> {
   return fc
     .tuple(requests, cutting)
@@ -41,7 +41,7 @@ function soundRestCase(
       const { answers, rest } = httpAnswers(received);
       const { labels, problems } = judge(bytes, answers, world);
       if (rest.length > 0 || answers.length > 1)
-        problems.push(`A request is not answered by one whole answer; received: ${escaped(received)}`);
+        problems.push(`A request did not get exactly one complete response; received: ${escaped(received)}`);
       if (further !== undefined) problems.push(...(await further(answers, signal)));
       return { answers: labels.length === 0 ? ['no answer'] : labels, problems };
     },
@@ -52,7 +52,7 @@ function soundRestCase(
 interface RestBytes {
   readonly bytes: Buffer;
   readonly ending: Ending;
-  /** The silence after which nothing more comes on a connection, in milliseconds. */
+  /** The silence after which no more data is expected on the connection, in milliseconds. */
   readonly quietMs: number;
 }
 
@@ -74,13 +74,13 @@ function restCase({ bytes, ending, quietMs }: RestBytes, pieces: readonly Buffer
       const answers = all.filter(({ headers }) => headers.get('x-request-id') !== LAST_ID);
       const { labels, problems } = judge(bytes, answers, world);
       if (ending === 'finish' && rest.length > 0 && !reset)
-        problems.push(`An answer is not whole; received: ${escaped(received)}`);
+        problems.push(`A response is incomplete; received: ${escaped(received)}`);
       return { answers: labels.length === 0 ? [`no answer (${ending})`] : labels, problems };
     },
   };
 }
 
-/** Judges the answers to these bytes by the rules for all answers, and keeps the ledger. */
+/** Checks the responses to these bytes against the rules for all responses, and updates the ledger. */
 function judge(
   bytes: Buffer,
   answers: readonly HttpAnswer[],

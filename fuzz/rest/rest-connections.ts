@@ -2,24 +2,24 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { httpAnswers } from './http-answers.js';
 
-/** A sound request, which has one answer. */
+/** A valid request, which gets exactly one response. */
 interface SoundRequest {
   readonly pieces: readonly Buffer[];
-  /** Whether its answer has no body, whatever its length says. */
+  /** Whether the response has no body, whatever its Content-Length. */
   readonly isHead: boolean;
-  /** Ends the connection, whatever its state. */
+  /** Aborts the request and its connection. */
   readonly signal: AbortSignal;
 }
 
-/** A request in sound HTTP/1.1 is always answered, on a busy machine within this time. */
+/** The time within which every valid HTTP/1.1 request gets a response, in milliseconds, even on a busy machine. */
 const ANSWER_MS = 20_000;
 
-/** Connections to the REST gateway that carry one sound request after the other. */
+/** A pool of keep-alive connections to the REST gateway for valid requests. */
 export class RestConnections {
   readonly #host: string;
   readonly #port: number;
   readonly #idle = new Set<Socket>();
-  /** Connections on which something came that answers no request. */
+  /** The number of connections that received data that belongs to no request. */
   unasked = 0;
 
   /** @param target `host:port` */
@@ -29,13 +29,13 @@ export class RestConnections {
     this.#port = Number(port);
   }
 
-  /** Sends a request. Returns what came back until its answer was whole, or the connection had ended. */
+  /** Sends a request. Returns the bytes received until the response is complete or the connection has ended. */
   async exchange(request: SoundRequest): Promise<Buffer> {
     for (const socket of this.#idle) {
       this.#idle.delete(socket);
       const received = await this.#exchangeOn(socket, request);
       if (received.length > 0) return received;
-      // The service may end an idle connection in the moment in which it is used again.
+      // The service may close an idle connection at the moment of its reuse.
       break;
     }
     return this.#exchangeOn(this.#connect(), request);
@@ -74,7 +74,7 @@ export class RestConnections {
         received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
         const { answers, rest } = httpAnswers(received, isHead);
         const [answer] = answers;
-        // A connection that is said to close is waited for.
+        // After `Connection: close`, wait until the service closes the connection.
         if (answer !== undefined && answer.headers.get('connection') !== 'close')
           end(sent && rest.length === 0);
       };

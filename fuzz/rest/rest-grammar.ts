@@ -11,7 +11,7 @@ import { sameOverBothProtocols } from './same-over-both-protocols.js';
 /** A header, in Latin-1. */
 type Header = readonly [name: string, value: string];
 
-/** The parts of a request, from which its bytes are made. */
+/** The parts of a request. */
 interface RestRequest {
   readonly verb: string;
   readonly target: string;
@@ -58,7 +58,7 @@ const CODINGS = ['gzip, gzip', ...words('gzip br identity zstd')];
 const NAMES = words('requestId request_id validateOnly validate_only route route.id route.handler id');
 const VALUES = ['', ...words('true false 1 TRUE %00 %ff % a+b %F0%9F%98%80 __proto__ a%2 =&=')];
 
-/** How a request is written: its chunks, or none, and which of its headers have names in upper case. */
+/** How to write a request: the size of its chunks, if it is chunked, and which header names are in upper case. */
 const writing = fc.record({
   chunk: weighted([80, fc.constant(undefined)], [20, fc.constantFrom(1_000, 16_384, 100_000)]),
   upper: listOf([20], percent(10)),
@@ -74,7 +74,7 @@ const parameter = fc
     percent(90),
   )
   .map(([name, value, whole]) => encodeURI(name) + (whole ? `=${value.slice(0, 300)}` : ''));
-/** A query whose names are those of the contract, in all spellings, or not. */
+/** A query with parameter names of the contract, in all spellings, or with unknown names. */
 const oddQuery = fc
   .tuple(fc.array(parameter, { minLength: 1, maxLength: 4 }), fc.constantFrom('&', '&', '&&', ';'))
   .map(([parts, between]) => `?${parts.join(between)}`);
@@ -83,7 +83,7 @@ function percentEncoded(text: string): string {
   return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
 }
 
-/** A header that means something to the service, or to some server. */
+/** A header that is meaningful to the service or to other servers. */
 function oddHeader({ routes }: World): Arbitrary<Header> {
   const named = (name: string, value: Arbitrary<string>): Arbitrary<Header> =>
     value.map((each) => [name, each] as const);
@@ -98,7 +98,7 @@ function oddHeader({ routes }: World): Arbitrary<Header> {
   );
 }
 
-/** A target of a get, of another path, or of none. */
+/** A request target: a route, nearly a route, or another path. */
 function oddTarget({ routes }: World): Arbitrary<string> {
   const id = fc.constantFrom(...routes.map((route) => route.id));
   const nearly = (each: string): string[] => [each.toUpperCase(), `${each}/`, `${each}%20`, each.slice(1)];
@@ -114,13 +114,13 @@ function oddTarget({ routes }: World): Arbitrary<string> {
   return weighted([5, routing], [1, other]);
 }
 
-/** A text in a target: nothing that would end the request line, the rest as it is. */
+/** A text for a request target: whitespace and NUL become %20, the rest stays unescaped. */
 function targetOf(text: string): string {
   const bytes = Buffer.from(text.replace(/[\s\0]/g, '%20'));
   return bytes.toString('latin1').replace(/\s/g, '%20');
 }
 
-/** Requests in sound HTTP/1.1 whose parts are what the contract describes, or nearly. */
+/** Requests in valid HTTP/1.1 whose parts match the contract, or nearly do. */
 export function restByGrammar(world: World): Arbitrary<FuzzCase> {
   const create = fc
     .record({
@@ -157,7 +157,7 @@ export function restByGrammar(world: World): Arbitrary<FuzzCase> {
   return weighted([85, soundRestCases(requests, world)], [15, twins(world)]);
 }
 
-/** Creates that mean the same over both protocols. */
+/** Creates that have the same meaning over both protocols. */
 function twins(world: World): Arbitrary<FuzzCase> {
   const parameter = (value: Arbitrary<string>, ...names: string[]): Arbitrary<string[]> =>
     weighted(

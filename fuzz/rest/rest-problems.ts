@@ -13,18 +13,18 @@ interface RestFailure {
   }[];
 }
 
-/** The request that was answered. */
+/** The request that got the response. */
 interface Sent {
-  /** Whether it carried a good token. */
+  /** Whether it has a valid token. */
   readonly hasToken: boolean;
-  /** Whether it set its own time limit. */
+  /** Whether it sets its own timeout. */
   readonly hasTimeout: boolean;
 }
 
-/** Internals that no client may see. */
+/** Internals that a response must not expose. */
 const INSIDE = /node_modules|\.js:\d+|SQLITE_|insert into|select `|\bER_[A-Z]|Error: |\bat \w+ \(/;
 
-/** The failure in an answer; undefined when it does not have the agreed shape. */
+/** The failure in a response; undefined if the body is not JSON or has no `error`. */
 export function restFailure({ body }: HttpAnswer): RestFailure | undefined {
   try {
     return (JSON.parse(body) as { error?: RestFailure }).error;
@@ -38,27 +38,27 @@ export function reasonOf(failure: RestFailure | undefined): string | undefined {
   return failure?.details.find((detail) => detail['@type'].endsWith('.ErrorInfo'))?.reason;
 }
 
-/** Everything about an answer that the contract does not allow. */
+/** Returns the contract violations of a response. */
 export function restProblems(answer: HttpAnswer, sent: Sent, ledger: Ledger): string[] {
   const { status, headers, body } = answer;
   if (status >= 400) return failureProblems(answer, sent, ledger);
   const problems: string[] = [];
-  if (headers.has('x-powered-by')) problems.push('An answer has X-Powered-By.');
+  if (headers.has('x-powered-by')) problems.push('A response has X-Powered-By.');
   if (status !== 201) return problems;
-  if (!sent.hasToken) problems.push('A client without a good token created a route.');
+  if (!sent.hasToken) problems.push('A client without a valid token created a route.');
   const route = JSON.parse(body) as ShownRoute;
   if (headers.get('location')?.endsWith(`/v1/routing/${route.id}`) !== true) {
-    problems.push('The Location of a create does not name its route.');
+    problems.push('The Location of a created route does not point to it.');
   }
   return [...problems, ...ledger.acknowledge(route)];
 }
 
 function failureProblems(answer: HttpAnswer, { hasTimeout }: Sent, ledger: Ledger): string[] {
   const { status, headers, body } = answer;
-  // The answer to HEAD has no body that could say more.
+  // A response to HEAD has no body to check.
   if (body === '' && status < 500) return [];
   const inside = INSIDE.exec(body)?.[0];
-  if (inside !== undefined) return [`A failure shows the inside: ${inside}`];
+  if (inside !== undefined) return [`A failure exposes internals: ${inside}`];
   const failure = restFailure(answer);
   const reason = reasonOf(failure);
   if (failure?.code !== status || reason === undefined || headers.get('cache-control') !== 'no-store') {
@@ -72,5 +72,5 @@ function failureProblems(answer: HttpAnswer, { hasTimeout }: Sent, ledger: Ledge
     status < 500 ||
     reason === 'TRANSFER_CODING_UNSUPPORTED' ||
     (reason === 'DEADLINE_EXCEEDED' && hasTimeout);
-  return allowed ? [] : [`A request was answered with ${status}: ${body}`];
+  return allowed ? [] : [`A request got status ${status}: ${body}`];
 }

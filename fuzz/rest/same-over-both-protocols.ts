@@ -16,7 +16,7 @@ import { type HttpAnswer, httpAnswers } from './http-answers.js';
 import type { FurtherCheck } from './rest-case.js';
 import { restFailure } from './rest-problems.js';
 
-/** A create in terms that both protocols have. */
+/** A create, independent of the protocol. */
 interface Create {
   readonly route: RouteDraft;
   /** Empty for none. */
@@ -25,22 +25,22 @@ interface Create {
 }
 
 const OK: number = status.OK;
-/** Lone surrogates, which JSON can write and protocol buffers cannot. */
+/** Lone surrogates, which JSON can represent and protocol buffers cannot. */
 const NO_TEXT = /\p{Cs}/u;
 
 /**
- * Checks that a create over REST was answered with what was sent, that both protocols now return it, and that the same
- * create over gRPC has the same verdict.
+ * Checks that a create over REST returns the route that was sent, that both protocols then return this route, and that
+ * the same create over gRPC has the same outcome.
  */
 export function sameOverBothProtocols(create: Create, world: World): FurtherCheck {
   return async ([answer, ...more], signal) => {
-    if (answer === undefined || more.length > 0) return ['A create got no answer, or several.'];
+    if (answer === undefined || more.length > 0) return ['A create got no response, or several.'];
     if (
       Object.values(create.route)
         .flat()
         .some((text: string) => NO_TEXT.test(text))
     ) {
-      return answer.status === 400 ? [] : [`A lone surrogate was answered with ${answer.status}.`];
+      return answer.status === 400 ? [] : [`A create with a lone surrogate got status ${answer.status}.`];
     }
     const verdict = await verdictProblems(create, answer, world, signal);
     if (answer.status >= 300) return verdict;
@@ -62,7 +62,7 @@ async function verdictProblems(
   if (again.code === undefined)
     return [
       ...problems,
-      `A sound call ended without a status: HTTP status ${again.httpStatus ?? 'none'}, reset ${again.resetCode}.`,
+      `A valid call ended without a status: HTTP status ${again.httpStatus ?? 'none'}, reset ${again.resetCode}.`,
     ];
   const failure = grpcFailure(again);
   if ([grpcReasonOf(failure), answer.status].some((code) => code === 'OVERLOADED' || code === 429))
@@ -70,7 +70,7 @@ async function verdictProblems(
   if (answer.status < 300 && again.code === OK) {
     const same =
       create.requestId === '' || isDeepStrictEqual(answeredRoute(again)?.id, routeOf(answer).id ?? '');
-    return same ? problems : [...problems, 'A create that was repeated over gRPC made a second route.'];
+    return same ? problems : [...problems, 'A retry of a create over gRPC created a second route.'];
   }
   const overRest = restFailure(answer);
   const verdicts = [overRest, failure].map((each) => ({
@@ -86,7 +86,7 @@ async function verdictProblems(
       ];
 }
 
-/** The details of a failure that do not name its call. */
+/** The details of a failure, except those that identify the call. */
 function withoutRequest(details: unknown): unknown[] {
   return (details as { '@type': string }[]).filter((detail) => !detail['@type'].endsWith('.RequestInfo'));
 }
@@ -101,11 +101,11 @@ async function storedProblems(
   const { id, createdAt, ...rest } = shown;
   const problems = isDeepStrictEqual(rest, route)
     ? []
-    : [`A create of ${JSON.stringify(route)} is answered with another route.`];
+    : [`A create of ${JSON.stringify(route)} returned a different route.`];
   if (validateOnly) {
     return id === undefined && createdAt === undefined
       ? problems
-      : [...problems, 'A dry run has an id or a time.'];
+      : [...problems, 'A dry run returned an id or a creation time.'];
   }
   const headers = { authorization: `Bearer ${world.readToken}` };
   const request = `GET /v1/routing/${String(id)} HTTP/1.1\r\nhost: x\r\nauthorization: ${headers.authorization}\r\n\r\n`;
@@ -116,9 +116,9 @@ async function storedProblems(
     world.sessions.call({ path: GET, headers, body, ends: true }, signal),
   ]);
   const [got] = httpAnswers(received).answers;
-  if (got?.body !== answer.body) problems.push('GET returns another body than the create did.');
+  if (got?.body !== answer.body) problems.push('GET returns a different body than the create.');
   if (!isDeepStrictEqual(answeredRoute(over), shown))
-    problems.push('gRPC returns another route than REST created.');
+    problems.push('gRPC returns a different route than REST created.');
   return problems;
 }
 

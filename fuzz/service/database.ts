@@ -18,7 +18,7 @@ export interface FuzzDatabase {
   drop(): Promise<void>;
 }
 
-/** An empty database: on the server of `FUZZ_MYSQL_URL`, without it an embedded one in the folder. */
+/** Creates an empty, migrated database: on the server of `FUZZ_MYSQL_URL`; default: embedded, in the folder. */
 export async function createDatabase(folder: string): Promise<FuzzDatabase> {
   const server = process.env['FUZZ_MYSQL_URL'];
   const url =

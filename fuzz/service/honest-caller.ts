@@ -11,22 +11,25 @@ import { drawn } from '../values/draws.js';
 
 const PAUSE_MS = 50;
 const AFTER_FAILURE_MS = 1_000;
-/** The limit for calls of gRPC. */
+/** The timeout of gRPC calls. */
 const SERVICE_CONFIG = {
   loadBalancingConfig: [],
   methodConfig: [{ name: [{ service: '' }], timeout: '10s' }],
 };
 
-/** Figures of an honest caller. */
+/** The statistics of the well-behaved client. */
 export interface HonestFigures {
-  /** Routes that it created over one protocol and read on the other. */
+  /** The number of routes that it created over one protocol and read over the other. */
   readonly served: number;
-  /** How long 99 of 100 of these took at most, and the longest, in milliseconds. */
+  /** The 99th percentile and the maximum of the times for these, in milliseconds. */
   readonly p99Ms: number;
   readonly maxMs: number;
 }
 
-/** An ordinary client that goes on beside the cases: it creates over one protocol, reads over the other, and is always served. */
+/**
+ * A well-behaved client that runs alongside the cases: it creates over one protocol and reads over the other. The
+ * service must always serve it.
+ */
 export class HonestCaller {
   readonly #http: string;
   readonly #token: string;
@@ -65,7 +68,7 @@ export class HonestCaller {
         await (this.#timesMs.length % 2 === 0 ? this.#fromRestToGrpc() : this.#fromGrpcToRest());
         this.#timesMs.push(performance.now() - begun);
       } catch (error) {
-        onProblem(`An honest caller was not served: ${String(error)}`);
+        onProblem(`The well-behaved client was not served: ${String(error)}`);
         await sleep(AFTER_FAILURE_MS);
       }
       await sleep(PAUSE_MS);
@@ -86,7 +89,7 @@ export class HonestCaller {
     const sent = { id: '', ...draft, middleware: [...middleware], createdAt: undefined };
     const request = { route: sent, requestId: '', validateOnly: false };
     const { error, route } = await create(this.#client, request, metadataOf(this.#token));
-    if (error !== undefined || route === undefined) throw error ?? new Error('There is no route.');
+    if (error !== undefined || route === undefined) throw error ?? new Error('The response has no route.');
     const created = { ...route, createdAt: route.createdAt?.toISOString() ?? '' };
     this.#ledger.acknowledge(created);
     requireSame(created, JSON.parse(await askRest(this.#http, this.#token, `/v1/routing/${route.id}`)));

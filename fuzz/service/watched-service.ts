@@ -4,14 +4,14 @@ import { rssMib } from '../../bench/process-usage.js';
 import { Program } from '../../test/support/process.js';
 import { SERVICE_SETTINGS } from '../../test/support/service.js';
 
-/** The program as `npm run build` makes it; this file is built into `dist/fuzz/fuzz/service/`. */
+/** The program that `npm run build` creates; this file is compiled into `dist/fuzz/fuzz/service/`. */
 const MAIN = resolve(import.meta.dirname, '../../../main');
 const LOOK_MS = 100;
-/** How many looks lie between two measurements of memory. */
+/** The number of looks per measurement of resident memory. */
 const LOOKS_PER_MEASUREMENT = 5;
-/** How many looks lie between two collections of garbage, after which the heap is measured. */
+/** The number of looks per garbage collection, after which the service measures its heap. */
 const LOOKS_PER_COLLECTION = 50;
-/** The file to which the service writes its heap without garbage, a line of bytes for each signal. */
+/** The file to which the service writes its heap size after each garbage collection: a line with the bytes. */
 const HEAP_FILE = 'heap';
 const MIB = 2 ** 20;
 /** Collects garbage in the service and measures its heap, on SIGUSR2. */
@@ -27,14 +27,14 @@ const COLLECTING = `data:text/javascript,${encodeURIComponent(`
     appendFileSync('${HEAP_FILE}', heapUsed + external + '\\n');
   });
 `)}`;
-/** Levels of the log that mean a defect. */
+/** Log levels that indicate a defect. */
 const ALARMING = ['error', 'fatal'];
-/** The lines of the log that are shown when the service has ended. */
+/** The number of log lines to show when the service has ended. */
 const LAST_LINES = 10;
-/** The service stops long before this, in milliseconds. */
+/** The time after which a service that does not stop is killed, in milliseconds. */
 const STOP_LIMIT_MS = 60_000;
 
-/** The service in a separate process, under observation. */
+/** The service in a separate process, whose log, stderr and memory are monitored. */
 export class WatchedService {
   readonly #program: Program;
   readonly #heapFile: string;
@@ -50,7 +50,7 @@ export class WatchedService {
   grpc = '';
   http = '';
 
-  /** @param onAlarm is told of an alarming or unreadable line of the log, of text on stderr, and of a sudden end */
+  /** @param onAlarm is called for an alarming or unreadable log line, output on stderr, and an unexpected exit */
   private constructor(program: Program, folder: string, onAlarm: (problem: string) => void) {
     this.#program = program;
     this.#heapFile = join(folder, HEAP_FILE);
@@ -67,7 +67,7 @@ export class WatchedService {
     });
   }
 
-  /** Starts it and waits until it listens. @param folder where it runs */
+  /** Starts the service and waits until it listens. @param folder its working directory */
   static async start(
     folder: string,
     settings: Readonly<Record<string, string>>,
@@ -85,12 +85,12 @@ export class WatchedService {
     return service;
   }
 
-  /** Resident memory so far, twice a second, in MiB. */
+  /** Resident memory so far, in MiB, measured twice a second. */
   get memoryMib(): readonly number[] {
     return this.#memoryMib;
   }
 
-  /** The heap so far with what belongs to it, each time after a collection of garbage, every five seconds, in MiB. */
+  /** The heap and its external memory so far, in MiB, measured every five seconds after a garbage collection. */
   get heapMib(): readonly number[] {
     if (!existsSync(this.#heapFile)) return [];
     return readFileSync(this.#heapFile, 'latin1')
@@ -99,7 +99,7 @@ export class WatchedService {
       .map((bytes) => Number(bytes) / MIB);
   }
 
-  /** Ends it in order. Returns what was wrong with that. */
+  /** Stops the service. Returns a problem if it does not exit cleanly. */
   async stop(): Promise<string[]> {
     this.#stopping = true;
     clearInterval(this.#timer);
@@ -107,10 +107,10 @@ export class WatchedService {
     const { exitCode } = await this.#program.stop();
     clearTimeout(limit);
     this.#look();
-    return exitCode === 0 ? [] : [`The service did not stop in order: ${this.#lastWords(exitCode)}`];
+    return exitCode === 0 ? [] : [`The service did not exit cleanly: ${this.#lastWords(exitCode)}`];
   }
 
-  /** Reads what it has written since the last look. */
+  /** Checks the output since the last look. */
   #look(): void {
     const lines = this.#program.takeLines();
     this.#lastLines = [...this.#lastLines, ...lines].slice(-LAST_LINES);
@@ -132,12 +132,12 @@ export class WatchedService {
   }
 }
 
-/** The problem that a line of the log reports, or that it is itself; empty for none. */
+/** The problem that a log line reports, or that the line cannot be parsed; empty for none. */
 function problemOf(line: string): string[] {
   try {
     const { level } = JSON.parse(line) as { level: string };
     return ALARMING.includes(level) ? [`The service logged: ${line}`] : [];
   } catch {
-    return [`A line of the log cannot be read: ${line}`];
+    return [`A log line cannot be parsed: ${line}`];
   }
 }

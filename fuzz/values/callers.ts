@@ -3,7 +3,7 @@ import { FORBIDDEN } from '../ledger.js';
 import { bytesOf, listOf, weighted, words } from './draws.js';
 import { hostileText, word } from './hostile-text.js';
 
-/** The fields of a route that a client gives, all of the right type. */
+/** The fields of a route that a client sets, all of the right type. */
 export interface RouteDraft {
   readonly method: string;
   readonly path: string;
@@ -11,9 +11,9 @@ export interface RouteDraft {
   readonly handler: string;
 }
 
-/** Somebody who calls, with the route that they would create. */
+/** A client and the route that it tries to create. */
 interface Caller {
-  /** The values of `authorization`; none is none at all. */
+  /** The values of the `authorization` headers; empty for no header. */
   readonly credentials: readonly string[];
   readonly draft: RouteDraft;
 }
@@ -28,7 +28,7 @@ const path = fc
   .tuple(fc.array(segment, { maxLength: 4 }), fc.uniqueArray(parameter, { maxLength: 2 }))
   .map(([segments, parameters]) => `/${[...segments, ...parameters].join('/')}`);
 
-/** A route that keeps the contract. */
+/** A valid route. */
 export const validDraft: Arbitrary<RouteDraft> = fc.record(
   {
     method: fc.constantFrom(...METHODS),
@@ -45,13 +45,17 @@ const hostileFields = fc.record(
   { requiredKeys: [] },
 );
 
-/** A route of which any fields are anything; half of all routes are valid. */
+/** A route, in half of the cases with hostile values in some of its fields. */
 export const routeDraft: Arbitrary<RouteDraft> = weighted(
   [50, validDraft],
   [50, fc.tuple(validDraft, hostileFields).map(([draft, hostile]) => ({ ...draft, ...hostile }))],
 );
 
-/** A caller, in so many of a hundred cases one with a good token, and with one of these drafts. */
+/**
+ * A caller: one with a valid token and one of these drafts, or one with bad credentials.
+ *
+ * @param share the percentage of callers with a valid token
+ */
 export function callerWith(token: string, share: number, draft = routeDraft): Arbitrary<Caller> {
   return weighted<Caller>(
     [share, draft.map((each) => ({ credentials: [`Bearer ${token}`], draft: each }))],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { listOf, weighted, words } from './draws.js';
 
-/** Texts that software trips over, each short. */
+/** Short texts that software often mishandles. */
 const TRAPS = [
   ...['', ' ', '\0', 'a\0b', '\t', '\r\nx-injected: 1', ' leading', 'trailing ', '\u007f', '\u0085'],
   ...['\u00a0', '\u2028', '\u202e', '\ufeff', '\ufffd', '\ud800', 'a\udfff', '\udc00\ud800', 'e\u0301'],
@@ -11,15 +11,15 @@ const TRAPS = [
     / // /a//b /. /a/.. /... /: /:1a /:a/:a /:a/:b/ /a:b /% /%zz /%00 /%2F /%ff /ä /a?b /a#b /[a]
     get !#$%&'*+-.^_\`|~ *`),
 ];
-/** Lengths on both sides of the contract's bounds. */
+/** Lengths around the limits of the contract. */
 const LENGTHS = [31, 32, 33, 127, 128, 129, 254, 255, 256, 1023, 2047, 2048, 2049, 5_000];
-/** The parts of long texts; the last ones have more UTF-16 units or bytes than code points. */
+/** The repeated parts of long texts; the last ones have more UTF-16 units or bytes than code points. */
 const FILLERS = ['a', '/', '/a', '%41', '\u00e9', '😀'];
 
 const trap = fc.constantFrom(...TRAPS);
 const codePoint = fc.nat(0x10ffff).map((code) => String.fromCodePoint(code));
 
-/** A text that a careless reader gets wrong. */
+/** A text that careless code mishandles. */
 export const hostileText = weighted(
   [12, trap],
   [3, fc.tuple(fc.constantFrom(...FILLERS), fc.constantFrom(...LENGTHS)).map(([part, n]) => part.repeat(n))],
@@ -30,5 +30,5 @@ export const hostileText = weighted(
 /** A short word of unreserved characters (RFC 3986, section 2.3). */
 export const word = fc.stringMatching(/^[\w~-]{1,12}$/);
 
-/** As much of a hostile text as a header carries: no line break, no NUL, a byte a character. */
+/** A hostile text that a header can carry: no line breaks, no NUL, one byte per character. */
 export const headerText = hostileText.map((text) => text.replace(/[^\x20-\x7e\x80-\xff]/g, '?'));

@@ -4,7 +4,7 @@ import { at, bytesOf, place, weighted } from './draws.js';
 type Change = (bytes: Buffer) => Buffer;
 
 /**
- * Up to four changes of bytes: flipped, lost, repeated, inserted or strange ones.
+ * One to four mutations: bytes are flipped, removed, repeated, inserted or overwritten, or the end is cut off.
  *
  * @param dictionary byte sequences worth inserting in this format
  */
@@ -37,7 +37,7 @@ export function mutation(dictionary: readonly Buffer[]): Arbitrary<Change> {
     .map((changes) => (bytes) => changes.reduce((changed, change) => change(changed), bytes));
 }
 
-/** Cuts bytes into up to three pieces, so that a reader meets them cut anywhere. */
+/** Splits bytes into up to three pieces at random positions. */
 export const cutting: Arbitrary<(bytes: Buffer) => Buffer[]> = weighted<number[]>(
   [3, fc.constant([])],
   [2, fc.array(place, { minLength: 1, maxLength: 2 })],

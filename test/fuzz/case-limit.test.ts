@@ -14,14 +14,14 @@ function caseOf(send: (signal: AbortSignal) => Promise<Outcome>): Parameters<typ
   return { shown: () => '', send };
 }
 
-describe('a case', () => {
-  it('that ends in time has its own outcome, and leaves no timer', async () => {
+describe('outcomeOf', () => {
+  it('returns the outcome of a case that ends in time, and clears the timer', async () => {
     const outcome = { answers: ['OK'], problems: [] };
     expect(await outcomeOf(caseOf(() => Promise.resolve(outcome)))).toBe(outcome);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('that does not end is told to, and has failed', async () => {
+  it('aborts a case that does not end in time, and reports it as failed', async () => {
     let told: AbortSignal | undefined;
     const ending = outcomeOf(
       caseOf((signal) => {
@@ -33,12 +33,12 @@ describe('a case', () => {
     expect(told?.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     expect(told?.aborted).toBe(true);
-    expect(await ending).toEqual({ answers: [], problems: ['It did not end within 30 s.'] });
+    expect(await ending).toEqual({ answers: [], problems: ['The case did not end within 30 s.'] });
   });
 
-  it('whose answer cannot be read has failed', async () => {
+  it('reports a case as failed when its response cannot be read', async () => {
     const { problems } = await outcomeOf(caseOf(() => Promise.reject(new Error('cut'))));
-    expect(problems).toEqual([expect.stringMatching(/^The answer could not be read: Error: cut\n/)]);
+    expect(problems).toEqual([expect.stringMatching(/^The response could not be read: Error: cut\n/)]);
     expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -12,7 +12,7 @@ const ROUTE = {
 const OTHER = { ...ROUTE, id: '01a1f941-715b-7593-b057-19259d7b5bfd' };
 
 describe('the ledger of acknowledged routes', () => {
-  it('agrees with a database that holds them as acknowledged', () => {
+  it('agrees with a database that stores exactly these routes', () => {
     const ledger = new Ledger();
     expect(ledger.acknowledge(ROUTE)).toEqual([]);
     expect(ledger.acknowledge(ROUTE)).toEqual([]);
@@ -22,27 +22,27 @@ describe('the ledger of acknowledged routes', () => {
   it.each([
     ['a lost route', [], /is not stored as acknowledged/],
     ['a changed route', [{ ...ROUTE, handler: 'other' }], /is not stored as acknowledged/],
-    ['a route that nobody was told of', [ROUTE, OTHER], /1 routes are stored that no answer acknowledged/],
-  ])('finds %s', (_, stored, problem) => {
+    ['an unacknowledged route', [ROUTE, OTHER], /1 stored routes were never acknowledged/],
+  ])('reports %s', (_, stored, problem) => {
     const ledger = new Ledger();
     ledger.acknowledge(ROUTE);
     expect(ledger.compare(stored)).toEqual([expect.stringMatching(problem)]);
   });
 
-  it('allows as many unacknowledged routes as answers were missed, but none that a client without a permission sent', () => {
+  it('allows one unacknowledged route per missed response, but none from a client without a valid token', () => {
     const ledger = new Ledger();
     ledger.unsure = 1;
     expect(ledger.compare([OTHER])).toEqual([]);
     expect(ledger.compare([{ ...OTHER, handler: FORBIDDEN }])).toEqual([
-      expect.stringMatching(/for a client without a token/),
+      expect.stringMatching(/for a client without a valid token/),
     ]);
   });
 
-  it('finds a route that is acknowledged twice with different contents', () => {
+  it('reports a route that is acknowledged twice with different contents', () => {
     const ledger = new Ledger();
     ledger.acknowledge(ROUTE);
     expect(ledger.acknowledge({ ...ROUTE, path: '/other' })).toEqual([
-      expect.stringMatching(/with two contents/),
+      expect.stringMatching(/with two different contents/),
     ]);
   });
 });

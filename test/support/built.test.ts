@@ -5,7 +5,7 @@ import { built } from './built.js';
 
 let root: string;
 
-/** Writes a file that is as old as if it had been written at this second. */
+/** Writes a file that was last modified at this time, in seconds since the epoch. */
 function write(file: string, second: number): void {
   const path = join(root, file);
   mkdirSync(dirname(path), { recursive: true });
@@ -21,13 +21,13 @@ beforeEach(() => {
   write('dist/.tsbuildinfo', 2);
 });
 
-describe('a test that runs what is built', () => {
-  it('finds it where no source is newer', () => {
+describe('built', () => {
+  it('returns the build folder when no source is newer', () => {
     expect(built('service', root)).toBe(join(root, 'dist'));
   });
 
   it.each(['src/main.ts', 'src/calls/new.ts', 'packages/transcoder/src/json/strict-json.ts'])(
-    'is told the command when %s has changed since',
+    'names the build command when %s has changed since the build',
     (file) => {
       write(file, 3);
       expect(() => built('service', root)).toThrow(
@@ -40,7 +40,7 @@ describe('a test that runs what is built', () => {
     ['examples', 'examples/typescript/client.ts', 'npm run build:examples'],
     ['fuzz', 'fuzz/rest/rest-case.ts', 'npm run build:fuzz'],
     ['faults', 'test/faults/programs/load.ts', 'npm run build:faults'],
-  ] as const)('is told the command of %s when %s has changed since', (what, file, command) => {
+  ] as const)('names the build command of %s when %s has changed since the build', (what, file, command) => {
     write('packages/client/src/index.ts', 1);
     write('packages/client/dist/.tsbuildinfo', 2);
     for (const mark of ['tsconfig.build.tsbuildinfo', 'fuzz/.tsbuildinfo', 'faults/.tsbuildinfo'])
@@ -51,7 +51,7 @@ describe('a test that runs what is built', () => {
     expect(() => built(what, root)).toThrow(`${file} has changed since. Build it with: ${command}`);
   });
 
-  it('is told the command when nothing is built', () => {
+  it('names the build command when nothing is built', () => {
     root = mkdtempSync(join(inject('temporaryFolder'), 'built-'));
     write('packages/transcoder/src/index.ts', 1);
     expect(() => built('service', root)).toThrow('Build it with: npm run build');

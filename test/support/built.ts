@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** What a command builds: folders of sources, each with the file that has the time of its latest build. */
+/** What a command builds: source folders, each with a file whose modification time is that of the latest build. */
 interface Build {
   readonly command: string;
   readonly parts: readonly (readonly [sources: string, mark: string])[];
@@ -35,10 +35,10 @@ const BUILDS = {
 } as const satisfies Record<string, Build>;
 
 /**
- * The folder of programs as they were built, for tests that run them.
+ * Returns the folder of the built programs, for tests that run them.
  *
  * @param root the repository; default: this one
- * @throws Error that names the command, when a source has changed since
+ * @throws Error that names the build command, if a source has changed since the build
  */
 export function built(what: keyof typeof BUILDS = 'service', root = ROOT): string {
   const { command, parts } = BUILDS[what];

@@ -1,6 +1,6 @@
 import type { Method } from '../../src/calls/method.js';
 
-/** A method whose requests are its messages, as they come. */
+/** A method whose requests are the raw message bytes. */
 export type BytesMethod = Method<Uint8Array>;
 
 export function bytesMethod(

@@ -3,34 +3,34 @@ import forge from 'node-forge';
 
 const HOUR_MS = 3_600_000;
 
-/** A certificate and its key, each in PEM. */
+/** A certificate and its private key, both in PEM. */
 export interface Pair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** The content of a certificate. By default, it is one of a server on loopback, valid for an hour. */
+/** The content of a certificate. The defaults fit a server on loopback, for an hour. */
 interface Content {
   /** DNS names. */
   readonly names?: readonly string[];
   readonly addresses?: readonly string[];
-  /** How long it is still valid, in milliseconds. */
+  /** The remaining validity, in milliseconds; negative for an expired certificate. */
   readonly validMs?: number;
 }
 
-/** An authority of the tests. */
+/** A certificate authority for tests. */
 interface Authority {
   /** Its own certificate, in PEM. */
   readonly cert: string;
-  /** Makes a certificate for servers and clients alike. */
+  /** Issues a certificate for both server and client authentication. */
   issue(content?: Content): Pair;
 }
 
-/** The types of alternative names (RFC 5280, section 4.2.1.6). */
+/** The types of subject alternative names (RFC 5280, section 4.2.1.6). */
 const DNS_NAME = 2;
 const IP_ADDRESS = 7;
 
-/** Makes an authority with a key of its own. */
+/** Creates a certificate authority with a new key. */
 export function createAuthority(): Authority {
   const keys = newKeys();
   const name = [{ name: 'commonName', value: `Authority ${randomBytes(8).toString('hex')}` }];
@@ -68,7 +68,7 @@ export function createAuthority(): Authority {
 function certificateFor({ publicKey }: forge.pki.rsa.KeyPair, validMs: number): forge.pki.Certificate {
   const certificate = forge.pki.createCertificate();
   certificate.publicKey = publicKey;
-  // The first bit of a serial number is its sign.
+  // The prefix 01 keeps the serial number positive: its first bit is the sign.
   certificate.serialNumber = `01${randomBytes(15).toString('hex')}`;
   certificate.validity.notBefore = new Date(Date.now() - 24 * HOUR_MS);
   certificate.validity.notAfter = new Date(Date.now() + validMs);

@@ -1,7 +1,7 @@
 import { type Browser, chromium } from 'playwright-core';
 import { programPath } from './needs.js';
 
-/** Keeps the browser itself from looking for a network that tests do not have. */
+/** Stops the browser's own network traffic: tests have no network. */
 const QUIET = [
   '--disable-background-networking',
   '--disable-component-update',
@@ -13,7 +13,7 @@ const QUIET = [
 
 /** Starts a headless Chromium with a temporary profile. */
 export async function startChromium(): Promise<Browser> {
-  // Chromium's sandbox does not run as root.
+  // Chromium's sandbox does not work as root.
   const sandbox = process.getuid?.() !== 0;
   return chromium.launch({ executablePath: programPath('chromium'), args: QUIET, chromiumSandbox: sandbox });
 }

@@ -7,7 +7,7 @@ import { Program } from './process.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** A service of docker-compose.yml, with its anchors merged, before its variables are replaced. */
+/** A service of docker-compose.yml, with anchors merged and variables not yet interpolated. */
 interface ComposeService {
   readonly image: string;
   readonly build?: string;
@@ -22,7 +22,7 @@ interface ComposeService {
   readonly stop_grace_period?: string;
 }
 
-/** docker-compose.yml. */
+/** The parsed docker-compose.yml. */
 export const COMPOSE = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), {
   merge: true,
   uniqueKeys: true,
@@ -31,10 +31,10 @@ export const COMPOSE = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf
   readonly volumes: Readonly<Record<string, unknown>>;
 };
 
-/** Stands for every variable that has no default and is not given: any setting takes it for a secret. */
+/** The value of each variable without a default that is not given: valid for every setting that holds a secret. */
 const SECRET = 'a-secret-of-thirty-two-bytes-or-more';
 
-/** The environment that a service gets. @param variables those of `.env`; the others have their defaults */
+/** The environment of a service. @param variables those in `.env`; all others have their defaults */
 export function environmentOf(
   { environment = {} }: ComposeService,
   variables: Readonly<Record<string, string>> = {},
@@ -47,7 +47,7 @@ export function environmentOf(
   return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, filled(value)]));
 }
 
-/** The variables and the last command of the Dockerfile: the image sets and starts them. */
+/** The environment and the command of the image, from the last stage of the Dockerfile. */
 function image(): { readonly environment: Record<string, string>; readonly command: readonly string[] } {
   const text =
     readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
@@ -61,12 +61,12 @@ function image(): { readonly environment: Record<string, string>; readonly comma
 }
 
 /**
- * Starts a service of docker-compose.yml as a process on this machine: the image's variables, the service's environment
- * over them, and the one's or the other's command.
+ * Starts a service of docker-compose.yml as a local process. The service's environment overrides the image's, and so
+ * does its command, if it has one.
  *
- * @param variables those of `.env`
- * @param changes what a machine without containers needs: addresses, and the URL of the database
- * @param command in place of the service's own, as after `docker compose exec`
+ * @param variables those in `.env`
+ * @param changes overrides for a machine without containers: addresses, and the URL of the database
+ * @param command replaces the service's command, as with `docker compose exec`
  */
 export async function startComposed(
   name: string,

@@ -6,22 +6,22 @@ import { reasonOf } from './reason.js';
 
 const run = promisify(execFile);
 
-/** Beside node_modules, which `npm ci` empties. */
+/** The cache folder; outside node_modules, which `npm ci` deletes. */
 const CACHE = resolve(import.meta.dirname, '../../.cache/debian');
 const DOWNLOAD_MS = 300_000;
 const OUTPUT_MAX_BYTES = 67_108_864;
 
-/** What this process has begun to unpack. */
+/** The packages that this process unpacks or has unpacked, by name. */
 const unpacking = new Map<string, Promise<string>>();
 
 /**
- * Unpacks packages of Debian or Ubuntu, with what they depend on and is not installed, into a folder of this project:
- * without root, with apt's own lists in a folder of ours, so that nothing of the system changes. What is there is used
- * again; of two runs that begin at once each makes the folder, and one of both stays.
+ * Unpacks Debian or Ubuntu packages, with those dependencies that are not installed, into a cache folder of this
+ * project. Needs no root and changes nothing in the system: apt keeps its lists in a separate folder. Later calls reuse
+ * the folder. Two runs that unpack at the same time both make the folder, and one of them wins.
  *
- * @param systemPrograms programs in /usr/bin for which the packages are libraries
- * @returns the folder of these programs and of those in the packages, which find their libraries by themselves
- * @throws Error where apt is missing, or the packages are not available
+ * @param systemPrograms programs in /usr/bin for which the packages provide libraries
+ * @returns a folder of scripts that start these programs and those of the packages with the right libraries
+ * @throws Error if apt is missing or the packages are not available
  */
 export function unpackPackages(
   packages: readonly string[],
@@ -49,7 +49,7 @@ async function unpack(
     const content = join(draft, 'content');
     for (const file of await downloaded(packages, draft)) await run('dpkg-deb', ['--extract', file, content]);
     await writeStarters(content, systemPrograms);
-    // Another run may have been faster: both made the same.
+    // Another run may have been faster; its content is the same.
     await rename(content, folder).catch(async (error: unknown) => {
       if (!(await exists(bin))) throw error;
     });
@@ -59,20 +59,20 @@ async function unpack(
   return bin;
 }
 
-/** Installs packages of Debian or Ubuntu, and says so on stderr. Rejects for an ordinary user. */
+/** Installs Debian or Ubuntu packages, with a note on stderr. @throws Error unless the user is root */
 export async function installPackages(packages: readonly string[]): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('apt-get install needs root');
   process.stderr.write(`Installing ${packages.join(' and ')} with apt-get, as INSTALL=1 says.\n`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  // One at a time, since `apt-get update` does not wait for its own lock; and out of reach of Ctrl-C, which would leave
-  // packages half installed.
+  // One at a time: `apt-get update` does not wait for its own lock. In a new session: Ctrl-C would leave packages half
+  // installed.
   const apt = (...args: string[]) =>
     run('setsid', ['--wait', 'flock', '/etc/apt', 'apt-get', ...args], { env });
   await apt('update', '-qq');
   await apt('install', '-y', '-qq', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=600', ...packages);
 }
 
-/** Downloads packages with what they need, and names the files. */
+/** Downloads packages with their dependencies. Returns the paths of the files. */
 async function downloaded(packages: readonly string[], draft: string): Promise<string[]> {
   await mkdir(join(draft, 'state/lists/partial'), { recursive: true });
   await mkdir(join(draft, 'cache/archives/partial'), { recursive: true });
@@ -81,7 +81,7 @@ async function downloaded(packages: readonly string[], draft: string): Promise<s
     'Dir::State::status': '/var/lib/dpkg/status',
     'Dir::Cache': join(draft, 'cache'),
     'Debug::NoLocking': 'true',
-    // The account that apt downloads as, where root calls it, could not write there.
+    // As root, apt downloads with an account of its own, which could not write to this folder.
     'APT::Sandbox::User': 'root',
     'Acquire::Languages': 'none',
     'Acquire::http::Timeout': '20',
@@ -91,13 +91,13 @@ async function downloaded(packages: readonly string[], draft: string): Promise<s
     const limits = { timeout: DOWNLOAD_MS, maxBuffer: OUTPUT_MAX_BYTES };
     return (await run(program, [...common, ...args], limits)).stdout;
   };
-  // A list that cannot be had need not be the one that is needed.
+  // If a list cannot be downloaded, the others may still suffice.
   const told = await apt('apt-get', 'update', '-qq').then(
     () => '',
     (error: unknown) => `${reasonOf(error)}; `,
   );
   const known = new Set((await apt('apt-cache', 'pkgnames')).split('\n'));
-  // Some names carry a version, such as `mariadb-server-core-10.6`.
+  // Some package names contain a version, such as `mariadb-server-core-10.6`.
   const names = packages.map((name) =>
     known.has(name) ? name : ([...known].filter((each) => each.startsWith(`${name}-`)).sort()[0] ?? name),
   );
@@ -111,7 +111,7 @@ async function downloaded(packages: readonly string[], draft: string): Promise<s
     .map((file) => join(archives, file));
 }
 
-/** Writes a script for each program, in `run`, which starts it with the libraries that are beside it. */
+/** Writes a script for each program into `run`, which starts the program with the unpacked libraries. */
 async function writeStarters(content: string, systemPrograms: readonly string[]): Promise<void> {
   const namesIn = (folder: string) => readdir(join(content, folder)).catch(() => []);
   const libraries: string[] = [];
@@ -136,7 +136,7 @@ async function writeStarters(content: string, systemPrograms: readonly string[])
   }
 }
 
-/** The system's name for its release, such as `bookworm`: libraries of one do not fit another. */
+/** The code name of the system's release, such as `bookworm`. Libraries do not fit other releases. */
 async function release(): Promise<string> {
   const text = await readFile('/etc/os-release', 'utf8').catch(() => '');
   return /^VERSION_CODENAME=(.*)$/m.exec(text)?.[1] ?? 'unknown';

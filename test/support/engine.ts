@@ -1,19 +1,19 @@
 import type { Need } from './need.js';
 
-/** A logical database that belongs to one test alone. */
+/** A logical database that a single test uses. */
 export interface Database {
-  /** In the form of the setting `DATABASE_URL`: `sqlite:/…/routes.db` or `mysql://user:password@host:port/name`. */
+  /** A value for the setting `DATABASE_URL`: `sqlite:/…/routes.db` or `mysql://user:password@host:port/name`. */
   readonly url: string;
-  /** Removes the database and its content. Its connections must be closed by then. */
+  /** Drops the database. All connections to it must be closed first. */
   drop(): Promise<void>;
 }
 
 /** A database product that the service runs on. */
 export interface Engine {
-  /** For titles: `SQLite`, or the server's own name and version, such as `MariaDB 10.11.6`. */
+  /** For test titles: `SQLite`, or the product and version of the server, such as `MariaDB 10.11.6`. */
   readonly name: string;
-  /** A server, or nothing. */
+  /** A server, or empty. */
   readonly needs: readonly Need[];
-  /** Creates an empty database, isolated from every other test and run. */
+  /** Creates an empty database that no other test or run uses. */
   createDatabase(): Promise<Database>;
 }

@@ -29,7 +29,7 @@ function mysql(server: MysqlServer): Engine {
   };
 }
 
-/** Stands where a run has no server, so that the tests that need one are counted. */
+/** A placeholder in runs without a server, so that the tests that need one count as skipped. */
 const absent: Engine = {
   name: 'a MySQL-protocol server',
   needs: ['server'],

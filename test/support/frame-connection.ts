@@ -12,16 +12,16 @@ import {
   settings,
 } from './http2-frames.js';
 
-/** A client's end of an HTTP/2 connection that sends just the frames it is told to; pings it answers. */
+/** The client side of an HTTP/2 connection that sends only the given frames, besides ACKs of PING and SETTINGS. */
 export class FrameConnection {
   readonly #socket: Socket;
   #nextStream = 1;
   #outgoing: Buffer[] = [];
 
   /**
-   * @param values its settings, by their identifiers
-   * @param onFrame gets each frame that comes
-   * @param acknowledges whether it acknowledges the settings of the server, which hold only from then on
+   * @param values its settings, by identifier
+   * @param onFrame is called with each received frame
+   * @param acknowledges whether to acknowledge the server's settings, which take effect only then
    */
   constructor(
     socket: Socket,
@@ -46,7 +46,7 @@ export class FrameConnection {
 
   /** Sends a frame, unless the connection has ended. */
   send(type: number, flags: number, stream: number, payload: Buffer): void {
-    // Writes of one turn of the event loop leave in one system call.
+    // All frames of one turn of the event loop go out in one system call.
     if (this.#outgoing.length === 0) {
       process.nextTick(() => {
         if (this.#socket.writable) this.#socket.write(Buffer.concat(this.#outgoing));
@@ -56,7 +56,7 @@ export class FrameConnection {
     this.#outgoing.push(frame(type, flags, stream, payload));
   }
 
-  /** Opens a stream with a block of header fields, and returns its number. */
+  /** Opens a stream with a header block. Returns the stream identifier. */
   begin(block: Buffer): number {
     const stream = this.#nextStream;
     this.#nextStream += 2;

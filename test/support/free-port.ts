@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
 /**
- * A loopback port on which nobody listens. It is for addresses that must not be reached, and for what cannot say which
- * port it was given: HAProxy, MariaDB, MySQL and Prometheus, and the commands of the README. Whatever else the tests
- * start listens on port 0 and says its port.
+ * Returns a loopback port on which nothing listens. Use it for addresses that must be unreachable, and for programs
+ * that cannot report the port that they were given: HAProxy, MariaDB, MySQL, Prometheus, and the commands of the
+ * README. Everything else that the tests start listens on port 0 and reports its port.
  */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

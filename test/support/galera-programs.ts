@@ -3,9 +3,9 @@ import { delimiter, join } from 'node:path';
 import { unpackPackages } from './debian-packages.js';
 import { findExecutable } from './programs.js';
 
-/** The library that makes a cluster of MariaDB servers. */
+/** The library that connects MariaDB servers to a cluster. */
 const PROVIDERS = ['/usr/lib/galera/libgalera_smm.so', '/usr/lib64/galera-4/libgalera_smm.so'];
-/** The script with which a server gives another one all of its data, and the programs that it calls. */
+/** The script that transfers a full copy of the data to another node, and the programs that it calls. */
 const TRANSFER = ['wsrep_sst_rsync', 'rsync', 'lsof'];
 
 /** The programs and files that a Galera cluster needs. */
@@ -17,14 +17,14 @@ export interface GaleraPrograms {
   readonly path: string;
 }
 
-/** How to get what is missing, in a clause. */
+/** How to get what is missing, as a clause. */
 export const GALERA_ADVICE = 'install MariaDB with Galera 4, rsync and lsof';
 
 /**
- * The programs of this machine or, if one of them is missing, those of Debian's packages, which are unpacked: installed,
- * they would start a server of their own.
+ * The programs of this machine or, if any is missing, those of Debian's packages. The packages are unpacked and not
+ * installed: their installation would start a server.
  *
- * @throws Error that says what is missing
+ * @throws Error if the packages cannot be unpacked
  */
 export async function galeraPrograms(): Promise<GaleraPrograms> {
   const path = process.env['PATH'] ?? '';

@@ -10,15 +10,15 @@ import { makeTemporaryFolder } from './temporary-folder.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** What the tests of this project need; vitest.config.ts says it. */
+    /** What the tests of this project need, from vitest.config.ts. */
     needs: readonly Need[];
-    /** The MySQL-protocol servers of this run; none where none can be had, or is needed. */
+    /** The MySQL-protocol servers of this run; empty if none is available or needed. */
     mysqlServers: readonly MysqlServer[];
-    /** The paths of the programs that are needed and there. */
+    /** The paths of the needed programs that are available. */
     programs: Readonly<Partial<Record<ProgramName, string>>>;
-    /** The programs of a Galera cluster, where they are needed and there. */
+    /** The programs of a Galera cluster, if they are needed and available. */
     galera: GaleraPrograms;
-    /** Of what is needed and not there: why, and how to get it, in a line. */
+    /** For each missing need, in one line: why it is missing, and how to get it. */
     missing: Readonly<Partial<Record<Need, string>>>;
   }
 }
@@ -28,7 +28,7 @@ interface Servers {
   readonly stop: () => Promise<void>;
 }
 
-/** The servers in `TEST_MYSQL_URL`, separated by commas; without it, one that the run starts and stops. */
+/** The servers in `TEST_MYSQL_URL`, separated by commas; default: a server that the run starts and stops. */
 async function servers(): Promise<Servers> {
   const given = process.env['TEST_MYSQL_URL'];
   if (given) return { urls: given.split(',').map((url) => url.trim()), stop: () => Promise.resolve() };
@@ -53,7 +53,7 @@ function adviceOn(need: Need): string {
   return need === 'galera' ? GALERA_ADVICE : programAdvice(need);
 }
 
-/** @throws Error that names what is missing and could be had */
+/** @throws Error that names what is missing; only unpackaged programs and another user may be missing */
 export function failFor(missing: Readonly<Partial<Record<Need, string>>>): void {
   const lacks = (Object.keys(missing) as Need[]).filter(
     (need) => need === 'server' || need === 'galera' || (need !== 'another user' && isPackaged(need)),
@@ -64,8 +64,10 @@ export function failFor(missing: Readonly<Partial<Record<Need, string>>>): void 
 }
 
 /**
- * Gets what the tests of a project need, before any of them is read; the function that it returns runs after the last
- * one. What cannot be had is missing: its tests are left out, or, with CI=true, the run fails.
+ * Provides what the tests of a project need, before any test file is loaded. If something is missing, the tests that
+ * need it are skipped or, with CI=true, the run fails.
+ *
+ * @returns the teardown, which runs after the last test
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const closing = [await makeTemporaryFolder(project)];

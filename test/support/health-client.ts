@@ -6,7 +6,7 @@ import {
   HealthClient,
 } from '../../src/gen/healthcheck.js';
 
-/** A client of the standard health service, until the end of the test. */
+/** A client of the standard health service. It is closed when the test ends. */
 export function healthClient(address: string): HealthClient {
   const client = new HealthClient(address, credentials.createInsecure());
   onTestFinished(() => {
@@ -15,7 +15,7 @@ export function healthClient(address: string): HealthClient {
   return client;
 }
 
-/** The statuses of the whole server that a watch has heard so far, until the end of the test. */
+/** Watches the status of the whole server until the test ends. Returns an array that collects the received statuses. */
 export function watchHealth(address: string): readonly string[] {
   const statuses: string[] = [];
   healthClient(address)

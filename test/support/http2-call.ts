@@ -7,14 +7,14 @@ import {
 } from 'node:http2';
 import { Metadata } from '@grpc/grpc-js';
 
-/** The end of a call that was written frame by frame, as no gRPC library would. */
+/** The outcome of a call that was made with plain HTTP/2, without a gRPC library. */
 export interface RawOutcome {
   readonly code: number;
   readonly details: string;
   readonly trailers: Metadata;
 }
 
-/** A message with the five bytes of gRPC's prefix. */
+/** A message with gRPC's five-byte prefix. */
 export function framed(message: Uint8Array, compressed = false): Buffer {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt8(compressed ? 1 : 0, 0);
@@ -22,7 +22,7 @@ export function framed(message: Uint8Array, compressed = false): Buffer {
   return Buffer.concat([prefix, message]);
 }
 
-/** Makes one gRPC call over HTTP/2 with exactly these headers and this body. */
+/** Makes a gRPC call over a new HTTP/2 connection with these headers and this body. */
 export async function callRaw(
   address: string,
   path: string,
@@ -37,7 +37,7 @@ export async function callRaw(
   }
 }
 
-/** Begins a gRPC call with exactly these headers; its body is still to come. */
+/** Starts a gRPC call with these headers. The caller writes the body. */
 export function requestOn(
   session: ClientHttp2Session,
   path: string,
@@ -52,7 +52,7 @@ export function requestOn(
   });
 }
 
-/** How a call ends. */
+/** Waits for the end of a call. Returns its outcome. */
 export async function outcomeOf(stream: ClientHttp2Stream): Promise<RawOutcome> {
   let last: IncomingHttpHeaders = {};
   const remember = (received: IncomingHttpHeaders): void => {

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { type Field, firstBlock, literal } from '../../bench/load/hpack.js';
 
-/** Frame types and flags of RFC 9113, section 6, as far as they are sent or read by hand. */
+/** Frame types and flags (RFC 9113, section 6) that the tests use. */
 export const DATA = 0x0;
 export const HEADERS = 0x1;
 export const RST_STREAM = 0x3;
@@ -14,24 +14,24 @@ export const END_STREAM = 0x1;
 export const ACK = 0x1;
 export const END_HEADERS = 0x4;
 
-/** Settings of RFC 9113, section 6.5.2. */
+/** Identifiers of settings (RFC 9113, section 6.5.2). */
 export const HEADER_TABLE_SIZE = 0x1;
 export const MAX_CONCURRENT_STREAMS = 0x3;
 export const INITIAL_WINDOW_SIZE = 0x4;
 
-/** Error codes of RFC 9113, section 7. */
+/** Error codes (RFC 9113, section 7). */
 export const REFUSED_STREAM = 0x7;
 export const CANCEL = 0x8;
 
-/** The first bytes of a client. */
+/** The first bytes that a client sends (RFC 9113, section 3.4). */
 export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-/** A connection's window until it is enlarged, in bytes. */
+/** The initial flow-control window of a connection, in bytes. */
 export const DEFAULT_WINDOW = 65_535;
-/** The largest window that there may be, in bytes (RFC 9113, section 6.9.1). */
+/** The largest flow-control window, in bytes (RFC 9113, section 6.9.1). */
 export const MAX_WINDOW = 2 ** 31 - 1;
 const HEAD_BYTES = 9;
 
-/** A frame as it comes or goes. */
+/** A received frame, or one to send. */
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -39,7 +39,7 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
-/** A frame's bytes. */
+/** The bytes of a frame. */
 export function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
   const bytes = Buffer.allocUnsafe(HEAD_BYTES + payload.length);
   bytes.writeUIntBE(payload.length, 0, 3);
@@ -50,14 +50,14 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   return bytes;
 }
 
-/** A payload of one 32-bit number, which a window's increment or the reason of a reset is. */
+/** A payload of one 32-bit number, such as a window increment or an error code. */
 export function number(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
 }
 
-/** The payload that sets these values. */
+/** The payload of a SETTINGS frame with these values, by identifier. */
 export function settings(values: Readonly<Record<number, number>>): Buffer {
   return Buffer.concat(
     Object.entries(values).map(([id, value]) => {
@@ -69,7 +69,7 @@ export function settings(values: Readonly<Record<number, number>>): Buffer {
   );
 }
 
-/** The values that a payload sets. */
+/** The values in the payload of a SETTINGS frame, by identifier. */
 export function settingsIn(payload: Buffer): Map<number, number> {
   const values = new Map<number, number>();
   for (let at = 0; at + 6 <= payload.length; at += 6)
@@ -77,7 +77,7 @@ export function settingsIn(payload: Buffer): Map<number, number> {
   return values;
 }
 
-/** Cuts what is received into frames. */
+/** Splits received bytes into frames. */
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0);
 
@@ -101,18 +101,18 @@ export class FrameReader {
   }
 }
 
-/** A connection to `host:port` that sends without delay. */
+/** A connection to `host:port` with TCP_NODELAY. */
 export function socketTo(target: string): Socket {
   const { hostname, port } = new URL(`http://${target}`);
   return connect(Number(port), hostname).setNoDelay();
 }
 
-/** A header field that is never indexed and not Huffman-coded (RFC 7541, section 6.2.3). */
+/** A never-indexed header field without Huffman coding (RFC 7541, section 6.2.3). */
 function field([name, value]: Field): Buffer {
   return Buffer.concat([Buffer.from([0x10]), literal(name), literal(value)]);
 }
 
-/** The fields with which every gRPC call begins (gRPC over HTTP/2, Requests). */
+/** The header fields of every gRPC call (gRPC over HTTP/2, Requests). */
 export function grpcHead(path: string, authority = 'localhost'): readonly Field[] {
   return [
     [':method', 'POST'],
@@ -125,9 +125,9 @@ export function grpcHead(path: string, authority = 'localhost'): readonly Field[
 }
 
 /**
- * Sends one request with header fields that no HTTP/2 library would send, such as a repeated one.
+ * Sends a request with header fields that no HTTP/2 library would send, such as a repeated one.
  *
- * @param body without one, the request stays open
+ * @param body if undefined, the request stays open
  */
 export function sendFields(address: string, fields: readonly Field[], body: Buffer | undefined): Socket {
   const block = Buffer.concat(fields.map(field));
@@ -140,8 +140,8 @@ export function sendFields(address: string, fields: readonly Field[], body: Buff
 }
 
 /**
- * Begins calls whose heads name one field again and again by its index in the dynamic table (RFC 7541, sections 6.1 and
- * 6.2.1): a few bytes for each time.
+ * Starts calls whose headers repeat one field `times` times by its index in the dynamic table (RFC 7541, sections 6.1
+ * and 6.2.1). Each repetition takes a single byte.
  */
 export function sendRepeatedField(
   address: string,

@@ -4,10 +4,10 @@ import { CallLog, logging } from '../../src/calls/call-log.js';
 import type { InterceptorOptions } from '../../src/calls/interceptors.js';
 import { readConfig } from '../../src/settings/config.js';
 
-/** All limits with their defaults. */
+/** The default limits. */
 export const { limits: LIMITS } = readConfig({});
 
-/** The options of interceptors, with the default limits where nothing else is given. */
+/** Options of interceptors, with the default limits unless others are given. */
 export function interceptorOptions(
   given: Pick<InterceptorOptions, 'authenticator'> & Partial<InterceptorOptions>,
   logger: Logger,

@@ -6,33 +6,33 @@ import { parse } from 'yaml';
 /** The folder of the manifests. */
 export const FOLDER = resolve(import.meta.dirname, '../../deploy/kubernetes');
 
-/** The fields of every resource of the API. */
+/** The fields that every resource of the API has. */
 export interface Resource {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata?: { readonly name?: string };
 }
 
-/** `kustomization.yaml`. */
+/** The content of `kustomization.yaml`. */
 interface Kustomization {
   readonly resources: readonly string[];
   readonly images: readonly { readonly name: string; readonly newTag: string }[];
 }
 
-/** The content of a file of the folder. */
+/** Parses a file of the folder. */
 export function readManifest(file: string): unknown {
   return parse(readFileSync(resolve(FOLDER, file), 'utf8'), { strict: true, uniqueKeys: true });
 }
 
 export const kustomization = readManifest('kustomization.yaml') as Kustomization;
 
-/** A manifest and the name of its file. */
+/** A manifest and its file name. */
 export interface Manifest {
   readonly file: string;
   readonly content: Resource;
 }
 
-/** The objections of the API's JSON Schemas to a manifest. They let unknown fields pass. */
+/** Validates a manifest against the API's JSON Schemas, which accept unknown fields. Returns the problems. */
 export async function problemsBySchema({ file, content }: Manifest): Promise<string[]> {
   const { apiVersion, kind } = content;
   const module = `kubernetes-models/${apiVersion}/${kind}`;
@@ -49,7 +49,7 @@ export async function problemsBySchema({ file, content }: Manifest): Promise<str
   }
 }
 
-/** The compiler's objections to manifests as literals of the API's types: unknown fields above all. */
+/** Type-checks manifests as literals of the API's types, which finds unknown fields. Returns the problems. */
 export function problemsByType(manifests: readonly Manifest[]): string[] {
   const name = resolve(FOLDER, 'manifests.ts');
   const text = manifests
@@ -77,7 +77,7 @@ export function problemsByType(manifests: readonly Manifest[]): string[] {
     file === name ? ts.createSourceFile(file, text, version) : getSourceFile(file, version, ...rest);
   const program = ts.createProgram([name], options, host);
   return ts.getPreEmitDiagnostics(program).map(({ messageText, start = 0 }) => {
-    // Each has two lines.
+    // Each manifest has two lines.
     const line = text.slice(0, start).split('\n').length - 1;
     return `${manifests[line >> 1]?.file ?? ''}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`;
   });

@@ -1,6 +1,6 @@
 import { type Migration, MIGRATIONS } from '../../src/store/migrations.js';
 
-/** A migration that changes nothing for versions that do not know it. */
+/** A backward-compatible migration: older versions of the service can ignore it. */
 export const EXPAND: Migration = {
   name: '9001-note',
   async up(knex) {
@@ -15,5 +15,5 @@ export const EXPAND: Migration = {
   },
 };
 
-/** The migrations of the version after this one. */
+/** The migrations of the next version. */
 export const NEXT: readonly Migration[] = [...MIGRATIONS, EXPAND];

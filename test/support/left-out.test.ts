@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { lastLine } from './left-out.js';
 
-it('the last line of a whole run names its engines', () => {
+it('the last line of a complete run names its engines', () => {
   expect(lastLine(['SQLite', 'MariaDB 10.11.19'], new Map(), 0)).toBe(
     'The run was on SQLite and MariaDB 10.11.19. No test was skipped.\n',
   );
 });
 
-it('the last line of a run that skipped tests counts them, and says what is missing and how to have it', () => {
+it('the last line counts skipped tests, and says what is missing and how to get it', () => {
   const leftOut = new Map([
     ['server', { count: 806, why: 'there is no Docker. To have it, set TEST_MYSQL_URL.' }],
     ['chromium', { count: 2, why: 'there is no chromium. To have it, put it on the PATH.' }],
@@ -18,7 +18,7 @@ it('the last line of a run that skipped tests counts them, and says what is miss
   );
 });
 
-it('the last line of a run with tests that never ran counts those, too', () => {
+it('the last line counts tests that did not run', () => {
   expect(lastLine(['SQLite'], new Map(), 123)).toBe(
     'The run was on SQLite. NOT RUN: 123 tests excluded by -t or stopped by a failure above.\n',
   );

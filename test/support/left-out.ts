@@ -3,18 +3,18 @@ import type { Reporter, TestCase, TestModule, TestProject } from 'vitest/node';
 import type { Need } from './need.js';
 import { timesOfThisProcess } from './times.js';
 
-/** The states of a test that has a result. */
+/** The states of a test that ran. */
 const RUN: ReadonlySet<ReturnType<TestCase['result']>['state']> = new Set(['passed', 'failed']);
 
 /**
- * Ends a run with its wall and CPU time, and with a line that says which engines it was on, how many tests were skipped
- * because something is missing here, how to have it, and how many more have no result.
+ * Prints the wall and CPU time at the end of a run, and a line with the engines, the number of tests skipped for each
+ * missing need, how to get what is missing, and the number of other tests that did not run.
  */
 export default class LeftOut implements Reporter {
   #line = '';
 
   constructor() {
-    // After whatever others print in the end, and when the workers have ended, whose CPU time counts only then.
+    // On exit, so that it follows all other output, and the CPU time includes the workers, which have ended by then.
     process.once('exit', () => process.stderr.write(timesOfThisProcess() + this.#line));
   }
 
@@ -40,16 +40,16 @@ export default class LeftOut implements Reporter {
   }
 }
 
-/** The projects of packages have no set-up that provides anything. */
+/** The context of a project; empty in the packages, which have no global setup. */
 function contextOf(project: TestProject): Partial<ProvidedContext> {
   return project.getProvidedContext();
 }
 
 /**
- * The line.
+ * The last line of a run.
  *
- * @param leftOut of each thing that is missing: how many tests need it, and why it is missing
- * @param notRun how many other tests have no result
+ * @param leftOut for each missing need, how many tests were skipped, and why it is missing
+ * @param notRun how many other tests did not run
  */
 export function lastLine(
   engines: readonly string[],

@@ -1,4 +1,4 @@
-// A gRPC server that refuses every token and measures itself: a message asks for the bytes that it holds.
+// A gRPC server that rejects every token. On an IPC message, it reports its memory in bytes: held now, and at the peak.
 import { Admission } from '../../dist/calls/admission.js';
 import { CallLog } from '../../dist/calls/call-log.js';
 import { createInterceptors } from '../../dist/calls/interceptors.js';
@@ -9,7 +9,7 @@ import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 
 const limits = JSON.parse(process.argv[2]);
-/** A certificate and its key in PEM, and times of the server; default: no TLS, and the usual times. */
+/** A certificate and its key in PEM, and the times of the server; default: no TLS and the default times. */
 const { pair, times = {} } = JSON.parse(process.argv[3] ?? '{}');
 const health = new Health([]);
 const methods = [

@@ -1,10 +1,10 @@
-/** The metrics in a text in the format of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/). */
+/** Metrics in Prometheus' text format (https://prometheus.io/docs/instrumenting/exposition_formats/). */
 export interface MetricText {
-  /** The type of each metric by its name. */
+  /** The type of each metric, by name. */
   readonly types: ReadonlyMap<string, string>;
-  /** The names of the labels that the samples of each metric have, without `le`, sorted. */
+  /** The sorted label names of each metric, without `le`. */
   readonly labels: ReadonlyMap<string, readonly string[]>;
-  /** The value of each sample, by its name and labels as they stand: `name{label="value"}`. */
+  /** The value of each sample, by its name and labels as in the text: `name{label="value"}`. */
   readonly values: ReadonlyMap<string, number>;
 }
 
@@ -13,7 +13,7 @@ const SAMPLE = /^([a-z0-9_]+)(?:\{(.*)\})? (\S+)$/gm;
 const LABEL = /([a-z_]+)="((?:[^"\\]|\\.)*)"/g;
 const PART_OF_HISTOGRAM = /_(?:bucket|sum|count)$/;
 
-/** Reads a text in the format of Prometheus. */
+/** Parses metrics in Prometheus' text format. */
 export function readMetrics(text: string): MetricText {
   const types = new Map([...text.matchAll(TYPE)].map(([, name = '', type = '']) => [name, type]));
   const labels = new Map<string, readonly string[]>();
@@ -28,7 +28,7 @@ export function readMetrics(text: string): MetricText {
   return { types, labels, values };
 }
 
-/** The sum of the samples of a name whose labels hold the given ones. */
+/** The sum of all samples with this name and these labels. They may have other labels, too. */
 export function sumOf(
   { values }: MetricText,
   name: string,

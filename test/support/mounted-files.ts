@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** Files as Kubernetes mounts them: links through one link, which is swapped when their contents change. */
+/** Files as Kubernetes mounts them: symlinks through one symlink, which is replaced when the contents change. */
 export class MountedFiles {
   readonly #folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
   #version = 0;
 
-  /** Removed when the test ends. @param contents the texts of the files, by their names */
+  /** The files are removed when the test ends. @param contents the texts of the files, by name */
   constructor(contents: Readonly<Record<string, string>>) {
     onTestFinished(() => {
       rmSync(this.#folder, { recursive: true });

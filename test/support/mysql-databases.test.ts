@@ -7,12 +7,16 @@ import { describeOn } from './needs.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-describeOn(engines.slice(1))('on $name', (engine) => {
+describeOn(engines.slice(1))('dropLeftovers on $name', (engine) => {
   it.each([
-    ['older than a day is dropped', (now: number) => `rr_test_${now - DAY_MS - 1}_`, 0],
-    ['a day old is kept: its run may still be at work', (now: number) => `rr_test_${now - DAY_MS}_`, 1],
-    ['that only looks like one is kept', () => 'rr_test_notes_', 1],
-  ])('a test database %s', async (_, prefix, kept) => {
+    ['drops a test database that is older than a day', (now: number) => `rr_test_${now - DAY_MS - 1}_`, 0],
+    [
+      'keeps a test database that is a day old, as its run may still be in progress',
+      (now: number) => `rr_test_${now - DAY_MS}_`,
+      1,
+    ],
+    ['keeps a database that only has the prefix of test databases', () => 'rr_test_notes_', 1],
+  ])('%s', async (_, prefix, kept) => {
     const now = Date.now();
     const name = prefix(now) + randomBytes(6).toString('hex');
     const database = await engine.createDatabase();

@@ -4,7 +4,7 @@ import { createConnection, type Connection, type RowDataPacket } from 'mysql2/pr
 const PREFIX = 'rr_test_';
 const LEFTOVER_AGE_MS = 24 * 60 * 60 * 1000;
 
-/** A server that tests use: its user may create and drop databases named `rr_test_…`. */
+/** A server for tests. Its user may create and drop databases named `rr_test_…`. */
 export interface MysqlServer {
   /** Product and version as the server reports them: `MariaDB 10.11.6`, `MySQL 8.4.3`. */
   readonly name: string;
@@ -28,8 +28,10 @@ function urlOf(server: string, database: string): string {
 }
 
 /**
- * Asks the server at `location`, whose path is ignored, for its product and version. Rejects with the
- * driver's error when it does not answer.
+ * Queries the product and version of a server.
+ *
+ * @param location the URL of the server; the path is ignored
+ * @throws Error of the driver, if the server does not respond
  */
 export async function identifyMysqlServer(location: string): Promise<MysqlServer> {
   const url = urlOf(location, '');
@@ -42,8 +44,8 @@ export async function identifyMysqlServer(location: string): Promise<MysqlServer
 }
 
 /**
- * Creates an empty database with a random name and returns its URL.
- * Its default character set is latin1: a table that does not name its own would lose most of Unicode.
+ * Creates an empty database with a random name, and returns its URL. The default character set is latin1, so that a
+ * table that does not set its own fails tests with Unicode.
  */
 export async function createMysqlDatabase(server: MysqlServer): Promise<string> {
   const name = `${PREFIX}${Date.now()}_${randomBytes(6).toString('hex')}`;
@@ -53,13 +55,13 @@ export async function createMysqlDatabase(server: MysqlServer): Promise<string> 
   return urlOf(server.url, name);
 }
 
-/** Drops the database that {@link createMysqlDatabase} made. */
+/** Drops a database that {@link createMysqlDatabase} created. */
 export async function dropMysqlDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1);
   await connected(urlOf(url, ''), (connection) => connection.query(`drop database if exists ${name}`));
 }
 
-/** Drops the databases that killed runs left on the server: those created more than a day before `now`. */
+/** Drops the databases that killed runs left behind: those created more than a day before `now`. */
 export async function dropLeftovers(server: MysqlServer, now: number): Promise<void> {
   await connected(server.url, async (connection) => {
     const [rows] = await connection.query<(RowDataPacket & { name: string })[]>(

@@ -19,8 +19,9 @@ async function ensureImage(): Promise<void> {
 }
 
 /**
- * Starts a private server in a Docker container. Rejects when no engine answers or the image is not
- * available.
+ * Starts a private server in a Docker container.
+ *
+ * @throws Error if Docker does not respond or the image is not available
  */
 export async function startDockerServer(): Promise<RunningMysqlServer> {
   await run('docker', ['version', '--format', '{{.Server.Version}}'], { timeout: ANSWER_MS });
@@ -46,7 +47,7 @@ export async function startDockerServer(): Promise<RunningMysqlServer> {
         ],
       ],
       afterwards: [['docker', 'rm', '--force', '--volumes', name]],
-      // In the environment, where the process list does not show it.
+      // Passed in the environment, so that the process list does not show it.
       env: { MYSQL_ROOT_PASSWORD: password },
     });
   });

@@ -2,22 +2,22 @@ import { onTestFinished } from 'vitest';
 import { eachPacket, errorPacket, isQuery, textOf } from './mysql-packets.js';
 import { startTcpFront } from './tcp-front.js';
 
-/** The fate of a statement. */
+/** What goes wrong with a statement. */
 export interface Fault {
-  /** Whether the server carries it out all the same. */
+  /** Whether the server still executes the statement. */
   readonly done: boolean;
-  /** The error that it is answered with, or `silence` for no answer; without either, its connection is lost. */
+  /** The number of the error to return, or `silence` for no response; default: the connection is lost. */
   readonly answer?: number | 'silence';
 }
 
-/** A statement on the table `routes` that has come, or the beginning of a transaction. */
+/** A statement on the table `routes`, or the start of a transaction. */
 export interface Statement {
   readonly kind: 'BEGIN' | 'INSERT' | 'SELECT';
   /** The number of its connection, from 1. */
   readonly connection: number;
 }
 
-/** A balancer or server in front of a real server, whose faults are the test's. */
+/** A balancer or server with faults that a test injects, in front of a real server. */
 export interface MysqlFaultFront {
   readonly port: number;
   readonly statements: readonly Statement[];
@@ -26,9 +26,9 @@ export interface MysqlFaultFront {
 }
 
 /**
- * Starts a front on loopback, which is closed when the test ends.
+ * Starts a front on loopback. It is closed when the test ends.
  *
- * @param faultOf is asked about each such statement, in their order; undefined lets it through
+ * @param faultOf returns the fault of each statement; undefined lets the statement through
  */
 export async function startMysqlFaultFront(
   targetPort: number,
@@ -42,7 +42,7 @@ export async function startMysqlFaultFront(
       if (answer === undefined) client.destroy();
       else if (answer !== 'silence') client.write(errorPacket(answer));
     };
-    /** The fault of the statement that the server carries out. */
+    /** The fault of the statement that the server executes. */
     let hidden: Fault | undefined;
     const toServer = eachPacket((packet) => {
       const kind = kindOf(packet);

@@ -7,9 +7,9 @@ const ATTEMPTS = 3;
 const PATIENCE_MS = 120_000;
 const POLL_MS = 50;
 
-/** A server that belongs to this run. */
+/** A server that this run started. */
 export interface RunningMysqlServer {
-  /** `mysql://user:password@127.0.0.1:port`, for a user with all grants. */
+  /** `mysql://user:password@127.0.0.1:port`, for a user with all privileges. */
   readonly url: string;
   /** Stops the server and removes its data. */
   stop(): Promise<void>;
@@ -17,7 +17,7 @@ export interface RunningMysqlServer {
 
 /** How to start one server. */
 export interface Launch extends Watch {
-  /** The server's address and user: `mysql://user:password@127.0.0.1:port`. */
+  /** The URL of the server: `mysql://user:password@127.0.0.1:port`. */
   readonly url: string;
 }
 
@@ -33,9 +33,11 @@ async function answering(url: string, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Starts a server on a free loopback port and waits until it answers. Another process may take the port in
- * between, or answer there itself: the start is tried three times, and the password in the URL must be the
- * run's own. Rejects with the server's last output.
+ * Starts a server on a free loopback port and waits until it responds. Another process may take the port in between, so
+ * the start is tried three times. That process may even be a server, so the password in the URL must be unique to the
+ * run.
+ *
+ * @throws Error with the last output of the server
  */
 export async function launchMysqlServer(
   prepare: (port: number) => Promise<Launch>,

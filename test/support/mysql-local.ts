@@ -10,10 +10,10 @@ import { findExecutable } from './programs.js';
 
 const run = promisify(execFile);
 
-// A server refuses to run as root unless told to, and another account could not enter the temporary folder.
+// A server refuses to run as root without this option, and another user could not access the temporary folder.
 const AS_ROOT = process.getuid?.() === 0 ? ['--user=root'] : [];
 
-/** The command that initializes an empty data folder, to which the folder's options are added. */
+/** The command that initializes an empty data folder, without the options that name the folder. */
 async function initialization(server: string): Promise<Command> {
   const { stdout } = await run(server, ['--no-defaults', '--version']);
   if (!/mariadb/i.test(stdout)) return [server, '--no-defaults', '--initialize-insecure', ...AS_ROOT];
@@ -22,17 +22,17 @@ async function initialization(server: string): Promise<Command> {
   const beside = [folder, join(folder, '../bin'), join(folder, '../scripts')];
   const program = (await findExecutable(names, beside)) ?? (await findExecutable(names));
   if (program === undefined) throw new Error(`${server} is there, but mariadb-install-db is not`);
-  // Packages that are unpacked are not where they were built for.
+  // Programs of unpacked packages are not at the path that they were compiled for.
   const prefix = join(folder, '../usr');
   const isUnpacked = (await findExecutable(names, [join(prefix, 'bin')])) !== undefined;
   const place = isUnpacked ? [`--basedir=${prefix}`] : [];
-  // --force: this machine's name need not resolve. No --user: it would change the owner of the installed PAM plugin.
+  // --force: the host name may not resolve. No --user: it would change the owner of the installed PAM plugin.
   return [program, '--no-defaults', ...place, '--force', '--skip-test-db'];
 }
 
 /**
- * How to start a private server from a `mariadbd` or `mysqld`, with its data in a temporary folder: the first command
- * fills the folder, the second is the server.
+ * Prepares the start of a private server from a `mariadbd` or `mysqld`, with its data in a temporary folder. The first
+ * command initializes the data, the second runs the server.
  */
 export async function prepareServer(server: string, port: number): Promise<Launch> {
   const initialize = await initialization(server);
@@ -51,7 +51,7 @@ export async function prepareServer(server: string, port: number): Promise<Launc
   const options = [
     `--datadir=${data}`,
     `--secure-file-priv=${folder}`,
-    // A server that starts deletes what others have in the folder for temporary tables.
+    // At its start, a server deletes the temporary tables of others in a shared folder.
     `--tmpdir=${folder}`,
     '--innodb-buffer-pool-size=32M',
   ];
@@ -80,7 +80,7 @@ export async function prepareServer(server: string, port: number): Promise<Launc
   };
 }
 
-/** Starts that server. Rejects when it does not start. */
+/** Starts a private server from a `mariadbd` or `mysqld`. @throws Error if it does not start */
 export async function startServer(server: string): Promise<RunningMysqlServer> {
   return launchMysqlServer((port) => prepareServer(server, port));
 }

@@ -1,29 +1,29 @@
 import { Transform } from 'node:stream';
 
-/** The length of the header of a packet, in bytes: the length of the rest in three, then the number in the exchange. */
+/** The length of a packet header, in bytes: three for the length of the payload, one for the sequence number. */
 export const HEADER_BYTES = 4;
 export const SEQUENCE_AT = 3;
 
-/** The command COM_QUERY, which begins an exchange. */
+/** The command COM_QUERY, which starts an exchange. */
 const QUERY = 0x03;
 
-/** Whether a client's packet holds a statement. */
+/** Whether a client's packet contains a statement. */
 export function isQuery(packet: Buffer): boolean {
   return packet.readUInt8(SEQUENCE_AT) === 0 && packet.readUInt8(HEADER_BYTES) === QUERY;
 }
 
-/** Where the text of a statement begins: MySQL 8 and later have the number of its attributes, none, and of their sets before. */
+/** The offset of a statement's text. Since MySQL 8, the counts of parameters (0) and parameter sets (1) precede it. */
 function textStart(query: Buffer): number {
   const start = HEADER_BYTES + 1;
   return query[start] === 0 && query[start + 1] === 1 ? start + 2 : start;
 }
 
-/** The text of a statement, a character for each byte. */
+/** The text of a statement, one character per byte. */
 export function textOf(query: Buffer): string {
   return query.toString('latin1', textStart(query));
 }
 
-/** The same packet with another text, a character for each byte. */
+/** The same packet with another text, one character per byte. */
 export function withText(query: Buffer, text: string): Buffer {
   const packet = Buffer.concat([query.subarray(0, textStart(query)), Buffer.from(text, 'latin1')]);
   packet.writeUIntLE(packet.length - HEADER_BYTES, 0, 3);
@@ -31,8 +31,8 @@ export function withText(query: Buffer, text: string): Buffer {
 }
 
 /**
- * Shows each whole packet to a function, which may change it in its place, and passes it on if that says so; another
- * packet passes in its place.
+ * A stream that calls a function with each complete packet. The function may modify the packet in place. It returns
+ * true to forward the packet, false to drop it, or a packet to forward instead.
  */
 export function eachPacket(passing: (packet: Buffer) => boolean | Buffer): Transform {
   let rest = Buffer.alloc(0);
@@ -50,7 +50,7 @@ export function eachPacket(passing: (packet: Buffer) => boolean | Buffer): Trans
   });
 }
 
-/** The SQLSTATE of errors, as servers have them; those of all others say nothing. */
+/** The SQLSTATE of errors, as servers report them; all others have the general HY000. */
 const SQL_STATES: Readonly<Record<number, string>> = {
   1047: '08S01',
   1053: '08S01',
@@ -65,9 +65,9 @@ const SQL_STATES: Readonly<Record<number, string>> = {
 };
 
 /**
- * The packet by which a server refuses a statement, or a connection.
+ * The packet with which a server rejects a statement or a connection.
  *
- * @param sequence its number in the exchange: 1 after a statement, 0 in place of a greeting
+ * @param sequence its sequence number: 1 after a statement, 0 in place of a greeting
  */
 export function errorPacket(errno: number, text = 'an error of the test', sequence = 1): Buffer {
   const body = Buffer.from(`???#${SQL_STATES[errno] ?? 'HY000'}${text}`);

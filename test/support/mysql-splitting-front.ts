@@ -3,12 +3,12 @@ import { eachPacket, isQuery, textOf, withText } from './mysql-packets.js';
 import { startTcpFront } from './tcp-front.js';
 
 /**
- * Starts a balancer that splits reads from writes, as ProxySQL and MySQL Router do: it sends what a transaction holds to
- * the writer, and any other SELECT to the reader. It is closed when the test ends.
+ * Starts a balancer that splits reads and writes, as ProxySQL and MySQL Router do: SELECT statements outside a
+ * transaction go to the reader, all others to the writer. It is closed when the test ends.
  *
- * @param targetPort the server of both, which are databases
- * @param reader the name of the reader's database; the writer's is the one that clients name
- * @returns its port
+ * @param targetPort the server of both, which are two databases
+ * @param reader the name of the reader's database; the writer's is the database in the client's URL
+ * @returns the port of the balancer
  */
 export async function startMysqlSplittingFront(targetPort: number, reader: string): Promise<number> {
   const front = await startTcpFront(targetPort, (client, server) => {

@@ -4,25 +4,25 @@ import { onTestFinished } from 'vitest';
 import { eachPacket, HEADER_BYTES, SEQUENCE_AT } from './mysql-packets.js';
 import { startTcpFront } from './tcp-front.js';
 
-/** The capability CLIENT_SSL: this bit of the second byte of the flags. */
+/** The capability CLIENT_SSL, in the second byte of the flags. */
 const SSL_BIT = 0x08;
 const SSL_REQUEST_BYTES = HEADER_BYTES + 32;
 /** The first bytes of the packets that end a login. */
 const OK = 0x00;
 const ERROR = 0xff;
 
-/** A MySQL server with TLS of the test's own, whatever the real server behind it has. */
+/** A MySQL server with TLS that a test configures, independent of the real server behind it. */
 export interface MysqlTlsFront {
   readonly port: number;
-  /** How many logins have come, over TLS or not. */
+  /** The number of logins so far, with or without TLS. */
   readonly logins: () => number;
 }
 
 /**
- * Starts a front on loopback, which is closed when the test ends. Its TLS begins as MySQL's protocol has it ("Protocol:
- * SSL Handshake" in MySQL's source); the real server sees a login without.
+ * Starts a front on loopback. It is closed when the test ends. TLS starts as MySQL's protocol specifies ("Protocol: SSL
+ * Handshake" in MySQL's source); the real server sees a login without TLS.
  *
- * @param tls what the front shows and asks for; `undefined` for a server that has no TLS
+ * @param tls the options of the front's TLS; `undefined` for a server without TLS
  */
 export async function startMysqlTlsFront(targetPort: number, tls?: TlsOptions): Promise<MysqlTlsFront> {
   let logins = 0;
@@ -51,7 +51,7 @@ export async function startMysqlTlsFront(targetPort: number, tls?: TlsOptions): 
   return { port: front.port, logins: () => logins };
 }
 
-/** Passes packets on. Until the end of the login, those over TLS have a number that is higher by the request for it. */
+/** Forwards packets. During a login over TLS, sequence numbers are higher by one, because of the request for TLS. */
 function join(secured: TLSSocket, server: Socket): void {
   let first = true;
   let loggedIn = false;

@@ -1,6 +1,6 @@
-// Runs the commands of its JSON argument one after another, each as a process group of its own. When its
-// standard input closes, which the end of its parent brings about in every case, SIGKILL included, or when
-// a command fails, it kills what runs, runs the commands listed under `afterwards`, and exits.
+// Runs the commands in its JSON argument one after another, each in its own process group. When a command fails or
+// stdin closes, it kills the running command, runs the commands in `afterwards`, and exits. Stdin closes whenever the
+// parent ends, even by SIGKILL.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 

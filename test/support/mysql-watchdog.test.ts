@@ -12,7 +12,7 @@ const newFolder = () => mkdtemp(join(inject('temporaryFolder'), 'watchdog-'));
 const gone = { code: 'ENOENT' };
 
 describe('a watchdog', () => {
-  it('runs its commands one after another, and ends with the output of a failed one', async () => {
+  it('runs its commands one after another until one fails, and returns their output', async () => {
     const folder = await newFolder();
     const watchdog = watch({
       commands: [
@@ -27,19 +27,19 @@ describe('a watchdog', () => {
     await expect(access(folder)).rejects.toMatchObject(gone);
   });
 
-  it('that has ended may still be stopped', async () => {
+  it('can be stopped after it has ended', async () => {
     const watchdog = watch({ commands: [['false']], afterwards: [] });
     await watchdog.ended;
     await watchdog.stop();
     expect(await watchdog.ended).toBe('false ended with 1\n');
   });
 
-  it('names a program that does not exist', async () => {
+  it('reports a program that does not exist', async () => {
     const watchdog = watch({ commands: [['/nowhere/mysqld']], afterwards: [] });
     expect(await watchdog.ended).toContain('/nowhere/mysqld');
   });
 
-  it('without commands cleans up when it is stopped', async () => {
+  it('cleans up when it is stopped without commands', async () => {
     const folder = await newFolder();
     const watchdog = watch({ commands: [], afterwards: [['rm', '-rf', folder]] });
     await watchdog.stop();
@@ -47,7 +47,7 @@ describe('a watchdog', () => {
   });
 
   it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
-    'ends what it runs, children included, and cleans up when its parent dies of %s',
+    'kills its command with all children, and cleans up when %s kills its parent',
     async (signal) => {
       const folder = await newFolder();
       const work = {

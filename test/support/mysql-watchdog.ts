@@ -7,27 +7,27 @@ const OUTPUT_KEPT = 4_000;
 /** A program with its arguments, run without a shell. */
 export type Command = readonly [program: string, ...args: string[]];
 
-/** The commands of a watchdog and its clean-up. */
+/** The commands of a watchdog, and its cleanup. */
 export interface Watch {
-  /** Run one after another; the last one may run until it is stopped. */
+  /** Commands to run one after another. The last one may run until `stop`. */
   readonly commands: readonly Command[];
-  /** Run at the end, whatever the reason: a failed command, `stop`, or the death of this process. */
+  /** Commands to run at the end, whatever the reason: a failed command, `stop`, or the end of this process. */
   readonly afterwards: readonly Command[];
-  /** Added to the environment of the commands; default: nothing. */
+  /** Additional environment variables of the commands; default: none. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A running watchdog. */
 export interface Watchdog {
-  /** Resolves when a command has failed or `stop` was called, with the last 4,000 characters of their output. */
+  /** Resolves after a failed command or `stop`, with the last 4,000 characters of the output. */
   readonly ended: Promise<string>;
   /** Kills the running command and cleans up; resolves when that is done. */
   stop(): Promise<void>;
 }
 
 /**
- * Runs commands under a process that outlives this one just long enough to kill them and clean up after them. It is not
- * in the terminal's process group, so Ctrl-C reaches it only as the end of this process.
+ * Runs commands under a separate process, which kills them and cleans up when this process ends. It is not in the
+ * terminal's process group: Ctrl-C ends only this process, and the watchdog then cleans up.
  */
 export function watch({ commands, afterwards, env = {} }: Watch): Watchdog {
   const child = spawn(process.execPath, [PROGRAM, JSON.stringify({ commands, afterwards })], {

@@ -1,7 +1,7 @@
 import type { ProgramName } from './programs.js';
 
 /**
- * What tests need that npm does not bring: a program, a MySQL-protocol server, the programs of a Galera cluster, or the
- * right to run programs as another user.
+ * What tests need and npm does not install: a program, a MySQL-protocol server, the programs of a Galera cluster, or
+ * the right to run programs as another user.
  */
 export type Need = ProgramName | 'server' | 'galera' | 'another user';

@@ -4,23 +4,23 @@ import type { ProgramName } from './programs.js';
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** What is missing here, so that the test is left out. */
+    /** The missing need because of which the test is skipped. */
     missing?: Need;
   }
 }
 
-/** Something that tests run on, such as an engine. */
+/** What tests run on, such as an engine. */
 interface Ground {
-  /** For titles. */
+  /** For test titles. */
   readonly name: string;
   readonly needs: readonly Need[];
 }
 
 /**
- * The options of a test, or of a `describe`, that needs something which npm does not bring: where that is missing, it is
- * left out, and the last line of the run counts it.
+ * The options of a test or `describe` that needs something which npm does not install. If a need is missing, its tests
+ * are skipped, and the last line of the run counts them.
  *
- * @throws Error for what vitest.config.ts does not name among the needs of the project
+ * @throws Error if vitest.config.ts does not declare the need for this project
  */
 export function needs(...all: readonly Need[]): TestOptions {
   for (const need of all) {
@@ -38,14 +38,14 @@ export function programPath(name: ProgramName): string {
   return path;
 }
 
-/** As `describe.each`, for engines and what stands on them: on one that is missing here the tests are left out. */
+/** Like `describe.each`, for engines and setups. The tests are skipped on those that are missing. */
 export function describeOn<T extends Ground>(grounds: readonly T[]) {
   return (title: string, facts: (ground: T) => void): void => {
     for (const ground of grounds) describe.each([ground])(title, needs(...ground.needs), facts);
   };
 }
 
-/** As `it.each`, likewise. @param timeoutMs default: the project's */
+/** Like `it.each`, for engines and setups. @param timeoutMs default: the project's timeout */
 export function itOn<T extends Ground>(grounds: readonly T[]) {
   return (title: string, fact: (ground: T) => Promise<void>, timeoutMs?: number): void => {
     for (const ground of grounds) {

@@ -14,24 +14,24 @@ interface StoreOptions {
   readonly observers?: readonly StatementObserver[];
 }
 
-/** A database of a test alone, with connections to it. */
+/** A database that a single test uses, with connections to it. */
 export interface OpenedDatabase {
   readonly url: string;
-  /** As the store takes it. */
+  /** The parsed URL. */
   readonly location: Database;
   readonly knex: Knex;
-  /** The port of its server. */
+  /** The port of its server; 0 for an embedded database. */
   readonly port: number;
-  /** Connects to it once more. @param port where it is reached; default: at its own */
+  /** Opens more connections. @param port the port to connect to; default: that of the server */
   readonly connect: (port?: number) => Knex;
-  /** Closes all connections and removes the database. */
+  /** Closes all connections and drops the database. */
   readonly close: () => Promise<void>;
 }
 
 /** A migrated database with a store on it. */
 export interface OpenedStore extends OpenedDatabase {
   readonly store: KnexRouteStore;
-  /** Another store on it. @param knex its connections; default: those of the first one */
+  /** Creates another store. @param knex its connections; default: those of `knex` */
   readonly storeWith: (options: StoreOptions, knex?: Knex) => KnexRouteStore;
 }
 

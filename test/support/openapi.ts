@@ -10,18 +10,18 @@ import type {
 } from '@route-registry/transcoder/openapi';
 import type { HttpResponse } from '../../packages/transcoder/test/support/http-request.js';
 
-/** The document of the service: OpenAPI has a place for each of its operations. */
+/** The OpenAPI document of the service, with operations by path and method. */
 interface ServiceDocument extends Omit<OpenApi, 'paths'> {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
-/** The document of the service, as the process serves it. */
+/** The OpenAPI document that the service serves. */
 export function openApi(basePath = ''): ServiceDocument {
   const page = createDocuments(basePath).find(({ path }) => path === '/openapi.json');
   return JSON.parse(Buffer.from(page?.body ?? []).toString()) as ServiceDocument;
 }
 
-/** The headers of a response, without references. */
+/** The headers of a documented response, with references resolved. */
 export function headersOf({ components }: ServiceDocument, { headers }: Described): Record<string, Header> {
   const found = Object.entries(headers).map(([name, each]) => {
     if (!('$ref' in each)) return [name, each] as const;
@@ -32,14 +32,14 @@ export function headersOf({ components }: ServiceDocument, { headers }: Describe
   return Object.fromEntries(found);
 }
 
-/** The request. */
+/** The request of a checked response. */
 interface SeenRequest {
   readonly method: string;
-  /** The whole URL, or the target as sent. */
+  /** The full URL, or the request target. */
   readonly url: string;
 }
 
-/** Headers of the connection and the content, which OpenAPI does not describe. */
+/** Headers of the connection and the content, which the document does not describe as headers. */
 const OF_TRANSPORT = [
   'connection',
   'content-length',
@@ -49,7 +49,7 @@ const OF_TRANSPORT = [
   'transfer-encoding',
 ];
 
-/** A response with its whole body. */
+/** A response with its complete body. */
 interface SeenResponse {
   readonly status: number;
   readonly headers: Headers;
@@ -59,8 +59,8 @@ interface SeenResponse {
 const checks = new Map<string, DocumentCheck>();
 
 /**
- * Checks a response of the REST gateway against the document: its status, each of its headers, its body, and for
- * a failure also that its reason is described there. A body of `fetch` can still be read afterwards.
+ * Checks a response of the REST gateway against the OpenAPI document: the status, all headers, the body, and the reason
+ * of a failure. The body of a `fetch` response can still be read afterwards.
  *
  * @param basePath the service's `BASE_PATH`; default: none
  * @throws Error with every mismatch
@@ -91,7 +91,7 @@ async function seenResponse(response: Response | HttpResponse): Promise<SeenResp
   return { status, headers: new Headers(headers), text: response.text };
 }
 
-/** A JSON Schema validator that holds the document under the name `openapi`. */
+/** A JSON Schema validator with the document as the schema `openapi`. */
 export function validatorOf(document: object): Ajv2020 {
   const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, discriminator: false });
   addFormats.default(ajv);
@@ -106,7 +106,7 @@ class DocumentCheck {
   readonly #ajv: Ajv2020;
 
   constructor(document: ServiceDocument, basePath: string) {
-    // Clients must tolerate new fields; the tests must not overlook one.
+    // Clients must tolerate unknown fields, but the tests must find undocumented ones.
     this.#document = closed(document) as ServiceDocument;
     this.#basePath = basePath;
     this.#ajv = validatorOf(this.#document);
@@ -133,7 +133,7 @@ class DocumentCheck {
     return this.#differences(target, response.status, method, response);
   }
 
-  /** The path in the document that matches a raw path. */
+  /** The path template in the document that matches a raw path. */
   #templateOf(path: string): string | undefined {
     if (!path.startsWith(`${this.#basePath}/`)) return undefined;
     const local = path.slice(this.#basePath.length);
@@ -232,7 +232,7 @@ function escaped(key: string): string {
   return encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
-/** The same document, with object schemas that allow no further properties. */
+/** The same document, with object schemas that allow no additional properties. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;

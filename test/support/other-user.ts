@@ -4,12 +4,12 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** `nobody`, as nearly every Unix numbers it and its group. */
+/** The ID of the user `nobody` and of its group on nearly every Unix. */
 export const NOBODY = 65_534;
 
 export const OTHER_USER_ADVICE = 'run the tests as root, in a folder that every user may read';
 
-/** @throws Error when this process cannot run programs as `nobody`, or `nobody` cannot read this repository */
+/** @throws Error if this process cannot run programs as `nobody`, or `nobody` cannot read this repository */
 export async function tryOtherUser(): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('only root may run programs as another user');
   const repository = resolve(import.meta.dirname, '../..');

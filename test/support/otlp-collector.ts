@@ -10,7 +10,7 @@ import { expect } from 'vitest';
 export interface Received {
   readonly traceId: string;
   readonly spanId: string;
-  /** Empty for a root. */
+  /** Empty for a root span. */
   readonly parentSpanId: string;
   readonly traceState: string;
   readonly name: string;
@@ -18,14 +18,14 @@ export interface Received {
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly status: 'UNSET' | 'OK' | 'ERROR';
-  /** The attributes that all spans of the process share. */
+  /** The resource attributes, which all spans of the process share. */
   readonly resource: Readonly<Record<string, unknown>>;
 }
 
-/** A receiver of OTLP over HTTP in protobuf, on a free loopback port. */
+/** A collector for OTLP/HTTP with protobuf, on a free loopback port. */
 export class OtlpCollector {
   readonly spans: Received[] = [];
-  /** The bodies of all requests, as they came. */
+  /** The bodies of all requests, as received. */
   readonly bodies: Buffer[] = [];
   readonly #server: Server;
 
@@ -50,12 +50,12 @@ export class OtlpCollector {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The settings of a service that sends its spans here soon. */
+  /** Settings of a service that exports its spans to this collector, with a short delay. */
   get settings(): Record<string, string> {
     return { OTEL_EXPORTER_OTLP_ENDPOINT: this.url, OTEL_BSP_SCHEDULE_DELAY: '20' };
   }
 
-  /** The spans that fit, as soon as there are so many. */
+  /** Waits for `count` matching spans, and returns them. */
   async received(count: number, fits: (span: Received) => boolean): Promise<Received[]> {
     await expect.poll(() => this.spans.filter(fits).length, { timeout: 10_000 }).toBe(count);
     return this.spans.filter(fits);
@@ -68,7 +68,7 @@ export class OtlpCollector {
 }
 
 type Value = Uint8Array | bigint | number | string;
-/** All values of each field of a message, by its number; nested messages stay bytes. */
+/** All values of each field of a message, by field number. Nested messages are not decoded. */
 type Fields = ReadonlyMap<number, readonly Value[]>;
 
 function fieldsOf(message: Uint8Array): Fields {
@@ -126,7 +126,7 @@ function attributesOf(message: Fields, number: number): Record<string, unknown> 
   return Object.fromEntries(pairs.map((pair) => [text(pair, 1), anyValue(fieldsOf(bytes(pair, 2)))]));
 }
 
-/** An `AnyValue` (opentelemetry/proto/common/v1/common.proto): a text, a flag or a whole number. */
+/** Decodes an `AnyValue` (opentelemetry/proto/common/v1/common.proto): a string, a boolean or an integer. */
 function anyValue(value: Fields): unknown {
   if (value.has(1)) return text(value, 1);
   if (value.has(2)) return whole(value, 2) === 1;

@@ -5,22 +5,22 @@ import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { built } from './built.js';
 
-/** Ends the program when the process that started it is gone, for whatever reason. */
+/** A module that exits the program when its parent process has ended, for whatever reason. */
 export const LEASH = "data:text/javascript,process.stdin.on('close',()=>process.exit(1)).resume().unref()";
 
-/** The URL of a module with this text, for the option `--import` of Node. */
+/** The URL of a module with this source text, for Node's option `--import`. */
 export function moduleUrl(text: string): string {
   return `data:text/javascript,${encodeURIComponent(text)}`;
 }
 
-/** The end of a program. */
+/** The result of a program. */
 export interface Ended {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** A program of the service in a separate process, as `npm run build` has made it. */
+/** A built program of the service in a separate process. */
 export class Program {
   readonly #child: ChildProcess;
   readonly #ended: Promise<Ended>;
@@ -28,8 +28,9 @@ export class Program {
   #stderr = '';
 
   /**
-   * @param name `main`, `migrate`, `token`, `health-probe` or a path without `.js`; it inherits no settings of this process
-   * @param group whether it leads a group of processes of its own, as a terminal makes them; default: it does not
+   * @param name `main`, `migrate`, `token`, `health-probe`, or an absolute path without `.js`
+   * @param settings its environment, besides PATH: it inherits nothing else from this process
+   * @param group whether it runs in its own process group, as a terminal starts it; default: false
    */
   constructor(
     name: string,
@@ -55,7 +56,7 @@ export class Program {
     }));
   }
 
-  /** @throws Error when it could not be started */
+  /** @throws Error if the program could not be started */
   get pid(): number {
     if (this.#child.pid === undefined) throw new Error('The program did not start.');
     return this.#child.pid;
@@ -69,12 +70,12 @@ export class Program {
     return this.#stderr;
   }
 
-  /** Resolves when the program has ended, and with it all that it has started and that write where it writes. */
+  /** Resolves when the program has ended, and all its child processes that share its output. */
   get ended(): Promise<Ended> {
     return this.#ended;
   }
 
-  /** The log line with this message, as soon as it is written. */
+  /** Waits for the log line with this message. @throws Error if the program ends first */
   async line(message: string): Promise<Record<string, unknown>> {
     for (;;) {
       const found = this.lines().find(({ msg }) => msg === message);
@@ -86,13 +87,13 @@ export class Program {
     }
   }
 
-  /** The complete log lines so far. */
+  /** The complete log lines so far, parsed. */
   lines(): Record<string, unknown>[] {
     const complete = this.#stdout.split('\n').slice(0, -1);
     return complete.map((line) => JSON.parse(line) as Record<string, unknown>);
   }
 
-  /** The complete lines of stdout that were not taken before; they are kept no longer. */
+  /** Removes and returns the complete lines of stdout. */
   takeLines(): string[] {
     const end = this.#stdout.lastIndexOf('\n') + 1;
     const taken = this.#stdout.slice(0, end);
@@ -107,12 +108,12 @@ export class Program {
   }
 }
 
-/** Programs that run in a new folder of their own. */
+/** Programs that run in a common temporary folder. */
 export class Programs {
   readonly folder = mkdtempSync(join(tmpdir(), 'route-registry-'));
   readonly #started: Program[] = [];
 
-  /** @param name,args,settings,group as of `Program` */
+  /** Starts a program. @param name,args,settings,group as in `Program` */
   start(
     name: string,
     args: readonly string[],
@@ -124,12 +125,12 @@ export class Programs {
     return program;
   }
 
-  /** Kills those that still run. */
+  /** Kills the programs that still run. */
   async kill(): Promise<void> {
     await Promise.all(this.#started.map((program) => program.stop('SIGKILL')));
   }
 
-  /** Kills those that still run, and removes the folder. */
+  /** Kills the programs that still run, and removes the folder. */
   async end(): Promise<void> {
     await this.kill();
     rmSync(this.folder, { recursive: true });

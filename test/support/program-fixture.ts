@@ -5,19 +5,19 @@ import { tokenFor } from './service.js';
 
 export const ROUTE = { method: 'GET', path: '/users/:id', middleware: ['👩‍👩‍👧'], handler: 'getUser' };
 
-/** Programs that end with the test, in a folder that goes with it. */
+/** Programs in a temporary folder. When the test ends, they are killed and the folder is removed. */
 export function programsOfTest(): Programs {
   const programs = new Programs();
   onTestFinished(() => programs.end());
   return programs;
 }
 
-/** The base of all REST paths, once the program listens. */
+/** The base URL of the REST gateway, once the program listens. */
 export async function httpUrlOf(program: Program): Promise<string> {
   return String((await program.line('listening'))['http']);
 }
 
-/** Creates over REST, on a connection of its own. */
+/** Creates a route over REST, on a separate connection. */
 export function createOver(
   url: string,
   token = tokenFor(),
@@ -27,13 +27,13 @@ export function createOver(
   return post({ httpUrl: url }, ROUTE, own);
 }
 
-/** What the service answers to a get over REST. */
+/** Gets a route over REST. Returns the response body. */
 export async function getOver(url: string, id: string, token = tokenFor()): Promise<unknown> {
   const response = await fetch(`${url}/v1/routing/${id}`, { headers: { authorization: `Bearer ${token}` } });
   return response.json();
 }
 
-/** A route that was created. @throws Error where it was not */
+/** Creates a route over REST and returns it. @throws Error if that fails */
 export async function created(url: string, token?: string): Promise<{ id: string; createdAt: string }> {
   const response = await createOver(url, token);
   if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`);

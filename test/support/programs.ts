@@ -7,21 +7,21 @@ import { reasonOf } from './reason.js';
 
 const run = promisify(execFile);
 
-/** How to find a program that is not of npm, and where it is to be had. */
+/** How to find a program that does not come from npm, and where to get it. */
 interface Source {
-  /** What it is called, by preference; default: as in the table. */
+  /** The names of its executable, in order of preference; default: the key in the table. */
   readonly names?: readonly string[];
-  /** Arguments with which it ends well if all that it needs is there; default: `--version`. */
+  /** Arguments with which it exits with 0 if all its dependencies are installed; default: `--version`. */
   readonly trial?: readonly string[];
-  /** Its packages in Debian and Ubuntu; none where they have none. */
+  /** Its packages in Debian and Ubuntu; empty if there are none. */
   readonly packages: readonly string[];
-  /** It works only where its packages are installed, which takes INSTALL=1; default: unpacking them is enough. */
+  /** Whether its packages must be installed, which requires INSTALL=1; default: unpacking them is enough. */
   readonly installed?: true;
-  /** A variable that may name its path. */
+  /** An environment variable that may hold its path. */
   readonly variable?: string;
 }
 
-/** The programs of tests that npm does not bring. */
+/** The programs that tests need and npm does not install. */
 const PROGRAMS = {
   chromium: {
     names: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
@@ -36,7 +36,7 @@ const PROGRAMS = {
   mariadbd: {
     names: ['mariadbd', 'mysqld'],
     trial: ['--no-defaults', '--version'],
-    // Only the programs: unlike mariadb-server, these packages start no service.
+    // Unlike mariadb-server, these packages contain only programs and start no service.
     packages: ['mariadb-server-core', 'mariadb-client-core'],
   },
   mysql: { packages: ['mariadb-client-core', 'mariadb-client'] },
@@ -54,12 +54,12 @@ const PROGRAMS = {
 
 export type ProgramName = keyof typeof PROGRAMS;
 
-/** Whether Debian has it, so that a run with CI=true must not lack it. */
+/** Whether Debian packages the program, so that a run with CI=true requires it. */
 export function isPackaged(name: ProgramName): boolean {
   return PROGRAMS[name].packages.length > 0;
 }
 
-/** Folders of programs that are often not on the PATH of an ordinary user. */
+/** The PATH, and folders that are often not on the PATH of an ordinary user. */
 const FOLDERS = [
   ...(process.env['PATH'] ?? '').split(delimiter),
   '/usr/sbin',
@@ -79,7 +79,7 @@ export async function findExecutable(
   return undefined;
 }
 
-/** The path of a program of this machine that works. @throws Error that says what is missing */
+/** The path of a working program on this machine. @throws Error that says what is missing */
 export async function findProgram(name: ProgramName): Promise<string> {
   const { variable }: Source = PROGRAMS[name];
   const given = variable === undefined ? undefined : process.env[variable];
@@ -87,10 +87,10 @@ export async function findProgram(name: ProgramName): Promise<string> {
 }
 
 /**
- * The path of a program that works: of this machine, or unpacked from the distribution's packages. One that works only
- * when it is installed is, as root and with INSTALL=1.
+ * The path of a working program: on this machine, or unpacked from the distribution's packages. A program that must be
+ * installed is installed if the user is root and INSTALL=1 is set.
  *
- * @throws Error that says what was tried
+ * @throws Error with why each attempt failed
  */
 export async function supplyProgram(name: ProgramName): Promise<string> {
   const source: Source = PROGRAMS[name];
@@ -106,13 +106,13 @@ export async function supplyProgram(name: ProgramName): Promise<string> {
   return firstOf(attempts);
 }
 
-/** A program from the distribution's packages, unpacked but not installed. @throws Error where they cannot be had */
+/** The path of a program from the unpacked packages of the distribution. @throws Error if they are not available */
 export async function unpackedProgram(name: ProgramName): Promise<string> {
   const { packages, names }: Source = PROGRAMS[name];
   return workingProgram(name, [await unpackPackages(packages, names)]);
 }
 
-/** How to get a program that was not found, in a clause. */
+/** How to get a program that was not found, as a clause. */
 export function programAdvice(name: ProgramName): string {
   const { packages, installed, variable }: Source = PROGRAMS[name];
   const debian = packages.length === 0 ? '' : ` (in Debian: ${packages.join(', ')})`;

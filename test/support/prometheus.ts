@@ -13,25 +13,25 @@ const run = promisify(execFile);
 const START_MS = 30_000;
 const POLL_MS = 100;
 
-/** A sample of an instant vector: its labels, and its value as text. */
+/** A sample of an instant vector: its labels, and its value as a string. */
 export interface Sample {
   readonly metric: Readonly<Record<string, string>>;
   readonly value: readonly [time: number, value: string];
 }
 
-/** A Prometheus that scrapes. */
+/** A running Prometheus server. */
 export interface Prometheus {
-  /** @throws Error with the reason when the query cannot be evaluated */
+  /** @throws Error with the reason if the query cannot be evaluated */
   query(expression: string): Promise<readonly Sample[]>;
 }
 
-/** Runs promtool and returns what it said. @throws Error with that, when it fails */
+/** Runs promtool and returns its output. @throws Error with the output, if it fails */
 export async function promtool(...args: readonly string[]): Promise<string> {
   const { stdout, stderr } = await run(programPath('promtool'), args);
   return stdout + stderr;
 }
 
-/** Starts a Prometheus with a configuration, on a free port, until the test has ended. */
+/** Starts Prometheus with this configuration on a free port. It is stopped when the test ends. */
 export async function startPrometheus(configuration: object): Promise<Prometheus> {
   const folder = await mkdtemp(join(inject('temporaryFolder'), 'prometheus-'));
   const file = join(folder, 'prometheus.yml');

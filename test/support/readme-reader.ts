@@ -7,13 +7,13 @@ import { freePort } from './free-port.js';
 import { startInTerminal, Terminal } from './terminal.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-/** Everything that `npm start` builds the service from, and what is built already. */
+/** Everything that `npm start` needs to build the service, and the existing build. */
 const SOURCES = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'proto', 'packages', 'src', 'dist'];
 
 /**
- * The blocks of a language in a document, by the headings of their sections, each without those below it.
+ * The code blocks of a language in a document, by the heading of their section. A section excludes its subsections.
  *
- * @param path of the document, from the root of the repository
+ * @param path the path of the document, relative to the root of the repository
  */
 export function blocksOf(path: string, language: 'sh' | 'json'): ReadonlyMap<string, readonly string[]> {
   const fenced = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``, 'g');
@@ -31,20 +31,20 @@ export function blocksOf(path: string, language: 'sh' | 'json'): ReadonlyMap<str
   );
 }
 
-/** Somebody who follows the README: with a copy of the repository, a home of their own, and two free ports. */
+/** A reader who follows the README, with a copy of the repository, a separate home folder, and two free ports. */
 export class Reader {
-  // Not in the folder of the run, which other users cannot enter.
+  // Not in the temporary folder of the run, which other users cannot access.
   readonly #folder = mkdtempSync(join(tmpdir(), 'route-registry-readme-'));
   readonly #env = { PATH: process.env['PATH'], HOME: join(this.#folder, 'home') };
   readonly #second: Terminal;
-  /** The free port in place of each default one. */
+  /** The port that replaces each default port. */
   readonly #ports: Readonly<Record<string, number>>;
   readonly #replaced: Readonly<Record<string, string>>;
   readonly #user: number | undefined;
 
   /**
-   * @param replaced what this reader writes in place of parts of the README, such as the URL of a database
-   * @param user as of `Terminal`
+   * @param replaced replacements for texts of the README, such as the URL of a database
+   * @param user as in `Terminal`
    */
   static async start(replaced: Readonly<Record<string, string>> = {}, user?: number): Promise<Reader> {
     return new Reader(await freePort(), await freePort(), replaced, user);
@@ -55,7 +55,7 @@ export class Reader {
     onTestFinished(() => {
       rmSync(this.#folder, { recursive: true, maxRetries: 10 });
     });
-    // Nobody asks for the pages for operators, so that any port will do.
+    // The operator pages are not requested, so any port will do.
     this.#ports = { 50051: grpc, 8080: http, 9465: 0 };
     this.#replaced = replaced;
     mkdirSync(this.#env.HOME);
@@ -66,7 +66,7 @@ export class Reader {
     this.#second = new Terminal(this.#folder, this.#env, user);
   }
 
-  /** Pastes commands that start the service into a terminal, and returns a function that stops it. */
+  /** Pastes commands that start the service into a terminal. Returns a function that stops it. */
   startService(commands: string): Promise<() => Promise<void>> {
     const GRPC_ADDRESS = this.#adapted('127.0.0.1:50051');
     const HTTP_ADDRESS = this.#adapted('127.0.0.1:8080');
@@ -74,12 +74,12 @@ export class Reader {
     return startInTerminal(this.#folder, env, this.#adapted(commands), this.#user);
   }
 
-  /** Pastes commands into the second terminal, and returns what they print to stdout. */
+  /** Pastes commands into the second terminal. Returns what they print to stdout. */
   paste(commands: string): Promise<string> {
     return this.#second.paste(this.#adapted(commands));
   }
 
-  /** Pastes a block command by command, and returns what each prints. */
+  /** Pastes the commands of a block one by one, separated by blank lines. Returns what each prints to stdout. */
   async pasteBlock(block: string): Promise<string[]> {
     const printed: string[] = [];
     for (const command of block.trim().split('\n\n')) printed.push(await this.paste(command));
@@ -87,7 +87,7 @@ export class Reader {
   }
 
   #adapted(commands: string): string {
-    // The packages that `npm ci` would install are there.
+    // The packages that `npm ci` would install are already in node_modules.
     const all = { ...this.#replaced, 'npm ci && ': '' };
     const adapted = Object.entries(all).reduce((text, [from, to]) => text.replaceAll(from, to), commands);
     return adapted.replaceAll(/:(50051|8080|9465)\b/g, (_, port: string) => `:${String(this.#ports[port])}`);

@@ -1,6 +1,6 @@
 const LENGTH_MAX = 300;
 
-/** Why something failed, in a line: the last words of a program, or the message of the error. */
+/** Why something failed, in one line: the last line of a program's stderr, or the message of the error. */
 export function reasonOf(error: unknown): string {
   const { stderr = '' } = error as { readonly stderr?: string };
   const lastWords = stderr.trim().split('\n').at(-1) ?? '';

@@ -3,7 +3,7 @@ import { type Service, tokenFor } from './service.js';
 
 export type { CreateRouteRequest, Route };
 
-/** What a client says of a route that it creates. */
+/** The fields of a route that a client sets in a create. */
 export const DEFINITION = {
   method: 'GET',
   path: '/users/:id',
@@ -11,7 +11,7 @@ export const DEFINITION = {
   handler: 'getUser',
 };
 
-/** A create over gRPC of a route with these fields alone. */
+/** The request of a create over gRPC. Fields that are not given are empty. */
 export function requestOf(
   route: Partial<Route> = DEFINITION,
   rest: Partial<CreateRouteRequest> = {},
@@ -20,7 +20,7 @@ export function requestOf(
   return { route: { ...empty, ...route }, requestId: '', validateOnly: false, ...rest };
 }
 
-/** A create over REST. @param query with its question mark */
+/** Creates a route over REST. @param query starts with a question mark; default: none */
 export function post(
   { httpUrl }: Pick<Service, 'httpUrl'>,
   route: unknown = DEFINITION,

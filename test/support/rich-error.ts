@@ -6,7 +6,7 @@ import type { Outcome } from './service.js';
 
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
 
-/** A failure, as both protocols report it. */
+/** A failure in the form that both protocols share. */
 export interface RichError {
   /** The name of the gRPC status. */
   readonly status: string | undefined;
@@ -21,14 +21,14 @@ export function richErrorOfCall({ error, trailers }: Outcome): RichError {
   return richErrorOfReply({ code: error.code, details: error.details, trailers });
 }
 
-/** The carrier of a failure, from a pipeline or from a socket. */
+/** The reply of a failed call, from a pipeline or a socket. */
 interface FailedCall {
   readonly code: number;
   readonly details: string;
   readonly trailers: Metadata;
 }
 
-/** The failure in a pipeline's reply. Code and text of the status and of its details must agree. */
+/** The failure in a reply. @throws Error unless its details repeat the code and the message of the status */
 export function richErrorOfReply({ code, details: text, trailers }: FailedCall): RichError {
   const schema = registry.getMessage('google.rpc.Status');
   const [bytes] = trailers.get('grpc-status-details-bin');
@@ -39,7 +39,7 @@ export function richErrorOfReply({ code, details: text, trailers }: FailedCall):
   return { status: status[code], message: text, details: rich['details'] };
 }
 
-/** The failure in a REST response. */
+/** The failure in a REST response. @throws Error if the status line and the body differ */
 export async function richErrorOfResponse(response: Response): Promise<RichError> {
   const { error } = (await response.json()) as { error: RichError & { code: number } };
   if (error.code !== response.status) throw new Error('The status line and the body differ.');
@@ -47,7 +47,7 @@ export async function richErrorOfResponse(response: Response): Promise<RichError
   return { status: name, message, details };
 }
 
-/** The `ErrorInfo` of a failure. */
+/** The `ErrorInfo` of a failure. @throws Error unless there is exactly one */
 export function errorInfoOf({ details }: RichError): { reason?: string; domain?: string; metadata?: object } {
   const infos = (details as { '@type': string }[]).filter((detail) =>
     detail['@type'].endsWith('google.rpc.ErrorInfo'),

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { type Service, type ServiceOptions, startService } from './service.js';
 
-/** Starts the service until the end of the test, by default on an empty database in memory. */
+/** Starts the service, by default on an empty in-memory database. It is stopped when the test ends. */
 export async function runningService(options: Partial<ServiceOptions> = {}): Promise<Service> {
   const service = await startService({ databaseUrl: 'sqlite::memory:', ...options });
   onTestFinished(() => service.close());

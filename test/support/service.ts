@@ -21,24 +21,24 @@ const ISSUER = 'https://issuer.test';
 const AUDIENCE = 'route-registry';
 const SCOPES = 'routes:read routes:write';
 
-/** How the gateway reaches the gRPC server: in its own process, or over a channel to another one. */
+/** How the gateway reaches the gRPC server: in the same process, or over a channel to another process. */
 export const TOPOLOGIES = ['in process', 'over a channel'] as const;
 export type Topology = (typeof TOPOLOGIES)[number];
 
-/** The whole service as its users see it, on its own sockets. */
+/** The complete service on real sockets. */
 export interface Service {
   readonly grpcAddress: string;
-  /** The base of all REST paths. */
+  /** The base URL of the REST gateway. */
   readonly httpUrl: string;
-  /** The base of the pages for operators, of each process: the gRPC server's first. */
+  /** The base URLs of the operator pages, one for each process: that of the gRPC server comes first. */
   readonly opsUrls: readonly string[];
   readonly client: RouteServiceClient;
-  /** The log, one parsed line each. */
+  /** The parsed lines of the log. */
   readonly log: Record<string, unknown>[];
   close(): Promise<void>;
 }
 
-/** The options that a test may change. */
+/** The options of a service for tests. */
 export interface ServiceOptions {
   readonly databaseUrl: string;
   readonly topology?: Topology;
@@ -87,7 +87,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
 }
 
-/** Starts the service on a new database, which goes when the service is closed. */
+/** Starts the service on a new database, which is dropped when the service is closed. */
 export async function startServiceOn(
   engine: Engine,
   options: Omit<ServiceOptions, 'databaseUrl'> = {},
@@ -110,7 +110,7 @@ export const FREE_PORTS = {
   OPS_ADDRESS: '127.0.0.1:0',
 } as const;
 
-/** The same of one that accepts the tokens of `tokenFor`. */
+/** Settings of a service that also accepts the tokens of `tokenFor`. */
 export const SERVICE_SETTINGS = {
   ...FREE_PORTS,
   JWT_SECRET: SECRET,
@@ -124,14 +124,14 @@ async function migrate(databaseUrl: string): Promise<void> {
   await knex.destroy();
 }
 
-/** The signature of a token. */
+/** How to sign a token. */
 interface Signing {
   readonly key: KeyObject;
   readonly algorithm: jwt.Algorithm;
   readonly keyid: string;
 }
 
-/** A token that the service accepts, unless a changed claim or signature prevents that. */
+/** A token that the service accepts, unless the given claims or signature make it invalid. */
 export function tokenFor(claims: Readonly<Record<string, unknown>> = {}, signing?: Signing): string {
   const nowSeconds = Math.floor(Date.now() / 1_000);
   const payload = {
@@ -146,7 +146,7 @@ export function tokenFor(claims: Readonly<Record<string, unknown>> = {}, signing
   return jwt.sign(payload, key, { ...options, noTimestamp: true });
 }
 
-/** The metadata of a call: the bearer token, if there is one, and any other given entries. */
+/** The metadata of a call: the bearer token, if there is one, and any other entries. */
 export function metadataOf(token: string | undefined, rest: Readonly<Record<string, string>> = {}): Metadata {
   const metadata = new Metadata();
   if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
@@ -154,19 +154,19 @@ export function metadataOf(token: string | undefined, rest: Readonly<Record<stri
   return metadata;
 }
 
-/** A route to be created whose path is the name of its handler. */
+/** A route to create, whose path is the name of its handler. */
 export function routeTo(handler: string): Route {
   return { id: '', method: 'GET', path: `/${handler}`, middleware: [], handler, createdAt: undefined };
 }
 
-/** The end of a gRPC call, with its trailers. */
+/** The outcome of a gRPC call. */
 export interface Outcome {
   readonly error: ServiceError | undefined;
   readonly route: Route | undefined;
   readonly trailers: Metadata;
 }
 
-/** Creates over gRPC. */
+/** Creates a route over gRPC. */
 export function create(
   client: RouteServiceClient,
   request: CreateRouteRequest,
@@ -175,7 +175,7 @@ export function create(
   return outcomeOf((done) => client.createRoute(request, metadata, done));
 }
 
-/** Gets over gRPC. */
+/** Gets a route over gRPC. */
 export function get(client: RouteServiceClient, routeId: string, metadata: Metadata): Promise<Outcome> {
   return outcomeOf((done) => client.getRoute({ routeId }, metadata, done));
 }

@@ -3,7 +3,7 @@ import { TOPOLOGIES, type Topology } from './service.js';
 
 /** One way to run the service. */
 interface Setup {
-  /** For titles. */
+  /** For test titles. */
   readonly name: string;
   readonly needs: Engine['needs'];
   readonly engine: Engine;
@@ -16,7 +16,7 @@ function setup(engine: Engine, topology: Topology): Setup {
   return { name: `${engine.name}, gateway ${topology}`, needs: engine.needs, engine, topology };
 }
 
-/** Every way for the gateway to reach the gRPC server, and every engine: an engine does not know of the gateway. */
+/** Every topology and every engine, but not every combination: engines do not depend on the topology. */
 export const setups: readonly Setup[] = [
   ...TOPOLOGIES.map((topology) => setup(embedded, topology)),
   ...servers.map((engine) => setup(engine, 'over a channel')),

@@ -3,21 +3,21 @@ import { freePort } from './free-port.js';
 
 const UNIT = 'deploy/systemd/route-registry@.service';
 const HAPROXY = 'deploy/haproxy/haproxy.cfg';
-/** The ports that are shipped, of HAProxy and of both instances. */
+/** The ports in the shipped files, of HAProxy and of both instances. */
 const PORT = /(?<=:|port )\d{4,5}\b/g;
 
-/** Two instances on one machine behind HAProxy, as docs/operations.md sets them up, but on free ports of the loopback. */
+/** Two instances on one machine behind HAProxy, as in docs/operations.md, but on free loopback ports. */
 interface ShippedInstances {
   /** The configuration of HAProxy. */
   readonly configuration: string;
-  /** HAProxy's own addresses, `host:port`. */
+  /** The addresses on which HAProxy listens, `host:port`. */
   readonly grpc: string;
   readonly http: string;
   /** The addresses of each instance, as settings. */
   readonly instances: readonly Readonly<Record<string, string>>[];
 }
 
-/** Reads what is shipped in the project's folder, where npm runs every script. */
+/** Reads the shipped files, relative to the project's folder, where npm runs every script. */
 export async function shippedInstances(): Promise<ShippedInstances> {
   const texts = [await configuration(), '127.0.0.1:50051', '127.0.0.1:8080', ...(await instances([1, 2]))];
   const free = new Map<string, number>();
@@ -28,7 +28,7 @@ export async function shippedInstances(): Promise<ShippedInstances> {
   return { configuration: cfg, grpc, http, instances: settings.map(settingsIn) };
 }
 
-/** With the commented lines for one machine in place of those for containers. */
+/** The configuration of HAProxy, with the commented lines for one machine in place of those for containers. */
 async function configuration(): Promise<string> {
   const text = await readFile(HAPROXY, 'utf8');
   return text
@@ -37,7 +37,7 @@ async function configuration(): Promise<string> {
     .replaceAll('bind :', 'bind 127.0.0.1:');
 }
 
-/** The addresses that the template gives these instances, as `NAME=value` with blanks between. */
+/** The addresses that the unit template gives these instances, as `NAME=value` pairs separated by spaces. */
 async function instances(numbers: readonly number[]): Promise<string[]> {
   const [, pairs = ''] = /^Environment=(\w+_ADDRESS=.*)$/m.exec(await readFile(UNIT, 'utf8')) ?? [];
   return numbers.map((number) => pairs.replaceAll('%i', String(number)));

@@ -17,7 +17,7 @@ function routeOf(change: Partial<Route> = {}): Route {
   };
 }
 
-/** A new route with a unique path, as a store takes it. */
+/** A new route with a unique path, as an argument of a store. */
 export function entryOf(change: Partial<Route> = {}, rest: Partial<NewRoute> = {}): NewRoute {
   const route = routeOf(change);
   return { route, caller: 'me', idempotencyKey: undefined, shape: shapeOf(route), ...rest };

@@ -1,31 +1,31 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A listener on loopback that stands before a server. */
+/** A listener on loopback in front of a server. */
 interface TcpFront {
   readonly port: number;
-  /** The sockets of both sides that were ever opened. */
+  /** All sockets that were ever opened, of both sides. */
   readonly sockets: ReadonlySet<Socket>;
   /** Refuses further connections. */
   refuse(): void;
-  /** Closes every connection and refuses later ones. */
+  /** Closes all connections and refuses new ones. */
   close(): Promise<void>;
-  /** Takes connections at the same port again, once it is closed. */
+  /** Accepts connections on the same port again, after `close`. */
   reopen(): Promise<void>;
 }
 
 /** Where a front listens, and how it ends connections. */
 interface TcpFrontOptions {
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number | undefined;
-  /** How much later than one side of a connection the other one ends, in milliseconds; default: at once. */
+  /** The delay until the second side of a connection closes after the first, in milliseconds; default: none. */
   readonly endDelayMs?: number;
 }
 
 /**
- * Starts a front on loopback. When one side of a connection ends, so does the other.
+ * Starts a front on loopback. When one side of a connection closes, the other is closed, too.
  *
- * @param join is called for each connection with its two sides, and decides what passes between them
+ * @param join is called with the two sides of each connection, and forwards data between them
  */
 export async function startTcpFront(
   targetPort: number,

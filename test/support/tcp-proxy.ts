@@ -2,20 +2,20 @@ import { onTestFinished } from 'vitest';
 import type { Engine } from './engines.js';
 import { startTcpFront } from './tcp-front.js';
 
-/** A network between a client and a server that can lose connections silently. */
+/** A simulated network between a client and a server that can lose connections silently. */
 export interface TcpProxy {
   readonly port: number;
-  /** Blocks all traffic on existing connections; neither side is told. Later ones work. */
+  /** Blocks all traffic on existing connections, without notice to either side. New connections work. */
   loseConnections(): void;
-  /** Loses the connections, and blocks all traffic on later ones, too. */
+  /** Blocks all traffic on existing and new connections. */
   stall(): void;
-  /** Closes every connection and refuses later ones. */
+  /** Closes all connections and refuses new ones. */
   close(): Promise<void>;
-  /** Takes connections at the same port again, and no longer blocks any, once it is closed. */
+  /** Accepts connections on the same port again and no longer blocks them, after `close`. */
   reopen(): Promise<void>;
 }
 
-/** Starts a proxy on loopback, on a free port if none is given, to a port on loopback. */
+/** Starts a proxy to a loopback port. @param port the loopback port of the proxy; default: a free one */
 export async function startTcpProxy(targetPort: number, port?: number): Promise<TcpProxy> {
   let stalled = false;
   const front = await startTcpFront(
@@ -43,27 +43,27 @@ export async function startTcpProxy(targetPort: number, port?: number): Promise<
   };
 }
 
-/** A network that can lose connections, and the URL of the database behind it. */
+/** A proxy, and the URL of the database through it. */
 interface ProxiedDatabase {
   readonly proxy: TcpProxy;
   readonly url: string;
 }
 
-/** Starts a proxy to a database. It ends with the test. */
+/** Starts a proxy to a database. It is closed when the test ends. */
 export async function proxyDatabase(databaseUrl: string): Promise<ProxiedDatabase> {
   const proxy = await startTcpProxy(Number(new URL(databaseUrl).port));
   onTestFinished(() => proxy.close());
   return { proxy, url: throughPort(databaseUrl, proxy.port) };
 }
 
-/** A new database behind a proxy; both end with the test. */
+/** Creates a database behind a proxy. Both are removed when the test ends. */
 export async function createProxiedDatabase(engine: Engine): Promise<ProxiedDatabase> {
   const database = await engine.createDatabase();
   onTestFinished(() => database.drop());
   return proxyDatabase(database.url);
 }
 
-/** The same database, reached over another port. */
+/** The URL of the same database through another port. */
 export function throughPort(databaseUrl: string, port: number): string {
   const url = new URL(databaseUrl);
   url.port = String(port);

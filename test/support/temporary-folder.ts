@@ -6,12 +6,12 @@ import { watch } from './mysql-watchdog.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A folder that is removed with its content when the run ends, however it ends. */
+    /** A folder that is removed with its content when the run ends, for whatever reason. */
     temporaryFolder: string;
   }
 }
 
-/** Makes the folder of a run. @returns how to remove it */
+/** Creates the temporary folder of a run. @returns a function that removes it */
 export async function makeTemporaryFolder(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'rr-test-'));
   const watchdog = watch({ commands: [], afterwards: [['rm', '-rf', folder]] });

@@ -9,7 +9,7 @@ import { LEASH } from './process.js';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** A shell into which a test pastes commands one after the other, as a reader of a document does. */
+/** A shell into which a test pastes commands one after the other, as a reader of the documentation does. */
 export class Terminal {
   readonly #shell: ChildProcessWithoutNullStreams;
   readonly #ended: Promise<boolean>;
@@ -17,7 +17,7 @@ export class Terminal {
   #stdout = '';
   #stderr = '';
 
-  /** The shell ends with the test. @param user who runs it, by number; default: who runs the tests */
+  /** The shell is killed when the test ends. @param user the ID of its user; default: the user of this process */
   constructor(cwd: string, env: Variables, user?: number) {
     this.#shell = spawn('sh', { cwd, env: { ...env }, stdio: 'pipe', ...idsOf(user) });
     this.#shell.stdout.on('data', (data: Buffer) => (this.#stdout += data.toString()));
@@ -27,14 +27,14 @@ export class Terminal {
   }
 
   /**
-   * Runs commands to their end in this shell, which keeps their variables, and returns what they print to stdout.
+   * Runs commands in this shell, which keeps their variables, and returns what they print to stdout.
    *
-   * @throws Error when the last of them fails, or the shell ends
+   * @throws Error if the last command fails or the shell ends
    */
   async paste(commands: string): Promise<string> {
     const end = `the end of ${++this.#pasted}: `;
     this.#stdout = this.#stderr = '';
-    // Without an input of its own, a command would read the next ones.
+    // Without a separate stdin, a command would read the commands after it.
     this.#shell.stdin.write(`{\n${commands}\n} </dev/null\necho "${end}$?"\n`);
     while (!/\d\n$/.test(this.#stdout.split(end)[1] ?? '')) {
       const more = once(this.#shell.stdout, 'data').then(() => false);
@@ -46,17 +46,17 @@ export class Terminal {
   }
 }
 
-/** The options of a process that a user runs. */
+/** The spawn options that run a process as this user. */
 function idsOf(user: number | undefined): SpawnOptionsWithoutStdio {
   return user === undefined ? {} : { uid: user, gid: user };
 }
 
 /**
- * Runs commands, of which the last one starts the service, in a terminal of their own.
+ * Runs commands in a separate terminal, where the last one starts the service, and waits until the service listens.
  *
- * @param user as of `Terminal`
- * @returns once the service listens: a function that presses Ctrl-C and waits for the end; called when the test ends
- * @throws Error when they end before
+ * @param user as in `Terminal`
+ * @returns a function that presses Ctrl-C and waits for the end; also called when the test ends
+ * @throws Error if the commands end before the service listens
  */
 export async function startInTerminal(
   cwd: string,
@@ -67,7 +67,7 @@ export async function startInTerminal(
   const shell = spawn('sh', ['-euc', commands], {
     cwd,
     env: { ...env, NODE_OPTIONS: `--import ${LEASH}` },
-    // Ctrl-C goes to all processes of a terminal.
+    // A new process group: Ctrl-C in a terminal signals all its processes.
     detached: true,
     stdio: 'pipe',
     ...idsOf(user),

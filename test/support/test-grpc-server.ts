@@ -13,37 +13,37 @@ import { type BytesMethod, bytesMethod } from './bytes-method.js';
 import { LIMITS } from './grpc-limits.js';
 import { interceptorOptions } from './interceptor-options.js';
 
-/** Answers with its own message. */
+/** Returns the request message. */
 export const ECHO = '/test.Service/Echo';
-/** Answers nobody, as it needs a token that there is none of. */
+/** Rejects every call: no token is valid. */
 const GUARDED = '/test.Service/Guarded';
-/** Answers when it is told to. */
+/** Responds after a call of `answer`. */
 export const SLOW = '/test.Service/Slow';
 
-/** A gRPC server with three methods of its own. */
+/** A gRPC server with the three test methods. */
 export interface TestServer extends GrpcServer {
   readonly health: Health;
-  /** The log, one parsed line each. */
+  /** The parsed lines of the log. */
   readonly log: Record<string, unknown>[];
-  /** Resolves when so many slow calls have come. */
+  /** Resolves when this many slow calls are waiting. */
   arrived(calls: number): Promise<void>;
-  /** Answers the slow calls. */
+  /** Completes all waiting slow calls. */
   answer(): void;
 }
 
-/** The options that a test may change. */
+/** The options of a test server. */
 export interface TestServerOptions {
   readonly limits?: Partial<GrpcLimits>;
   readonly times?: Partial<GrpcTimes>;
   readonly tls?: ServerTls;
-  /** Default: on. */
+  /** Default: true. */
   readonly reflection?: boolean;
   readonly mostStreamingCalls?: number;
   readonly observeStreaming?: ObserveStreamingCall;
   readonly onConnectionError?: (reason: string) => void;
 }
 
-/** Starts the server; it is closed when the test ends. */
+/** Starts a test server. It is closed when the test ends. */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { limits = {}, times = {}, tls, reflection = true, ...given } = options;
   const { mostStreamingCalls, observeStreaming, onConnectionError } = given;
@@ -102,7 +102,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   };
 }
 
-/** An HTTP/2 connection to the server, which is ended with the test. */
+/** Opens an HTTP/2 connection to the server. It is destroyed when the test ends. */
 export function connectTo({ address }: { readonly address: string }): ClientHttp2Session {
   const session = connect(`http://${address}`);
   onTestFinished(() => {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** The unit of times in `/proc`, on every Linux. */
+/** The unit of times in `/proc` on Linux. */
 const TICKS_PER_SECOND = 100;
 
-/** How long this process has run; on Linux also how much CPU time it and those used that it has started and that have ended. */
+/** The wall time of this process; on Linux also the CPU time of the process and its children that have ended. */
 export function timesOfThisProcess(): string {
   let stat: string | undefined;
   try {
@@ -14,11 +14,11 @@ export function timesOfThisProcess(): string {
   return timesLine(process.uptime(), stat);
 }
 
-/** The line. @param stat what Linux says about the process, see proc_pid_stat(5) */
+/** Formats the times. @param stat the content of `/proc/self/stat`, see proc_pid_stat(5) */
 function timesLine(wallSeconds: number, stat: string | undefined): string {
   const wall = `The run took ${wallSeconds.toFixed(0)} s`;
   if (stat === undefined) return `${wall}.\n`;
-  // Its own times in user mode and in the kernel, and those of its children that have ended, behind the name.
+  // After the name: utime and stime of the process, then cutime and cstime of its children that have ended.
   const ticks = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')

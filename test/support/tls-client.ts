@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { connect, type ConnectionOptions, TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
 
-/** Connects, and ends the connection with the test. @throws Error of the handshake */
+/** Opens a TLS connection. It is destroyed when the test ends. @throws Error of the handshake */
 export async function shakeHands(address: string, options: ConnectionOptions): Promise<TLSSocket> {
   const { hostname, port } = new URL(address.includes('://') ? address : `https://${address}`);
   const socket = connect({ host: hostname, port: Number(port), ...options });
@@ -17,7 +17,7 @@ export async function shakeHands(address: string, options: ConnectionOptions): P
   return socket;
 }
 
-/** The end of a request on a connection of its own. */
+/** The response to a request on a separate connection. */
 interface SecureReply {
   readonly status: number | undefined;
   readonly body: string;
@@ -43,14 +43,14 @@ export function secureGet(
   });
 }
 
-/** Asks to renegotiate, and resolves when that has ended the connection. */
+/** Requests a renegotiation. Resolves when the connection has ended because of it. */
 export function negotiateAnew(socket: TLSSocket): Promise<unknown> {
   const ended = new Promise((resolve) => socket.once('error', resolve).once('close', resolve));
   socket.resume().renegotiate({}, () => undefined);
   return ended;
 }
 
-/** The first message of a handshake, whole. */
+/** The first message of a TLS handshake, complete. */
 export function clientHello(ALPNProtocols: string[]): Promise<Buffer> {
   return new Promise((resolve) => {
     const wire = new Duplex({
@@ -64,7 +64,7 @@ export function clientHello(ALPNProtocols: string[]): Promise<Buffer> {
   });
 }
 
-/** Opens plain connections that each send the same bytes and then nothing more. They are ended with the test. */
+/** Opens TCP connections that each send these bytes and then nothing more. They are destroyed when the test ends. */
 export async function stall(
   connections: number,
   port: number,

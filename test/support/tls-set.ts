@@ -3,22 +3,23 @@ import { onTestFinished } from 'vitest';
 import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
 import { createAuthority, type Pair } from './certificates.js';
 
-/** The authority that everybody trusts, and one that nobody does. */
+/** The authority that clients and servers trust, and one that they do not. */
 export const authority = createAuthority();
 export const otherAuthority = createAuthority();
 
-/** Certificates for a server on loopback, or for a client. */
+/** Certificates for a server on loopback or for a client. */
 export const first = authority.issue();
 export const second = authority.issue();
 export const ofOtherAuthority = otherAuthority.issue();
 export const expired = authority.issue({ validMs: -1_000 });
-/** For another host, by name and by address. */
+/** A certificate for another host, by name and by address. */
 export const elsewhere = authority.issue({ names: ['elsewhere.test'], addresses: ['127.0.0.2'] });
 
 /**
- * A client with a connection of its own until the end of the test: grpc-js shares those with equal credentials only.
+ * A client with a separate connection: grpc-js shares connections only between clients with equal credentials. It is
+ * closed when the test ends.
  *
- * @param own its certificate; default: none
+ * @param own its certificate and key; default: none
  */
 export function secureClient(address: string, trusted = authority.cert, own?: Pair): RouteServiceClient {
   const [key, cert] = own === undefined ? [] : [Buffer.from(own.key), Buffer.from(own.cert)];
@@ -32,7 +33,7 @@ export function secureClient(address: string, trusted = authority.cert, own?: Pa
   return client;
 }
 
-/** RFC 6066 keeps addresses out of the server name that TLS sends, so Node warns of them. */
+/** Replaces the address by a name: RFC 6066 forbids addresses as the server name of TLS, and Node warns about them. */
 export function byName(address: string): string {
   return address.replace('127.0.0.1', 'localhost');
 }
