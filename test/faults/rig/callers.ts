@@ -139,7 +139,7 @@ export function isGood(end: string): boolean {
   return end === 'OK' || end === '201';
 }
 
-/** The number of acknowledged creates, their 99th percentile, and the outcomes of the others. */
+/** The number of acknowledged creates, the 99th percentile of their times, and the outcomes of the others. */
 export function summary(creates: readonly Create[]): {
   good: number;
   bad: Record<string, number>;
