@@ -16,7 +16,7 @@ const OTHER_RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const P_256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const P_384 = generateKeyPairSync('ec', { namedCurve: 'P-384' });
 const P_521 = generateKeyPairSync('ec', { namedCurve: 'P-521' });
-// As an object, since the declared type of saltLength is not what Node accepts.
+// Typed as an object because the declared type of saltLength differs from what Node accepts.
 const SHA_256: object = { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256', saltLength: 32 };
 const PSS = generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...SHA_256 });
 const SECRET_KEY = createSecretKey(Buffer.from(SECRET));
@@ -33,7 +33,7 @@ function withPublicKey(keys: KeyPair): Authenticator {
   });
 }
 
-/** A token whose signature is made with a salt of this many bytes. */
+/** A token signed with a salt of `saltLength` bytes. */
 function withSalt(alg: 'PS256' | 'PS384' | 'PS512', saltLength: number): string {
   const input = compact({ alg }, CLAIMS).slice(0, -1);
   const padding = constants.RSA_PKCS1_PSS_PADDING;
@@ -41,7 +41,7 @@ function withSalt(alg: 'PS256' | 'PS384' | 'PS512', saltLength: number): string 
   return `${input}.${sign(`sha${alg.slice(2)}`, Buffer.from(input), key).toString('base64url')}`;
 }
 
-/** A token whose signature begins with a zero, with and without that zero. */
+/** A token whose signature begins with a zero byte, with that byte and without it. */
 function zeroFirst(alg: 'RS256' | 'PS256'): { whole: string; short: string } {
   for (let jti = 0; ; jti++) {
     const whole = signJwt(RSA.privateKey, { alg }, { ...CLAIMS, jti });
@@ -62,7 +62,7 @@ describe('a valid token', () => {
   });
 
   it.each(['RS256', 'PS256'] as const)(
-    'has no other form without a leading zero of its signature: %s',
+    'is refused without the leading zero byte of its signature: %s',
     (alg) => {
       const { whole, short } = zeroFirst(alg);
       const subject = withPublicKey(RSA);
@@ -71,7 +71,7 @@ describe('a valid token', () => {
     },
   );
 
-  it('may come from jsonwebtoken, by the clock of the system', () => {
+  it('may come from jsonwebtoken, with the system clock', () => {
     const byClock = createAuthenticator({
       key: { kind: 'secrets', secrets: [SECRET] },
       issuer: ISSUER,
@@ -83,7 +83,7 @@ describe('a valid token', () => {
   });
 
   it.each<[Header['alg']]>([['HS256'], ['HS384'], ['HS512']])(
-    'may be signed with the secret by %s',
+    'may be signed with %s and the secret',
     (alg) => {
       expect(judge(signJwt(SECRET_KEY, { alg }, CLAIMS))).toMatchObject({ ok: true });
     },
@@ -100,13 +100,13 @@ describe('a valid token', () => {
     ['ES256', 'a key on P-256', P_256],
     ['ES384', 'a key on P-384', P_384],
     ['ES512', 'a key on P-521', P_521],
-  ])('may be signed by %s with %s', (alg, _, keys) => {
+  ])('may be signed with %s and %s', (alg, _, keys) => {
     const token = signJwt(keys.privateKey, { alg }, CLAIMS);
     expect(withPublicKey(keys).authenticate(`Bearer ${token}`)).toMatchObject({ ok: true });
   });
 });
 
-describe('with several secrets', () => {
+describe('an authenticator with several secrets', () => {
   const secrets = ['1', '2', '3'].map((digit) => digit.repeat(32));
   const keys = secrets.map((secret) => createSecretKey(Buffer.from(secret)));
   const several = createAuthenticator({
@@ -118,22 +118,25 @@ describe('with several secrets', () => {
   const judged = (key: KeyObject, claims: object) =>
     several.authenticate(`Bearer ${signJwt(key, { alg: 'HS256' }, claims)}`);
 
-  it.each(keys.map((key, index) => [index + 1, key] as const))('secret %i may have signed', (_, key) => {
-    expect(judged(key, CLAIMS)).toMatchObject({ ok: true });
-  });
+  it.each(keys.map((key, index) => [index + 1, key] as const))(
+    'accepts a token signed with secret %i',
+    (_, key) => {
+      expect(judged(key, CLAIMS)).toMatchObject({ ok: true });
+    },
+  );
 
   it.each(keys.map((key, index) => [index + 1, key] as const))(
-    'a token of secret %i that has expired is refused as such',
+    'reports that a token signed with secret %i has expired',
     (_, key) => {
       expect(judged(key, { ...CLAIMS, exp: NOW - 60 })).toMatchObject({ message: 'The token has expired.' });
     },
   );
 
-  it('a token of another secret is refused', () => {
+  it('refuses a token signed with another secret', () => {
     expect(judged(SECRET_KEY, CLAIMS)).toMatchObject({ message: "The token's signature is not valid." });
   });
 
-  it('there must be at least one', () => {
+  it('needs at least one', () => {
     const key = { kind: 'secrets', secrets: [] } as const;
     expect(() => createAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE })).toThrow(
       'There is no secret.',
@@ -141,14 +144,14 @@ describe('with several secrets', () => {
   });
 });
 
-describe('a token whose alg is not one of the key is refused:', () => {
+describe('a token whose alg does not fit the key is refused:', () => {
   const confused = (keys: KeyPair): KeyObject => createSecretKey(Buffer.from(pemOf(keys)));
   it.each([
     ['none', authenticator, compact({ alg: 'none' }, CLAIMS)],
-    ['none in other letters', authenticator, compact({ alg: 'nOnE' }, CLAIMS)],
+    ['none in mixed case', authenticator, compact({ alg: 'nOnE' }, CLAIMS)],
     ['none, for a public key', withPublicKey(RSA), compact({ alg: 'none' }, CLAIMS)],
     ['no alg', authenticator, compact({ typ: 'JWT' }, CLAIMS)],
-    ['alg in small letters', authenticator, compact({ alg: 'hs256' }, CLAIMS)],
+    ['alg in lower case', authenticator, compact({ alg: 'hs256' }, CLAIMS)],
     ['a list of algs', authenticator, compact({ alg: ['HS256'] }, CLAIMS)],
     ['an unknown alg', authenticator, compact({ alg: 'HS1' }, CLAIMS)],
     ['RS256 for a secret', authenticator, signJwt(RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
@@ -163,7 +166,7 @@ describe('a token whose alg is not one of the key is refused:', () => {
       signJwt(confused(P_256), { alg: 'HS256' }, CLAIMS),
     ],
     ['RS256 for an RSA-PSS key', withPublicKey(PSS), signJwt(RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
-    ['PS384 for an RSA-PSS key of SHA-256', withPublicKey(PSS), compact({ alg: 'PS384' }, CLAIMS)],
+    ['PS384 for an RSA-PSS key with SHA-256', withPublicKey(PSS), compact({ alg: 'PS384' }, CLAIMS)],
     ['ES256 for P-384', withPublicKey(P_384), signJwt(P_256.privateKey, { alg: 'ES256' }, CLAIMS)],
     ['ES384 for P-256', withPublicKey(P_256), signJwt(P_256.privateKey, { alg: 'ES384' }, CLAIMS)],
     ['RS256 for P-256', withPublicKey(P_256), signJwt(RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
@@ -185,12 +188,12 @@ describe('a token is refused unless its signature is valid:', () => {
     ['a shorter signature', authenticator, [header, payload, signature.slice(0, -3)].join('.')],
     ['another secret', authenticator, signJwt(createSecretKey(Buffer.alloc(32)), { alg: 'HS256' }, CLAIMS)],
     ['another RSA key', withPublicKey(RSA), signJwt(OTHER_RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
-    ['a salt that is not as long as SHA-256', withPublicKey(RSA), withSalt('PS256', 20)],
-    ['a salt that is not as long as SHA-384', withPublicKey(RSA), withSalt('PS384', 32)],
-    ['a salt that is not as long as SHA-512', withPublicKey(RSA), withSalt('PS512', 65)],
+    ['a salt that is not as long as a SHA-256 hash', withPublicKey(RSA), withSalt('PS256', 20)],
+    ['a salt that is not as long as a SHA-384 hash', withPublicKey(RSA), withSalt('PS384', 32)],
+    ['a salt that is not as long as a SHA-512 hash', withPublicKey(RSA), withSalt('PS512', 65)],
     ['an EC signature of zeros', withPublicKey(P_256), compact({ alg: 'ES256' }, CLAIMS, Buffer.alloc(64))],
     [
-      'an EC signature of no length',
+      'an EC signature of a wrong length',
       withPublicKey(P_256),
       compact({ alg: 'ES256' }, CLAIMS, Buffer.alloc(9)),
     ],
@@ -208,13 +211,13 @@ describe('a token is refused unless its signature is valid:', () => {
     });
   });
 
-  it('with the key that another token brings along', () => {
+  it('the key in its own header', () => {
     const jwk = RSA.publicKey.export({ format: 'jwk' });
     const token = signJwt(RSA.privateKey, { alg: 'RS256', jwk, jku: 'http://127.0.0.1:9/' }, CLAIMS);
     expect(withPublicKey(OTHER_RSA).authenticate(`Bearer ${token}`)).toMatchObject({ ok: false });
   });
 
-  it('before its time, issuer and audience are looked at', () => {
+  it('an invalid signature, before exp, iss and aud are checked', () => {
     const stale = compact({ alg: 'HS256' }, { ...CLAIMS, exp: 1, iss: 'x', aud: 'x' }, Buffer.alloc(32));
     expect(judge(stale)).toMatchObject({ message: "The token's signature is not valid." });
   });
@@ -228,7 +231,7 @@ describe('an authenticator', () => {
   it.each([
     ['issuer', { issuer: '', audience: AUDIENCE }],
     ['audience', { issuer: ISSUER, audience: '' }],
-  ])('is not made with an empty %s, which would let everyone pass', (name, options) => {
+  ])('cannot be created with an empty %s', (name, options) => {
     const key = { kind: 'secrets', secrets: [SECRET] } as const;
     expect(() => createAuthenticator({ key, ...options })).toThrow(new Error(`The ${name} is empty.`));
   });
@@ -242,13 +245,13 @@ describe('an authenticator', () => {
     expect(expiring(NOW - 4.5)).toMatchObject({ message: 'The token has expired.' });
   });
 
-  it('is not made with a short secret', () => {
+  it('cannot be created with a short secret', () => {
     const key = { kind: 'secrets', secrets: ['short'] } as const;
     expect(() => createAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE })).toThrow(/bytes/);
   });
 });
 
-describe('any input is answered synchronously, without throwing:', () => {
+describe('an authenticator returns a result synchronously, without throwing, for', () => {
   it('any bytes in the parts of a token', () => {
     const bytes = fc.uint8Array({ maxLength: 64 }).map((array) => Buffer.from(array));
     fc.assert(
@@ -258,7 +261,7 @@ describe('any input is answered synchronously, without throwing:', () => {
     );
   });
 
-  it('any payload with a good signature, refused without the claims that are required', () => {
+  it('any payload with a valid signature, which it refuses for missing claims', () => {
     const payload = fc.json().map((json) => Buffer.from(json));
     fc.assert(
       fc.property(payload, (part) => {
@@ -267,7 +270,7 @@ describe('any input is answered synchronously, without throwing:', () => {
     );
   });
 
-  it('any value of a claim with a good signature', () => {
+  it('any value of a claim, with a valid signature', () => {
     const name = fc.constantFrom('iss', 'aud', 'sub', 'exp', 'nbf', 'scope', 'scp', '__proto__', 'toString');
     fc.assert(
       fc.property(name, fc.jsonValue(), (claim, value) => {

@@ -7,7 +7,7 @@ describe('a bearer token', () => {
     ['the scheme in lower case', 'bearer abc.def.ghi'],
     ['the scheme in upper case', 'BEARER abc.def.ghi'],
     ['several spaces after the scheme', 'Bearer    abc.def.ghi'],
-  ])('is taken with %s', (_, value) => {
+  ])('is accepted with %s', (_, value) => {
     expect(readBearerToken(value)).toBe('abc.def.ghi');
   });
 
@@ -19,9 +19,9 @@ describe('a bearer token', () => {
     ['no value', ''],
     ['the scheme alone', 'Bearer'],
     ['only spaces after the scheme', 'Bearer   '],
-    ['something else than a space after the scheme', 'Bearer?abc'],
+    ['a character other than a space after the scheme', 'Bearer?abc'],
     ['a tab after the scheme', 'Bearer\tabc'],
-  ])('is missing with %s', (_, value) => {
+  ])('counts as missing with %s', (_, value) => {
     expect(readBearerToken(value)).toEqual({
       ok: false,
       reason: 'TOKEN_MISSING',
@@ -38,7 +38,7 @@ describe('a bearer token', () => {
     ['a scheme that only begins with Bearer', 'Bearertoken abc', 'has another scheme than Bearer'],
     ['a scheme that only ends with Bearer', 'XBearer abc', 'has another scheme than Bearer'],
     ['the token first', 'abc.def.ghi Bearer', 'has another scheme than Bearer'],
-  ])('is missing with %s, and the text says so without repeating it', (_, value, came) => {
+  ])('counts as missing with %s, and the message says so without quoting it', (_, value, came) => {
     expect(readBearerToken(value)).toEqual({
       ok: false,
       reason: 'TOKEN_MISSING',
@@ -48,9 +48,9 @@ describe('a bearer token', () => {
 
   it.each([
     ['the scheme twice', 'Bearer Bearer abc'],
-    ['the scheme twice, in two cases', 'bearer  BEARER abc'],
+    ['the scheme twice, in different case', 'bearer  BEARER abc'],
     ['the scheme twice and no token', 'Bearer Bearer'],
-  ])('is invalid with %s, and the text says so', (_, value) => {
+  ])('is invalid with %s, and the message says so', (_, value) => {
     expect(readBearerToken(value)).toEqual({
       ok: false,
       reason: 'TOKEN_INVALID',
@@ -61,11 +61,11 @@ describe('a bearer token', () => {
   it.each([
     ['a space inside', 'Bearer abc def'],
     ['a trailing space', 'Bearer abc '],
-    ['quotes round it', 'Bearer "abc"'],
+    ['quotation marks around it', 'Bearer "abc"'],
     ['an equals sign inside', 'Bearer a=b'],
     ['percent-encoding', 'Bearer abc%2Edef'],
     ['a line break', 'Bearer abc\ndef'],
-    ['a character that is not ASCII', 'Bearer äbc'],
+    ['a non-ASCII character', 'Bearer äbc'],
   ])('is malformed with %s', (_, value) => {
     expect(readBearerToken(value)).toEqual({
       ok: false,
@@ -80,8 +80,8 @@ describe('a bearer token', () => {
     ['the second of another scheme', 'Bearer abc,Basic YTpi'],
     ['the second empty', 'Bearer abc,'],
     ['the first of another scheme', 'Basic YTpi, bearer abc'],
-    ['longer than a token may be', `Bearer ${'a'.repeat(8000)}, Bearer ${'a'.repeat(8000)}`],
-  ])('is refused when two authorizations were joined, %s', (_, value) => {
+    ['both of 8,000 bytes', `Bearer ${'a'.repeat(8000)}, Bearer ${'a'.repeat(8000)}`],
+  ])('is refused when two authorizations were joined: %s', (_, value) => {
     expect(readBearerToken(value)).toEqual({
       ok: false,
       reason: 'TOKEN_INVALID',
@@ -89,7 +89,7 @@ describe('a bearer token', () => {
     });
   });
 
-  it('may have 8192 bytes and not one more', () => {
+  it('may have 8192 bytes but no more', () => {
     const longest = 'a'.repeat(8192);
     expect(readBearerToken(`Bearer ${longest}`)).toBe(longest);
     expect(readBearerToken(`Bearer ${longest}a`)).toEqual({

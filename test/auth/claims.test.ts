@@ -3,12 +3,12 @@ import { judge, signed } from './secret-authenticator.js';
 import { AUDIENCE, CLAIMS, NOW } from './sign-jwt.js';
 
 const withClaims = (claims: object): string => signed({ ...CLAIMS, ...claims });
-/** As JSON text, for values that JSON.stringify would not write. */
+/** Takes a claim as JSON text, for what JSON.stringify cannot write. */
 const withRawClaim = (claim: string): string =>
   signed(Buffer.from(`${JSON.stringify(CLAIMS).slice(0, -1)},${claim}}`));
 
-describe('a claim that is required', () => {
-  it.each(['iss', 'aud', 'sub', 'exp'])('is missed by name: %s', (name) => {
+describe('a required claim', () => {
+  it.each(['iss', 'aud', 'sub', 'exp'])('is named when it is missing: %s', (name) => {
     expect(judge(withClaims({ [name]: undefined }))).toEqual({
       ok: false,
       reason: 'TOKEN_INVALID',
@@ -16,23 +16,23 @@ describe('a claim that is required', () => {
     });
   });
 
-  it('is not found in __proto__', () => {
+  it('is not read from __proto__', () => {
     const { sub, ...rest } = CLAIMS;
     const payload = `${JSON.stringify(rest).slice(0, -1)},"__proto__":{"sub":"${sub}"}}`;
     expect(judge(signed(Buffer.from(payload)))).toMatchObject({ message: 'The token has no sub claim.' });
   });
 });
 
-describe('a claim of the wrong type is refused by name:', () => {
+describe('a token is refused for an invalid claim, which the message names:', () => {
   const STRINGS = 'a string or an array of strings';
   const SUBJECT = 'a string of 1 to 255 characters without control characters';
   it.each([
     ['iss', 'null', null, 'a string'],
-    ['iss', 'a list with the right one', [CLAIMS.iss], 'a string'],
+    ['iss', 'a list with the right issuer', [CLAIMS.iss], 'a string'],
     ['aud', 'null', null, STRINGS],
     ['aud', 'an object', { [AUDIENCE]: true }, STRINGS],
     ['aud', 'a list in a list', [[AUDIENCE]], STRINGS],
-    ['aud', 'a list with the right one and a number', [AUDIENCE, 5], STRINGS],
+    ['aud', 'a list with the right audience and a number', [AUDIENCE, 5], STRINGS],
     ['sub', 'null', null, SUBJECT],
     ['sub', 'a number', 5, SUBJECT],
     ['sub', 'empty', '', SUBJECT],
@@ -41,11 +41,11 @@ describe('a claim of the wrong type is refused by name:', () => {
     ['sub', 'NUL', 'a\0b', SUBJECT],
     ['sub', 'a line break', 'a\nb', SUBJECT],
     ['exp', 'null', null, 'a NumericDate'],
-    ['exp', 'a number as text', String(CLAIMS.exp), 'a NumericDate'],
+    ['exp', 'a number as a string', String(CLAIMS.exp), 'a NumericDate'],
     ['exp', 'a list', [CLAIMS.exp], 'a NumericDate'],
-    ['exp', 'a time beyond all dates', 8.64e12 + 1, 'a NumericDate'],
+    ['exp', 'a time beyond the range of Date', 8.64e12 + 1, 'a NumericDate'],
     ['nbf', 'null', null, 'a NumericDate'],
-    ['nbf', 'a number as text', '0', 'a NumericDate'],
+    ['nbf', 'a number as a string', '0', 'a NumericDate'],
     ['scope', 'null', null, 'a string'],
     ['scope', 'a list', ['routes:read'], 'a string'],
     ['scp', 'null', null, STRINGS],
@@ -76,7 +76,7 @@ describe('the subject', () => {
     expect(judge(withClaims({ sub }))).toMatchObject({ ok: true, caller: { subject: sub } });
   });
 
-  it('is the last one where the token has two', () => {
+  it('is the last one when the token has two', () => {
     expect(judge(withRawClaim('"sub":"bob"'))).toMatchObject({ caller: { subject: 'bob' } });
   });
 });
@@ -92,33 +92,29 @@ describe('the scopes', () => {
       ['routes:read', 'routes:write'],
     ],
     ['those of scope, with any number of spaces', { scope: ' routes:read   x ' }, ['routes:read', 'x']],
-    [
-      'not parted by other white space',
-      { scope: 'routes:read\troutes:write' },
-      ['routes:read\troutes:write'],
-    ],
+    ['not split at other white space', { scope: 'routes:read\troutes:write' }, ['routes:read\troutes:write']],
     ['those of scp as a list', { scp: ['routes:read', 'routes:write'] }, ['routes:read', 'routes:write']],
     ['those of scp as a string', { scp: 'routes:read routes:write' }, ['routes:read', 'routes:write']],
-    ['those of both together', { scope: 'a b', scp: ['b', 'c'] }, ['a', 'b', 'c']],
-    ['not parted inside a list', { scp: ['routes:read routes:write'] }, ['routes:read routes:write']],
+    ['those of scope and scp together', { scope: 'a b', scp: ['b', 'c'] }, ['a', 'b', 'c']],
+    ['not split inside a list', { scp: ['routes:read routes:write'] }, ['routes:read routes:write']],
     ['case-sensitive', { scope: 'Routes:Read' }, ['Routes:Read']],
   ])('are %s', (_, claims, scopes) => {
     expect(judge(withClaims(claims))).toMatchObject({ ok: true, caller: { scopes: new Set(scopes) } });
   });
 });
 
-describe('iss and aud', () => {
+describe('the iss and aud claims', () => {
   it.each([
     ['the audience in a list', { aud: ['others.test', AUDIENCE] }],
     ['the audience alone in a list', { aud: [AUDIENCE] }],
-  ])('pass with %s', (_, claims) => {
+  ])('are accepted with %s', (_, claims) => {
     expect(judge(withClaims(claims))).toMatchObject({ ok: true });
   });
 
   it.each([
     ['another issuer', { iss: 'https://other.test' }, "The token's iss claim is not the expected issuer."],
     [
-      'the issuer with a slash',
+      'a slash after the issuer',
       { iss: `${CLAIMS.iss}/` },
       "The token's iss claim is not the expected issuer.",
     ],
@@ -130,13 +126,13 @@ describe('iss and aud', () => {
     ],
     ['only other audiences', { aud: ['a', 'b'] }, "The token's aud claim does not name this service."],
     [
-      'an audience with more behind it',
+      'more text after the audience',
       { aud: `${AUDIENCE},other` },
       "The token's aud claim does not name this service.",
     ],
     ['an empty issuer', { iss: '' }, "The token's iss claim is not the expected issuer."],
-    ['no audience in the list', { aud: [] }, "The token's aud claim does not name this service."],
-  ])('refuse %s', (_, claims, message) => {
+    ['an empty list of audiences', { aud: [] }, "The token's aud claim does not name this service."],
+  ])('are refused with %s', (_, claims, message) => {
     expect(judge(withClaims(claims))).toEqual({
       ok: false,
       reason: 'TOKEN_INVALID',
@@ -145,13 +141,13 @@ describe('iss and aud', () => {
   });
 });
 
-describe('the time of a token has 5 seconds of tolerance:', () => {
+describe('a token, with a tolerance of 5 seconds,', () => {
   it.each([
     ['expired 4 s ago', { exp: NOW - 4 }],
     ['expired 4.9 s ago', { exp: NOW - 4.9 }],
     ['valid from now on', { nbf: NOW }],
     ['valid in 5 s', { nbf: NOW + 5 }],
-  ])('accepted when %s', (_, claims) => {
+  ])('is accepted when %s', (_, claims) => {
     expect(judge(withClaims(claims))).toMatchObject({ ok: true });
   });
 
@@ -162,7 +158,7 @@ describe('the time of a token has 5 seconds of tolerance:', () => {
     ['expired at zero', { exp: 0 }, 'The token has expired.'],
     ['valid in 6 s', { nbf: NOW + 6 }, 'The token is not valid yet.'],
     ['valid in 5.1 s', { nbf: NOW + 5.1 }, 'The token is not valid yet.'],
-  ])('refused when %s', (_, claims, message) => {
+  ])('is refused when %s', (_, claims, message) => {
     expect(judge(withClaims(claims))).toMatchObject({ ok: false, reason: 'TOKEN_INVALID', message });
   });
 });

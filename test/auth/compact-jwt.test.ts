@@ -12,18 +12,18 @@ const BROKEN_UTF8 = Buffer.concat([
 ]);
 const WITH_BOM = Buffer.from(`\ufeff${JSON.stringify(CLAIMS)}`);
 
-describe('a token is refused unless it is three parts in base64url:', () => {
+describe('a token is refused unless it has three parts in base64url:', () => {
   it.each([
     ['one part', 'abc'],
     ['two parts', UNSIGNED.split('.').slice(0, 2).join('.')],
     ['four parts', `${signed()}.abc`],
     ['a fourth part that is not base64url', `${signed()}.a`],
-    ['a dot at its end', `${signed()}.`],
-    ['five parts, as of an encrypted token', `${signed()}.abc.def`],
+    ['a trailing dot', `${signed()}.`],
+    ['five parts, as in an encrypted token', `${signed()}.abc.def`],
     ['padding', `${signed()}=`],
-    ['the base64 alphabet', compact(HS256, CLAIMS, Buffer.from('????>>>>')).replaceAll('_', '/')],
-    ['a length that base64url never has', `${UNSIGNED}a`],
-    ['bits beyond the last byte', `${UNSIGNED}AB`],
+    ['the standard base64 alphabet', compact(HS256, CLAIMS, Buffer.from('????>>>>')).replaceAll('_', '/')],
+    ['a length that is impossible in base64url', `${UNSIGNED}a`],
+    ['nonzero bits after the last byte', `${UNSIGNED}AB`],
   ])('%s', (_, token) => {
     expect(judge(token)).toEqual({
       ok: false,
@@ -71,14 +71,14 @@ describe('a token is refused unless its payload is a JSON object in UTF-8:', () 
   });
 });
 
-describe('a token is refused when its header asks for an extension:', () => {
+describe('a token is refused when its header uses an extension:', () => {
   it.each([
     ['crit', { ...HS256, crit: ['exp'], exp: CLAIMS.exp }],
     ['an empty crit', { ...HS256, crit: [] }],
-    ['crit that is null', { ...HS256, crit: null }],
+    ['a null crit', { ...HS256, crit: null }],
     ['an unencoded payload', { ...HS256, b64: false, crit: ['b64'] }],
     ['an unencoded payload without crit', { ...HS256, b64: false }],
-    ['b64 that asks for the default', { ...HS256, b64: true }],
+    ['b64 with its default value', { ...HS256, b64: true }],
   ])('%s', (_, header) => {
     expect(judge(signed(CLAIMS, header))).toEqual({
       ok: false,
@@ -93,8 +93,8 @@ describe('a token is accepted with', () => {
     ['no typ', HS256],
     ['typ JWT', { ...HS256, typ: 'JWT' }],
     ['typ at+jwt (RFC 9068)', { ...HS256, typ: 'at+jwt' }],
-    ['a kid beyond ASCII', { ...HS256, kid: 'ключ 🗝' }],
-    ['a header parameter that means nothing here', { ...HS256, colour: 'blue' }],
+    ['a non-ASCII kid', { ...HS256, kid: 'ключ 🗝' }],
+    ['an unknown header parameter', { ...HS256, colour: 'blue' }],
   ])('%s', (_, header) => {
     expect(judge(signed(CLAIMS, header))).toMatchObject({ ok: true });
   });

@@ -1,11 +1,11 @@
 import { createSecretKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { compact, type Header, type Part, signJwt } from './sign-jwt.js';
 
-/** A key that the service trusts, and what an attacker may know of it. */
+/** A key that the service trusts, and what an attacker may know about it. */
 export interface TrustedSigner {
   readonly alg: Header['alg'];
   readonly key: KeyObject;
-  /** Members that every honest header has, such as `kid`. */
+  /** Members of every valid header, such as `kid`. */
   readonly header: Readonly<Record<string, unknown>>;
   /** The public half; absent for a secret. */
   readonly publicKey?: KeyObject;
@@ -27,12 +27,12 @@ const EVERY_ALG: readonly Header['alg'][] = [
   ...(['ES256', 'ES384', 'ES512'] as const),
 ];
 
-/** Signs as the issuer does, with more in the header or other claims. */
+/** A token signed by the issuer, with these claims and further header members. */
 export function signedBy(signer: TrustedSigner, claims: Part, header: Claims = {}): string {
   return signJwt(signer.key, { ...signer.header, ...header, alg: signer.alg }, claims);
 }
 
-/** Tokens whose algorithm, signature or header is wrong, though their claims are good. */
+/** Tokens with valid claims whose algorithm, signature or header is wrong. */
 export function forgedTokens(signer: TrustedSigner, claims: Claims): HostileToken[] {
   return [
     ...unsigned(signer, claims),
@@ -64,7 +64,7 @@ function unsigned(signer: TrustedSigner, claims: Claims): HostileToken[] {
     const input = compact({ ...signer.header, alg }, claims);
     return [
       { title: `alg ${JSON.stringify(alg)}, no signature`, token: input },
-      { title: `alg ${JSON.stringify(alg)}, a signature of the issuer`, token: input + signature },
+      { title: `alg ${JSON.stringify(alg)}, the issuer's signature`, token: input + signature },
     ];
   });
 }
@@ -80,38 +80,38 @@ function confused(signer: TrustedSigner, claims: Claims): HostileToken[] {
     };
   });
   const foreign = [
-    { title: "RS256 by the attacker's key", token: sign(ATTACKER_RSA.privateKey, 'RS256') },
-    { title: "PS256 by the attacker's key", token: sign(ATTACKER_RSA.privateKey, 'PS256') },
-    { title: "ES256 by the attacker's key", token: sign(ATTACKER_EC.privateKey, 'ES256') },
+    { title: "RS256 with the attacker's key", token: sign(ATTACKER_RSA.privateKey, 'RS256') },
+    { title: "PS256 with the attacker's key", token: sign(ATTACKER_RSA.privateKey, 'PS256') },
+    { title: "ES256 with the attacker's key", token: sign(ATTACKER_EC.privateKey, 'ES256') },
     ...(['HS256', 'HS384', 'HS512'] as const).map((alg) => ({
-      title: `${alg} by the attacker's secret`,
+      title: `${alg} with the attacker's secret`,
       token: sign(ATTACKER_SECRET, alg),
     })),
-    { title: 'HS256 by no secret', token: sign(createSecretKey(Buffer.alloc(0)), 'HS256') },
-    { title: 'HS256 by the name of the key', token: sign(createSecretKey(Buffer.from('main')), 'HS256') },
+    { title: 'HS256 with an empty secret', token: sign(createSecretKey(Buffer.alloc(0)), 'HS256') },
+    { title: 'HS256 with the kid as the secret', token: sign(createSecretKey(Buffer.from('main')), 'HS256') },
   ];
   const asSecrets = secretsOf(signer.publicKey).flatMap(([title, bytes]) =>
     (['HS256', 'HS384', 'HS512'] as const).map((alg) => ({
-      title: `${alg} with the public key as secret: ${title}`,
+      title: `${alg} with the public key as the secret: ${title}`,
       token: sign(createSecretKey(bytes), alg),
     })),
   );
   return [...relabelled, ...foreign, ...asSecrets];
 }
 
-/** The texts and bytes of a public key that a careless verifier might take for the secret of an HMAC. */
+/** The encodings of a public key that a careless verifier might use as an HMAC secret. */
 function secretsOf(key: KeyObject | undefined): [string, Buffer][] {
   if (key === undefined) return [];
   const pem = key.export({ type: 'spki', format: 'pem' }).toString();
-  // Node has no JWK of RSA-PSS keys.
+  // Node cannot export RSA-PSS keys as JWK.
   const jwk: JsonWebKey = key.asymmetricKeyType === 'rsa-pss' ? { n: pem } : key.export({ format: 'jwk' });
   return [
     ['PEM', Buffer.from(pem)],
-    ['PEM without its last line end', Buffer.from(pem.trimEnd())],
+    ['PEM without the final newline', Buffer.from(pem.trimEnd())],
     ['PEM with CRLF', Buffer.from(pem.replaceAll('\n', '\r\n'))],
     ['DER', key.export({ type: 'spki', format: 'der' })],
     ['JWK', Buffer.from(JSON.stringify(jwk))],
-    ['the number of the key', Buffer.from(jwk.n ?? jwk.x ?? '', 'base64url')],
+    ['the modulus or x coordinate', Buffer.from(jwk.n ?? jwk.x ?? '', 'base64url')],
   ];
 }
 
@@ -122,22 +122,25 @@ function cut(good: string): HostileToken[] {
   const flipped = Buffer.from(bytes);
   flipped.writeUInt8(flipped.readUInt8(0) ^ 1, 0);
   return [
-    { title: 'its signature stripped', token: `${header}.${payload}.` },
-    { title: 'its signature a bit off', token: withSignature(flipped) },
-    { title: 'its signature short of a byte', token: withSignature(bytes.subarray(0, -1)) },
-    { title: 'its signature short of its first byte', token: withSignature(bytes.subarray(1)) },
+    { title: 'no signature', token: `${header}.${payload}.` },
+    { title: 'one bit of the signature flipped', token: withSignature(flipped) },
+    { title: 'the signature without its last byte', token: withSignature(bytes.subarray(0, -1)) },
+    { title: 'the signature without its first byte', token: withSignature(bytes.subarray(1)) },
     {
-      title: 'its signature with a byte more',
+      title: 'the signature with an extra byte at its end',
       token: withSignature(Buffer.concat([bytes, Buffer.alloc(1)])),
     },
-    { title: 'its signature after a zero', token: withSignature(Buffer.concat([Buffer.alloc(1), bytes])) },
-    { title: 'its signature of zeros', token: withSignature(Buffer.alloc(bytes.length)) },
-    { title: 'its signature of ones', token: withSignature(Buffer.alloc(bytes.length, 0xff)) },
-    { title: 'its last character with bits that nobody reads', token: looseBits(good) },
+    {
+      title: 'the signature after a zero byte',
+      token: withSignature(Buffer.concat([Buffer.alloc(1), bytes])),
+    },
+    { title: 'a signature of zero bytes', token: withSignature(Buffer.alloc(bytes.length)) },
+    { title: 'a signature of 0xff bytes', token: withSignature(Buffer.alloc(bytes.length, 0xff)) },
+    { title: 'unused bits set in the last character', token: looseBits(good) },
   ];
 }
 
-/** The same bytes in base64url with a bit set that no decoder keeps; or, where there is none, a character more. */
+/** The token with an unused bit of its last character set, or with one more character if no bit is unused. */
 function looseBits(good: string): string {
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   const next = letters.charAt(letters.indexOf(good.slice(-1)) + 1);
@@ -150,32 +153,32 @@ function decoded(token: string): string {
   return Buffer.from(token.split('.')[2] ?? '', 'base64url').toString('hex');
 }
 
-/** Other forms of a valid signature, which mean the same to a lenient verifier. */
+/** Variants of a valid signature that a lenient verifier might accept. */
 function malleable(signer: TrustedSigner, claims: Claims): HostileToken[] {
   const [header = '', payload = '', signature = ''] = signedBy(signer, claims).split('.');
   const bytes = Buffer.from(signature, 'base64url');
   const token = (changed: Buffer) => `${header}.${payload}.${changed.toString('base64url')}`;
   if (!signer.alg.startsWith('ES')) {
-    return [{ title: 'its signature in hexadecimal', token: token(Buffer.from(bytes.toString('hex'))) }];
+    return [{ title: 'the signature in hexadecimal', token: token(Buffer.from(bytes.toString('hex'))) }];
   }
   const half = bytes.length / 2;
   const [r, s] = [bytes.subarray(0, half), bytes.subarray(half)];
   const zero = Buffer.alloc(half);
   const order = Buffer.from('ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551', 'hex');
   return [
-    { title: 'its signature in DER', token: token(derOf(r, s)) },
-    { title: 'r of zero', token: token(Buffer.concat([zero, s])) },
-    { title: 's of zero', token: token(Buffer.concat([r, zero])) },
-    { title: 'r and s of the order', token: token(Buffer.concat([order, order])) },
-    { title: 's and r exchanged', token: token(Buffer.concat([s, r])) },
+    { title: 'the signature in DER', token: token(derOf(r, s)) },
+    { title: 'r is zero', token: token(Buffer.concat([zero, s])) },
+    { title: 's is zero', token: token(Buffer.concat([r, zero])) },
+    { title: 'r and s are the order of the curve', token: token(Buffer.concat([order, order])) },
+    { title: 'r and s swapped', token: token(Buffer.concat([s, r])) },
     {
-      title: 'r and s with a zero before each',
+      title: 'a zero byte before r and before s',
       token: token(Buffer.concat([zero.subarray(0, 1), r, zero.subarray(0, 1), s])),
     },
   ];
 }
 
-/** ECDSA-Sig-Value (RFC 3279, section 2.2.3), whose numbers keep a zero before them. */
+/** An ECDSA-Sig-Value (RFC 3279, section 2.2.3) with a zero byte before every number. */
 function derOf(...numbers: Buffer[]): Buffer {
   const parts = numbers.map((number) => {
     const positive = Buffer.concat([Buffer.alloc(1), number]);
@@ -185,7 +188,7 @@ function derOf(...numbers: Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([0x30, content.length]), content]);
 }
 
-/** Tokens of the attacker that bring the key along, or say where it is (RFC 7515, sections 4.1.2 to 4.1.8). */
+/** The attacker's tokens, whose headers hold a key or point to one (RFC 7515, sections 4.1.2 to 4.1.8). */
 function withEmbeddedKeys(signer: TrustedSigner, claims: Claims): HostileToken[] {
   const jwk = ATTACKER_RSA.publicKey.export({ format: 'jwk' });
   const der = ATTACKER_RSA.publicKey.export({ type: 'spki', format: 'der' });
@@ -193,9 +196,9 @@ function withEmbeddedKeys(signer: TrustedSigner, claims: Claims): HostileToken[]
   const by = (header: Claims) =>
     signJwt(ATTACKER_RSA.privateKey, { ...signer.header, ...header, alg: 'RS256' }, claims);
   return [
-    { title: 'the attacker’s key in jwk', token: by({ jwk }) },
+    { title: "the attacker's key in jwk", token: by({ jwk }) },
     {
-      title: 'the attacker’s key in jwk, with a kid of its own',
+      title: "the attacker's key in jwk, with its own kid",
       token: by({ jwk: { ...jwk, kid: 'own' }, kid: 'own' }),
     },
     { title: 'jku', token: by({ jku: 'http://127.0.0.1:9/jwks.json' }) },

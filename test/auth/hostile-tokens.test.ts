@@ -14,7 +14,7 @@ const CLAIMS = { ...HONEST, scope: 'routes:read routes:write' };
 
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const EC = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-// As an object, since the declared type of saltLength is not what Node accepts.
+// Typed as an object because the declared type of saltLength differs from what Node accepts.
 const SHA_256: object = { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256', saltLength: 32 };
 const PSS = generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...SHA_256 });
 
@@ -59,7 +59,7 @@ const TRUSTED: { kind: string; signer: TrustedSigner; key: (keySet: KeySetServer
   },
 ];
 
-describe.each(TRUSTED)('where $kind is trusted', ({ signer, key }) => {
+describe.each(TRUSTED)('when $kind is trusted', ({ signer, key }) => {
   let keySet: KeySetServer;
   let authenticator: Authenticator;
 
@@ -76,10 +76,13 @@ describe.each(TRUSTED)('where $kind is trusted', ({ signer, key }) => {
   afterAll(() => keySet.stop());
 
   it.each([
-    ['an honest token', `Bearer ${signedBy(signer, CLAIMS)}`],
-    ['an honest token after the scheme in other letters', `bEARER ${signedBy(signer, CLAIMS)}`],
-    ['a header that names a type', `Bearer ${signedBy(signer, CLAIMS, { typ: 'at+jwt' })}`],
-    ['members that mean nothing', `Bearer ${signedBy(signer, CLAIMS, { x5t: 'A', constructor: 1 })}`],
+    ['a valid token', `Bearer ${signedBy(signer, CLAIMS)}`],
+    ['a valid token after a scheme in mixed case', `bEARER ${signedBy(signer, CLAIMS)}`],
+    ['a valid token whose header has a typ', `Bearer ${signedBy(signer, CLAIMS, { typ: 'at+jwt' })}`],
+    [
+      'a valid token whose header has unknown members',
+      `Bearer ${signedBy(signer, CLAIMS, { x5t: 'A', constructor: 1 })}`,
+    ],
   ])('%s is accepted', async (_, authorization) => {
     expect(await authenticator.authenticate(authorization)).toMatchObject({ ok: true });
   });
@@ -92,8 +95,8 @@ describe.each(TRUSTED)('where $kind is trusted', ({ signer, key }) => {
 
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 
-describe('the twin of an ECDSA signature', () => {
-  it('says the same, and is as valid (RFC 7518, section 3.4, asks for neither half)', () => {
+describe('an ECDSA signature with n − s in place of s', () => {
+  it('is valid too: RFC 7518, section 3.4, requires neither of the two', () => {
     const authenticator = createAuthenticator({
       key: pem(EC.publicKey),
       issuer: ISSUER,

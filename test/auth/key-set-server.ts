@@ -16,7 +16,7 @@ export class KeySetServer {
     });
   }
 
-  /** A server that listens on a free port and publishes the given keys. */
+  /** Starts a server on a free port that publishes the given keys. */
   static async start(...keys: object[]): Promise<KeySetServer> {
     const started = new KeySetServer();
     started.publish(...keys);
@@ -38,7 +38,7 @@ export class KeySetServer {
     );
   }
 
-  /** Replaces the usual answer. */
+  /** Replaces the response to every request. */
   answer(listener: RequestListener): void {
     this.#answer = listener;
   }
@@ -47,7 +47,7 @@ export class KeySetServer {
     await once(this.#server.listen(port, '127.0.0.1'), 'listening');
   }
 
-  /** Closes the server, if it runs, and all connections to it. */
+  /** Closes the server and its connections, if it is running. */
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');

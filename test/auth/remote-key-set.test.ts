@@ -62,7 +62,7 @@ function authenticatorOf(times: { fetchMs?: number }): Authenticator {
   });
 }
 
-/** From now on, accepted tokens are remembered. */
+/** Caches accepted tokens from now on. */
 function remembering(): RememberingAuthenticator {
   const tokens = rememberTokens(authenticator, () => nowMs);
   authenticator = tokens;
@@ -92,21 +92,21 @@ const trickle: RequestListener = (_, response) => {
   });
 };
 
-describe('a token is verified with the key that its kid names', () => {
+describe('the key that the kid names', () => {
   it.each<[Header['alg'], KeyObject, string]>([
     ['RS256', RSA.privateKey, 'rsa'],
     ['PS512', RSA.privateKey, 'rsa'],
     ['ES256', P_256.privateKey, 'ec'],
     ['ES384', P_384.privateKey, 'p-384'],
     ['ES512', P_521.privateKey, 'p-521'],
-  ])('by %s', async (alg, key, kid) => {
+  ])('verifies a token with alg %s', async (alg, key, kid) => {
     const p384 = jwk(P_384.publicKey, { kid: 'p-384' });
     const p521 = jwk(P_521.publicKey, { kid: 'p-521', use: 'sig', key_ops: ['verify'] });
     server.publish(RSA_JWK, EC_JWK, p384, p521);
     expect(await judge(key, { alg, kid })).toMatchObject({ ok: true, caller: { subject: 'alice' } });
   });
 
-  it('and with no other key of the set', async () => {
+  it('is the only key of the set that is tried', async () => {
     server.publish(RSA_JWK, jwk(SMALL_RSA.publicKey, { kid: 'other' }));
     expect(await judge(SMALL_RSA.privateKey, { alg: 'RS256', kid: 'rsa' })).toMatchObject({
       reason: 'TOKEN_INVALID',
@@ -133,7 +133,7 @@ describe('a token is refused, whatever its signature, when', () => {
     ['its kid is unknown', RSA.privateKey, { alg: 'RS256', kid: 'RSA' }, UNKNOWN_KID],
     ['its kid is empty', RSA.privateKey, { alg: 'RS256', kid: '' }, UNKNOWN_KID],
     ['its kid is a path', RSA.privateKey, { alg: 'RS256', kid: '../../dev/null' }, UNKNOWN_KID],
-    ['its kid names a key of another kind', RSA.privateKey, { alg: 'RS256', kid: 'ec' }, UNUSABLE_KID],
+    ['its kid names a key of another type', RSA.privateKey, { alg: 'RS256', kid: 'ec' }, UNUSABLE_KID],
     ['its kid names a key for another alg', RSA.privateKey, { alg: 'RS512', kid: 'rs256' }, UNUSABLE_KID],
     ['its kid names a key for another curve', P_256.privateKey, { alg: 'ES384', kid: 'ec' }, UNUSABLE_KID],
     ['its kid names a key for encryption', RSA.privateKey, { alg: 'RS256', kid: 'enc' }, UNUSABLE_KID],
@@ -143,7 +143,7 @@ describe('a token is refused, whatever its signature, when', () => {
     ['its kid names two keys', RSA.privateKey, { alg: 'RS256', kid: 'twice' }, UNUSABLE_KID],
     ['its kid names an empty object', RSA.privateKey, { alg: 'RS256', kid: 'empty' }, UNUSABLE_KID],
     [
-      "its kid is a name of JavaScript's objects",
+      'its kid is a property name of JavaScript objects',
       RSA.privateKey,
       { alg: 'RS256', kid: '__proto__' },
       UNKNOWN_KID,
@@ -174,7 +174,7 @@ describe('the key set', () => {
     expect(server.requests).toBe(1);
   });
 
-  it('is fetched past a proxy that the environment names', async () => {
+  it('is fetched directly even if the environment names a proxy', async () => {
     vi.stubEnv('http_proxy', 'http://127.0.0.1:9');
     vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:9');
     expect(await judgeRsa()).toMatchObject({ ok: true });
@@ -187,7 +187,7 @@ describe('the key set', () => {
     expect(server.requests).toBe(0);
   });
 
-  it('is fetched again for a kid that came after it', async () => {
+  it('is fetched again for a kid that was published later', async () => {
     await judgeRsa();
     server.publish(EC_JWK);
     pass(60_000);
@@ -235,7 +235,7 @@ describe('a withdrawn key', () => {
     expect(server.requests).toBe(2);
   });
 
-  it('is refused ten minutes later, even if its token is remembered', async () => {
+  it('is refused ten minutes later, even if its token is cached', async () => {
     const tokens = remembering();
     await judgeRsa();
     server.publish(EC_JWK);
@@ -246,7 +246,7 @@ describe('a withdrawn key', () => {
     expect(await judgeRsa()).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
   });
 
-  it('is refused ten minutes later, even if its token was remembered while the set was on its way', async () => {
+  it('is refused ten minutes later, even if its token was found in the cache during the fetch', async () => {
     const tokens = remembering();
     await judgeRsa();
     const arrived = new Promise<ServerResponse>((resolve) => {
@@ -266,14 +266,14 @@ describe('a withdrawn key', () => {
     expect(await waiting).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
   });
 
-  it('is refused when the set is emptied', async () => {
+  it('is refused when the set becomes empty', async () => {
     await judgeRsa();
     server.publish();
     pass(10 * MINUTE_MS);
     expect(await judgeRsa()).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
   });
 
-  it('costs one fetch, however many tokens wait for it', async () => {
+  it('causes one fetch, however many tokens wait for it', async () => {
     await judgeRsa();
     server.publish(EC_JWK);
     pass(10 * MINUTE_MS);
@@ -308,7 +308,7 @@ describe('while the key set cannot be fetched', () => {
     expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE', message: UNAVAILABLE });
   });
 
-  it('remembered tokens pass for an hour as well, and no longer', async () => {
+  it('cached tokens are accepted for an hour too, and no longer', async () => {
     const tokens = remembering();
     await judgeRsa();
     await server.stop();
@@ -321,7 +321,7 @@ describe('while the key set cannot be fetched', () => {
     expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
   });
 
-  it('each set that arrives restarts the hour', async () => {
+  it('the hour begins with the last successful fetch', async () => {
     await judgeRsa();
     pass(30 * MINUTE_MS);
     await judgeRsa();
@@ -330,7 +330,7 @@ describe('while the key set cannot be fetched', () => {
     expect(await judgeRsa()).toMatchObject({ ok: true });
   });
 
-  it('each attempt while known keys stay in use is a problem to be told', async () => {
+  it('each failed attempt is reported while the known keys stay in use', async () => {
     await judgeRsa();
     server.answer((_, response) => response.writeHead(500).end());
     pass(10 * MINUTE_MS);
@@ -339,7 +339,7 @@ describe('while the key set cannot be fetched', () => {
     expect(problems).toEqual([new Error('The status is 500; it must be 200.')]);
   });
 
-  it('tokens of known keys wait for one attempt in a minute, and are answered at once between attempts', async () => {
+  it('tokens of known keys wait for one attempt a minute, and are verified at once between attempts', async () => {
     authenticator = authenticatorOf({ fetchMs: 1_000 });
     await judgeRsa();
     server.answer(() => undefined);
@@ -359,7 +359,7 @@ describe('while the key set cannot be fetched', () => {
     expect(await next).toMatchObject({ ok: true });
   });
 
-  it('a key that is withdrawn when the issuer answers again is refused within a minute', async () => {
+  it('a key that is withdrawn meanwhile is refused within a minute of the recovery', async () => {
     const { port } = server;
     await judgeRsa();
     await server.stop();
@@ -380,7 +380,7 @@ describe('while the key set cannot be fetched', () => {
     });
   });
 
-  it('it is tried again after a second, as long as there are no keys', async () => {
+  it('the fetch is tried again after a second if there are no keys', async () => {
     const { port } = server;
     await server.stop();
     await judgeRsa();
@@ -392,7 +392,7 @@ describe('while the key set cannot be fetched', () => {
     expect(server.requests).toBe(1);
   });
 
-  it('it is tried once a minute for any number of unknown kids', async () => {
+  it('the fetch is tried once a minute for any number of unknown kids', async () => {
     await judgeRsa();
     pass(60_000);
     server.answer((_, response) => response.writeHead(500).end());
@@ -403,28 +403,28 @@ describe('while the key set cannot be fetched', () => {
   });
 
   it.each<[string, Parameters<KeySetServer['answer']>[0]]>([
-    ['an error', (_, response) => response.writeHead(500).end()],
-    ['a good body with another status', (_, response) => response.writeHead(203).end(KEYS)],
-    ['a redirect to good keys', redirect],
-    ['no JSON', (_, response) => response.end('<html>')],
-    ['JSON that is no object', (_, response) => response.end('null')],
-    ['JSON that is no key set', (_, response) => response.end('{"keys":5}')],
-    ['a key that is no object', (_, response) => response.end('{"keys":[5]}')],
+    ['an error status', (_, response) => response.writeHead(500).end()],
+    ['a valid body with a status other than 200', (_, response) => response.writeHead(203).end(KEYS)],
+    ['a redirect to valid keys', redirect],
+    ['a body that is not JSON', (_, response) => response.end('<html>')],
+    ['JSON that is not an object', (_, response) => response.end('null')],
+    ['JSON that is not a key set', (_, response) => response.end('{"keys":5}')],
+    ['a key that is not an object', (_, response) => response.end('{"keys":[5]}')],
     ['bytes that are not UTF-8', (_, response) => response.end(Buffer.from([0x22, 0xff, 0x22]))],
     ['a closed connection', ({ socket }) => socket.destroy()],
     ['a body cut short', (_, response) => response.writeHead(200, { 'content-length': 9_999 }).end(KEYS)],
-    ['good keys after a MiB of blanks', (_, response) => response.end(' '.repeat(1_048_576) + KEYS)],
-    ['good keys after a MiB of blanks, compressed', compressed],
-    ['no answer in time', () => undefined],
-    ['a body without end, one byte at a time', trickle],
-  ])('the same holds with %s', async (_, answer) => {
+    ['valid keys after a MiB of spaces', (_, response) => response.end(' '.repeat(1_048_576) + KEYS)],
+    ['valid keys after a MiB of spaces, compressed', compressed],
+    ['no response in time', () => undefined],
+    ['an endless body, one byte at a time', trickle],
+  ])('no token can be verified: %s', async (_, answer) => {
     authenticator = authenticatorOf({ fetchMs: 300 });
     server.answer(answer);
     expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE', message: UNAVAILABLE });
     expect(server.requests).toBe(1);
   });
 
-  it('an answer without end is given up after a MiB, however fast it comes', async () => {
+  it('an endless response is abandoned after a MiB, however fast it arrives', async () => {
     let sent = 0;
     const closed = new Promise((resolve) => {
       server.answer((_, response) => {
@@ -439,7 +439,7 @@ describe('while the key set cannot be fetched', () => {
     });
     expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
     await closed;
-    // The buffers of the sockets hold a few more.
+    // The socket buffers hold a few MiB more.
     expect(sent).toBeLessThan(32 * 1_048_576);
   });
 });
@@ -448,9 +448,9 @@ describe('the URL of a key set is refused when it', () => {
   it.each([
     ['is empty', '', 'The URL of the key set is not a URL.'],
     ['has no scheme', 'issuer.test/jwks.json', 'The URL of the key set is not a URL.'],
-    ['is a file', 'file:///etc/keys.json', 'The URL of the key set does not begin with http: or https:.'],
+    ['names a file', 'file:///etc/keys.json', 'The URL of the key set does not begin with http: or https:.'],
     [
-      'is the keys',
+      'holds the keys',
       'data:application/json,{"keys":[]}',
       'The URL of the key set does not begin with http: or https:.',
     ],

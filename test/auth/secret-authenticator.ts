@@ -2,11 +2,11 @@ import { createSecretKey } from 'node:crypto';
 import { createAuthenticator } from '../../src/auth/authenticator.js';
 import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, type Part, signJwt } from './sign-jwt.js';
 
-/** As short as a secret may be. */
+/** The shortest allowed secret. */
 export const SECRET = 'thirty-two bytes, and none more.';
 const KEY = createSecretKey(Buffer.from(SECRET));
 
-/** An authenticator with {@link SECRET}, for {@link ISSUER} and {@link AUDIENCE}, at {@link NOW}. */
+/** An authenticator with {@link SECRET}, for {@link ISSUER} and {@link AUDIENCE}, whose clock stands at {@link NOW}. */
 export const authenticator = createAuthenticator({
   key: { kind: 'secrets', secrets: [SECRET] },
   issuer: ISSUER,

@@ -1,14 +1,14 @@
 import { constants, createHmac, type KeyObject, sign } from 'node:crypto';
 
-/** The time of tests: 2030-01-01T00:00:00Z, in seconds. */
+/** The current time in tests: 2030-01-01T00:00:00Z, in seconds. */
 export const NOW = 1_893_456_000;
 export const ISSUER = 'https://issuer.test';
 export const AUDIENCE = 'routes.test';
 
-/** The claims of a token from the trusted issuer, valid for another minute. */
+/** The claims of a token from the trusted issuer, which expires in a minute. */
 export const CLAIMS = { iss: ISSUER, aud: AUDIENCE, sub: 'alice', exp: NOW + 60 } as const;
 
-/** One part of a token: a value as JSON, or bytes as they are. */
+/** One part of a token: a value to write as JSON, or raw bytes. */
 export type Part = Buffer | object | string | number | null;
 
 /** The JOSE header of a signed token: at least its `alg`. */
@@ -16,12 +16,12 @@ export type Header = { readonly alg: `${keyof typeof SIGNERS}${256 | 384 | 512}`
   Record<string, unknown>
 >;
 
-/** A token in compact serialization, made by hand, so that it can be wrong in every way. */
+/** A token in compact serialization, built by hand so that any part can be malformed. */
 export function compact(header: Part, payload: Part, signature: Buffer = Buffer.alloc(0)): string {
   return `${encode(header)}.${encode(payload)}.${signature.toString('base64url')}`;
 }
 
-/** A token signed with its header's `alg` (RFC 7518, section 3.1), whatever else it holds. */
+/** A token signed with its header's `alg` (RFC 7518, section 3.1), whatever else the header holds. */
 export function signJwt(key: KeyObject, header: Header, payload: Part): string {
   const signingInput = `${encode(header)}.${encode(payload)}`;
   const signer = SIGNERS[header.alg.slice(0, 2) as keyof typeof SIGNERS];

@@ -4,7 +4,7 @@ import { rememberTokens } from '../../src/auth/token-cache.js';
 
 const EXPIRES_AT_MS = 1_000;
 
-/** An authenticator that accepts values whose token begins with "good", and records what it was asked. */
+/** An authenticator that accepts values whose token begins with "good", and records every value it is given. */
 function recording(late = false): {
   asked: string[];
   authenticate(value: string): AuthResult | Promise<AuthResult>;
@@ -49,7 +49,7 @@ describe('an accepted token', () => {
   });
 
   it.each(['bearer good', 'BEARER good', 'Bearer  good', 'bEaReR     good'])(
-    'is the same one in the spelling %j',
+    'is verified once, even when a later request spells it %j',
     (spelled) => {
       const inner = recording();
       const tokens = rememberTokens(inner, () => 0);
@@ -61,7 +61,7 @@ describe('an accepted token', () => {
   );
 
   it.each(['good', 'Bearergood', ' Bearer good', 'Bearer Bearer good'])(
-    'does not stand for the value %j, which is none or another one',
+    'is not returned for the value %j, which holds no token or another one',
     (value) => {
       const inner = recording();
       const tokens = rememberTokens(inner, () => 0);
@@ -71,7 +71,7 @@ describe('an accepted token', () => {
     },
   );
 
-  it('does not stand for another one', () => {
+  it('is not returned for another token', () => {
     const tokens = rememberTokens(recording(), () => 0);
     void tokens.authenticate('good-a');
     expect(tokens.authenticate('good-b')).toMatchObject({ caller: { subject: 'good-b' } });
@@ -90,7 +90,7 @@ describe('a refused credential', () => {
   });
 });
 
-it('counts its hits, its misses and its entries', () => {
+it('the token cache counts its hits, misses and entries', () => {
   let nowMs = 0;
   const tokens = rememberTokens(recording(), () => nowMs);
   for (const value of ['good', 'good', 'bad', '', 'good-b', 'good']) void tokens.authenticate(value);

@@ -20,11 +20,11 @@ function pss(hash: string, saltLength: number): string {
 }
 
 describe('a secret', () => {
-  it('of 32 bytes is valid only for HMAC', () => {
+  it('may have 32 bytes and is valid only for HMAC', () => {
     expect(trustSecret('a'.repeat(32)).algorithms).toEqual(['HS256', 'HS384', 'HS512']);
   });
 
-  it('is counted in bytes of UTF-8', () => {
+  it('is measured in bytes of UTF-8', () => {
     expect(trustSecret('🗝'.repeat(8)).key.symmetricKeySize).toBe(32);
   });
 
@@ -32,23 +32,23 @@ describe('a secret', () => {
     ['empty', '', 0],
     ['31 bytes', 'a'.repeat(31), 31],
     ['16 characters of one byte', 'a'.repeat(16), 16],
-  ])('that is too short is refused: %s', (_, secret, bytes) => {
+  ])('is refused when it is too short: %s', (_, secret, bytes) => {
     expect(() => trustSecret(secret)).toThrow(
       new Error(`The secret has ${bytes} bytes; at least 32 are needed.`),
     );
   });
 });
 
-describe('a public key decides its algorithms:', () => {
+describe('a public key determines its algorithms:', () => {
   it.each([
     ['RSA', RSA_PEM, RSA_ALGORITHMS],
-    ['RSA in PKCS #1', RSA.publicKey.export({ type: 'pkcs1', format: 'pem' }).toString(), RSA_ALGORITHMS],
+    ['RSA as PKCS #1', RSA.publicKey.export({ type: 'pkcs1', format: 'pem' }).toString(), RSA_ALGORITHMS],
     ['RSA between empty lines', `\n${RSA_PEM}\n\n`, RSA_ALGORITHMS],
     ['RSA with CRLF', RSA_PEM.replaceAll('\n', '\r\n'), RSA_ALGORITHMS],
-    ['RSA-PSS of SHA-256', pss('sha256', 32), ['PS256']],
-    ['RSA-PSS of SHA-384', pss('sha384', 48), ['PS384']],
-    ['RSA-PSS of SHA-384 with a shorter least salt', pss('sha384', 20), ['PS384']],
-    ['RSA-PSS of SHA-512', pss('sha512', 64), ['PS512']],
+    ['RSA-PSS with SHA-256', pss('sha256', 32), ['PS256']],
+    ['RSA-PSS with SHA-384', pss('sha384', 48), ['PS384']],
+    ['RSA-PSS with SHA-384 and a shorter minimum salt', pss('sha384', 20), ['PS384']],
+    ['RSA-PSS with SHA-512', pss('sha512', 64), ['PS512']],
     ['EC on P-256', ec('P-256'), ['ES256']],
     ['EC on P-384', ec('P-384'), ['ES384']],
     ['EC on P-521', ec('P-521'), ['ES512']],
@@ -65,31 +65,31 @@ describe('a public key is refused when it is', () => {
   const encrypted = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'test' } as const;
   it.each([
     ['empty', '', NOT_ONE],
-    ['no PEM', 'ssh-rsa AAAAB3Nza', NOT_ONE],
+    ['not PEM', 'ssh-rsa AAAAB3Nza', NOT_ONE],
     ['a certificate', RSA_PEM.replaceAll('PUBLIC KEY', 'CERTIFICATE'), NOT_ONE],
     ['two keys', `${RSA_PEM}${RSA_PEM}`, NOT_ONE],
-    ['cut off', RSA_PEM.slice(0, -20), NOT_ONE],
+    ['truncated', RSA_PEM.slice(0, -20), NOT_ONE],
     ['garbage in a PEM', RSA_PEM.replace('MII', 'AAA'), 'The public key in the PEM cannot be read.'],
     ['a private key', RSA.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), PRIVATE],
-    ['a private key in PKCS #1', RSA.privateKey.export({ type: 'pkcs1', format: 'pem' }).toString(), PRIVATE],
-    ['a private key under a passphrase', RSA.privateKey.export(encrypted).toString(), PRIVATE],
+    ['a private key as PKCS #1', RSA.privateKey.export({ type: 'pkcs1', format: 'pem' }).toString(), PRIVATE],
+    ['an encrypted private key', RSA.privateKey.export(encrypted).toString(), PRIVATE],
     [
       'a public key with its private key',
       `${RSA_PEM}${RSA.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()}`,
       PRIVATE,
     ],
     [
-      'RSA of 1024 bits',
+      'RSA with 1024 bits',
       spki(generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey),
       'The RSA key has 1024 bits; at least 2048 are needed.',
     ],
-    ['RSA-PSS of 1024 bits', rsaPss(SHA_256, 1024), 'The RSA key has 1024 bits; at least 2048 are needed.'],
+    ['RSA-PSS with 1024 bits', rsaPss(SHA_256, 1024), 'The RSA key has 1024 bits; at least 2048 are needed.'],
     ['RSA-PSS without parameters', rsaPss({}), PSS],
-    ['RSA-PSS of SHA-1', pss('sha1', 20), PSS],
-    ['RSA-PSS of two hashes', rsaPss({ ...SHA_256, mgf1HashAlgorithm: 'sha1', saltLength: 32 }), PSS],
-    ['RSA-PSS of SHA-256 with a longer salt', pss('sha256', 33), PSS],
-    ['RSA-PSS of SHA-384 with a longer salt', pss('sha384', 49), PSS],
-    ['RSA-PSS of SHA-512 with a longer salt', pss('sha512', 65), PSS],
+    ['RSA-PSS with SHA-1', pss('sha1', 20), PSS],
+    ['RSA-PSS with two hashes', rsaPss({ ...SHA_256, mgf1HashAlgorithm: 'sha1', saltLength: 32 }), PSS],
+    ['RSA-PSS with SHA-256 and a longer salt', pss('sha256', 33), PSS],
+    ['RSA-PSS with SHA-384 and a longer salt', pss('sha384', 49), PSS],
+    ['RSA-PSS with SHA-512 and a longer salt', pss('sha512', 65), PSS],
     ['EC on another curve', ec('secp256k1'), 'The curve of the EC key is not P-256, P-384 or P-521.'],
     ['Ed25519', spki(generateKeyPairSync('ed25519').publicKey), 'The public key is neither RSA nor EC.'],
     ['X25519', spki(generateKeyPairSync('x25519').publicKey), 'The public key is neither RSA nor EC.'],
@@ -97,7 +97,7 @@ describe('a public key is refused when it is', () => {
     expect(() => trustPublicKey(pem)).toThrow(expect.objectContaining({ message }));
   });
 
-  it('never the private half of a key, even where Node would accept it', () => {
+  it('a private key, even though Node derives the public key from it', () => {
     const pem = RSA.privateKey.export({ type: 'pkcs8', format: 'pem' });
     expect(createPublicKey(pem).type).toBe('public');
     expect(() => trustPublicKey(pem.toString())).toThrow(PRIVATE);

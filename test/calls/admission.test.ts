@@ -7,7 +7,7 @@ function admission(limits: Partial<AdmissionLimits> = {}): Admission {
   return new Admission({ ...LIMITS, ...limits });
 }
 
-/** Work that is done when it is told to be. */
+/** Work that settles when the test tells it to. */
 function work(): { run: () => Promise<string>; finish: () => void; fail: () => void; begun: () => boolean } {
   let settle: { resolve: (value: string) => void; reject: (error: Error) => void } | undefined;
   return {
@@ -24,8 +24,8 @@ function work(): { run: () => Promise<string>; finish: () => void; fail: () => v
 const overloaded = (text: RegExp) =>
   expect.objectContaining({ reason: 'OVERLOADED', message: expect.stringMatching(text) as string }) as Error;
 
-describe('calls under way', () => {
-  it('are refused beyond their number, until one of them ends', () => {
+describe('the limit on calls under way', () => {
+  it('refuses further calls until one ends', () => {
     const calls = admission();
     calls.enter();
     calls.enter();
@@ -37,8 +37,8 @@ describe('calls under way', () => {
   });
 });
 
-describe('calls that wait', () => {
-  it('are refused beyond their number, before their work begins', async () => {
+describe('the limit on waiting calls', () => {
+  it('refuses further calls before their work begins', async () => {
     const places = admission();
     const waiting = ['a', 'a', 'b', 'b'].map((caller) => ({ caller, ...work() }));
     const done = waiting.map(({ caller, run }) => places.wait(caller, run));
@@ -49,7 +49,7 @@ describe('calls that wait', () => {
     await expect(Promise.all(done)).resolves.toHaveLength(4);
   });
 
-  it('of one caller have half of the places, and leave the others to other callers', async () => {
+  it('gives one caller at most half of the places and leaves the rest to others', async () => {
     const places = admission();
     const mine = [work(), work()];
     const done = mine.map(({ run }) => places.wait('me', run));
@@ -64,7 +64,7 @@ describe('calls that wait', () => {
 
   it.each([
     [
-      'done',
+      'succeeded',
       (one: ReturnType<typeof work>) => {
         one.finish();
       },
@@ -75,7 +75,7 @@ describe('calls that wait', () => {
         one.fail();
       },
     ],
-  ])('give their place back when their work has %s', async (_, settle) => {
+  ])('frees a place when its work has %s', async (_, settle) => {
     const places = admission({ maxWaitingCalls: 2 });
     for (let i = 0; i < 3; i++) {
       const one = work();

@@ -1,22 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { AnswerCache } from '../../src/calls/answer-cache.js';
 
-/** What an entry with a key of one character and an answer of 699 bytes counts for. */
+/** The bytes that the cache counts for a key of one character and an answer of 699 bytes. */
 const ENTRY = 1_000;
 const answer = Buffer.alloc(699, 7);
 
-describe('a cache of answers', () => {
+describe('an answer cache', () => {
   it.each([
     ['empty', Buffer.alloc(0)],
-    ['of every byte', Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))],
-    ['in a part of a larger buffer', Buffer.from('abcdef').subarray(2, 4)],
-  ])('gives back what was set: %s', (_, value) => {
+    ['every byte', Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))],
+    ['part of a larger buffer', Buffer.from('abcdef').subarray(2, 4)],
+  ])('returns what was set: %s', (_, value) => {
     const cache = new AnswerCache(ENTRY);
     cache.set('key', value);
     expect(cache.get('key')).toEqual(value);
   });
 
-  it('keeps as many answers as its bytes allow, and forgets what was not asked for longest', () => {
+  it('keeps as many answers as fit, and evicts the least recently used', () => {
     const cache = new AnswerCache(2 * ENTRY);
     cache.set('a', answer);
     cache.set('b', answer);
@@ -25,7 +25,7 @@ describe('a cache of answers', () => {
     expect(['a', 'b', 'c'].map((key) => cache.get(key)?.length)).toEqual([699, undefined, 699]);
   });
 
-  it('does not keep an answer larger than itself, and loses nothing by it', () => {
+  it('rejects an answer larger than its capacity, and evicts nothing for it', () => {
     const cache = new AnswerCache(ENTRY);
     cache.set('a', answer);
     cache.set('b', Buffer.alloc(700));
@@ -33,7 +33,7 @@ describe('a cache of answers', () => {
     expect(cache.get('b')).toBeUndefined();
   });
 
-  it('counts its look-ups, its entries and their bytes', () => {
+  it('counts lookups, entries and bytes', () => {
     const cache = new AnswerCache(10 * ENTRY);
     cache.set('a', answer);
     cache.set('b', answer);

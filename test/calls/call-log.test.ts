@@ -22,7 +22,7 @@ beforeEach(() => {
 const messages = (): unknown[] => lines.map(({ msg, kind, leftOut }) => [msg, kind, leftOut]);
 
 describe('refusals of unauthenticated clients', () => {
-  it('are logged up to the limit of a second, and then counted in one line', () => {
+  it('are logged up to the limit per second, and the rest is counted in one line', () => {
     for (let i = 0; i < 1_000; i++) log.refused(true, {}, 'call refused');
     vi.advanceTimersByTime(1_000);
     expect(messages()).toEqual([
@@ -39,7 +39,7 @@ describe('refusals of unauthenticated clients', () => {
     expect(lines).toHaveLength(11);
   });
 
-  it('leave room for those of callers and for causes', () => {
+  it('do not use up the limits of callers and of causes', () => {
     for (let i = 0; i < 20; i++) log.refused(true, {}, 'call refused');
     log.refused(false, {}, 'a caller');
     log.cause('error', {}, 'a cause');
@@ -49,15 +49,15 @@ describe('refusals of unauthenticated clients', () => {
 
 describe('refusals of callers', () => {
   it.each([
-    ['have a line each where all calls have one', 'all', 20],
-    ['are limited as well where only failures have a line', 'failures', 10],
+    ['are all logged when all calls are logged', 'all', 20],
+    ['are limited too when only failures are logged', 'failures', 10],
   ] as const)('%s', (_, access, count) => {
     log = logOf(access);
     for (let i = 0; i < 20; i++) log.refused(false, {}, 'a caller');
     expect(lines).toHaveLength(count);
   });
 
-  it('leave those of unauthenticated clients limited', () => {
+  it('leave the limit for unauthenticated clients in place when all calls are logged', () => {
     log = logOf('all');
     for (let i = 0; i < 20; i++) log.refused(true, {}, 'call refused');
     expect(lines).toHaveLength(10);
@@ -65,20 +65,20 @@ describe('refusals of callers', () => {
 });
 
 describe('causes of failures', () => {
-  it('are limited as well, so that an outage does not fill the log', () => {
+  it('are limited too, so that an outage does not fill the log', () => {
     for (let i = 0; i < 17; i++) log.cause('warn', {}, 'away');
     vi.advanceTimersByTime(1_000);
     expect(messages().slice(10)).toEqual([['log lines left out', 'causes', 7]]);
   });
 });
 
-describe('a text that a client chose', () => {
+describe('text from a client', () => {
   it.each([
-    ['is shown as it is when it is short', '/a.B/C', '/a.B/C'],
-    ['is cut after 128 characters', '/'.repeat(4_000), `${'/'.repeat(127)}…`],
+    ['is unchanged when it is short', '/a.B/C', '/a.B/C'],
+    ['is cut to 128 characters', '/'.repeat(4_000), `${'/'.repeat(127)}…`],
     ['has its line breaks escaped', 'a\nb\r\u2028c', 'a\\u{a}b\\u{d}\\u{2028}c'],
     ['has its terminal sequences escaped', '\u001b[2J\u009b1m', '\\u{1b}[2J\\u{9b}1m'],
-    ['has its writing direction escaped', 'a\u202eb', 'a\\u{202e}b'],
+    ['has its text direction controls escaped', 'a\u202eb', 'a\\u{202e}b'],
   ])('%s', (_, given, shown) => {
     expect(loggable(given)).toBe(shown);
   });

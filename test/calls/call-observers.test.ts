@@ -19,7 +19,7 @@ const call: Call = {
   cancellation: new Caller(),
 };
 
-/** A pipeline that refuses every call, since the keys that verify tokens are away. */
+/** A pipeline that refuses every call, because the keys that verify tokens are unavailable. */
 function pipelineWith(observers: readonly Interceptor[], lines: string[] = []): Pipeline {
   const logger = pino({ level: 'debug' }, { write: (line) => lines.push(line) });
   const cause = new Error('away');
@@ -31,7 +31,7 @@ function pipelineWith(observers: readonly Interceptor[], lines: string[] = []): 
 }
 
 describe('an observer of calls', () => {
-  it('sees the reply, and why it failed', async () => {
+  it('sees the reply and why the call failed', async () => {
     const seen: unknown[] = [];
     const observer: Interceptor = (context, next) => {
       const reply = next(context);
@@ -56,7 +56,7 @@ describe('an observer of calls', () => {
     ]);
   });
 
-  it('stands inside the one before it', async () => {
+  it('runs inside the observer before it', async () => {
     const order: number[] = [];
     const numbered =
       (number: number): Interceptor =>

@@ -9,8 +9,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('an item deferred to the end of a turn', () => {
-  it('is acted on in its order, what comes up meanwhile one turn later', () => {
+describe('items deferred to the end of a turn', () => {
+  it('are processed in order, and items added meanwhile one turn later', () => {
     const acted: string[] = [];
     const turn = new EndOfTurn<string>((item) => {
       acted.push(item);
@@ -24,7 +24,7 @@ describe('an item deferred to the end of a turn', () => {
     expect(acted).toEqual(['a+b', 'c', 'b']);
   });
 
-  it('is acted on although one throws, and that error is not swallowed', () => {
+  it('are all processed even if one throws, and its error is not swallowed', () => {
     const acted: string[] = [];
     const turn = new EndOfTurn<() => void>((act) => {
       act();

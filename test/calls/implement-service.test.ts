@@ -21,14 +21,14 @@ function route(given: Partial<RouteMessage>): RouteMessage {
   return { id: '', method: 'GET', path: '', middleware: [], handler: 'h', createdAt: undefined, ...given };
 }
 
-/** The context of a call of nobody, for which everything is admitted. */
+/** The context of a call without a caller. */
 const CONTEXT: HandlerContext = {
   metadata: new Metadata(),
   caller: undefined,
   signal: { aborted: false },
 };
 
-/** The decoded answer to a request for one of `ROUTES`. */
+/** The decoded response to a request for one of `ROUTES`. */
 async function answerFor(id: string): Promise<RouteMessage> {
   const request = getRoute?.decode(GetRouteRequest.encode({ routeId: id }).finish());
   const answer = await getRoute?.handle(request, CONTEXT);
@@ -41,24 +41,24 @@ const getRoute = implement(RouteServiceDefinition, {
 }).find(({ path }) => path === '/routing.v1.RouteService/GetRoute');
 
 describe('the requests of a service', () => {
-  it('keep a byte order mark at the beginning of a text', async () => {
+  it('keep a byte order mark at the beginning of a string', async () => {
     await expect(answerFor('\ufefflong')).resolves.toEqual(ROUTES['\ufefflong']);
   });
 });
 
-describe('the answers of a service', () => {
+describe('the responses of a service', () => {
   it('are independent of earlier ones', async () => {
     const answers = await Promise.all(['long', 'short', 'long'].map(answerFor));
     expect(answers).toEqual([ROUTES['long'], ROUTES['short'], ROUTES['long']]);
   });
 
-  it('contain nothing of one that could not be written', async () => {
+  it('contain nothing of an earlier one that could not be encoded', async () => {
     await expect(answerFor('timeless')).rejects.toThrow(RangeError);
     await expect(answerFor('short')).resolves.toEqual(ROUTES['short']);
   });
 });
 
-/** A GetRoute that caches its answers, and records the ids it ran for. */
+/** A GetRoute that caches its responses and records the ids it ran for. */
 function remembering(maxBytes: number) {
   const ran: string[] = [];
   const [method] = implement(
@@ -86,8 +86,8 @@ function remembering(maxBytes: number) {
   };
 }
 
-describe('a method whose answers never change', () => {
-  it('runs once for a request, and answers a repeated one synchronously', async () => {
+describe('a method that caches its responses', () => {
+  it('runs once for equal requests, and answers the repeats synchronously', async () => {
     const { ran, run, get } = remembering(10_000);
     await expect(get('a')).resolves.toBe('a');
     expect(run(GetRouteRequest.encode({ routeId: 'a' }).finish())).toBeInstanceOf(Uint8Array);
@@ -112,7 +112,7 @@ describe('a method whose answers never change', () => {
     expect(ran).toHaveLength(2);
   });
 
-  it('forgets the oldest answers when its bytes are used up', async () => {
+  it('runs again for the oldest requests when the cache is full', async () => {
     const { ran, get } = remembering(2_048);
     for (let i = 1; i <= 200; i++) await get(String(i));
     await get('200');
@@ -120,7 +120,7 @@ describe('a method whose answers never change', () => {
     expect(ran.slice(199)).toEqual(['200', '1']);
   });
 
-  it('caches nothing without any bytes', async () => {
+  it('runs each time if the cache has no bytes', async () => {
     const { ran, get } = remembering(0);
     await get('a');
     await get('a');

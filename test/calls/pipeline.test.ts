@@ -16,7 +16,7 @@ import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 const PATH = '/test.Service/Method';
 const ANSWER = new Uint8Array([1, 2, 3]);
 
-/** Its tokens end with their subject. */
+/** Takes the last word of the authorization as the subject. */
 const authenticator: Authenticator = {
   authenticate: (value) =>
     value === ''
@@ -28,7 +28,7 @@ const authenticator: Authenticator = {
         },
 };
 
-/** A pipeline whose replies can be awaited, synchronous ones too. */
+/** A pipeline that always returns a promise, even for a synchronous reply. */
 function pipelineOf(
   method: Partial<BytesMethod>,
   lines: string[] = [],
@@ -55,7 +55,7 @@ function callOf(change: Partial<Call> & { readonly keys?: Readonly<Record<string
   return { path: PATH, message: new Uint8Array(), metadata, deadline: Infinity, cancellation, ...change };
 }
 
-/** The trailers of a reply on the wire: names and values, encoded as gRPC does. */
+/** The size of a reply's trailers in bytes: names and values as gRPC encodes them. */
 function trailerBytes({ code, details, trailers }: Reply): number {
   const fields: [string, string][] = Object.entries(trailers.getMap()).map(([name, value]) => [
     name,
@@ -65,7 +65,7 @@ function trailerBytes({ code, details, trailers }: Reply): number {
   return fields.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
 }
 
-/** Freezes time for the test, until it is set. */
+/** Freezes time until the test advances it. */
 function stopClock(): void {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
   onTestFinished(() => {
@@ -74,18 +74,18 @@ function stopClock(): void {
 }
 
 describe('a call', () => {
-  it('is answered by its method, with its own request id in the trailers', async () => {
+  it('gets the response of its method, with its request id in the trailers', async () => {
     const reply = await pipelineOf({})(callOf({ keys: { 'x-request-id': 'my-name' } }));
     expect(reply).toMatchObject({ code: status.OK, details: '', message: ANSWER });
     expect(reply.trailers.get('x-request-id')).toEqual(['my-name']);
   });
 
-  it('is answered synchronously from memory', () => {
+  it('is answered synchronously from the cache', () => {
     const recall = (): Uint8Array => ANSWER;
     expect(directly({ recall })(callOf())).toMatchObject({ code: status.OK, message: ANSWER });
   });
 
-  it('fails synchronously where nothing had to be awaited', () => {
+  it('fails synchronously if nothing has to be awaited', () => {
     const decode = (): never => {
       throw new CallError('REQUEST_MALFORMED', 'No.');
     };
@@ -93,11 +93,11 @@ describe('a call', () => {
   });
 
   it.each([
-    ['without a name', {}],
-    ['with an empty name', { 'x-request-id': '' }],
-    ['with a name of 129 characters', { 'x-request-id': 'n'.repeat(129) }],
-    ['with a space in its name', { 'x-request-id': 'a b' }],
-  ])('%s gets one', async (_, keys) => {
+    ['none', {}],
+    ['an empty one', { 'x-request-id': '' }],
+    ['one of 129 characters', { 'x-request-id': 'n'.repeat(129) }],
+    ['one with a space', { 'x-request-id': 'a b' }],
+  ])('gets a new request id if it has %s', async (_, keys) => {
     const reply = await pipelineOf({})(callOf({ keys }));
     expect(reply.trailers.get('x-request-id')).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)]);
   });
@@ -111,7 +111,7 @@ describe('a call', () => {
     });
   });
 
-  it('of an unknown method is UNIMPLEMENTED, also without a token', async () => {
+  it('fails with UNIMPLEMENTED for an unknown method, even without a token', async () => {
     const reply = await pipelineOf({})(callOf({ path: '/test.Service/Other', metadata: new Metadata() }));
     expect(reply.code).toBe(status.UNIMPLEMENTED);
     expect(errorInfoOf(richErrorOfReply(reply))).toMatchObject({
@@ -122,18 +122,18 @@ describe('a call', () => {
 });
 
 describe('the guard', () => {
-  it('refuses a method without a declared requirement', async () => {
+  it('refuses calls of a method that declares no access', async () => {
     const reply = await pipelineOf({ access: undefined })(callOf());
     expect(reply.code).toBe(status.PERMISSION_DENIED);
     expect(errorInfoOf(richErrorOfReply(reply)).reason).toBe('SCOPE_MISSING');
   });
 
-  it('lets a public method be called without a token', async () => {
+  it('admits a call of a public method without a token', async () => {
     const reply = await pipelineOf({ access: 'public' })(callOf({ metadata: new Metadata() }));
     expect(reply.code).toBe(status.OK);
   });
 
-  it('stands before the size and the decoding of the message', async () => {
+  it('runs before the message is measured and decoded', async () => {
     const message = new Uint8Array(65_537);
     const unauthenticated = await pipelineOf({})(callOf({ message, metadata: new Metadata() }));
     const known = await pipelineOf({})(callOf({ message }));
@@ -141,18 +141,18 @@ describe('the guard', () => {
     expect(errorInfoOf(richErrorOfReply(known)).reason).toBe('REQUEST_TOO_LARGE');
   });
 
-  it('lets a message of 64 KiB pass', async () => {
+  it('admits a message of 64 KiB', async () => {
     const message = new Uint8Array(65_536);
     await expect(pipelineOf({})(callOf({ message }))).resolves.toMatchObject({ code: status.OK });
   });
 
-  it('ends a call that only asks for it, without running the method', async () => {
+  it('answers a guard-only call without running the method', async () => {
     const pipeline = pipelineOf({ handle: () => Promise.reject(new Error('ran')) });
     const reply = await pipeline(callOf({ keys: { 'x-guard-only': '1' } }));
     expect(reply).toMatchObject({ code: status.OK, message: new Uint8Array() });
   });
 
-  it('refuses an unauthenticated call that only asks for it', async () => {
+  it('refuses an unauthenticated guard-only call', async () => {
     const metadata = new Metadata();
     metadata.set('x-guard-only', '1');
     await expect(pipelineOf({})(callOf({ metadata }))).resolves.toMatchObject({
@@ -162,7 +162,7 @@ describe('the guard', () => {
 });
 
 describe('a failure', () => {
-  it('of our own keeps its text', async () => {
+  it('keeps its message if it is a RegistryError', async () => {
     const error = new RegistryError('ROUTE_EXISTS', 'It exists.', { metadata: { route_id: 'r' } });
     const reply = await pipelineOf({ handle: () => Promise.reject(error) })(callOf());
     expect(reply).toMatchObject({ code: status.ALREADY_EXISTS, details: 'It exists.' });
@@ -170,18 +170,18 @@ describe('a failure', () => {
   });
 
   it.each([
-    ['an error that nobody foresaw', () => Promise.reject(new Error('secret: mysql://u:p@h'))],
+    ['an unexpected error', () => Promise.reject(new Error('secret: mysql://u:p@h'))],
     [
-      'a status of grpc-js that a driver let through',
+      'an error with a gRPC status, as from a driver',
       () => Promise.reject(Object.assign(new Error('secret'), { code: status.NOT_FOUND, details: 'secret' })),
     ],
     [
-      'an error thrown before there was a promise',
+      'an error thrown synchronously',
       (): never => {
         throw new TypeError('secret');
       },
     ],
-  ])('%s becomes INTERNAL, and is logged once with its cause and the id of the call', async (_, handle) => {
+  ])('becomes INTERNAL and is logged once with its cause and request id: %s', async (_, handle) => {
     const lines: string[] = [];
     const reply = await pipelineOf({ handle }, lines)(callOf({ keys: { 'x-request-id': 'n' } }));
     expect(reply).toMatchObject({ code: status.INTERNAL, details: 'An internal error occurred.' });
@@ -203,12 +203,12 @@ describe('a failure', () => {
       ({ fieldViolations = [] }) => fieldViolations,
     );
     expect(errorInfoOf(rich).metadata).toEqual({ violations_omitted: String(200 - kept.length) });
-    // One more would not have fitted: it takes 113 bytes, and a third more in Base64.
+    // Another violation would not fit: it takes 113 bytes, and a third more in Base64.
     expect(trailerBytes(reply)).toBeGreaterThan(3_584 - 300);
     expect(trailerBytes(reply)).toBeLessThanOrEqual(3_584);
   });
 
-  it('fits the trailers when its message is long, too', async () => {
+  it('fits the trailers even if its message is long', async () => {
     const violations = Array.from({ length: 200 }, (_, index) => ({ field: `f${index}`, description: 'd' }));
     const error = new RegistryError('ROUTE_INVALID', 'ü'.repeat(250), { violations });
     const reply = await pipelineOf({ handle: () => Promise.reject(error) })(callOf());
@@ -217,10 +217,10 @@ describe('a failure', () => {
   });
 });
 
-describe('the time of a call', () => {
+describe('a call ends', () => {
   const slow: Partial<BytesMethod> = { handle: () => new Promise(() => undefined) };
 
-  it('ends at the limit of the server', async () => {
+  it("at the server's limit", async () => {
     const reply = await pipelineOf(slow, [], 1)(callOf());
     expect(reply).toMatchObject({
       code: status.DEADLINE_EXCEEDED,
@@ -228,32 +228,32 @@ describe('the time of a call', () => {
     });
   });
 
-  it('ends at the deadline of the client', async () => {
+  it("at the client's deadline", async () => {
     await expect(pipelineOf(slow)(callOf({ deadline: performance.now() + 1 }))).resolves.toMatchObject({
       code: status.DEADLINE_EXCEEDED,
     });
   });
 
-  it('has ended when the deadline lies in the past, whatever the method', async () => {
+  it('at once if its deadline has passed, whatever the method', async () => {
     await expect(pipelineOf({})(callOf({ deadline: 0 }))).resolves.toMatchObject({
       code: status.DEADLINE_EXCEEDED,
     });
   });
 
-  it('has ended at the deadline itself', async () => {
+  it('at once if its deadline is now', async () => {
     stopClock();
     await expect(pipelineOf({})(callOf({ deadline: performance.now() }))).resolves.toMatchObject({
       code: status.DEADLINE_EXCEEDED,
     });
   });
 
-  it('is no longer timed once the call is answered', async () => {
+  it('without leaving a timer behind', async () => {
     stopClock();
     await expect(pipelineOf({})(callOf())).resolves.toMatchObject({ code: status.OK });
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('ends when the client goes', async () => {
+  it('when the client cancels it', async () => {
     const caller = new Caller();
     const reply = pipelineOf(slow)(callOf({ cancellation: caller }));
     caller.go();
@@ -263,7 +263,7 @@ describe('the time of a call', () => {
     });
   });
 
-  it('has ended for a client that is already gone', async () => {
+  it('at once if the client has already cancelled it', async () => {
     await expect(pipelineOf(slow)(callOf({ cancellation: new Caller().go() }))).resolves.toMatchObject({
       code: status.CANCELLED,
     });
@@ -275,12 +275,12 @@ describe('the log', () => {
 
   it.each([
     [
-      'an answer',
+      'a successful call',
       () => Promise.resolve(ANSWER),
       { level: 20, protocol: 'grpc', code: 'OK', msg: 'call answered' },
     ],
     [
-      'a refusal',
+      'a refused call',
       () => Promise.reject(new RegistryError('ROUTE_NOT_FOUND', 'No.')),
       { level: 30, code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND', msg: 'call refused' },
     ],
@@ -303,8 +303,8 @@ describe('the log', () => {
   });
 
   it.each([
-    ['warns of a store that is away', 40, 'STORE_UNAVAILABLE'],
-    ["has a caller's own mistake for who debugs", 20, 'ROUTE_INVALID'],
+    ['warns when the store is unavailable', 40, 'STORE_UNAVAILABLE'],
+    ['records an invalid request at the debug level', 20, 'ROUTE_INVALID'],
   ] as const)('%s', async (_, level, reason) => {
     const lines: string[] = [];
     const error = new RegistryError(reason, 'No.', { cause: new Error('the cause') });
@@ -314,7 +314,7 @@ describe('the log', () => {
     );
   });
 
-  it('has a line for a call that only asks the guard if it is refused', async () => {
+  it('records a guard-only call only if it is refused', async () => {
     const lines: string[] = [];
     const pipeline = pipelineOf({}, lines);
     await pipeline(callOf({ keys: { 'x-guard-only': '1' } }));
@@ -325,7 +325,7 @@ describe('the log', () => {
     ]);
   });
 
-  it('has a line for each call, without token and payload', async () => {
+  it('records each call without its token and payload', async () => {
     const lines: string[] = [];
     const keys = { authorization: 'hush me', 'x-request-id': 'n' };
     await pipelineOf(
@@ -340,7 +340,7 @@ describe('the log', () => {
 });
 
 describe('an overloaded service', () => {
-  /** A pipeline that takes on so little, beside a public method. */
+  /** A pipeline with these limits and a public method beside the tested one. */
   function limited(
     limits: Partial<AdmissionLimits>,
     handle: BytesMethod['handle'],
@@ -361,9 +361,9 @@ describe('an overloaded service', () => {
   const waits: BytesMethod['handle'] = () => new Promise(() => undefined);
 
   it.each([
-    ['calls under way', { maxCalls: 1 }],
-    ['places', { maxWaitingCalls: 2 }],
-  ])('that has no more %s refuses a call at once, and says when to try again', async (_, limits) => {
+    ['too many calls under way', { maxCalls: 1 }],
+    ['too many waiting calls', { maxWaitingCalls: 2 }],
+  ])('refuses a call at once and says when to retry: %s', async (_, limits) => {
     const pipeline = limited(limits, waits);
     void pipeline(callOf());
     const reply = await pipeline(callOf());
@@ -377,13 +377,13 @@ describe('an overloaded service', () => {
     });
   });
 
-  it('never refuses health', async () => {
+  it('never refuses a health check', async () => {
     const pipeline = limited({ maxCalls: 1 }, waits);
     void pipeline(callOf());
     expect(await pipeline(callOf({ path: '/health' }))).toMatchObject({ code: status.OK });
   });
 
-  it('answers from memory without a place', async () => {
+  it('answers from the cache even if the caller has no place left', async () => {
     const pipeline = limited({ maxWaitingCalls: 2 }, waits, ({ length }) =>
       length === 0 ? ANSWER : undefined,
     );
@@ -391,7 +391,7 @@ describe('an overloaded service', () => {
     expect(await pipeline(callOf())).toMatchObject({ code: status.OK });
   });
 
-  it('takes on other calls when one has ended, however it ended', async () => {
+  it('admits another call when one has ended, however it ended', async () => {
     const pipeline = limited({ maxCalls: 1 }, (message) => {
       if (message.length > 0) throw new RegistryError('ROUTE_NOT_FOUND', 'No.');
       return ANSWER;
@@ -403,7 +403,7 @@ describe('an overloaded service', () => {
 });
 
 describe('the message of a call', () => {
-  it('is not looked at before the guard has passed', async () => {
+  it('is not checked before the guard admits the call', async () => {
     const reply = await pipelineOf({})(callOf({ message: undefined, metadata: new Metadata() }));
     expect(reply).toMatchObject({ code: status.UNAUTHENTICATED });
   });
@@ -416,17 +416,17 @@ describe('the message of a call', () => {
   });
 });
 
-describe('a call that ends before its work', () => {
+describe('a method whose call ends early', () => {
   it.each([
-    ['by its deadline', 1, (): undefined => undefined],
+    ['the deadline passes', 1, (): undefined => undefined],
     [
-      'by its client',
+      'the client cancels',
       60_000,
       (caller: Caller) => {
         caller.go();
       },
     ],
-  ])('%s tells its work so', async (_, deadlineMs, end) => {
+  ])('gets an aborted signal when %s', async (_, deadlineMs, end) => {
     let signal: { readonly aborted: boolean } | undefined;
     const handle: BytesMethod['handle'] = (_message, context) => {
       signal = context.signal;

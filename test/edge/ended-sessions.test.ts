@@ -31,7 +31,7 @@ const HEAD = firstBlock([
   ['content-type', 'application/grpc'],
   ['te', 'trailers'],
 ]);
-/** Trailers have no pseudo-header (RFC 9113, section 8.1). The one before it stays with the stream. */
+/** Trailers must have no pseudo-header (RFC 9113, section 8.1). The header before it stays with the stream. */
 const BROKEN_TRAILERS = firstBlock([
   ['x-kept', 'v'.repeat(300)],
   [':path', '/'],
@@ -70,38 +70,38 @@ async function opened(): Promise<Socket> {
   return socket;
 }
 
-/** Lets the server collect its garbage, in the turn in which it reads what was just sent to it. */
+/** Makes the server collect garbage in the turn in which it reads what was just sent to it. */
 async function collect(): Promise<string> {
   server.send('measure');
   return Promise.race([once(server, 'message').then(() => 'goes on'), end]);
 }
 
-describe('what is kept of a session that has ended', () => {
-  it('stays for a collection of garbage, and goes with the next ones', async () => {
+describe('an object kept for an ended session', () => {
+  it('survives one garbage collection and is freed by a later one', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const collected = async (): Promise<boolean> => {
       collectGarbage();
-      // Whoever waits for a collection is told of it after a while.
+      // FinalizationRegistry callbacks run some time after the collection.
       await delay(20);
       return kept.deref() === undefined;
     };
     const sessions = new EndedSessions();
     const kept = new WeakRef({});
     sessions.keep(kept.deref() ?? {});
-    // An object that was just referred to stays until the end of the turn.
+    // A WeakRef keeps its object alive until the end of the turn that dereferences it.
     await delay(1);
     expect(await collected()).toBe(false);
     await expect.poll(collected, { timeout: 10_000 }).toBe(true);
   });
 });
 
-describe('a connection that its client ends while a stream has broken headers', () => {
+describe('a client that ends its connection while a stream has broken headers', () => {
   it.each([
-    ['with a PING that answers none', frame(PING, ACK, 0, Buffer.alloc(8))],
+    ['with an unsolicited PING ACK', frame(PING, ACK, 0, Buffer.alloc(8))],
     ['with GOAWAY', frame(GOAWAY, 0, 0, Buffer.alloc(8))],
-    ['with SETTINGS of a stream', frame(SETTINGS, 0, 1, Buffer.alloc(6))],
-  ])('%s does not end the process', async (_, ending) => {
+    ['with SETTINGS on a stream', frame(SETTINGS, 0, 1, Buffer.alloc(6))],
+  ])('%s does not abort the process', async (_, ending) => {
     for (let times = 0; times < 10; times++) {
       const socket = await opened();
       socket.write(Buffer.concat([BREAKING, ending]));

@@ -31,7 +31,7 @@ async function follow(
   return { files, followed, lines };
 }
 
-describe('the files of TLS', () => {
+describe('the TLS files', () => {
   it('are a pair, authorities, or both', async () => {
     const { cert, key } = (await follow({ ...first, ca: authority.cert })).followed.latest;
     expect([String(cert), String(key)]).toEqual([first.cert, first.key]);
@@ -39,7 +39,7 @@ describe('the files of TLS', () => {
     expect((await follow({})).followed.latest.ca).toBeUndefined();
   });
 
-  it('are renewed together, with a line that says how long they are valid', async () => {
+  it('are renewed together, with a log line that says how long they are valid', async () => {
     const { files, followed, lines } = await follow({ ...first });
     let renewals = 0;
     followed.onRenewed(() => (renewals += 1));
@@ -50,7 +50,7 @@ describe('the files of TLS', () => {
     expect(lines).toEqual([['info', 'TLS files renewed', expect.objectContaining({ validTo })]]);
   });
 
-  it('stay as they are while the new ones do not belong together', async () => {
+  it('stay in use while the new certificate and key do not match', async () => {
     const { files, followed, lines } = await follow({ ...first });
     files.swap({ cert: second.cert, key: first.key });
     await expect.poll(() => lines.length).toBe(1);
@@ -77,21 +77,21 @@ describe('the files of TLS', () => {
       /key is not the key of .*cert\.$/,
     ],
     [
-      'a certificate that is no PEM',
+      'a certificate that is not PEM',
       { cert: 'cert', key: first.key },
       /cert must hold certificates in PEM\.$/,
     ],
     [
-      'a certificate that is cut',
+      'a damaged certificate',
       { cert: first.cert.replace(/[\w+/]{64}\r\n/, ''), key: first.key },
       /cert must hold certificates in PEM\.$/,
     ],
     [
-      'a key that is no PEM',
+      'a key that is not PEM',
       { cert: first.cert, key: 'key' },
       /key must hold a private key in PEM, without a passphrase\.$/,
     ],
-    ['authorities that are no PEM', { ...first, ca: '' }, /ca must hold certificates in PEM\.$/],
+    ['authorities that are not PEM', { ...first, ca: '' }, /ca must hold certificates in PEM\.$/],
   ])('are refused at the start: %s', async (_, contents, message) => {
     await expect(follow(contents)).rejects.toThrow(message);
   });

@@ -36,28 +36,28 @@ async function start(limits: Partial<HttpLimits> = {}): Promise<{ server: HttpSe
 
 describe('the HTTP server with TLS', () => {
   it.each([
-    ['silent', Buffer.alloc(0)],
-    ['with the beginning of a handshake', HELLO.subarray(0, 20)],
-    ['with a whole greeting', HELLO],
-  ])('ends a connection that stalls %s when its time is over', async (_, bytes) => {
+    ['before the handshake', Buffer.alloc(0)],
+    ['within the ClientHello', HELLO.subarray(0, 20)],
+    ['after the ClientHello', HELLO],
+  ])('ends a connection that stalls %s after the time limit', async (_, bytes) => {
     const { port } = await start({ headMs: 100 });
     const { closed } = await stall(1, port, bytes);
     await closed;
   });
 
-  it('ends a connection whose client says nothing after the handshake', async () => {
+  it('ends a connection whose client sends nothing after the handshake', async () => {
     const { port } = await start({ headMs: 100 });
     const socket = await shakeHands(`127.0.0.1:${port}`, { ca: authority.cert });
     await once(socket.resume(), 'close');
   });
 
-  it('counts connections whose handshake is not complete', async () => {
+  it('counts connections with incomplete handshakes against the limit', async () => {
     const { port } = await start({ maxConnections: 2 });
     await stall(2, port, HELLO);
     await expect(shakeHands(`127.0.0.1:${port}`, { ca: authority.cert })).rejects.toThrow();
   });
 
-  it('answers what is not HTTP over TLS, and nothing that is not TLS', async () => {
+  it('answers 400 to non-HTTP data over TLS, and closes connections without TLS', async () => {
     const { port } = await start();
     const socket = await shakeHands(`127.0.0.1:${port}`, { ca: authority.cert });
     socket.write('garbage\r\n\r\n');
@@ -69,14 +69,14 @@ describe('the HTTP server with TLS', () => {
     expect(reply.body).toBe('answered');
   });
 
-  it('ends a connection that has sent nothing after its handshake at once when it closes', async () => {
+  it('closes without waiting for a connection that has sent nothing after its handshake', async () => {
     const { server, port } = await start();
     const socket = await shakeHands(`127.0.0.1:${port}`, { ca: authority.cert });
     await server.close(60_000);
     await once(socket.resume(), 'close');
   });
 
-  it('closes at once where nothing but handshakes is under way', async () => {
+  it('closes at once if all connections are still in the handshake', async () => {
     const { server, port } = await start();
     await stall(50, port, HELLO);
     await server.close(60_000);

@@ -9,12 +9,12 @@ import { createGateway, type Gateway } from '../../src/gateway/gateway.js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import { type HttpLimits, HttpServer } from '../../src/edge/http-server.js';
 
-/** Longer than a test may take, in milliseconds. */
+/** Longer than any test takes, in milliseconds. */
 const NEVER_MS = 60_000;
 
 const LIMITS: HttpLimits = { maxConnections: 100, deadlineMs: NEVER_MS, httpIdleMs: NEVER_MS };
 
-/** A connection to a server with everything that it has received. */
+/** A connection to a server, and everything received on it. */
 interface Client {
   readonly socket: Socket;
   readonly received: () => string;
@@ -60,7 +60,7 @@ async function open(port: number): Promise<Client> {
   return { socket, received: () => received, closed };
 }
 
-/** A server, and a connection to it. */
+/** Starts a server and connects to it. */
 async function start(
   onRequest: RequestListener,
   limits: Partial<HttpLimits> = {},
@@ -69,7 +69,7 @@ async function start(
   return { server, ...(await connectTo()) };
 }
 
-/** Answers each request with its path when told to. */
+/** A listener that answers each request with its path, once the test tells it to. */
 function held(): { onRequest: RequestListener; arrived: () => string[]; answer: () => void } {
   const waiting: { readonly path: string; readonly answer: () => void }[] = [];
   return {
@@ -86,13 +86,13 @@ function held(): { onRequest: RequestListener; arrived: () => string[]; answer: 
 const get = (path: string, headers = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 
 describe('an HTTP server', () => {
-  it('ignores an expectation that it does not know', async () => {
+  it('ignores an unknown expectation', async () => {
     const { socket, received } = await start((_, response) => response.end('answered'));
     socket.write(get('/', 'Expect: tea\r\n'));
     await expect.poll(received).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*answered/);
   });
 
-  it('says how long a connection may wait for its next request, and ends it afterwards', async () => {
+  it('announces its keep-alive timeout, and closes an idle connection after it', async () => {
     const { socket, received, closed } = await start((_, response) => response.end(), { httpIdleMs: 1_000 });
     socket.write(get('/'));
     await expect.poll(received).toMatch(/\r\nConnection: keep-alive\r\nKeep-Alive: timeout=1\r\n/);
@@ -101,7 +101,7 @@ describe('an HTTP server', () => {
     expect(performance.now() - answeredAt).toBeGreaterThan(950);
   });
 
-  it('closes connections beyond its bound at once, and takes others when one has ended', async () => {
+  it('closes connections beyond its limit at once, and accepts new ones when one has ended', async () => {
     const { open: connectTo } = await startServer(
       answering((_, response) => response.end('answered')),
       {
@@ -126,9 +126,9 @@ describe('an HTTP server', () => {
   });
 
   it.each([
-    { what: 'nothing', bytes: '' },
-    { what: 'a byte in a while', bytes: 'x' },
-  ])('ends a connection that sends $what instead of a head', async ({ bytes }) => {
+    { what: 'nothing more', bytes: '' },
+    { what: 'a byte now and then', bytes: 'x' },
+  ])('closes a connection that sends an incomplete head and then $what', async ({ bytes }) => {
     const { socket, closed } = await start(ignore, { headMs: 200 });
     socket.write('GET /');
     const writing = setInterval(() => socket.write(bytes), 20);
@@ -136,7 +136,7 @@ describe('an HTTP server', () => {
     clearInterval(writing);
   });
 
-  it('ends a connection whose client does not read its answer', async () => {
+  it('closes a connection whose client does not read its response', async () => {
     let gone = false;
     const onRequest: RequestListener = (_, response) => {
       response.once('close', () => (gone = true)).end('x'.repeat(50_000_000));
@@ -147,7 +147,7 @@ describe('an HTTP server', () => {
     await expect.poll(() => gone).toBe(true);
   });
 
-  it('stops reading where a client sends requests and reads no answer', async () => {
+  it('stops reading requests from a client that reads no responses', async () => {
     let asked = 0;
     const { socket } = await start((_, response) => {
       asked += 1;
@@ -166,7 +166,7 @@ describe('an HTTP server', () => {
     expect(asked).toBeLessThan(many / 4);
   });
 
-  it('counts a client as gone that ends its side before it has its answer', async () => {
+  it('treats a client that half-closes its connection before the response as gone', async () => {
     const { onRequest, arrived } = held();
     const { socket, received, closed } = await start(onRequest);
     socket.end(get('/'));
@@ -209,7 +209,7 @@ describe('an HTTP server that closes', () => {
     ]);
   });
 
-  it('has closed when its last connection has become idle', async () => {
+  it('is closed once its last connection is idle', async () => {
     const { onRequest, arrived, answer } = held();
     const { server, socket, received } = await start(onRequest);
     socket.write(get('/'));
@@ -220,7 +220,7 @@ describe('an HTTP server that closes', () => {
     expect(received()).toContain('Connection: keep-alive');
   });
 
-  it('ends the requests still in progress after its grace', async () => {
+  it('aborts requests that are still in progress after the grace period', async () => {
     const { onRequest, arrived } = held();
     const { server, socket } = await start(onRequest);
     socket.write(get('/'));
@@ -240,22 +240,22 @@ describe('an HTTP server that closes', () => {
   });
 
   it.each([
-    { what: 'sends a part of a head', bytes: 'GET / HT' },
-    { what: 'sends a part of a body', bytes: `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{` },
-  ])('cuts a connection that $what after its grace', async ({ bytes }) => {
+    { what: 'part of a head', bytes: 'GET / HT' },
+    { what: 'part of a body', bytes: `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{` },
+  ])('cuts a connection that has sent only $what after the grace period', async ({ bytes }) => {
     const { server, socket, closed } = await start(ignore);
     socket.write(bytes);
     await server.close(1);
     await closed;
   });
 
-  it('ends a connection that has sent nothing at once', async () => {
+  it('closes a connection that has sent nothing at once', async () => {
     const { server, closed } = await start(ignore);
     await server.close(NEVER_MS);
     await closed;
   });
 
-  it('answers a request whose body is still arriving after its grace', async () => {
+  it('answers 503 to a request whose body is still arriving after the grace period', async () => {
     const { server, open: connectTo } = await startServer(realGateway());
     const { socket, received } = await connectTo();
     socket.write('POST /v1/routing HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{');
@@ -263,18 +263,18 @@ describe('an HTTP server that closes', () => {
     await expect.poll(received).toMatch(/^HTTP\/1\.1 503 [^]*Connection: close\r\n[^]*"SHUTTING_DOWN"/);
   });
 
-  it('may be closed again', async () => {
+  it('may be closed twice', async () => {
     const { server } = await start(ignore);
     await server.close(1);
     await server.close(1);
   });
 
-  it('waits for a body that is on its way', async () => {
+  it('waits for a body that is still arriving', async () => {
     const { server, open: connectTo } = await startServer(realGateway());
     const { socket, received } = await connectTo();
     socket.write('POST /v1/routing HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n');
     const closed = server.close(NEVER_MS);
-    // It accepts nothing any more.
+    // Lets the server stop accepting connections.
     for (let turns = 0; turns < 3; turns++) await setImmediate();
     socket.write('{}');
     await closed;
@@ -282,7 +282,7 @@ describe('an HTTP server that closes', () => {
   });
 });
 
-/** A gateway to a server that admits everybody. */
+/** A gateway whose upstream admits every call. */
 function realGateway(): Gateway {
   return createGateway({
     descriptorSet,

@@ -27,7 +27,7 @@ import { connectTo, type TestServer, ECHO, startTestServer, SLOW } from '../supp
 const MESSAGE = framed(Buffer.from('m'));
 const EMPTY_SETTINGS = frame(SETTINGS, 0, 0, Buffer.alloc(0));
 const ACKNOWLEDGED = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
-/** A tenth of the usual times. */
+/** A tenth of the default times. */
 const FAST = { checkMs: 10, patienceMs: 300, resetMs: 200 };
 
 function socketTo({ address }: TestServer, allowHalfOpen = false): Socket {
@@ -45,7 +45,7 @@ async function echoes(session: ClientHttp2Session): Promise<void> {
   expect(code).toBe(status.OK);
 }
 
-/** Resolves when two connections, one after the other, have each been ended as idle. */
+/** Resolves when two other connections, opened one after the other, have been closed as idle. */
 async function outlived(server: TestServer): Promise<string> {
   for (let ended = 0; ended < 2; ended++) await once(connectTo(server), 'goaway');
   return 'another was ended';
@@ -55,8 +55,8 @@ function streamsOf(session: ClientHttp2Session): number | undefined {
   return session.remoteSettings.maxConcurrentStreams;
 }
 
-describe('connections', () => {
-  it('beyond the limit are refused, and accepted when others have gone', async () => {
+describe('a connection', () => {
+  it('is refused beyond the limit, and accepted when another has ended', async () => {
     const server = await startTestServer({ limits: { maxConnections: 2 } });
     const [first, second] = [connectTo(server), connectTo(server)];
     await Promise.all([echoes(first), echoes(second)]);
@@ -72,14 +72,14 @@ describe('connections', () => {
       .toBe(true);
   });
 
-  it('that do not begin with HTTP/2 are ended', async () => {
+  it('is closed if it does not begin with HTTP/2', async () => {
     const server = await startTestServer({ times: FAST });
     const [silent, slow] = [socketTo(server), socketTo(server)];
     slow.write('PRI * HTTP/2');
     await Promise.all([once(silent.resume(), 'close'), once(slow.resume(), 'close')]);
   });
 
-  it('that do not acknowledge the settings are ended, whatever else they do', async () => {
+  it('is closed if its client does not acknowledge the settings, whatever else it does', async () => {
     const server = await startTestServer({ times: FAST });
     const socket = sendFields(server.address, grpcHead(WATCH_PATH), undefined);
     const pinging = setInterval(() => socket.write(frame(PING, 0, 0, Buffer.alloc(8))), 50);
@@ -92,7 +92,7 @@ describe('connections', () => {
     clearInterval(pinging);
   });
 
-  it('that send much before they acknowledge the settings are ended, but for an eighth of all', async () => {
+  it('is closed if it sends much with the settings unacknowledged, when more than an eighth of all do', async () => {
     const server = await startTestServer({
       limits: { maxConnections: 16 },
       times: { ...FAST, patienceMs: 60_000 },
@@ -112,7 +112,7 @@ describe('connections', () => {
     expect([quiet.closed, honest.closed]).toEqual([false, false]);
   });
 
-  it('are told how long headers may be, which is enough for a token of 8 KiB', async () => {
+  it('announces a maximum size of headers, which allows a token of 8 KiB', async () => {
     const session = connectTo(await startTestServer());
     await once(session, 'remoteSettings');
     expect(session.remoteSettings.maxHeaderListSize).toBe(16_384);
@@ -121,7 +121,7 @@ describe('connections', () => {
     expect(code).toBe(status.OK);
   });
 
-  it('without calls are closed in order when they have been silent for long', async () => {
+  it('is closed gracefully when it has no calls and has been idle for long', async () => {
     const server = await startTestServer({ limits: { grpcIdleMs: 200 }, times: FAST });
     const session = connectTo(server);
     await echoes(session);
@@ -130,7 +130,7 @@ describe('connections', () => {
     await once(session, 'close');
   });
 
-  it('without calls stay while their client sends pings', async () => {
+  it('stays open without calls while its client sends pings', async () => {
     const server = await startTestServer({ limits: { grpcIdleMs: 200 }, times: FAST });
     const session = connectTo(server);
     const ended = once(session, 'goaway').then(() => 'ended');
@@ -144,7 +144,7 @@ describe('connections', () => {
   it.each([
     ['a call', SLOW],
     ['a watch', WATCH_PATH],
-  ])('with %s stay, however silent', async (_, path) => {
+  ])('stays open with %s, however silent it is', async (_, path) => {
     const server = await startTestServer({ limits: { grpcIdleMs: 200 }, times: FAST });
     const session = connectTo(server);
     requestOn(session, path)
@@ -154,32 +154,32 @@ describe('connections', () => {
     await expect(Promise.race([ended, outlived(server)])).resolves.toBe('another was ended');
   });
 
-  it('are cut when their client answers no ping, although it calls', async () => {
+  it('is cut when its client answers no ping, even during a call', async () => {
     const server = await startTestServer({ times: { ...FAST, keepaliveMs: 100, keepaliveTimeoutMs: 100 } });
     const socket = sendFields(server.address, grpcHead(WATCH_PATH), undefined);
     socket.write(ACKNOWLEDGED);
     await once(socket.resume(), 'close');
   });
 
-  it('are cut when their client leaves them half-open after the end', async () => {
+  it('is cut when its client leaves it half-open after the server has ended it', async () => {
     const server = await startTestServer({ limits: { grpcIdleMs: 200 }, times: FAST });
     const socket = socketTo(server, true);
     socket.write(Buffer.concat([PREFACE, EMPTY_SETTINGS, ACKNOWLEDGED]));
     await once(socket.resume(), 'end');
-    // Only what it sends tells this end that the other has gone.
+    // The client learns only from its writes that the server has closed the connection.
     const sending = setInterval(() => socket.write(EMPTY_SETTINGS), 50);
     await new Promise((resolve) => socket.once('close', resolve));
     clearInterval(sending);
   });
 
-  it('that the server ends for an error of the client are told, with the reason, and no others', async () => {
+  it('is reported with the reason if the server ends it for an error of the client, and only then', async () => {
     const reasons: string[] = [];
     const server = await startTestServer({
       limits: { maxStreams: 1 },
       onConnectionError: (reason) => reasons.push(reason),
     });
     const block = firstBlock(grpcHead(SLOW));
-    /** Opens so many streams as soon as it may, and sends so many frames without data on the first. */
+    /** Opens streams once the settings have come, and sends empty DATA frames on the first one. */
     const open = (streams: number, empty = 0): FrameConnection => {
       const connection = new FrameConnection(socketTo(server), {}, ({ type, flags }) => {
         if (type !== SETTINGS || (flags & ACK) !== 0) return;
@@ -201,7 +201,7 @@ describe('connections', () => {
     await expect.poll(() => reasons).toEqual(['Protocol error', 'Too many invalid HTTP/2 frames']);
   });
 
-  it('may have a greatest age', async () => {
+  it('is closed at its maximum age', async () => {
     const server = await startTestServer({ limits: { grpcMaxAgeMs: 300 } });
     const session = connectTo(server);
     const pinging = setInterval(() => session.ping(() => undefined), 50);
@@ -211,13 +211,13 @@ describe('connections', () => {
 });
 
 describe('a stream', () => {
-  it('beyond the limit of its connection is not opened before another has ended', async () => {
+  it('is not opened beyond the limit of its connection before another has ended', async () => {
     const server = await startTestServer({ limits: { maxStreams: 2 } });
     const session = connectTo(server);
     await once(session, 'remoteSettings');
     const calls = [1, 2, 3].map(() => outcomeOf(requestOn(session, SLOW).end(MESSAGE)));
     await server.arrived(2);
-    // The server has read all that was sent before.
+    // The server answers the ping after it has read everything sent before.
     await promisify(session.ping.bind(session))();
     const third = server.arrived(3).then(() => 'opened');
     await expect(Promise.race([third, Promise.resolve('waits')])).resolves.toBe('waits');
@@ -227,7 +227,7 @@ describe('a stream', () => {
     expect((await Promise.all(calls)).map(({ code }) => code)).toEqual([0, 0, 0]);
   });
 
-  it('whose answer is not read is reset after the longest time of a call', async () => {
+  it('is reset after the maximum time of a call if its response is not read', async () => {
     const server = await startTestServer({ limits: { deadlineMs: 300 }, times: FAST });
     const session = connect(`http://${server.address}`, { settings: { initialWindowSize: 10 } });
     onTestFinished(() => {
@@ -240,11 +240,11 @@ describe('a stream', () => {
 });
 
 describe('streams beyond the limit of all connections', () => {
-  /** At most four streams, and one more while another makes room for it. */
+  /** At most four streams, and a fifth while another makes room for it. */
   const FEW = { limits: { maxCalls: 4 }, times: { ...FAST, resetMs: 60_000 } };
   const begin = (session: ClientHttp2Session, path: string): ClientHttp2Stream =>
     requestOn(session, path).on('error', () => undefined);
-  /** A client without a window, which takes no answer. */
+  /** A client with a window of 0, which receives no response data. */
   const takingNothing = (server: TestServer): ClientHttp2Session => {
     const session = connect(`http://${server.address}`, { settings: { initialWindowSize: 0 } });
     onTestFinished(() => {
@@ -252,12 +252,12 @@ describe('streams beyond the limit of all connections', () => {
     });
     return session.on('error', () => undefined);
   };
-  /** Streams whose requests are incomplete, as the server knows. */
+  /** Opens streams whose requests stay incomplete; resolves when the server has read their headers. */
   const incomplete = async (server: TestServer, paths: readonly string[]): Promise<ClientHttp2Stream[]> => {
     const session = connectTo(server);
     await once(session, 'connect');
     const streams = paths.map((path) => begin(session, path));
-    // A ping overtakes what has not left yet.
+    // A ping may overtake frames that are still queued.
     for (let pings = 0; pings < 3; pings++) await promisify(session.ping.bind(session))();
     return streams;
   };
@@ -265,7 +265,7 @@ describe('streams beyond the limit of all connections', () => {
   const closed = (stream: ClientHttp2Stream): Promise<unknown> =>
     new Promise((resolve) => stream.once('close', resolve));
 
-  it('are refused, so that clients may send them again, until others have ended', async () => {
+  it('are refused as safe to retry until others have ended', async () => {
     const server = await startTestServer(FEW);
     const calls = Array.from({ length: 5 }, () => outcomeOf(requestOn(connectTo(server), SLOW).end(MESSAGE)));
     await server.arrived(5);
@@ -277,7 +277,7 @@ describe('streams beyond the limit of all connections', () => {
     await echoes(connectTo(server));
   });
 
-  it('reset those whose requests are incomplete, the oldest first', async () => {
+  it('reset the oldest stream whose request is incomplete', async () => {
     const server = await startTestServer(FEW);
     const [first, ...others] = await incomplete(server, [ECHO, WATCH_PATH, ECHO, ECHO]);
     await expect.poll(() => echoes(connectTo(server)).then(() => first?.closed)).toBe(true);
@@ -285,7 +285,7 @@ describe('streams beyond the limit of all connections', () => {
     expect(others.map((stream) => stream.closed)).toEqual([false, false, false]);
   });
 
-  it('reset one whose response is unread', async () => {
+  it('reset a stream whose response is unread', async () => {
     const server = await startTestServer(FEW);
     const session = takingNothing(server);
     const streams = Array.from({ length: 4 }, () => begin(session, ECHO).end(MESSAGE));
@@ -307,7 +307,7 @@ describe('streams beyond the limit of all connections', () => {
     expect(watch.closed).toBe(false);
   });
 
-  it('take nothing from calls under way, nor from watches', async () => {
+  it('reset neither calls under way nor watches', async () => {
     const server = await startTestServer(FEW);
     const watch = begin(connectTo(server), WATCH_PATH).end(framed(new Uint8Array()));
     await once(watch, 'data');
@@ -322,11 +322,11 @@ describe('streams beyond the limit of all connections', () => {
   });
 });
 
-describe('streams are shared among busy connections', () => {
-  /** 8 streams for all, at most 4 for each. */
+describe("a connection's share of streams", () => {
+  /** 8 streams in total, at most 4 on each connection. */
   const SHARED = { limits: { maxStreams: 4, maxWaitingCalls: 16 }, times: FAST };
 
-  it('which may open fewer while there are many, and more when there are few again', async () => {
+  it('shrinks while many connections are busy, and grows when few are busy again', async () => {
     const server = await startTestServer(SHARED);
     const sessions = Array.from({ length: 8 }, () => connectTo(server));
     const calls = sessions.map((session) => outcomeOf(requestOn(session, SLOW).end(MESSAGE)));
@@ -342,7 +342,7 @@ describe('streams are shared among busy connections', () => {
     expect(sessions.slice(1).map(streamsOf)).toEqual(Array(7).fill(1));
   });
 
-  it('and idle ones and those that only watch keep theirs and take none', async () => {
+  it('is not reduced for or by connections that are idle or only watch', async () => {
     const server = await startTestServer(SHARED);
     const sessions: ClientHttp2Session[] = [];
     for (let made = 0; made < 8; made++) {
@@ -351,15 +351,15 @@ describe('streams are shared among busy connections', () => {
         .on('error', () => undefined)
         .end(framed(new Uint8Array()));
       await once(watch, 'data');
-      // It begins with a share of those that came since the last check.
+      // A connection begins with a share among those that came since the last check.
       await expect.poll(() => streamsOf(session)).toBe(4);
       sessions.push(session);
     }
     expect(sessions.map(streamsOf)).toEqual(Array(8).fill(4));
   });
 
-  it('and idle ones may open fewer while there are many', async () => {
-    // 13 streams for all that are open.
+  it('shrinks for idle connections while there are many', async () => {
+    // 13 streams in total for all open connections.
     const server = await startTestServer({ limits: { maxStreams: 8, maxCalls: 4 }, times: FAST });
     const first = connectTo(server);
     await once(first, 'remoteSettings');
@@ -368,14 +368,14 @@ describe('streams are shared among busy connections', () => {
     await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(6).fill(2));
   });
 
-  it('and connections that come at once begin with no more than a share', async () => {
+  it('is reduced from the start for connections that come at once', async () => {
     const server = await startTestServer({ ...SHARED, times: { checkMs: 60_000 } });
     const sessions = Array.from({ length: 8 }, () => connectTo(server));
     await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));
     await expect.poll(() => sessions.map(streamsOf)).toContain(1);
   });
 
-  it('and those that only wait for their clients take none', async () => {
+  it('is not reduced by connections that only wait for their clients', async () => {
     const server = await startTestServer(SHARED);
     for (let made = 0; made < 8; made++)
       requestOn(connectTo(server), ECHO)
@@ -389,7 +389,7 @@ describe('streams are shared among busy connections', () => {
     await expect.poll(() => streamsOf(busy)).toBe(4);
   });
 
-  it('until the next check', async () => {
+  it('is restored at the next check for connections that came at once and stay idle', async () => {
     const server = await startTestServer(SHARED);
     const sessions = Array.from({ length: 8 }, () => connectTo(server));
     await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));

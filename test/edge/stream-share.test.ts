@@ -3,7 +3,7 @@ import { StreamShare } from '../../src/edge/stream-share.js';
 
 const MOST = 128;
 const BUDGET = { busy: 1_024, open: 16_384 };
-/** So many idle connections leave the busy ones their share. */
+/** Few enough open connections that only the busy ones determine the share. */
 const OPEN = 16;
 
 describe('the share of each busy connection', () => {
@@ -17,15 +17,15 @@ describe('the share of each busy connection', () => {
     [64, 16],
     [1_024, 1],
     [20_000, 1],
-  ])('of %d is %d streams', (busy, share) => {
+  ])('among %d is %d streams', (busy, share) => {
     expect(new StreamShare(MOST, BUDGET).among(busy, OPEN)).toBe(share);
   });
 
-  it('is never more than a connection may have, even if that is no power of two', () => {
+  it('is never above the limit of a connection, even if that is not a power of two', () => {
     expect(new StreamShare(100, BUDGET).among(2, OPEN)).toBe(100);
   });
 
-  it('shrinks at once, and grows when there was more to give for ten checks in a row', () => {
+  it('shrinks at once, and grows after ten checks in a row have allowed more', () => {
     const share = new StreamShare(MOST, BUDGET);
     const looks = (count: number, busy: number): number[] =>
       Array.from({ length: count }, () => share.among(busy, OPEN));
@@ -36,13 +36,13 @@ describe('the share of each busy connection', () => {
   });
 });
 
-describe('the share of each open connection, since all may become busy at once,', () => {
+describe('the share of each open connection', () => {
   it.each([
     [128, 128],
     [129, 64],
     [5_000, 2],
     [20_000, 1],
-  ])('of %d is %d streams', (open, share) => {
+  ])('among %d is %d streams, since all may become busy at once', (open, share) => {
     const shares = new StreamShare(MOST, BUDGET);
     expect([shares.ofIdle(open), shares.ofNew(1, open), shares.among(1, open)]).toEqual(Array(3).fill(share));
   });

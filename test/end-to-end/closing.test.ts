@@ -5,10 +5,10 @@ import { runningService } from '../support/running-service.js';
 
 /** The pause between checks of the store, in milliseconds. */
 const CHECK_MS = 20;
-/** Longer than between several checks, and between measurements of the load. */
+/** Longer than several checks of the store and measurements of the load take, in milliseconds. */
 const LONG_MS = 300;
 
-it('while the service drains, it does not serve again, however well the store answers', async () => {
+it('a draining service does not return to SERVING, even though the store answers', async () => {
   const settings = { DRAIN_DELAY_MS: String(LONG_MS) };
   const service = await runningService({ settings, dependencies: { checkMs: CHECK_MS } });
   const statuses = watchHealth(service.grpcAddress);
@@ -19,7 +19,7 @@ it('while the service drains, it does not serve again, however well the store an
   expect(service.log.slice(before).map(({ msg }) => msg)).not.toContain('the store answers: serving');
 });
 
-it('once the service is closed, it sets no timer any more', async () => {
+it('a closed service sets no more timers', async () => {
   const service = await runningService({ dependencies: { checkMs: CHECK_MS } });
   await service.close();
   const setTimer = vi.spyOn(globalThis, 'setTimeout');

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { socketTo } from '../support/http2-frames.js';
 import { runningService } from '../support/running-service.js';
 
-it('a gRPC connection that is ended with an error is logged with the reason, as often as unauthenticated clients may be', async () => {
+it('a gRPC connection that ends with an error is logged with the reason, within the limit for unauthenticated clients', async () => {
   const service = await runningService();
   const garble = async (): Promise<void> => {
     const socket = socketTo(service.grpcAddress).on('error', () => undefined);

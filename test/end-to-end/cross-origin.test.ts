@@ -56,7 +56,7 @@ describe('a service with CORS_ORIGINS', () => {
     },
   );
 
-  it('allows every header of a request that is documented, and exposes every header of an answer', async () => {
+  it('allows every documented request header, and exposes every documented response header', async () => {
     const { paths, components } = openApi();
     const operations = Object.values(paths).flatMap((verbs) => Object.values(verbs));
     const parameters = [
@@ -96,7 +96,7 @@ describe('a service with CORS_ORIGINS', () => {
     expect(options).toMatchObject({ status: 204, headers: { allow: 'POST, OPTIONS' } });
   });
 
-  it('says that a cacheable answer depends on both the token and the origin', async () => {
+  it('declares that a cacheable response varies by token and origin', async () => {
     const headers = { origin: LISTED, authorization: `Bearer ${tokenFor()}` };
     const created = await httpRequest(origin, {
       method: 'POST',
@@ -114,7 +114,7 @@ function lowerName({ name }: Parameter): string {
 }
 
 describe('a service without CORS_ORIGINS', () => {
-  it('grants nothing, and depends on no origin', async () => {
+  it('grants nothing, and does not vary by origin', async () => {
     const service = await startService({ databaseUrl: 'sqlite::memory:' });
     const response = await httpRequest(service.httpUrl, {
       method: 'OPTIONS',

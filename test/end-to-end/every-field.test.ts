@@ -31,7 +31,7 @@ const BEHAVIOR = present(REGISTRY.getExtension('google.api.field_behavior'));
 const ROUTE = messageNamed('Route');
 /** `google.api.FieldBehavior` */
 const OUTPUT_ONLY = 3;
-/** Values for fields that do not take any value of their type. */
+/** Values for fields that do not accept every value of their type. */
 const SPECIAL: Readonly<Record<string, JsonValue>> = { path: '/every/:field' };
 
 /** A route whose fields all differ from their defaults and from each other, as JSON. */
@@ -77,13 +77,13 @@ function scalarOf(type: ScalarType, { name, number }: DescField, item: number): 
   return fromNumber(type, 100 * number + item);
 }
 
-/** ProtoJSON has integers of 64 bits as strings. */
+/** ProtoJSON writes 64-bit integers as strings. */
 function fromNumber(type: ScalarType, value: number): JsonValue {
   const long = [ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64];
   return [...long, ScalarType.SFIXED64].includes(type) ? String(value) : value;
 }
 
-/** One way to call the service; routes are ProtoJSON, whatever it speaks. */
+/** One way to call the service, with routes as ProtoJSON. */
 interface Way {
   create(route: JsonObject): Promise<JsonValue>;
   get(id: string): Promise<JsonValue>;
@@ -98,7 +98,7 @@ describeOn(engines)('on $name', (engine) => {
   let ways: Readonly<Record<(typeof WAYS)[number], Way>>;
 
   beforeAll(async () => {
-    // Without a cache, so that each get comes from the store.
+    // No cache, so that each get reads the store.
     service = await startServiceOn(engine, { settings: { ROUTE_CACHE_MIB: '0' } });
     grpc = new Client(service.grpcAddress, credentials.createInsecure());
     client = createRouteClient(service.grpcAddress, {
@@ -150,7 +150,7 @@ describeOn(engines)('on $name', (engine) => {
   }
 
   it.each(WAYS.flatMap((creating) => WAYS.map((getting) => [creating, getting] as const)))(
-    'every field that a create over %s gives is there in its response, and in a get over %s',
+    'every field of a create with %s is in its response and in a get with %s',
     async (creating, getting) => {
       const created = await ways[creating].create(DEFINITION);
       const { id, createdAt } = created as { id: string; createdAt: string };
@@ -162,7 +162,7 @@ describeOn(engines)('on $name', (engine) => {
   );
 });
 
-/** A route in the form of the client: by the names of TypeScript. */
+/** A route as the client takes it, with TypeScript names. */
 function definitionOf(route: JsonObject): RouteDefinition {
   const message = fromJson(ROUTE, route) as unknown as Record<string, unknown>;
   const given = ROUTE.fields.filter(({ jsonName }) => jsonName in route);
@@ -171,7 +171,7 @@ function definitionOf(route: JsonObject): RouteDefinition {
   ) as unknown as RouteDefinition;
 }
 
-/** A route of the client as ProtoJSON. */
+/** A route from the client, as ProtoJSON. */
 function jsonOf(route: object): JsonValue {
   const values = Object.entries(route).map(([name, value]: [string, unknown]) => [name, plain(value)]);
   return Object.fromEntries(values) as JsonObject;

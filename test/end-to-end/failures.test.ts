@@ -16,16 +16,16 @@ import {
 const REQUEST_ID = 'one-name-for-both-calls';
 const CHALLENGE = 'Bearer realm="route-registry"';
 
-/** One failing call, and how it fails over both protocols. */
+/** A failing call, and its failure over both protocols. */
 interface Case {
   readonly title: string;
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Either a create with this route … */
+  /** The route of a create; absent for a get. */
   readonly route?: Partial<Route>;
   readonly requestId?: string;
   readonly validateOnly?: boolean;
-  /** … or a get of this identifier. */
+  /** The identifier of a get; absent for a create. */
   readonly routeId?: string;
   readonly http: number;
   readonly status: string;
@@ -77,7 +77,7 @@ const CASES: readonly Case[] = [
     reason: 'TOKEN_MISSING',
     challenge: CHALLENGE,
   },
-  { title: 'a scheme that is given twice', token: `Bearer ${tokenFor()}`, routeId: UNKNOWN_ID, ...refused },
+  { title: 'a repeated scheme', token: `Bearer ${tokenFor()}`, routeId: UNKNOWN_ID, ...refused },
   { title: 'an expired token', token: tokenFor({ exp: nowSeconds - 60 }), route: GOOD, ...refused },
   {
     title: 'a create with a token that may only read',
@@ -98,7 +98,7 @@ const CASES: readonly Case[] = [
     challenge: `${CHALLENGE}, error="insufficient_scope", scope="routes:read"`,
   },
   {
-    title: 'every wrong field of a create',
+    title: 'a create with several invalid fields',
     token: tokenFor(),
     route: { method: 'GE T', path: 'users//x', middleware: ['ok', '', ' x'], handler: '😀'.repeat(256) },
     http: 400,
@@ -123,7 +123,7 @@ const CASES: readonly Case[] = [
     fields: ['route.handler'],
   },
   {
-    title: 'a dry run of a wrong route',
+    title: 'a dry run of an invalid route',
     token: tokenFor(),
     route: { ...GOOD, method: '' },
     validateOnly: true,
@@ -162,7 +162,7 @@ const CASES: readonly Case[] = [
     reason: 'ROUTE_NOT_FOUND',
   },
   {
-    title: 'a get of what is no identifier',
+    title: 'a get of a malformed identifier',
     token: tokenFor(),
     routeId: 'über "x"',
     http: 404,
@@ -170,7 +170,7 @@ const CASES: readonly Case[] = [
     reason: 'ROUTE_NOT_FOUND',
   },
   {
-    title: 'a get of an identifier with line break, percent sign and emoji',
+    title: 'a get of an identifier with a line break, a percent sign and an emoji',
     token: tokenFor(),
     routeId: '\n%😀',
     http: 404,
@@ -179,7 +179,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe.each(TOPOLOGIES)('gateway %s:', (topology) => {
+describe.each(TOPOLOGIES)('with the gateway %s,', (topology) => {
   let service: Service;
 
   beforeAll(async () => {
@@ -214,7 +214,7 @@ describe.each(TOPOLOGIES)('gateway %s:', (topology) => {
     return post(service, route, all, `?${new URLSearchParams(query).toString()}`);
   }
 
-  it.each(CASES)('$title fails alike over both protocols: $status, $reason', async (call) => {
+  it.each(CASES)('$title fails the same way over both protocols: $status, $reason', async (call) => {
     const fromGrpc = await overGrpc(call);
     const response = await overRest(call);
     await checkResponse({ method: call.route === undefined ? 'GET' : 'POST', url: response.url }, response);

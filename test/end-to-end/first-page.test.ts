@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { startService } from '../support/service.js';
 
-/** What a browser accepts. */
+/** The Accept header of a browser. */
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 
 async function firstPage(settings: Readonly<Record<string, string>>, accept: string): Promise<Response> {
@@ -13,14 +13,14 @@ async function firstPage(settings: Readonly<Record<string, string>>, accept: str
 it.each([
   ['', '/docs'],
   ['/api/routes', '/api/routes/docs'],
-])('leads a browser from the base path "%s" to %s', async (basePath, docs) => {
+])('the first page redirects a browser from the base path "%s" to %s', async (basePath, docs) => {
   const response = await firstPage({ BASE_PATH: basePath }, BROWSER);
   expect(response.status).toBe(302);
   expect(Object.fromEntries(response.headers)).toMatchObject({ location: docs, vary: 'Accept' });
 });
 
 it.each(['*/*', 'application/json', 'application/json, text/html;q=0.5', 'text/html;q=0'])(
-  'gives a program that accepts %s the paths in JSON',
+  'the first page gives a client that accepts %s the paths as JSON',
   async (accept) => {
     const response = await firstPage({}, accept);
     expect(response.headers.get('vary')).toBe('Accept');
@@ -28,7 +28,7 @@ it.each(['*/*', 'application/json', 'application/json, text/html;q=0.5', 'text/h
   },
 );
 
-it('gives a browser the paths in JSON where DOCS=off', async () => {
+it('the first page gives a browser the paths as JSON if DOCS=off', async () => {
   const response = await firstPage({ DOCS: 'off' }, BROWSER);
   expect(await response.json()).toEqual({ health: '/healthz' });
 });

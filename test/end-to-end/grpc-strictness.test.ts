@@ -64,11 +64,11 @@ describe.each(engines.slice(0, 1))('the gRPC server', (engine) => {
     reason: string;
   }[] = [
     { title: 'a byte that is never UTF-8', body: framed(handlerOf(0xff)), ...malformed },
-    { title: 'a UTF-8 character cut short', body: framed(handlerOf(0xf0, 0x9f, 0x98)), ...malformed },
+    { title: 'a truncated UTF-8 character', body: framed(handlerOf(0xf0, 0x9f, 0x98)), ...malformed },
     { title: 'a surrogate in UTF-8', body: framed(handlerOf(0xed, 0xa0, 0x80)), ...malformed },
     { title: 'an overlong NUL', body: framed(handlerOf(0xc0, 0x80)), ...malformed },
     { title: 'garbage', body: framed(Buffer.from('garbage')), ...malformed },
-    { title: 'a message cut short', body: framed(VALID.subarray(0, -1)), ...malformed },
+    { title: 'a truncated message', body: framed(VALID.subarray(0, -1)), ...malformed },
     {
       title: 'a field of another wire type',
       body: framed(Buffer.from([0x08, 0x01])),
@@ -86,7 +86,7 @@ describe.each(engines.slice(0, 1))('the gRPC server', (engine) => {
     { title: 'an unknown service', path: '/other.v1.Service/Method', ...unknown },
     { title: 'a timeout that has passed', headers: { 'grpc-timeout': '0n' }, ...late },
     {
-      title: 'a request id that is no text',
+      title: 'a request id with a space',
       headers: { 'idempotency-key': 'a b' },
       code: status.INVALID_ARGUMENT,
       reason: 'ROUTE_INVALID',
@@ -154,7 +154,7 @@ describe.each(engines.slice(0, 1))('the gRPC server', (engine) => {
       status.RESOURCE_EXHAUSTED,
       status.NOT_FOUND,
       status.CANCELLED,
-      // Of grpc-js, for a message that cannot be inflated, or in an unknown encoding.
+      // From grpc-js, for a message that cannot be inflated or has an unknown encoding.
       status.INTERNAL,
       status.UNIMPLEMENTED,
     ];

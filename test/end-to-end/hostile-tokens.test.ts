@@ -49,7 +49,7 @@ function pemFile(key: KeyObject): Settings {
   return { JWT_SECRET: '', JWT_PUBLIC_KEY_FILE: file };
 }
 
-/** Each way to say whose tokens are accepted. `test/auth/hostile-tokens.test.ts` has every key and every forgery. */
+/** Each way to configure keys. `test/auth/hostile-tokens.test.ts` covers every type of key and every forgery. */
 const TRUSTED: { kind: string; signer: TrustedSigner; settings: (keySet: KeySetServer) => Settings }[] = [
   { kind: 'a secret', signer: { alg: 'HS256', key: SECRET, header: {} }, settings: () => ({}) },
   {
@@ -64,7 +64,7 @@ const TRUSTED: { kind: string; signer: TrustedSigner; settings: (keySet: KeySetS
   },
 ];
 
-describe.each(TRUSTED)('where $kind is trusted', ({ signer, settings }) => {
+describe.each(TRUSTED)('when $kind is trusted', ({ signer, settings }) => {
   let keySet: KeySetServer;
   let database: Database;
   let service: Service;
@@ -76,7 +76,7 @@ describe.each(TRUSTED)('where $kind is trusted', ({ signer, settings }) => {
     service = await startService({ databaseUrl: database.url, settings: settings(keySet) });
   });
 
-  /** Nothing but the creates that were accepted is stored. */
+  /** Checks that only the accepted creates are stored. */
   afterAll(async () => {
     const knex = openDatabase(parseDatabaseUrl(database.url));
     const [stored] = await knex('routes').count({ routes: '*' });
@@ -101,7 +101,7 @@ describe.each(TRUSTED)('where $kind is trusted', ({ signer, settings }) => {
     });
   }
 
-  it('an honest token is accepted', async () => {
+  it('a valid token is accepted', async () => {
     const authorization = `Bearer ${signedBy(signer, CLAIMS)}`;
     const [grpc, rest] = await Promise.all([overGrpc(authorization), overRest(authorization)]);
     expect(grpc.code).toBe(status.OK);
@@ -113,18 +113,18 @@ describe.each(TRUSTED)('where $kind is trusted', ({ signer, settings }) => {
   it.each([
     ['unsigned', `Bearer ${compact({ ...signer.header, alg: 'none' }, CLAIMS)}`],
     [
-      "by the attacker's key",
+      "signed with the attacker's key",
       `Bearer ${signJwt(ATTACKER.privateKey, { ...signer.header, alg: 'RS256' }, CLAIMS)}`,
     ],
     [
-      'with the public key as secret',
+      'signed with the public key as the secret',
       `Bearer ${signJwt(createSecretKey(Buffer.from(PUBLIC_PEM)), { ...signer.header, alg: 'HS256' }, CLAIMS)}`,
     ],
     ['for another audience', `Bearer ${signedBy(signer, { ...CLAIMS, aud: 'other' })}`],
     ['that has expired', `Bearer ${signedBy(signer, { ...CLAIMS, exp: NOW - 60 })}`],
-    ['in a list with another', `Bearer ${good}, Bearer bad`],
+    ['in a list with another token', `Bearer ${good}, Bearer bad`],
     ['of more than 8,192 bytes', `Bearer ${signedBy(signer, { ...CLAIMS, padding: 'x'.repeat(6_200) })}`],
-  ])('a token %s is refused over both protocols alike', async (_, authorization) => {
+  ])('a token %s is refused the same way over both protocols', async (_, authorization) => {
     const [grpc, rest] = await Promise.all([overGrpc(authorization), overRest(authorization)]);
     const error = richErrorOfReply(grpc);
     expect(error).toMatchObject({ status: 'UNAUTHENTICATED' });
@@ -134,9 +134,9 @@ describe.each(TRUSTED)('where $kind is trusted', ({ signer, settings }) => {
   });
 
   it.each([
-    ['good ones', good, good],
-    ['a good one after a bad one', 'bad', good],
-    ['a bad one after a good one', good, 'bad'],
+    ['both valid', good, good],
+    ['a valid one after an invalid one', 'bad', good],
+    ['an invalid one after a valid one', good, 'bad'],
   ])('two authorization headers are refused over REST: %s', async (_, one, other) => {
     const rest = await overRest([`Bearer ${one}`, `Bearer ${other}`]);
     expect(rest.status).toBe(401);

@@ -6,13 +6,13 @@ import { tokenFor, TOPOLOGIES } from '../support/service.js';
 
 const GET = '/routing.v1.RouteService/GetRoute';
 const ABSENT = 'absent';
-/** Its field 1, which is text of 6 bytes. */
+/** A GetRouteRequest whose field 1 is a string of 6 bytes. */
 const REQUEST = framed(Buffer.from(`\n\u0006${ABSENT}`));
-/** Names of what every object of JavaScript has. */
+/** Property names that every JavaScript object has. */
 const NAMES = ['__proto__', 'constructor', 'hasownproperty', 'tostring', 'prototype', 'valueof'];
 
 it.each(TOPOLOGIES)(
-  'a header named like a property of JavaScript objects changes nothing over either protocol, %s',
+  'a header named like a property of JavaScript objects changes nothing over either protocol, gateway %s',
   async (topology) => {
     const { httpUrl, grpcAddress } = await runningService({ topology });
     const authorization = `Bearer ${tokenFor()}`;

@@ -15,7 +15,7 @@ import { runningService } from '../support/running-service.js';
 import { create, get, metadataOf, type Service, tokenFor, TOPOLOGIES } from '../support/service.js';
 import { createProxiedDatabase } from '../support/tcp-proxy.js';
 
-/** The metrics that have no sample while nothing of their kind happens. */
+/** The metrics that have no samples until something of their kind happens. */
 const MAY_LACK_SAMPLES = new Set(['route_registry_statement_failures_total']);
 /** The names of prom-client's own metrics, which its documentation lists. */
 const OF_PROM_CLIENT = /^(?:nodejs|process)_/;
@@ -29,7 +29,7 @@ async function readinessOf({ opsUrls }: Service, process = 0): Promise<Readiness
   return { http: response.status, ...((await response.json()) as ReadinessReport) };
 }
 
-/** Requests of many kinds over both protocols, good and bad ones. */
+/** Sends valid and invalid requests of many kinds over both protocols. */
 async function load({ client, grpcAddress, httpUrl }: Service): Promise<void> {
   const metadata = metadataOf(tokenFor());
   const { route } = await create(client, requestOf(), metadata);
@@ -76,7 +76,7 @@ describe('the metrics of a service', () => {
     );
     const others = [...types.keys()].filter((name) => !documented.has(name));
     expect(others.filter((name) => !OF_PROM_CLIENT.test(name))).toEqual([]);
-    // A metric without a sample at this moment shows no labels: only these may have none.
+    // A metric without samples shows no labels; only those in MAY_LACK_SAMPLES may have none.
     const sampled = Object.fromEntries([...documented].filter(([name]) => labels.has(name)));
     const shown = Array.from(labels, ([name, of]) => [name, { type: types.get(name), labels: of }] as const);
     expect(Object.fromEntries(shown.filter(([name]) => documented.has(name)))).toEqual(sampled);
@@ -84,7 +84,7 @@ describe('the metrics of a service', () => {
     expect(unsampled.filter((name) => !MAY_LACK_SAMPLES.has(name))).toEqual([]);
   });
 
-  it.each(TOPOLOGIES)('count what was asked over each protocol, once, gateway %s', async (topology) => {
+  it.each(TOPOLOGIES)('count each request once, over either protocol, gateway %s', async (topology) => {
     const service = await runningService({ topology });
     await load(service);
     const grpc = await metricsOf(service);
@@ -135,14 +135,14 @@ describe('the metrics of a service', () => {
     expect(text.values.has('route_registry_build_info{version="0.1.0",role="all"}')).toBe(true);
   });
 
-  it('are not there where OPS_ADDRESS is off', async () => {
+  it('are not served if OPS_ADDRESS is off', async () => {
     const { opsUrls } = await runningService({ settings: { OPS_ADDRESS: 'off' } });
     expect(opsUrls).toEqual(['']);
   });
 });
 
 describe('the readiness of a service', () => {
-  it('is that of its database and its schema', async () => {
+  it('depends on its database and its schema', async () => {
     await expect(readinessOf(await runningService())).resolves.toEqual({
       http: 200,
       status: 'ready',
@@ -154,7 +154,7 @@ describe('the readiness of a service', () => {
     });
   });
 
-  it('turns to draining at once when it is to stop, and is told until the end', async () => {
+  it('is draining at once when the service stops, and is reported until the end', async () => {
     const service = await runningService({ settings: { DRAIN_DELAY_MS: '300' } });
     const closed = service.close();
     await expect(readinessOf(service)).resolves.toMatchObject({
@@ -167,7 +167,7 @@ describe('the readiness of a service', () => {
     await expect(readinessOf(service)).rejects.toThrow('fetch failed');
   });
 
-  it('of a gateway alone is that of its upstream, also while nobody asks', async () => {
+  it('depends on the upstream for a separate gateway, even without requests', async () => {
     const upstream = await runningService({ topology: 'over a channel' });
     await expect
       .poll(() => readinessOf(upstream, 1))
@@ -188,7 +188,7 @@ describe('the readiness of a service', () => {
 });
 
 itOn(engines.slice(1, 2))(
-  'while $name is frozen, the readiness answers at once, and turns with the second check that fails',
+  'while $name is frozen, readiness responds at once, and turns to down at the second failed check',
   async (engine) => {
     const { proxy, url } = await createProxiedDatabase(engine);
     const service = await runningService({

@@ -10,7 +10,7 @@ import { runningService } from '../support/running-service.js';
 import { create, metadataOf, type Service, tokenFor, TOPOLOGIES } from '../support/service.js';
 import { createProxiedDatabase } from '../support/tcp-proxy.js';
 
-/** Creates over both protocols, and expects both to fail alike. */
+/** Creates a route over both protocols, and expects the same failure over both. */
 async function expectAlike(
   service: Service,
   change: Partial<typeof DEFINITION>,
@@ -31,7 +31,7 @@ async function expectAlike(
   expect(response.headers.get('retry-after')).toBe(expected.retryAfter);
 }
 
-itOn(engines.slice(1))('both protocols report alike that $name is away', async (engine) => {
+itOn(engines.slice(1))('both protocols report the same way that $name is unavailable', async (engine) => {
   const { proxy, url } = await createProxiedDatabase(engine);
   const service = await runningService({ databaseUrl: url, topology: 'over a channel' });
   await proxy.close();
@@ -42,7 +42,7 @@ itOn(engines.slice(1))('both protocols report alike that $name is away', async (
   );
 });
 
-describe.each(TOPOLOGIES)('both protocols report alike, gateway %s,', (topology) => {
+describe.each(TOPOLOGIES)('with the gateway %s, both protocols report the same way', (topology) => {
   itOn(engines.slice(1))('that the deadline passed: $name', async (engine) => {
     const { proxy, url } = await createProxiedDatabase(engine);
     const service = await runningService({ databaseUrl: url, topology, settings: { DEADLINE_MS: '200' } });
@@ -55,7 +55,7 @@ describe.each(TOPOLOGIES)('both protocols report alike, gateway %s,', (topology)
     await proxy.close();
   });
 
-  it('an unforeseen failure, in fixed words', async () => {
+  it('an unexpected failure, with a fixed message', async () => {
     const newId = (): string => {
       throw new Error('secret');
     };
@@ -90,8 +90,8 @@ describe.each(TOPOLOGIES)('both protocols report alike, gateway %s,', (topology)
   });
 });
 
-describe('the gateway alone', () => {
-  it('reports that the gRPC server is unavailable, and that it is not healthy itself', async () => {
+describe('a gateway alone', () => {
+  it('reports that the gRPC server is unavailable, and is unhealthy itself', async () => {
     const settings = { GRPC_UPSTREAM: `127.0.0.1:${await freePort()}` };
     const service = await runningService({ settings });
     const missed = `${service.httpUrl}/v1/routing/x`;
@@ -105,7 +105,7 @@ describe('the gateway alone', () => {
     await expect(fetch(`${service.httpUrl}/healthz`)).resolves.toMatchObject({ status: 503 });
   });
 
-  it('serves no documents when they are turned off', async () => {
+  it('serves no documents if DOCS=off', async () => {
     const service = await runningService({ settings: { DOCS: 'off' } });
     await expect(fetch(`${service.httpUrl}/docs`)).resolves.toMatchObject({ status: 404 });
     await expect(fetch(`${service.httpUrl}/openapi.json`)).resolves.toMatchObject({ status: 404 });

@@ -4,14 +4,14 @@ import { get, metadataOf, type Service, startService, tokenFor, TOPOLOGIES } fro
 
 const GET = '/routing.v1.RouteService/GetRoute';
 const ABSENT = '01a1f941-715b-7593-b057-19259d7b5bfc';
-/** A subject may have characters that nobody sees. */
+/** A subject may be long and have invisible characters. */
 const TOKEN = tokenFor({ sub: `ann\u00ad${'x'.repeat(200)}` });
 const SUB = `ann\\u{ad}${'x'.repeat(123)}…`;
 const INFO = 30;
 
 type Line = Record<string, unknown>;
 
-describe.each(TOPOLOGIES)('a REST request %s', (topology) => {
+describe.each(TOPOLOGIES)('a REST request, gateway %s,', (topology) => {
   let service: Service;
 
   beforeAll(async () => {
@@ -26,7 +26,7 @@ describe.each(TOPOLOGIES)('a REST request %s', (topology) => {
     await service.close();
   });
 
-  /** The lines of a request id, as soon as there are some. */
+  /** The log lines with a request id, once there are any. */
   async function linesOf(id: string): Promise<Line[]> {
     const found = (): Line[] => service.log.filter(({ requestId }) => requestId === id);
     await expect.poll(found).not.toEqual([]);
@@ -44,11 +44,11 @@ describe.each(TOPOLOGIES)('a REST request %s', (topology) => {
   const rest = { protocol: 'rest', method: 'GET', level: INFO };
   const grpc = { protocol: 'grpc', path: GET, level: INFO };
   const inProcess = { 'in process': 1, 'over a channel': 0 }[topology];
-  /** Only the server in the same process tells the gateway who calls. */
+  /** Only a gRPC server in the same process tells the gateway the subject. */
   const named = [{}, { sub: SUB }][inProcess];
   const ofServer = (line: Line): Line[] => [[{ ...grpc, sub: SUB, ...line }], []][inProcess] ?? [];
 
-  it('has one line of each process that answers it', async () => {
+  it('has one log line from each process that handles it', async () => {
     const path = `/v1/routing/${ABSENT}`;
     expect(await ask('absent', `${path}?`, TOKEN)).toBe(404);
     const failure = { reason: 'ROUTE_NOT_FOUND' };
@@ -58,7 +58,7 @@ describe.each(TOPOLOGIES)('a REST request %s', (topology) => {
     ]);
   });
 
-  it('has one line, of the gateway, where it cannot become a call', async () => {
+  it('has one log line, from the gateway, if it cannot become a call', async () => {
     expect(await ask('odd', `/v1/routing/${ABSENT}?x=1`, TOKEN)).toBe(400);
     expect(await linesOf('odd')).toMatchObject([
       { ...rest, status: 400, reason: 'REQUEST_MALFORMED', ...named },
@@ -67,8 +67,8 @@ describe.each(TOPOLOGIES)('a REST request %s', (topology) => {
 
   it.each([
     ['', 'unauthenticated', ''],
-    [' before its fault is told', 'strange', '?x=1'],
-  ])('names nobody where an unauthenticated client is refused%s', async (_, id, query) => {
+    [', even if the request is malformed', 'strange', '?x=1'],
+  ])('is logged without a subject if its client is unauthenticated%s', async (_, id, query) => {
     expect(await ask(id, `/v1/routing/${ABSENT}${query}`)).toBe(401);
     const lines = await linesOf(id);
     expect(lines.map(({ reason, sub }) => [reason, sub])).toEqual(
@@ -77,7 +77,7 @@ describe.each(TOPOLOGIES)('a REST request %s', (topology) => {
     expect(lines).toHaveLength(2 - inProcess);
   });
 
-  it('has its lines at debug where it asks for the health', async () => {
+  it('is logged at the debug level if it is a health check', async () => {
     expect(await ask('health', '/healthz')).toBe(200);
     const lines = await linesOf('health');
     expect(lines.map(({ level }) => level)).toEqual(lines.map(() => INFO - 10));
@@ -87,8 +87,8 @@ describe.each(TOPOLOGIES)('a REST request %s', (topology) => {
 
 describe('a request over gRPC', () => {
   it.each([
-    ['has a line', 'all', INFO],
-    ['has its line at debug where only failures have one', 'failures', INFO - 10],
+    ['is logged at the info level if all calls are logged', 'all', INFO],
+    ['is logged at the debug level if only failures are logged', 'failures', INFO - 10],
   ])('%s', async (_, ACCESS_LOG, level) => {
     const service = await startService({ databaseUrl: 'sqlite::memory:', settings: { ACCESS_LOG } });
     const created = await post(service);

@@ -22,7 +22,7 @@ interface Request {
   readonly body?: string | Buffer;
 }
 
-/** One for each status that only who may create is told about; the transcoder's tests have all faults. */
+/** One request for each status that only authorized callers see; the transcoder's tests cover all faults. */
 const REFUSALS = [
   {
     title: 'an unknown field',
@@ -41,7 +41,7 @@ const REFUSALS = [
     fields: [],
   },
   {
-    title: 'a create on a condition',
+    title: 'a conditional create',
     body: ROUTE,
     headers: { 'if-match': '*' },
     http: 412,
@@ -50,19 +50,19 @@ const REFUSALS = [
   },
 ];
 
-/** Some that only the settings of the server's own HTTP server let come to an answer of ours. */
+/** Requests that get an error of the service only because of the settings of its HTTP server. */
 const RAW: readonly (readonly [title: string, head: string, http: number, reason: string])[] = [
   ['a request without Host', 'GET /healthz HTTP/1.1', 400, 'REQUEST_MALFORMED'],
   ['a host with a space', 'GET /v1/routing HTTP/1.1\r\nHost: a b', 400, 'REQUEST_MALFORMED'],
   ['a long target', `GET /healthz?${'x'.repeat(8_192)} HTTP/1.1\r\nHost: a`, 414, 'TARGET_TOO_LONG'],
-  ['a longer one', `GET /healthz?${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a`, 431, 'HEADERS_TOO_LARGE'],
+  ['a longer target', `GET /healthz?${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a`, 431, 'HEADERS_TOO_LARGE'],
   [
-    'a transfer coding beside chunked',
+    'a transfer coding besides chunked',
     'GET /healthz HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked',
     501,
     'TRANSFER_CODING_UNSUPPORTED',
   ],
-  ['a tunnel', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1', 405, 'METHOD_NOT_ALLOWED'],
+  ['a CONNECT request', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1', 405, 'METHOD_NOT_ALLOWED'],
   [
     'an unknown expectation of an unknown path',
     'GET /nowhere HTTP/1.1\r\nHost: a\r\nExpect: tea',
@@ -71,7 +71,7 @@ const RAW: readonly (readonly [title: string, head: string, http: number, reason
   ],
 ];
 
-/** Sends a request whose answer must be as the documents describe it. @param token '' for none */
+/** Sends a request and checks that its response is as documented. @param token '' for none */
 async function send(
   { httpUrl }: Service,
   { method = 'POST', path = '/v1/routing', headers = {}, body }: Request,
@@ -107,7 +107,7 @@ describe('the REST gateway', () => {
   }
 
   it.each(REFUSALS)(
-    'refuses $title: $http, $reason, and tells nothing of it without a token',
+    'refuses $title: $http, $reason, but only 401 without a token',
     async ({ http, reason, fields, ...request }) => {
       const response = await call(request);
       expect([response.status, reasonOf(response), fieldsOf(response)]).toEqual([http, reason, fields]);
@@ -118,7 +118,7 @@ describe('the REST gateway', () => {
     },
   );
 
-  it('answers a request for a list of routes with 405, without a token', async () => {
+  it('answers a request for a list of routes with 405, even without a token', async () => {
     const response = await call({ method: 'GET' }, '');
     expect([response.status, reasonOf(response), response.headers.allow]).toEqual([
       405,
@@ -127,7 +127,7 @@ describe('the REST gateway', () => {
     ]);
   });
 
-  it.each(RAW)('refuses %s in the shape of all errors', async (_, head, http, reason) => {
+  it.each(RAW)('refuses %s with an error in the usual format', async (_, head, http, reason) => {
     const response = await rawExchange(service.httpUrl, `${head}\r\nConnection: close\r\n\r\n0\r\n\r\n`);
     const [headers = '', text = ''] = response.split('\r\n\r\n');
     expect(headers).toMatch(new RegExp(`^HTTP/1\\.1 ${http} `));
@@ -138,7 +138,7 @@ describe('the REST gateway', () => {
     expect(reasonOf({ text })).toBe(reason);
   });
 
-  it('answers a good request with garbage after it, once, and ends its connection', async () => {
+  it('answers a valid request before garbage once, and closes the connection', async () => {
     const response = await rawExchange(
       service.httpUrl,
       'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\ngarbage\r\n\r\n',
@@ -151,10 +151,10 @@ describe('the REST gateway', () => {
     ['of the contract', `/v1/routing/${UNKNOWN_ID}`, 401],
     ['of health', '/healthz', 200],
     ['of the first page', '/', 200],
-    ['that nobody knows', '/nowhere', 404],
-    ['that is no URL', '//', 404],
+    ['that is unknown', '/nowhere', 404],
+    ['that is not a URL', '//', 404],
   ])(
-    'answers a path %s, and then ends the connection of a client that asks for a tunnel',
+    'answers a request for a path %s, and closes the connection at the CONNECT after it',
     async (_, path, http) => {
       const bytes = `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`;
       const response = await rawExchange(service.httpUrl, bytes);
@@ -162,7 +162,7 @@ describe('the REST gateway', () => {
     },
   );
 
-  it('answers OPTIONS * with all that it takes', async () => {
+  it('answers OPTIONS * with all allowed methods', async () => {
     const response = await rawExchange(
       service.httpUrl,
       'OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
@@ -171,7 +171,7 @@ describe('the REST gateway', () => {
     expect(response).toMatch(/^allow: POST, GET, HEAD, OPTIONS\r$/im);
   });
 
-  it('answers HEAD as GET without its body, and a GET as the create', async () => {
+  it('answers HEAD like GET without the body, and GET like the create', async () => {
     const created = await call({ body: ROUTE });
     const { id } = JSON.parse(created.text) as { id: string };
     const get = await call({ method: 'GET', path: `/v1/routing/${id}` });
@@ -183,14 +183,14 @@ describe('the REST gateway', () => {
     }
   });
 
-  it('does not reveal its components', async () => {
+  it('does not reveal its software', async () => {
     const { headers } = await call({ method: 'GET', path: '/healthz' }, '');
     expect(headers['x-powered-by']).toBeUndefined();
     expect(headers['server']).toBeUndefined();
   });
 });
 
-it('a gateway apart takes, refuses and tells without a token the same', async () => {
+it('a separate gateway accepts and refuses the same requests, and hides the same without a token', async () => {
   const service = await runningService({ topology: 'over a channel' });
   const refused = { body: '{"colour":"red"}' };
   const [{ text, status }, wrong, unauthenticated, large] = await Promise.all([

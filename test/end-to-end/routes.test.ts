@@ -45,7 +45,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     return response;
   }
 
-  it('a create over REST is the same route over gRPC, and the same bytes in a later get', async () => {
+  it('a route created over REST is the same over gRPC, and the same bytes in a later get', async () => {
     const created = await post(DEFINITION);
     const text = await created.text();
     const json = JSON.parse(text) as { id: string; createdAt: string };
@@ -61,7 +61,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     await expect(fetched.text()).resolves.toBe(text);
   });
 
-  it('a create over gRPC is the same route over REST', async () => {
+  it('a route created over gRPC is the same over REST', async () => {
     const { route, trailers } = await create(
       service.client,
       requestOf(),
@@ -73,13 +73,13 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     await expect(fetched.json()).resolves.toEqual({ ...route, createdAt: route?.createdAt?.toISOString() });
   });
 
-  it('the time of a route is the time in its id', async () => {
+  it('the creation time of a route is the time in its id', async () => {
     const { route } = await create(service.client, requestOf(), metadataOf(tokenFor()));
     const hex = String(route?.id).replaceAll('-', '').slice(0, 12);
     expect(route?.createdAt?.getTime()).toBe(Number.parseInt(hex, 16));
   });
 
-  it('an id and a time in a create are ignored', async () => {
+  it('an id and a creation time in a create are ignored', async () => {
     const id = '019b7c1e-0e6e-7000-8000-000000000001';
     const createdAt = '2001-01-01T00:00:00Z';
     const created = (await (await post({ ...DEFINITION, id, createdAt })).json()) as Record<string, string>;
@@ -91,12 +91,12 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     ['absent', {}],
     ['null', { middleware: null }],
     ['empty', { middleware: [] }],
-  ])('%s middleware is the empty list', async (_, change) => {
+  ])('%s middleware becomes an empty list', async (_, change) => {
     const created = await post({ method: 'GET', path: '/', handler: 'h', ...change });
     await expect(created.json()).resolves.toMatchObject({ middleware: [] });
   });
 
-  it('a repeat with the same request id answers with the first route, over either protocol', async () => {
+  it('a retry with the same request id returns the first route, over either protocol', async () => {
     const first = await (await post(DEFINITION, '?requestId=retry-1')).text();
     const byHeader = await post(DEFINITION, '', { 'idempotency-key': 'retry-1' });
     const byBoth = await post(DEFINITION, '?request_id=retry-1', { 'idempotency-key': 'retry-1' });
@@ -110,7 +110,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     expect(route?.id).toBe((JSON.parse(first) as { id: string }).id);
   });
 
-  it('a request id used for another route is refused alike over both protocols', async () => {
+  it('a request id reused for another route is refused the same way over both protocols', async () => {
     await post(DEFINITION, '?requestId=retry-2');
     const response = await post({ ...DEFINITION, handler: 'other' }, '?requestId=retry-2', {
       'x-request-id': 'r',
@@ -127,7 +127,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     expect(error).toEqual(richErrorOfCall(outcome));
   });
 
-  it('a request id belongs to its caller', async () => {
+  it('the same request id from another caller creates another route', async () => {
     const mine = await create(
       service.client,
       requestOf({ requestId: 'own' }),
@@ -141,7 +141,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     expect(yours.route?.id).not.toBe(mine.route?.id);
   });
 
-  it('a dry run answers with the route without id and time, and stores nothing', async () => {
+  it('a dry run returns the route without an id and a creation time', async () => {
     const response = await post(DEFINITION, '?validateOnly=true');
     expect(response.status).toBe(200);
     expect(response.headers.get('location')).toBeNull();
@@ -150,7 +150,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     expect(route).toEqual({ ...DEFINITION, id: '', createdAt: undefined });
   });
 
-  it('a route is cached forever, and revalidated without a body', async () => {
+  it('a route may be cached forever, and is revalidated without a body', async () => {
     const created = (await (await post(DEFINITION)).json()) as { id: string };
     const fetched = await fetchRoute(created.id);
     const tag = fetched.headers.get('etag') ?? '';
@@ -166,7 +166,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     expect(unauthenticated.status).toBe(401);
   });
 
-  it('50 concurrent retries of a create over both protocols make one route', async () => {
+  it('50 concurrent retries of a create over both protocols create one route', async () => {
     const creates = Array.from({ length: 50 }, async (_, index) => {
       if (index % 2 === 0)
         return (await (await post(DEFINITION, '?requestId=burst')).json()) as { id: string };
@@ -178,7 +178,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
   });
 });
 
-describeOn(setups)('on $name, while duplicates are refused', ({ engine, topology }) => {
+describeOn(setups)('on $name, with DUPLICATE_ROUTES=reject,', ({ engine, topology }) => {
   let service: Service;
 
   beforeAll(async () => {
@@ -187,7 +187,7 @@ describeOn(setups)('on $name, while duplicates are refused', ({ engine, topology
 
   afterAll(() => service.close());
 
-  it('a second route of one shape is refused with the id of the first, dry runs too, alike over both protocols', async () => {
+  it('a duplicate is refused with the id of the first route, the same way over both protocols and in dry runs', async () => {
     const first = await create(service.client, requestOf(), metadataOf(tokenFor()));
     const second = { ...DEFINITION, path: '/users/:user_id', handler: 'other', id: '', createdAt: undefined };
     const metadata = metadataOf(tokenFor(), { 'x-request-id': 'r' });

@@ -6,7 +6,7 @@ import { runningService } from '../support/running-service.js';
 import { create, metadataOf, type Service, tokenFor } from '../support/service.js';
 import { createProxiedDatabase, type TcpProxy } from '../support/tcp-proxy.js';
 
-/** A service whose connections to its database can be lost, and which soon finds that out. */
+/** A service whose database connections can be lost, with short limits for its checks. */
 async function startThroughProxy(
   engine: Engine,
   deadlineMs: string,
@@ -17,13 +17,13 @@ async function startThroughProxy(
     settings: { DEADLINE_MS: deadlineMs },
     dependencies: { checkMs: 50, checkLimitMs: 500 },
   });
-  // The service would wait a while for connections that do not end.
+  // Otherwise the service waits some time for connections that do not end.
   onTestFinished(() => proxy.close());
   return { proxy, service };
 }
 
 describeOn(engines.slice(1))('when the network loses the connections to $name', (engine) => {
-  it('calls end in time, at worst as unavailable or late, and succeed again over new connections', async () => {
+  it('calls end in time with OK, UNAVAILABLE or DEADLINE_EXCEEDED, and succeed again over new connections', async () => {
     const { proxy, service } = await startThroughProxy(engine, '300');
     const createOne = async (): Promise<number> => {
       const { error } = await create(service.client, requestOf(), metadataOf(tokenFor()));
@@ -37,7 +37,7 @@ describeOn(engines.slice(1))('when the network loses the connections to $name', 
     await expect.poll(() => healthOf(service)).toBe(200);
   });
 
-  it('the health is not serving, and serving again over new ones', async () => {
+  it('health is 503, and 200 again over new connections', async () => {
     const { proxy, service } = await startThroughProxy(engine, '30000');
     await expect.poll(() => healthOf(service)).toBe(200);
     proxy.loseConnections();

@@ -20,7 +20,7 @@ import {
   otherAuthority,
 } from '../support/tls-set.js';
 
-/** Reads files of TLS again sooner than a service does. */
+/** Checks the TLS files more often than the default. */
 const dependencies = { fileCheckMs: 20 };
 
 const TOKEN = tokenFor();
@@ -42,7 +42,7 @@ function serialNumberOf({ cert }: Pair): string {
   return new X509Certificate(cert).serialNumber;
 }
 
-/** The code of a call over gRPC for a route that is not there. */
+/** The gRPC status of a get for a route that does not exist. */
 async function codeOf(client: Service['client']): Promise<status | undefined> {
   return (await get(client, NO_ROUTE, metadataOf(TOKEN))).error?.code;
 }
@@ -52,14 +52,14 @@ function getOverRest(url: string, ca = authority.cert): ReturnType<typeof secure
 }
 
 describe('with TLS', () => {
-  it('both protocols answer those who trust its authority', async () => {
+  it('both protocols answer clients that trust its authority', async () => {
     const { service } = await startSecured();
     expect(service.httpUrl).toMatch(/^https:/);
     expect(await getOverRest(service.httpUrl)).toMatchObject({ status: 404 });
     expect(await codeOf(secureClient(service.grpcAddress))).toBe(status.NOT_FOUND);
   });
 
-  it('clients that trust another authority refuse it', async () => {
+  it('clients that trust another authority reject the service', async () => {
     const { service } = await startSecured();
     await expect(getOverRest(service.httpUrl, otherAuthority.cert)).rejects.toThrow('unable to verify');
     expect(await codeOf(secureClient(service.grpcAddress, otherAuthority.cert))).toBe(status.UNAVAILABLE);
@@ -68,7 +68,7 @@ describe('with TLS', () => {
   it.each([
     ['REST', 'httpUrl', 'http/1.1'],
     ['gRPC', 'grpcAddress', 'h2'],
-  ] as const)('%s takes TLS 1.2 and 1.3, and no earlier version', async (_, target, protocol) => {
+  ] as const)('%s accepts TLS 1.2 and 1.3, and no earlier version', async (_, target, protocol) => {
     const { service } = await startSecured();
     const options = { ca: authority.cert, ALPNProtocols: [protocol] };
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
@@ -93,7 +93,7 @@ describe('with TLS', () => {
     });
   });
 
-  it('gRPC ends the connection of a client that names no protocol', async () => {
+  it('gRPC closes the connection of a client that offers no ALPN protocol', async () => {
     const { service } = await startSecured();
     const socket = await shakeHands(service.grpcAddress, { ca: authority.cert });
     socket.resume();
@@ -113,7 +113,7 @@ describe('with TLS', () => {
   it.each([
     ['REST', 'httpUrl'],
     ['gRPC', 'grpcAddress'],
-  ] as const)('%s ends what is not TLS, without a line in the log', async (_, target) => {
+  ] as const)('%s closes connections without TLS, and logs nothing', async (_, target) => {
     const { service } = await startSecured();
     const { hostname, port } = new URL(service[target].replace(/^(?!https)/, 'https://'));
     const lines = service.log.length;
@@ -132,7 +132,7 @@ describe('with TLS', () => {
   });
 });
 
-describe('a certificate that is renewed', () => {
+describe('a renewed certificate', () => {
   it('is shown to each new connection, and no call fails meanwhile', async () => {
     const { service, files } = await startSecured();
     const [shown, codes]: [Set<string>, Set<number | undefined>] = [new Set(), new Set()];
@@ -184,14 +184,14 @@ describe('a certificate that is renewed', () => {
   });
 });
 
-describe('with authorities of clients', () => {
+describe('with authorities for client certificates', () => {
   async function startClosed(): Promise<{ service: Service; files: MountedFiles }> {
     const files = new MountedFiles({ ca: authority.cert });
     const { service } = await startSecured({ TLS_CLIENT_CA_FILE: files.path('ca') });
     return { service, files };
   }
 
-  it('gRPC refuses clients without a certificate, or with one of another authority', async () => {
+  it('gRPC refuses clients without a certificate, with one from another authority, or with an expired one', async () => {
     const { service } = await startClosed();
     expect(await codeOf(secureClient(service.grpcAddress))).toBe(status.UNAVAILABLE);
     const wrong = secureClient(service.grpcAddress, authority.cert, ofOtherAuthority);
@@ -200,7 +200,7 @@ describe('with authorities of clients', () => {
     expect(await codeOf(late)).toBe(status.UNAVAILABLE);
   });
 
-  it('gRPC takes clients with a certificate of them, which is no substitute for a token', async () => {
+  it('gRPC accepts clients with a certificate from them, but still requires a token', async () => {
     const { service } = await startClosed();
     const client = secureClient(service.grpcAddress, authority.cert, second);
     expect(await codeOf(client)).toBe(status.NOT_FOUND);
@@ -211,11 +211,11 @@ describe('with authorities of clients', () => {
   it.each([
     ['gRPC', 'a', 'grpcAddress', 'h2', expect.arrayContaining(['ECDSA+SHA256'])],
     ['REST', 'no', 'httpUrl', 'http/1.1', []],
-  ] as const)('%s asks for %s certificate', async (_, _some, target, protocol, algorithms) => {
+  ] as const)('%s requests %s certificate', async (_, _some, target, protocol, algorithms) => {
     const { service } = await startClosed();
     const options = { ca: authority.cert, ALPNProtocols: [protocol], ...second };
     const socket = await shakeHands(service[target], options);
-    // A client learns them only from a CertificateRequest (RFC 8446, section 4.3.2).
+    // A client learns the signature algorithms only from a CertificateRequest (RFC 8446, section 4.3.2).
     expect(socket.getSharedSigalgs()).toEqual(algorithms);
   });
 
@@ -235,7 +235,7 @@ describe('with authorities of clients', () => {
   });
 });
 
-describe('a gateway of its own', () => {
+describe('a separate gateway', () => {
   function startGateway(target: string, settings: Readonly<Record<string, string>>): Promise<Service> {
     const upstream = { GRPC_UPSTREAM: target, GRPC_UPSTREAM_TLS: 'on' };
     return runningService({
@@ -244,13 +244,13 @@ describe('a gateway of its own', () => {
     });
   }
 
-  /** The status of a get for a route that is not there. */
+  /** The HTTP status of a get for a route that does not exist. */
   async function statusOf({ httpUrl }: Service): Promise<number> {
     const headers = { authorization: `Bearer ${TOKEN}` };
     return (await fetch(`${httpUrl}/v1/routing/${NO_ROUTE}`, { headers })).status;
   }
 
-  it('reaches a server with a certificate of the authorities that it trusts', async () => {
+  it('calls a server with a certificate from a trusted authority', async () => {
     const { service } = await startSecured();
     const files = new MountedFiles({ ca: authority.cert });
     const settings = { GRPC_UPSTREAM_CA_FILE: files.path('ca') };
@@ -258,9 +258,9 @@ describe('a gateway of its own', () => {
   });
 
   it.each<[string, Pair, Record<string, string>]>([
-    ['whose certificate is of another authority', ofOtherAuthority, { ca: authority.cert }],
+    ['whose certificate is from another authority', ofOtherAuthority, { ca: authority.cert }],
     ['whose certificate is for another host', elsewhere, { ca: authority.cert }],
-  ])('does not talk to a server %s', async (_, pair, contents) => {
+  ])('does not call a server %s', async (_, pair, contents) => {
     const { service, files } = await startSecured();
     files.swap({ ...pair });
     await expect.poll(() => service.log.map(({ msg }) => msg)).toContain('TLS files renewed');
@@ -271,12 +271,12 @@ describe('a gateway of its own', () => {
     expect(await statusOf(app)).toBe(503);
   });
 
-  it('trusts no authority of its own making by default', async () => {
+  it('trusts no private authority by default', async () => {
     const { service } = await startSecured();
     expect(await statusOf(await startGateway(byName(service.grpcAddress), {}))).toBe(503);
   });
 
-  it('shows a certificate to a server that asks for one, and the next one once it is renewed', async () => {
+  it('presents its certificate to a server that requests one, and a renewed one afterwards', async () => {
     const clients = new MountedFiles({ ca: otherAuthority.cert });
     const { service } = await startSecured({ TLS_CLIENT_CA_FILE: clients.path('ca') });
     const own = new MountedFiles({ ...first, ca: authority.cert });
@@ -291,15 +291,19 @@ describe('a gateway of its own', () => {
   });
 });
 
-describe('a service with half a certificate', () => {
+describe('a service with unusable TLS files', () => {
   it.each<[string, Record<string, string>, RegExp]>([
     [
-      'a key of another one',
+      'the key of another certificate',
       { cert: first.cert, key: second.key },
       /^The files of TLS_CERT_FILE, .* is not the key of/,
     ],
-    ['no PEM', { cert: '', key: first.key }, /^The files of TLS_CERT_FILE, .* must hold certificates in PEM/],
-    ['no file', { cert: first.cert }, /^The files of TLS_CERT_FILE, .* ENOENT/],
+    [
+      'a certificate that is not PEM',
+      { cert: '', key: first.key },
+      /^The files of TLS_CERT_FILE, .* must hold certificates in PEM/,
+    ],
+    ['no key file', { cert: first.cert }, /^The files of TLS_CERT_FILE, .* ENOENT/],
   ])('does not start: %s', async (_, contents, message) => {
     const files = new MountedFiles(contents);
     const settings = { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key') };

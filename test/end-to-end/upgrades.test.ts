@@ -7,7 +7,7 @@ import { openEmpty } from '../support/open-store.js';
 import { post, requestOf } from '../support/requests.js';
 import { create, get, metadataOf, type Service, startService, tokenFor } from '../support/service.js';
 
-/** Creates over one protocol and gets over the other, and returns how that ended. */
+/** Creates over each protocol and gets over the other; returns the statuses. */
 async function use(service: Service): Promise<string> {
   const metadata = metadataOf(tokenFor());
   const { route } = await create(service.client, requestOf(), metadata);
@@ -20,7 +20,7 @@ async function use(service: Service): Promise<string> {
 }
 
 itOn(engines)(
-  'a service goes on while the next version migrates, and starts anew after it: $name',
+  'a service keeps working while the next version migrates, and starts again afterwards: $name',
   async (engine) => {
     const { url: databaseUrl, knex, close } = await openEmpty(engine);
     onTestFinished(close);

@@ -9,23 +9,23 @@ import { scale } from './rig/scale.js';
 import { startProcess } from './rig/service-process.js';
 
 const WARM_UP_MS = 300;
-/** How long the honest client is measured alone, in milliseconds: what is slow then is the machine. */
+/** How long the honest client is measured without an attack, in milliseconds, to learn how slow the machine is. */
 const ALONE_MS = 1_200;
-/** The longest that 99 of 100 honest calls may take, in milliseconds; on a slow machine, so many times as long as alone. */
+/** The limit for 99 of 100 honest calls, in milliseconds; on a slow machine, a multiple of their time alone. */
 const HONEST_MS = 1_000;
 const HONEST_TIMES = 20;
-/** Far more than the refusals of a few seconds may fill. */
+/** Far more than the refusals of a few seconds may log. */
 const LOG_KIB = 1_024;
-/** Messages within their limit, on as many streams as these attackers may have, with what Node needs around them. */
+/** Room for messages within the limit on all streams that the attackers may open, with the overhead of Node. */
 const GROWTH_MIB = 150;
 
 interface Done {
-  /** Connections that the service closed, and answers that it gave, in whatever words. */
+  /** Connections that the service closed, and its responses of any kind. */
   readonly closed: number;
   readonly answered: number;
 }
 
-/** Lets another process attack the service, and expects that an honest client is served and nothing grows. */
+/** Attacks the service from another process, and checks the honest client, the memory and the log. */
 async function attacked(
   settings: Readonly<Record<string, string>>,
   name: string,
@@ -65,17 +65,17 @@ async function attacked(
   return result;
 }
 
-describe('an honest client is served, and memory and log stay bounded, beside', () => {
+describe('an honest client is served, and memory and log stay bounded, during', () => {
   it.each([
-    'watches of 4 MiB names in 4 KB',
-    'watches of ever new 60 KiB names',
+    'watches of 4 MiB names compressed to 4 KB',
+    'watches of ever-changing 60 KiB names',
     'half-sent messages of 3 MB',
     'gzip messages that inflate to 4 MB',
-    'reflection requests whose answers nobody reads',
-    'paths of 8 KiB, for the log',
+    'reflection requests with unread responses',
+    'paths of 8 KiB to fill the log',
     'REST heads byte by byte',
     'rapid resets',
-    'more streams than are allowed',
+    'more streams than allowed',
   ])('%s', async (name) => {
     await attacked({}, name, scale.loadMs);
   });
@@ -87,20 +87,20 @@ it('silent connections are closed after the idle time', async () => {
   expect(closed, 'of 2,000 silent connections').toBeGreaterThanOrEqual(1_000);
 });
 
-it('connections beyond MAX_CONNECTIONS are closed at once, and those before them served', async () => {
+it('connections beyond MAX_CONNECTIONS are closed at once, and earlier ones are served', async () => {
   const { closed } = await attacked({ MAX_CONNECTIONS: '200' }, 'silent connections', scale.loadMs);
   expect(closed, 'of 2,000 connections').toBeGreaterThanOrEqual(1_600);
   expect(closed, 'of 2,000 connections').toBeLessThan(2_000);
 });
 
-it('bodies that come byte by byte are answered within the deadline, and unauthenticated clients before they are read', async () => {
+it('bodies sent byte by byte are answered within the deadline, unauthenticated ones before they are read', async () => {
   const { answered } = await attacked({ DEADLINE_MS: '1000' }, 'REST bodies byte by byte', 5_000);
   expect(answered, 'of 400 requests').toBe(400);
 });
 
 it('headers that HPACK expands to 350 KB, over ten connections, take less than 400 MB', async () => {
   const service = await startProcess({ DATABASE_URL: 'sqlite::memory:' });
-  const name = 'heads that unpack to 350 KB, over ten connections';
+  const name = 'headers that HPACK expands to 350 KB, over ten connections';
   const attack = { name, grpc: service.grpc, http: '', token: '', durationMs: 5_000 };
   const child = startProgram('attack', attack);
   const { mib } = await peakMib(service.pid, child.message('done'));

@@ -11,10 +11,10 @@ import { startService } from '../support/service.js';
 import { createProxiedDatabase, proxyDatabase, startTcpProxy } from '../support/tcp-proxy.js';
 import { routeClient } from '../client/route-client.js';
 
-/** The failures after which a create may have happened. */
+/** The failures after which a create may have been stored. */
 const OPEN = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED', 'INTERNAL']);
 
-/** Creates, and goes on with the same request id until it is known to be stored. */
+/** Creates a route; retries with the same request id until the create is acknowledged. */
 async function createSurely(client: RouteClient, requestId: string): Promise<string> {
   for (;;) {
     try {
@@ -26,7 +26,7 @@ async function createSurely(client: RouteClient, requestId: string): Promise<str
   }
 }
 
-/** Callers that create one route after the other until they are stopped, and the ids of those that are stored. */
+/** Starts callers that create one route after the other until they are stopped; returns the acknowledged ids. */
 function startCallers(
   client: RouteClient,
   count: number,
@@ -53,8 +53,8 @@ async function storedIds(databaseUrl: string): Promise<string[]> {
   return rows.map(({ id }) => stringify(id as Buffer));
 }
 
-describeOn(engines.slice(1))('a database that is cut off, $name,', (engine) => {
-  it('and is back a moment later costs no create, and none is stored twice', async () => {
+describeOn(engines.slice(1))('when the connection to $name is cut,', (engine) => {
+  it('a create is stored once if the connection is back a moment later', async () => {
     const database = await engine.createDatabase();
     onTestFinished(() => database.drop());
     const { proxy, url } = await proxyDatabase(database.url);
@@ -71,7 +71,7 @@ describeOn(engines.slice(1))('a database that is cut off, $name,', (engine) => {
     expect((await storedIds(database.url)).sort()).toEqual(ids.sort());
   });
 
-  it('and stays away is UNAVAILABLE after four attempts', async () => {
+  it('a create fails with UNAVAILABLE after four attempts if the connection stays cut', async () => {
     const { proxy, url } = await createProxiedDatabase(engine);
     const service = await startService({ databaseUrl: url });
     onTestFinished(() => service.close());
@@ -81,24 +81,21 @@ describeOn(engines.slice(1))('a database that is cut off, $name,', (engine) => {
   });
 });
 
-describe('a service that is restarted', needs('server'), () => {
-  it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'by %s under creates loses none and stores none twice',
-    async (signal) => {
-      const url = await databaseOnMysql();
-      const { program, grpc } = await startProcess({ DATABASE_URL: url });
-      const { stored: ids, stop } = startCallers(routeClient(grpc), 8);
-      await expect.poll(() => ids.length).toBeGreaterThan(20);
-      await program.stop(signal);
-      await startProcess({ DATABASE_URL: url, GRPC_ADDRESS: grpc });
-      const before = ids.length;
-      await expect.poll(() => ids.length).toBeGreaterThan(before + 20);
-      const created = await stop();
-      const stored = await storedIds(url);
-      expect(new Set(stored)).toEqual(new Set(created));
-      expect(stored).toHaveLength(created.length);
-    },
-  );
+describe('a restart under creates', needs('server'), () => {
+  it.each(['SIGTERM', 'SIGKILL'] as const)('with %s loses none and stores none twice', async (signal) => {
+    const url = await databaseOnMysql();
+    const { program, grpc } = await startProcess({ DATABASE_URL: url });
+    const { stored: ids, stop } = startCallers(routeClient(grpc), 8);
+    await expect.poll(() => ids.length).toBeGreaterThan(20);
+    await program.stop(signal);
+    await startProcess({ DATABASE_URL: url, GRPC_ADDRESS: grpc });
+    const before = ids.length;
+    await expect.poll(() => ids.length).toBeGreaterThan(before + 20);
+    const created = await stop();
+    const stored = await storedIds(url);
+    expect(new Set(stored)).toEqual(new Set(created));
+    expect(stored).toHaveLength(created.length);
+  });
 });
 
 describe('two services behind one target', () => {
@@ -108,7 +105,7 @@ describe('two services behind one target', () => {
   ];
 
   it(
-    'share the calls, and when one is killed, the other serves all, and stores none twice',
+    'share the calls, and one serves all when the other is killed, without storing any twice',
     needs('server'),
     async () => {
       const url = await databaseOnMysql();
@@ -125,8 +122,8 @@ describe('two services behind one target', () => {
         .toBe(true);
 
       const before = await storedIds(url);
-      // Never more calls at a time than the client's throttling of retries allows to fail.
-      // The client itself repeats none whose answer has begun; a caller may, with the same request id.
+      // No more concurrent calls than the client's retry throttling allows to fail.
+      // The client does not retry a call whose response has begun; a caller may, with the same request id.
       const { stored: ids, stop } = startCallers(client, 8);
       await expect.poll(() => ids.length).toBeGreaterThan(50);
       await one?.program.stop('SIGKILL');
@@ -140,7 +137,7 @@ describe('two services behind one target', () => {
   );
 });
 
-it('a connection that is lost in silence is given up after 15 seconds, and the next one serves', async () => {
+it('a silently lost connection is abandoned after 15 seconds, and a new one serves', async () => {
   const { grpc } = await startProcess({});
   const proxy = await startTcpProxy(Number(grpc.split(':')[1]));
   onTestFinished(() => proxy.close());

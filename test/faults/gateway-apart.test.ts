@@ -8,7 +8,7 @@ import { ledgerOf } from './rig/ledger.js';
 import { databaseOnMysql, startProcess } from './rig/service-process.js';
 
 const DEADLINE_MS = '1000';
-/** The ends of calls that are allowed while a server is away. */
+/** The outcomes of calls that are allowed while a server is unavailable. */
 const OUTAGE = ['503', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
 
 async function startServers(count: number) {
@@ -21,7 +21,7 @@ async function startServers(count: number) {
 }
 
 it(
-  'a gateway apart serves again when its killed server is back, and no acknowledged create is lost',
+  'a separate gateway serves again when its killed server is back, and no acknowledged create is lost',
   needs('server'),
   async () => {
     const { url, settings, servers, gateway } = await startServers(1);
@@ -41,7 +41,7 @@ it(
 );
 
 it(
-  'a gateway apart answers within the deadline while its server is frozen, and serves when it is thawed',
+  'a separate gateway responds within the deadline while its server is frozen, and serves afterwards',
   needs('server'),
   async () => {
     const { url, servers, gateway } = await startServers(1);
@@ -67,7 +67,7 @@ it(
 );
 
 it(
-  'a gateway apart goes on with the second of two servers within a second of the end of the first',
+  'a separate gateway fails over to the second of two servers within a second',
   needs('server'),
   async () => {
     const { url, servers, gateway } = await startServers(2);

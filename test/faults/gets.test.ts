@@ -8,12 +8,12 @@ import { peakMib, runLoad } from './rig/load-process.js';
 import { scale } from './rig/scale.js';
 import { startOnMysql } from './rig/service-process.js';
 
-/** The most memory that an overloaded service takes, in MiB. */
+/** The most memory that an overloaded service may take, in MiB. */
 const MEMORY_MIB = 400;
 const ROUTE = { id: '', method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: undefined };
 
 it.each([8, 64])(
-  'of twice the gets that it can carry, over %d connections, it answers all that its streams let through',
+  'at twice its capacity of gets, over %d connections, the service answers every call that gets a stream',
   needs('server'),
   async (connections) => {
     const service = await startOnMysql();

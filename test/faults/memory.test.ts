@@ -14,11 +14,11 @@ import { framed, outcomeOf, type RawOutcome, requestOn } from '../support/http2-
 import { clientHello, stall } from '../support/tls-client.js';
 
 const GUARDED = '/test.Service/Guarded';
-/** The frame that resets a stream (RFC 9113, section 6.4). */
+/** The type of the frame that resets a stream (RFC 9113, section 6.4). */
 const RST_STREAM = 0x3;
 const MIB = 1_048_576;
 
-/** Callers that come at once may have all of their streams; calls that never end are ended soon. */
+/** Limits under which new connections may open all of their streams, and calls that never complete end soon. */
 const MANY_STREAMS: typeof LIMITS = { ...LIMITS, maxWaitingCalls: 8_192, deadlineMs: 3_000 };
 
 let server: ChildProcess;
@@ -44,14 +44,14 @@ afterEach(async () => {
   await once(server, 'exit');
 });
 
-/** The bytes on and off the heap that the server holds after a collection. */
+/** The bytes on and off the heap that the server holds after a garbage collection. */
 async function measure(): Promise<{ held: number }> {
   server.send('measure');
   const [memory] = (await once(server, 'message')) as [{ held: number }];
   return memory;
 }
 
-/** Decoders that run in threads of their own may end a little later than the calls. */
+/** Polls, since decoders in other threads may end a little later than the calls. */
 async function expectGrowthBelow(bytes: number, before: { held: number }): Promise<void> {
   const growth = async (): Promise<number> => (await measure()).held - before.held;
   await expect.poll(growth, { timeout: 5_000 }).toBeLessThan(bytes);
@@ -60,32 +60,32 @@ async function expectGrowthBelow(bytes: number, before: { held: number }): Promi
 /** A connection for at most 100 calls. */
 function sessionFor(call: number): ClientHttp2Session {
   const place = Math.floor(call / 100);
-  // The client's own limit would end calls that send much.
+  // The client's default limit would end calls that send much.
   return (sessions[place] ??= connect(`http://${address}`, { maxSessionMemory: 2_000 }).on(
     'error',
     () => undefined,
   ));
 }
 
-/** A message of which only the beginning comes. */
+/** A message without its last byte. */
 function unfinished(bytes: number): Buffer {
   return framed(Buffer.alloc(bytes)).subarray(0, -1);
 }
 
-describe('what is not kept:', () => {
+describe('the server keeps nothing of', () => {
   beforeEach(() => startTestServer());
 
   it.each([
-    // On Node 22, those of one connection share its window so that some are too short at their deadline.
+    // On Node 22, the messages of a connection share its window, so that some are incomplete at their deadline.
     ['600 half-sent messages of 3 MB', 600, {}, unfinished(3_000_000), status.DEADLINE_EXCEEDED],
     [
-      '200 of 4 MiB, as gzip',
+      '200 gzip messages of 4 MiB',
       200,
       { 'grpc-encoding': 'gzip' },
       framed(gzipSync(Buffer.alloc(4 * MIB)), true),
     ],
     [
-      '200 of 4 MiB, as deflate',
+      '200 deflate messages of 4 MiB',
       200,
       { 'grpc-encoding': 'deflate' },
       framed(deflateSync(Buffer.alloc(4 * MIB)), true),
@@ -110,7 +110,7 @@ describe('what is not kept:', () => {
     const speak = async (): Promise<void> => {
       const socket = connectTcp(Number(port), hostname).on('error', () => undefined);
       socket.write('POST / HTTP/1.1\r\nhost: x');
-      // The server has begun to speak.
+      // Wait for the server's first bytes.
       await once(socket, 'data');
       socket.resetAndDestroy();
       await once(socket, 'close');
@@ -124,7 +124,7 @@ describe('what is not kept:', () => {
     await expectGrowthBelow(2 * MIB, before);
   });
 
-  it('300 header blocks that HPACK expands to 480 KB, of calls that never come', async () => {
+  it('300 header blocks that HPACK expands to 480 KB and the server resets', async () => {
     const before = await measure();
     const sockets = Array.from({ length: 3 }, () =>
       sendRepeatedField(address, grpcHead(GUARDED), ['x-repeated', 'v'.repeat(4_000)], {
@@ -144,7 +144,7 @@ describe('what is not kept:', () => {
   });
 });
 
-it('nothing is kept of 500 handshakes that stall', async () => {
+it('the server keeps nothing of 500 stalled handshakes', async () => {
   await startTestServer({ pair: createAuthority().issue(), times: { patienceMs: 300 } });
   const hello = await clientHello(['h2']);
   const round = async (): Promise<number> => {

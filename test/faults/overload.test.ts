@@ -13,21 +13,21 @@ import { peakMib, runLoad } from './rig/load-process.js';
 import { scale } from './rig/scale.js';
 import { databaseOnMysql, startProcess } from './rig/service-process.js';
 
-/** The most memory that an overloaded service takes, in MiB. */
+/** The most memory that an overloaded service may take, in MiB. */
 const MEMORY_MIB = 400;
-/** More calls under way than the service lets wait, in connections or in streams. */
+/** More calls under way than the service lets wait, as connections or as streams. */
 const CONNECTIONS = 1_024;
 const CALLS = 8_192;
-/** How long after its end an overload may be felt, in milliseconds. */
+/** How long after its end an overload may slow calls down, in milliseconds. */
 const USUAL_AGAIN_MS = 2_000;
 
 interface Overload {
   readonly kind: string;
-  /** Default: on MySQL. */
+  /** Default: a database on MySQL. */
   readonly createDatabase?: () => Promise<string>;
   readonly settings: Readonly<Record<string, string>>;
   readonly load: Partial<Load>;
-  /** How calls are refused: with a status, or before they are calls, by REFUSED_STREAM. */
+  /** How calls are refused: with a gRPC status, or earlier with REFUSED_STREAM. */
   readonly refusal: number;
 }
 
@@ -50,16 +50,16 @@ const OVERLOADS: readonly Overload[] = [
     load: { connections: CONNECTIONS },
     refusal: status.RESOURCE_EXHAUSTED,
   },
-  { kind: '64 connections that heed no settings', settings: {}, ...HEEDLESS },
+  { kind: '64 connections that ignore HTTP/2 settings', settings: {}, ...HEEDLESS },
   {
-    kind: '64 connections that heed no settings, with a heap of 512 MiB',
+    kind: '64 connections that ignore HTTP/2 settings, with a heap of 512 MiB',
     settings: { NODE_OPTIONS: '--max-old-space-size=512' },
     ...HEEDLESS,
   },
 ];
 
 it.each(OVERLOADS.map((overload) => [overload.kind, overload] as const))(
-  'creates over %s: those beyond what it carries are refused, none that it acknowledged is lost, and memory holds',
+  'creates over %s: the excess is refused, no acknowledged create is lost, and memory stays bounded',
   needs('server'),
   async (kind, { createDatabase = databaseOnMysql, settings, load: overload, refusal }) => {
     const url = await createDatabase();
@@ -95,7 +95,7 @@ it.each(OVERLOADS.map((overload) => [overload.kind, overload] as const))(
 );
 
 it(
-  `creates over REST by ${CONNECTIONS} callers: those beyond what it carries get 429, none that it acknowledged is lost, and memory holds`,
+  `creates over REST by ${CONNECTIONS} callers: the excess gets 429, no acknowledged create is lost, and memory stays bounded`,
   needs('server'),
   async () => {
     const url = await databaseOnMysql();

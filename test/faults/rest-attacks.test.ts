@@ -15,7 +15,7 @@ async function start(settings: Readonly<Record<string, string>> = {}): Promise<S
   return startProcess({ DATABASE_URL: 'sqlite::memory:', ...settings });
 }
 
-/** Lets another process attack the service. @returns what it has counted, and the memory of the service in MiB */
+/** Attacks the service from another process. @returns the count of the attack, and the memory of the service in MiB */
 async function attack(
   service: ServiceProcess,
   what: Pick<RestAttack, 'name' | 'connections'> & Partial<RestAttack>,
@@ -31,7 +31,6 @@ async function attack(
 const worstOf = (creates: readonly { readonly ms: number }[]): number =>
   Math.max(...creates.map(({ ms }) => ms));
 
-/** Starts the service with TLS. */
 async function startSecurely(): Promise<ServiceProcess> {
   const folder = await mkdtemp(join(inject('temporaryFolder'), 'tls-'));
   const { cert, key } = createAuthority().issue();
@@ -41,20 +40,20 @@ async function startSecurely(): Promise<ServiceProcess> {
   return start(files);
 }
 
-it('unread pages hold one piece on each connection, with TLS too', async () => {
+it('unread pages hold one piece in memory for each connection, even with TLS', async () => {
   const service = await startSecurely();
   const { count, before, peak } = await attack(service, {
-    name: 'unauthenticated clients read no page',
+    name: 'unauthenticated clients do not read a page',
     connections: 200,
   });
-  figure('pages over TLS that nobody reads', { connections: count, before, peak });
+  figure('unread pages over TLS', { connections: count, before, peak });
   expect.soft(count).toBe(200);
   expect.soft(peak - before).toBeLessThan(80);
 });
 
-it('requests with unread responses share their places, and cost their connection when there are none', async () => {
+it('requests with unread responses share a limit, and lose their connection beyond it', async () => {
   const service = await startSecurely();
-  const name = 'unauthenticated clients ask for pages that they do not read';
+  const name = 'unauthenticated clients request many pages and do not read them';
   const { count, before, peak } = await attack(service, { name, connections: 1_000 });
   figure(name, { connections: 1_000, 'of them left': count, before, peak });
   expect.soft(count).toBeLessThan(100);
@@ -69,7 +68,7 @@ it('memory stays bounded while a caller sends single bytes', async () => {
   expect(peak).toBeLessThan(250);
 });
 
-it('half-sent requests of one caller leave the places of the others, over both protocols', async () => {
+it('half-sent requests of one caller leave room for others, over both protocols', async () => {
   const service = await start({ MAX_CALLS: '64' });
   const attacked = attack(service, { name: 'a caller sends half bodies', connections: 4, durationMs: 2_500 });
   await sleep(1_000);

@@ -12,7 +12,7 @@ it.each([
   { signal: 'SIGKILL', exit: null },
   { signal: 'SIGTERM', exit: 0 },
 ] as const)(
-  'a service that gets $signal under load loses and doubles no acknowledged create',
+  'a service that gets $signal under load loses no acknowledged create and stores none twice',
   needs('server'),
   async ({ signal, exit }) => {
     const url = await databaseOnMysql();

@@ -12,7 +12,7 @@ import { figure } from './rig/figures.js';
 import { type ServiceProcess, startProcess } from './rig/service-process.js';
 
 const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
-/** A message of one field without content, which every method takes. */
+/** An empty message, which every method accepts. */
 const EMPTY = framed(new Uint8Array());
 
 let files = 0;
@@ -24,7 +24,7 @@ async function start(
   return { service: await startProcess({ DATABASE_URL: `sqlite:${file}`, ...settings }), file };
 }
 
-/** @param halfClosed whether the client has said all, which the server of one message waits for */
+/** @param halfClosed whether the client ends its request, which a method with a single request message waits for */
 async function openStream({ grpc }: ServiceProcess, path: string, halfClosed: boolean): Promise<void> {
   const session = connect(`http://${grpc}`).on('error', () => undefined);
   onTestFinished(() => {
@@ -75,7 +75,7 @@ it.each([
   expect(ms).toBeLessThan(1_000);
 });
 
-it('a stop with a stalled upload ends within its grace of six seconds', async () => {
+it('a stop with a stalled upload ends within the grace period of six seconds', async () => {
   const { service } = await start();
   await stallUpload(service);
   const begun = performance.now();
@@ -86,7 +86,7 @@ it('a stop with a stalled upload ends within its grace of six seconds', async ()
   expect(ms).toBeLessThan(7_000);
 });
 
-it('while it drains, health says 503 and calls are answered', async () => {
+it('while the service drains, health is 503 and calls are answered', async () => {
   const { service } = await start({ DRAIN_DELAY_MS: '1500' });
   const begun = performance.now();
   process.kill(service.pid, 'SIGTERM');
@@ -105,16 +105,19 @@ it('while it drains, health says 503 and calls are answered', async () => {
   expect(ms).toBeLessThan(3_000);
 });
 
-it.each(['SIGTERM', 'SIGINT'] as const)('a second %s at once is the first one', async (signal) => {
-  const { service, file } = await start();
-  process.kill(service.pid, signal);
-  await sleep(2);
-  const { exitCode } = await service.program.stop(signal);
-  expect(exitCode).toBe(0);
-  expect(statSync(`${file}-wal`).size).toBe(0);
-});
+it.each(['SIGTERM', 'SIGINT'] as const)(
+  'a second %s right after the first changes nothing',
+  async (signal) => {
+    const { service, file } = await start();
+    process.kill(service.pid, signal);
+    await sleep(2);
+    const { exitCode } = await service.program.stop(signal);
+    expect(exitCode).toBe(0);
+    expect(statSync(`${file}-wal`).size).toBe(0);
+  },
+);
 
-it('a second signal after a second forces the end, with an exit code that says so', async () => {
+it('a second signal more than a second later forces an exit with a nonzero code', async () => {
   const { service } = await start({ DRAIN_DELAY_MS: '20000' });
   process.kill(service.pid, 'SIGTERM');
   await sleep(1_300);

@@ -29,7 +29,7 @@ function jump(ms: number): void {
 }
 
 it.each([HOUR_MS, -HOUR_MS])(
-  'a call in the same process has its time, though the wall clock jumps by %i ms before its body is there',
+  'a call in the same process keeps its deadline when the wall clock jumps by %i ms before its body arrives',
   async (ms) => {
     const asked: Call[] = [];
     const upstream = memoryUpstream((call) => {
@@ -73,7 +73,7 @@ it.each([HOUR_MS, -HOUR_MS])(
 );
 
 it.each([HOUR_MS, -HOUR_MS])(
-  'a call to another process has its time, though the wall clock has jumped by %i ms since the start',
+  'a call to another process keeps its deadline when the wall clock has jumped by %i ms since the start',
   async (ms) => {
     jump(ms);
     const unary = ({ deadline }: UnaryCall): GrpcReply => ({

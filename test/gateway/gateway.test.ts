@@ -18,12 +18,12 @@ import { opening } from '../../packages/transcoder/test/support/opening.js';
 interface RunningGateway {
   readonly origin: string;
   readonly drain: () => void;
-  /** How many connections are open. */
+  /** The number of open connections. */
   connections(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** A gateway under `/api` whose upstream answers as given. */
+/** Starts a gateway under `/api` with the given upstream. */
 async function startGateway(
   unary: (call: UnaryCall) => UnaryReply | Promise<UnaryReply>,
   observers: readonly RequestObserver[] = [],
@@ -92,7 +92,7 @@ describe('an observer', () => {
     { path: '/api/healthz', template: '/api/healthz' },
     { path: '/api/v1/routing/7', template: '/api/v1/routing/{route_id}' },
     { path: '/api/other', template: undefined },
-  ])('is told that $path is $template', async ({ path, template }) => {
+  ])('gets the template $template for $path', async ({ path, template }) => {
     const templates: unknown[] = [];
     const observer: RequestObserver = {
       begin: () => ({ end: (outcome) => templates.push(outcome.template) }),
@@ -105,7 +105,7 @@ describe('an observer', () => {
 });
 
 describe('the base path', () => {
-  it('says, without a token, where the named pages and the health are', async () => {
+  it('lists the paths of the named pages and of health, without a token', async () => {
     const { origin } = await start(() => unavailable);
     const response = await httpRequest(origin, { path: '/api' });
     expect(response).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
@@ -122,7 +122,7 @@ describe('a page', () => {
 
   afterAll(() => gateway.close());
 
-  it('is served as it is, without a token, under the base path', async () => {
+  it('is served unchanged, without a token, under the base path', async () => {
     const response = await httpRequest(gateway.origin, { path: '/api/notes.txt' });
     expect(response).toMatchObject({
       status: 200,
@@ -152,7 +152,7 @@ describe('a page', () => {
     expect(options).toMatchObject({ status: 204, headers: { allow: 'GET, HEAD, OPTIONS' } });
   });
 
-  it('cannot be written', async () => {
+  it('does not support PUT', async () => {
     const response = await httpRequest(gateway.origin, { method: 'PUT', path: '/api/notes.txt' });
     expect(response).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } });
     expect(reasonOf(response)).toBe('METHOD_NOT_ALLOWED');
@@ -167,7 +167,7 @@ describe('a page', () => {
   );
 });
 
-describe('the health', () => {
+describe('health', () => {
   const SERVING = HealthCheckResponse_ServingStatus.SERVING;
 
   it('is 200 without a token while the server serves', async () => {
@@ -193,8 +193,8 @@ describe('the health', () => {
   });
 
   it.each([
-    ['does not serve', () => health(HealthCheckResponse_ServingStatus.NOT_SERVING)],
-    ['is away', () => unavailable],
+    ['is not serving', () => health(HealthCheckResponse_ServingStatus.NOT_SERVING)],
+    ['is unavailable', () => unavailable],
     ['answers OK without a message', () => ({ code: status.OK, details: '', answered: true })],
   ])('is 503 while the server %s', async (_, unary) => {
     const response = await httpRequest((await start(unary)).origin, { path: '/api/healthz' });
@@ -202,7 +202,7 @@ describe('the health', () => {
     expect(response.headers['retry-after']).toBe('1');
   });
 
-  it('is 503 once the gateway drains, though everything else is answered as before', async () => {
+  it('is 503 once the gateway drains, while other requests are served as before', async () => {
     const { origin, drain } = await start(() => health(SERVING));
     drain();
     const response = await httpRequest(origin, { path: '/api/healthz' });
@@ -210,7 +210,7 @@ describe('the health', () => {
     expect((await httpRequest(origin, { path: '/api/notes.txt' })).status).toBe(200);
   });
 
-  it('is not waited for longer than two seconds', async () => {
+  it('has a deadline of two seconds', async () => {
     const asked: UnaryCall[] = [];
     const { origin } = await start((call) => {
       asked.push(call);
@@ -222,20 +222,20 @@ describe('the health', () => {
     expect(asked[0]?.deadline).toBeLessThanOrEqual(now() + 2_000);
   });
 
-  it('is told to a client that waits for 100', async () => {
+  it('is served to a client that expects 100-continue', async () => {
     const { origin } = await start(() => health(SERVING));
     const headers = { expect: '100-continue' };
     expect((await httpRequest(origin, { path: '/api/healthz', headers })).status).toBe(200);
   });
 
-  it('is 500 where the upstream breaks its contract', async () => {
+  it('is 500 if the upstream throws', async () => {
     const { origin } = await start(() => Promise.reject(new Error('secret')));
     const response = await httpRequest(origin, { path: '/api/healthz' });
     expect(response.status).toBe(500);
     expect(response.text).not.toContain('secret');
   });
 
-  it('cannot be written', async () => {
+  it('does not support POST', async () => {
     const { origin } = await start(() => health(SERVING));
     const response = await httpRequest(origin, { method: 'POST', path: '/api/healthz' });
     expect(response).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } });
@@ -247,11 +247,11 @@ describe('the health', () => {
   });
 });
 
-describe('the health over a channel', () => {
+describe('health over a channel', () => {
   const CHECK = '/grpc.health.v1.Health/Check';
   const PATH = '/api/healthz';
 
-  it('is one call to the server for all clients that wait for it, whichever of them leaves', async () => {
+  it('takes one call to the server for all waiting clients, whichever of them leaves', async () => {
     const answers: Deferred<GrpcReply>[] = [];
     const unary = (): Promise<GrpcReply> => {
       const answer = new Deferred<GrpcReply>();
@@ -268,7 +268,7 @@ describe('the health over a channel', () => {
       },
     };
     let asked = 0;
-    // The test alone decides when the server answers.
+    // No deadline, so that the test alone decides when the server responds.
     const withoutDeadline = (call: UnaryCall) => {
       asked += 1;
       return upstream.unary({ ...call, deadline: Infinity });
@@ -294,7 +294,7 @@ describe('the health over a channel', () => {
 });
 
 describe('a request that cannot become a call', () => {
-  it('is put to the guard of the server, as a marked call without a message', async () => {
+  it('is sent to the guard of the server as a guard-only call without a message', async () => {
     const asked: UnaryCall[] = [];
     const { origin } = await start((call) => {
       asked.push(call);
@@ -315,7 +315,7 @@ describe('a request that cannot become a call', () => {
     });
   });
 
-  it('is answered where it cannot even be read as a URL', async () => {
+  it('is answered with 404 if its path is not a URL', async () => {
     const { origin } = await start(() => unavailable);
     const response = await httpRequest(origin, { path: '//' });
     expect(response.status).toBe(404);

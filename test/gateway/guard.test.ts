@@ -10,7 +10,7 @@ const REFUSED: UnaryReply = { code: status.UNAUTHENTICATED, details: 'No.', answ
 /** In milliseconds since the epoch. */
 const DEADLINE = Date.now() + 10_000;
 
-/** A guard whose questions are answered when they are told to be. */
+/** A guard whose upstream responds when the test tells it to. */
 function asked(admittedMs?: number) {
   const questions: { readonly call: UnaryCall; readonly reply: Deferred<UnaryReply> }[] = [];
   const guard = guardOf(
@@ -39,7 +39,7 @@ function asked(admittedMs?: number) {
   return { ask, answer, ids, questions };
 }
 
-it('a question to the guard is the call without its message, marked', async () => {
+it('the guard gets the call without its message, marked as guard-only', async () => {
   const { ask, answer, questions } = asked();
   const reply = ask('me', 'a', { message: Buffer.from('secret') });
   answer(0, ADMITTED);
@@ -48,7 +48,7 @@ it('a question to the guard is the call without its message, marked', async () =
   expect(questions[0]?.call.metadata.get('x-guard-only')).toBe('1');
 });
 
-it('requests with one credential for one method share an admission that is under way', async () => {
+it('concurrent requests with the same credential for the same method share an admission', async () => {
   const { ask, answer, ids } = asked();
   const replies = [ask('me', 'a'), ask('me', 'b'), ask('me', 'c', { deadline: DEADLINE + 1 })];
   expect(ids()).toEqual(['a']);
@@ -56,7 +56,7 @@ it('requests with one credential for one method share an admission that is under
   expect(await Promise.all(replies)).toEqual([ADMITTED, ADMITTED, ADMITTED]);
 });
 
-it('an admission is shared for its time, with the same credential for the same method', async () => {
+it('an admission is reused for a limited time, for the same credential and method', async () => {
   const { ask, answer, ids } = asked(200);
   const first = ask('me', 'a');
   answer(0, ADMITTED);
@@ -71,7 +71,7 @@ it('an admission is shared for its time, with the same credential for the same m
   });
 });
 
-it('a thousand admissions are shared at most', async () => {
+it('at most a thousand admissions are reused', async () => {
   const { ask, answer, ids } = asked();
   for (let caller = 0; caller <= 1_000; caller++) {
     const reply = ask(`caller ${caller}`, `${caller}`);
@@ -87,14 +87,14 @@ it.each([
   ['another credential', 'you', {}],
   ['another method', 'me', { path: '/other' }],
   ['an earlier deadline', 'me', { deadline: DEADLINE - 1 }],
-])('a request with %s asks for itself', (_, token, more) => {
+])('a request with %s needs its own admission', (_, token, more) => {
   const { ask, ids } = asked();
   void ask('me', 'a');
   void ask(token, 'b', more);
   expect(ids()).toEqual(['a', 'b']);
 });
 
-it('a refusal is not shared: each request has its own', async () => {
+it('a refusal is not shared: each request gets its own', async () => {
   const { ask, answer, ids } = asked();
   const replies = [ask('me', 'a'), ask('me', 'b')];
   answer(0, { code: status.CANCELLED, details: '', answered: true });
@@ -108,8 +108,8 @@ it('a refusal is not shared: each request has its own', async () => {
 
 it.each([
   { what: 'an admission is shared', reply: ADMITTED, questions: 1 },
-  { what: 'a refusal is not', reply: REFUSED, questions: 2 },
-])('a guard in the same process answers at once: $what', ({ reply, questions }) => {
+  { what: 'a refusal is not shared', reply: REFUSED, questions: 2 },
+])('a guard in the same process responds synchronously: $what', ({ reply, questions }) => {
   let asked = 0;
   const guard = guardOf({
     unary: () => {

@@ -16,15 +16,15 @@ const NONE: ReadonlySet<string> = new Set();
 
 describe('the path of an unknown method', () => {
   it.each([
-    ['as long as is kept', 1_024, 1_024],
-    ['longer', 10_000, 1_024],
-  ])('%s is kept from its beginning', (_, length, kept) => {
+    ['1,024 characters', 1_024, 1_024],
+    ['10,000 characters', 10_000, 1_024],
+  ])('is kept up to its first 1,024 characters: %s', (_, length, kept) => {
     const headers: IncomingHttpHeaders = { ':path': 'p'.repeat(length) };
     prepareForGrpcJs(headers, NONE, NONE);
     expect(headers).toEqual({ ':path': UNKNOWN_METHOD, [UNKNOWN_PATH_KEY]: 'p'.repeat(kept) });
   });
 
-  it('is in the log', async () => {
+  it('is logged', async () => {
     const server = await startTestServer();
     const { code } = await outcomeOf(requestOn(connectTo(server), '/no.Service/Method').end());
     expect(code).toBe(status.UNIMPLEMENTED);
@@ -32,8 +32,8 @@ describe('the path of an unknown method', () => {
   });
 });
 
-describe('headers that nobody reads', () => {
-  it('are kept from grpc-js', () => {
+describe('unused headers', () => {
+  it('are hidden from grpc-js', () => {
     const headers: IncomingHttpHeaders = { ':path': '/a', 'x-request-id': 'n', 'x-any': 'a', cookie: 'b' };
     prepareForGrpcJs(headers, A, NONE);
     expect(headers).toEqual({ ':path': '/a', 'x-request-id': 'n' });
@@ -51,7 +51,7 @@ describe('a timeout of a unary call', () => {
     ['0m', 0],
     ['500u', 0.5],
     ['1n', 0.000_001],
-  ])('is kept from grpc-js, and passed on in milliseconds: %s', (given, ms) => {
+  ])('is hidden from grpc-js, and passed on in milliseconds: %s', (given, ms) => {
     for (const path of ['/a', '/unknown']) {
       const headers: IncomingHttpHeaders = { ':path': path, 'grpc-timeout': given };
       prepareForGrpcJs(headers, A, NONE);
@@ -60,13 +60,13 @@ describe('a timeout of a unary call', () => {
     }
   });
 
-  it.each(['soon', '5', '123456789m', '5 m', ''])('that is none is left to grpc-js: %s', (given) => {
+  it.each(['soon', '5', '123456789m', '5 m', ''])('is left to grpc-js if it is invalid: %s', (given) => {
     const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': given };
     prepareForGrpcJs(headers, A, NONE);
     expect(headers).toEqual({ ':path': '/a', 'grpc-timeout': given });
   });
 
-  it('is not what a client calls so itself', () => {
+  it('is not taken from a header that the client forges', () => {
     const headers: IncomingHttpHeaders = { ':path': '/a', [TIMEOUT_MS_KEY]: '1' };
     prepareForGrpcJs(headers, A, NONE);
     expect(headers).toEqual({ ':path': '/a' });
@@ -75,7 +75,7 @@ describe('a timeout of a unary call', () => {
 
 describe('a timeout of a streaming call', () => {
   it.each(['25H', '99999999H', '50000M', '2592000S'])(
-    'longer than any deadline of the service is dropped: %s',
+    'is dropped if it is longer than any deadline of the service: %s',
     (given) => {
       const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': given };
       prepareForGrpcJs(headers, NONE, A);
@@ -83,7 +83,7 @@ describe('a timeout of a streaming call', () => {
     },
   );
 
-  it.each(['0H', '10M', '600S', '99999999m', '1n'])('that may be shorter is kept: %s', (given) => {
+  it.each(['0H', '10M', '600S', '99999999m', '1n'])('is kept if it may be shorter: %s', (given) => {
     const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': given };
     prepareForGrpcJs(headers, NONE, A);
     expect(headers['grpc-timeout']).toBe(given);
@@ -92,8 +92,8 @@ describe('a timeout of a streaming call', () => {
 
 describe('an idempotency key', () => {
   it.each([
-    ['of visible ASCII is kept', 'a-1~', 'a-1~'],
-    ['that metadata cannot carry has a space for each such character', 'caf\u00e9\t', 'caf  '],
+    ['is kept if it is visible ASCII', 'a-1~', 'a-1~'],
+    ['gets a space for each character that metadata cannot carry', 'caf\u00e9\t', 'caf  '],
   ])('%s', (_, given, kept) => {
     const headers: IncomingHttpHeaders = { ':path': '/a', 'idempotency-key': given };
     prepareForGrpcJs(headers, A, NONE);
@@ -125,7 +125,7 @@ describe('the content type', () => {
 });
 
 describe('a stream that is closed before grpc-js sees it', () => {
-  it('does not end the process, whatever its content type', async () => {
+  it('does not crash the process, whatever its content type', async () => {
     const server = await startTestServer();
     const session = connectTo(server);
     const tooLong = { 'x-a': 'a'.repeat(9_000), 'x-b': 'b'.repeat(9_000) };

@@ -19,7 +19,7 @@ interface Answer {
   readonly error_response?: { readonly error_code: number; readonly error_message: string };
 }
 
-/** Asks a server that reflects, all in one stream. */
+/** Sends reflection requests in one stream, and returns the responses. */
 async function ask(version: string, ...requests: object[]): Promise<Answer[]> {
   const { address } = await startTestServer();
   const definitions = loadFileDescriptorSetFromBuffer(Buffer.from(descriptorSet), { defaults: false });
@@ -81,7 +81,7 @@ describe.each(VERSIONS)('reflection %s', (version) => {
       'google/api/field_behavior.proto',
     ],
     [
-      'the file of a value',
+      'the file of an enum value',
       { file_containing_symbol: 'google.api.FieldBehavior.OUTPUT_ONLY' },
       'google/api/field_behavior.proto',
     ],
@@ -100,12 +100,12 @@ describe.each(VERSIONS)('reflection %s', (version) => {
       },
       'google/api/annotations.proto',
     ],
-  ])('finds %s, and first in the answer', async (_, request, name) => {
+  ])('finds %s, and returns it first', async (_, request, name) => {
     const [answer] = await ask(version, request);
     expect(filesOf(answer)[0]?.name).toBe(name);
   });
 
-  it('sends all that a file needs, once', async () => {
+  it('sends a file with each of its dependencies once', async () => {
     const [answer] = await ask(version, { file_by_filename: CONTRACT });
     const names = filesOf(answer).map(({ name }) => name);
     expect(new Set(names)).toEqual(
@@ -138,7 +138,7 @@ describe.each(VERSIONS)('reflection %s', (version) => {
     expect(JSON.stringify(contract)).toContain('"[google.api.field_behavior]":["OUTPUT_ONLY","IMMUTABLE"]');
   });
 
-  it('knows the numbers of the extensions of a type', async () => {
+  it('lists the extension numbers of a type', async () => {
     const [answer] = await ask(version, { all_extension_numbers_of_type: 'google.protobuf.FieldOptions' });
     expect(answer).toMatchObject({
       all_extension_numbers_response: {
@@ -153,26 +153,26 @@ describe.each(VERSIONS)('reflection %s', (version) => {
     ['an unknown symbol', { file_containing_symbol: 'routing.v1.Nothing' }],
     ['an unknown member', { file_containing_symbol: 'routing.v1.Route.nothing' }],
     ['a member of an extension', { file_containing_symbol: 'google.api.http.nothing' }],
-    ['no symbol', { file_containing_symbol: '' }],
+    ['an empty symbol', { file_containing_symbol: '' }],
     [
       'an unknown extension',
       { file_containing_extension: { containing_type: 'routing.v1.Route', extension_number: 1 } },
     ],
     ['extensions of an unknown type', { all_extension_numbers_of_type: 'routing.v1.Nothing' }],
-  ])('says that there is none of %s, and goes on', async (_, request) => {
+  ])('reports NOT_FOUND for %s, and continues', async (_, request) => {
     const [answer, next] = await ask(version, request, { file_by_filename: CONTRACT });
     expect(answer?.error_response).toMatchObject({ error_code: status.NOT_FOUND });
     expect(answer?.error_response?.error_message).toMatch(/^There is no .*\.$/);
     expect(filesOf(next)).not.toEqual([]);
   });
 
-  it('refuses a request that asks for nothing', async () => {
+  it('refuses a request without a query', async () => {
     const [answer] = await ask(version, { host: 'x' });
     expect(answer?.error_response?.error_code).toBe(status.INVALID_ARGUMENT);
   });
 });
 
-it('every file that is described is one of the compiled contract', async () => {
+it('every file that reflection returns equals the compiled one', async () => {
   const files = fromBinary(FileDescriptorSetSchema, descriptorSet).file;
   const answers = await ask('v1', ...files.map(({ name }) => ({ file_by_filename: name })));
   expect(answers.map((answer) => filesOf(answer)[0])).toEqual(files);

@@ -27,7 +27,7 @@ import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 const SERVICE = 'routing.v1.RouteService';
 const ECHO = '/test.Service/Echo';
 const SLOW = '/test.Service/Slow';
-/** The frame that begins an answer (RFC 9113, section 6.2). */
+/** The type of the frame that begins a response (RFC 9113, section 6.2). */
 const HEADERS = 0x1;
 const silent = pino({ level: 'silent' });
 
@@ -79,7 +79,7 @@ const MESSAGE = framed(Buffer.from('m'));
 const GZIP = { 'grpc-encoding': 'gzip' };
 const DEFLATE = { 'grpc-encoding': 'deflate' };
 
-/** Requests that are refused by the pipeline, and would be served with another of these parts. */
+/** Requests that the pipeline refuses only because of the given parts. */
 const refused: readonly (readonly [
   title: string,
   given: { readonly path?: string; readonly headers?: Record<string, string>; readonly body?: Buffer },
@@ -87,13 +87,13 @@ const refused: readonly (readonly [
   reason: string,
 ])[] = [
   [
-    'a message larger than is taken',
+    'a message above the limit',
     { body: framed(Buffer.alloc(65_537)) },
     status.RESOURCE_EXHAUSTED,
     'REQUEST_TOO_LARGE',
   ],
   [
-    'a message that is larger when it is inflated',
+    'a message that inflates above the limit',
     { headers: GZIP, body: framed(gzipSync(Buffer.alloc(100_000)), true) },
     status.RESOURCE_EXHAUSTED,
     'REQUEST_TOO_LARGE',
@@ -106,31 +106,31 @@ const refused: readonly (readonly [
     status.DEADLINE_EXCEEDED,
     'DEADLINE_EXCEEDED',
   ],
-  ['a path of odd characters', { path: '/%ff%00//?x=1#' }, status.UNIMPLEMENTED, 'PATH_UNKNOWN'],
+  ['a path with odd characters', { path: '/%ff%00//?x=1#' }, status.UNIMPLEMENTED, 'PATH_UNKNOWN'],
   [
-    'a path in the words of the server itself',
+    "a forged header for the server's own use",
     { path: '/unknown.Service/Method', headers: { 'x-unknown-path': '/grpc.health.v1.Health/Check' } },
     status.UNIMPLEMENTED,
     'PATH_UNKNOWN',
   ],
 ];
 
-/** Requests that grpc-js itself refuses, in its own words. */
+/** Requests that grpc-js itself refuses, with its own messages. */
 const refusedBelow: readonly (readonly [
   title: string,
   headers: Record<string, string>,
   body: Buffer,
   code: status,
 ])[] = [
-  ['a message of more than twice the bound', {}, framed(Buffer.alloc(131_073)), status.RESOURCE_EXHAUSTED],
+  ['a message of more than twice the limit', {}, framed(Buffer.alloc(131_073)), status.RESOURCE_EXHAUSTED],
   [
-    'a message that announces four gigabytes',
+    'a message that declares a length of four gigabytes',
     {},
     Buffer.from([0, 255, 255, 255, 255, 1]),
     status.RESOURCE_EXHAUSTED,
   ],
   [
-    'a message that is far larger when it is inflated',
+    'a message that inflates far above the limit',
     DEFLATE,
     framed(deflateSync(Buffer.alloc(1_000_000)), true),
     status.RESOURCE_EXHAUSTED,
@@ -142,12 +142,12 @@ const refusedBelow: readonly (readonly [
     framed(Buffer.from('x'), true),
     status.UNIMPLEMENTED,
   ],
-  ['a timeout that is no timeout', { 'grpc-timeout': 'soon' }, MESSAGE, status.INTERNAL],
+  ['an invalid timeout', { 'grpc-timeout': 'soon' }, MESSAGE, status.INTERNAL],
 ];
 
 describe('a request with', () => {
   it.each(refused)(
-    '%s is refused as such',
+    '%s is refused with a documented reason',
     async (_, { path = ECHO, headers, body = MESSAGE }, code, reason) => {
       const metadata = { authorization: 'known', 'x-request-id': 'n', ...headers };
       const outcome = await callRaw(server.address, path, metadata, body);
@@ -178,13 +178,13 @@ describe('a request with', () => {
   it.each([
     ['gzip', GZIP, gzipSync],
     ['deflate', DEFLATE, deflateSync],
-  ])('a message compressed by %s is served', async (_, headers, compress) => {
+  ])('a message compressed with %s is served', async (_, headers, compress) => {
     const metadata = { authorization: 'known', ...headers };
     const outcome = await callRaw(server.address, ECHO, metadata, framed(compress(Buffer.from('m')), true));
     expect(outcome.code).toBe(status.OK);
   });
 
-  it('a binary request id is served under another', async () => {
+  it('a binary request id is served under a new id', async () => {
     const metadata = { authorization: 'known', 'x-request-id': '\u00ff' };
     const { code, trailers } = await callRaw(server.address, ECHO, metadata, MESSAGE);
     expect(code).toBe(status.OK);
@@ -193,7 +193,7 @@ describe('a request with', () => {
 });
 
 describe('a server', () => {
-  it('ends a call that never completes at its own limit', async () => {
+  it('ends a call whose request never completes at its deadline', async () => {
     const limited = await start('127.0.0.1:0', true, 1);
     const unfinished = sendFields(limited.address, grpcHead(ECHO), undefined);
     let received = Buffer.alloc(0);
@@ -203,7 +203,7 @@ describe('a server', () => {
     await limited.close(1_000);
   });
 
-  it('goes on after garbage', async () => {
+  it('keeps serving after garbage', async () => {
     const metadata = { authorization: 'known' };
     await callRaw(server.address, ECHO, metadata, Buffer.from('garbage'));
     expect((await callRaw(server.address, ECHO, metadata, MESSAGE)).code).toBe(status.OK);
@@ -229,7 +229,7 @@ describe('health', () => {
     );
   }
 
-  it.each(['', SERVICE])('of "%s" follows the store', async (service) => {
+  it.each(['', SERVICE])('follows the store: "%s"', async (service) => {
     await expect(check(service)).resolves.toBe(ServingStatus.NOT_SERVING);
     health.setServing(true);
     await expect(check(service)).resolves.toBe(ServingStatus.SERVING);
@@ -238,13 +238,13 @@ describe('health', () => {
   });
 
   it.each(['constructor', '__proto__', 'routing.v1', 'routing.v1.RouteService.x'])(
-    'knows no service "%s"',
+    'is NOT_FOUND for the unknown service "%s"',
     async (service) => {
       await expect(check(service)).resolves.toBe(status.NOT_FOUND);
     },
   );
 
-  it.each(['', SERVICE])('of "%s" can be watched', async (service) => {
+  it.each(['', SERVICE])('can be watched: "%s"', async (service) => {
     const stream = client.watch({ service });
     const next = async (): Promise<unknown> => ((await once(stream, 'data')) as unknown[])[0];
     await expect(next()).resolves.toEqual({ status: ServingStatus.NOT_SERVING });
@@ -254,7 +254,7 @@ describe('health', () => {
     stream.on('error', () => undefined).cancel();
   });
 
-  it('is not sent twice to a watcher', async () => {
+  it('is sent to a watcher only when it changes', async () => {
     const stream = client.watch({ service: '' });
     const heard: unknown[] = [];
     stream.on('data', ({ status: told }: { status: ServingStatus }) => heard.push(told));
@@ -268,7 +268,7 @@ describe('health', () => {
   });
 
   it.each(['constructor', 'other'])(
-    'of the unknown service "%s" is SERVICE_UNKNOWN to who watches',
+    'is SERVICE_UNKNOWN for a watcher of the unknown service "%s"',
     async (service) => {
       const stream = client.watch({ service });
       const [first] = (await once(stream, 'data')) as unknown[];
@@ -289,7 +289,7 @@ describe('health', () => {
     expect(heard).toEqual([{ status: ServingStatus.SERVING }, { status: ServingStatus.NOT_SERVING }]);
   });
 
-  it('tells a later watcher only that nothing is served', async () => {
+  it('sends only NOT_SERVING to a watch that begins after the close', async () => {
     health.close();
     const stream = client.watch({ service: '' });
     const heard: unknown[] = [];
@@ -313,7 +313,7 @@ describe('reflection', () => {
   };
 
   it.each(['grpc-v1', 'grpc-v1alpha'])(
-    'lists, describes and calls with nothing but the address: %s',
+    'lets a client list and call methods with only the address: %s',
     async (version) => {
       const reflect = ['--reflect', '--reflect-protocol', version];
       const url = `http://${server.address}`;
@@ -346,7 +346,7 @@ describe('reflection', () => {
 });
 
 describe('a server', () => {
-  it('does not take the place of a file that is no socket', async () => {
+  it('does not replace a file that is not a socket', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'unix-'));
     const file = join(folder, 'file');
     writeFileSync(file, 'precious');
@@ -370,7 +370,7 @@ describe('a server', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('does not wait longer than its grace for a call when it closes', async () => {
+  it('waits no longer than the grace period for a call when it closes', async () => {
     const client = new Client(server.address, credentials.createInsecure());
     const same = (bytes: Buffer): Buffer => bytes;
     const call = client.makeUnaryRequest(SLOW, same, same, Buffer.alloc(0), () => undefined);

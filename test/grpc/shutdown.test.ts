@@ -6,11 +6,11 @@ import { connectTo, ECHO, startTestServer, SLOW } from '../support/test-grpc-ser
 
 const MESSAGE = framed(Buffer.from('m'));
 
-/** Longer than a test may take, in milliseconds. */
+/** Longer than any test takes, in milliseconds. */
 const NEVER_MS = 60_000;
 
 describe('a server that closes', () => {
-  it('answers the calls in progress, whose clients learn of the end before', async () => {
+  it('sends GOAWAY, and then answers the calls in progress', async () => {
     const server = await startTestServer();
     const session = connectTo(server);
     const order: string[] = [];
@@ -26,7 +26,7 @@ describe('a server that closes', () => {
     expect(order).toEqual(['goaway', 'code 0']);
   });
 
-  it('tells every connection at once, and waits for none without calls', async () => {
+  it('sends GOAWAY on every connection at once, and waits for none without calls', async () => {
     const server = await startTestServer();
     const [idle, between] = [connectTo(server), connectTo(server)];
     await Promise.all([once(idle, 'remoteSettings'), outcomeOf(requestOn(between, ECHO).end(MESSAGE))]);
@@ -50,7 +50,7 @@ describe('a server that closes', () => {
     await Promise.all([call, closed]);
   });
 
-  it('cuts what is left after its grace', async () => {
+  it('cuts the remaining connections after the grace period', async () => {
     const server = await startTestServer();
     const session = connectTo(server);
     const stream = requestOn(session, SLOW)

@@ -13,24 +13,24 @@ import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 /** `list_services: "*"` of a ServerReflectionRequest. */
 const LIST_SERVICES = framed(Buffer.from([0x3a, 1, 0x2a]));
 const EVERYTHING = framed(new Uint8Array());
-/** Longer than a test may take, in milliseconds. */
+/** Longer than any test takes, in milliseconds. */
 const NEVER_MS = 60_000;
 
-/** A streaming call with one request. */
+/** Begins a streaming call with one request. */
 function begin(session: ClientHttp2Session, path: string): ClientHttp2Stream {
   const stream = requestOn(session, path).on('error', () => undefined);
   stream.write(path === WATCH_PATH ? EVERYTHING : LIST_SERVICES);
   return path === WATCH_PATH ? stream.end() : stream;
 }
 
-/** The same, when its answer has come. */
+/** Begins a streaming call; resolves at its first response. */
 async function begun(session: ClientHttp2Session, path: string): Promise<ClientHttp2Stream> {
   const stream = begin(session, path);
   await once(stream, 'data');
   return stream;
 }
 
-/** Whether such a call is answered rather than refused. */
+/** Begins a streaming call; resolves with whether it gets a response, and is not refused. */
 async function isOpened(session: ClientHttp2Session, path: string): Promise<boolean> {
   const refused = new AbortController();
   const stream = begin(session, path).once('close', () => {
@@ -67,7 +67,7 @@ describe.each([
     await expect.poll(() => isOpened(session, path)).toBe(true);
   });
 
-  it('takes a compressed message', async () => {
+  it('accepts a compressed message', async () => {
     const stream = requestOn(connectTo(await startTestServer()), path, { 'grpc-encoding': 'gzip' });
     const message = path === WATCH_PATH ? EVERYTHING : LIST_SERVICES;
     stream.on('error', () => undefined).end(framed(gzipSync(message.subarray(5)), true));
@@ -82,7 +82,7 @@ describe.each([
     expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL);
   });
 
-  it('is ended when the server closes, which does not wait for it', async () => {
+  it('is ended at once when the server closes', async () => {
     const server = await startTestServer();
     const session = connectTo(server);
     const outcome = outcomeOf(await begun(session, path));
@@ -92,7 +92,7 @@ describe.each([
 });
 
 describe('a watch', () => {
-  it('that grpc-js has ended before its request did takes no place', async () => {
+  it('takes no place if grpc-js ended it before its request was complete', async () => {
     const server = await startTestServer({ mostStreamingCalls: 1 });
     const session = connectTo(server);
     const tooLarge = framed(Buffer.alloc(200_000)).subarray(0, 5);
@@ -106,7 +106,7 @@ describe('a watch', () => {
     expect(await isOpened(session, WATCH_PATH)).toBe(true);
   });
 
-  it('lasts longer than other calls may', async () => {
+  it('may last longer than other calls', async () => {
     const server = await startTestServer({ limits: { deadlineMs: 50 }, times: { resetMs: 0, checkMs: 5 } });
     const stream = await begun(connectTo(server), WATCH_PATH);
     const told = once(stream, 'data');
@@ -116,7 +116,7 @@ describe('a watch', () => {
     await told;
   });
 
-  it('of a client that reads slowly is told the latest status only', async () => {
+  it('sends only the latest status to a client that reads slowly', async () => {
     const server = await startTestServer();
     const stream = await begun(connectTo(server), WATCH_PATH);
     const received: Buffer[] = [];
@@ -135,7 +135,7 @@ describe('a watch', () => {
 });
 
 describe('reflection', () => {
-  it('answers hundreds of requests that come at once', async () => {
+  it('answers hundreds of requests that arrive at once', async () => {
     const stream = requestOn(connectTo(await startTestServer()), REFLECTION_PATHS[0] ?? '');
     const requests = Buffer.concat(Array<Buffer>(200).fill(LIST_SERVICES));
     const answers = outcomeOf(stream.end(requests));
@@ -145,12 +145,12 @@ describe('reflection', () => {
     expect(bytes).toBeGreaterThan(200 * LIST_SERVICES.length);
   });
 
-  it('reads no more than it answers while its client takes no answer', async () => {
+  it('stops reading requests while its client reads no responses', async () => {
     const session = connectTo(await startTestServer());
     await once(session, 'remoteSettings');
     const stream = requestOn(session, REFLECTION_PATHS[0] ?? '').on('error', () => undefined);
     stream.pause();
-    // A ServerReflectionRequest with a `host` of 30,000 bytes, which the answer repeats: two fill the client's window.
+    // A ServerReflectionRequest with a `host` of 30,000 bytes, which the response repeats: two fill the client's window.
     const request = framed(
       Buffer.from([0x0a, 0xb0, 0xea, 0x01, ...Buffer.alloc(30_000, 'h'), 0x3a, 1, 0x2a]),
     );
@@ -162,7 +162,7 @@ describe('reflection', () => {
 });
 
 describe('an observer of streaming calls', () => {
-  /** A server whose calls are observed, with what the observer is told. */
+  /** A server whose streaming calls are observed, and what the observer saw. */
   async function observed(change: TestServerOptions = {}) {
     const begun: string[] = [];
     const ended: unknown[] = [];
@@ -176,7 +176,7 @@ describe('an observer of streaming calls', () => {
     return { server, begun, ended };
   }
 
-  it('is told when a watch begins, and that its client went', async () => {
+  it('is notified when a watch begins and when its client cancels it', async () => {
     const { server, begun: paths, ended } = await observed();
     const stream = await begun(connectTo(server), WATCH_PATH);
     expect(paths).toEqual([WATCH_PATH]);
@@ -184,7 +184,7 @@ describe('an observer of streaming calls', () => {
     await expect.poll(() => ended).toEqual([{ path: WATCH_PATH, code: status.CANCELLED }]);
   });
 
-  it.each(REFLECTION_PATHS)('is told once that a call of %s has ended', async (path) => {
+  it.each(REFLECTION_PATHS)('is notified once that a call of %s has ended', async (path) => {
     const { server, ended } = await observed();
     const stream = await begun(connectTo(server), path);
     expect((await outcomeOf(stream.end())).code).toBe(status.OK);
@@ -192,7 +192,7 @@ describe('an observer of streaming calls', () => {
     expect(ended).toEqual([{ path, code: status.OK }]);
   });
 
-  it('is told once, with the reason, that a call was refused', async () => {
+  it('is notified once, with the reason, that a call was refused', async () => {
     const { server, ended } = await observed({ mostStreamingCalls: 1 });
     await begun(connectTo(server), WATCH_PATH);
     await outcomeOf(requestOn(connectTo(server), WATCH_PATH).end(EVERYTHING));

@@ -15,15 +15,15 @@ import {
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { clientHello, negotiateAnew, shakeHands, stall } from '../support/tls-client.js';
 
-/** Longer than a test may take, in milliseconds. */
+/** Longer than any test takes, in milliseconds. */
 const NEVER_MS = 60_000;
 const authority = createAuthority();
 const pair = authority.issue();
 const HELLO = await clientHello(['h2']);
 const STALLED = [
-  ['silent', Buffer.alloc(0)],
-  ['with the beginning of a handshake', HELLO.subarray(0, 20)],
-  ['with a whole greeting', HELLO],
+  ['before the handshake', Buffer.alloc(0)],
+  ['within the ClientHello', HELLO.subarray(0, 20)],
+  ['after the ClientHello', HELLO],
 ] as const;
 
 function openSecured(options: Omit<TestServerOptions, 'tls'> = {}): Promise<TestServer> {
@@ -35,26 +35,26 @@ function portOf(address: string): number {
 }
 
 describe('the gRPC server with TLS', () => {
-  it.each(STALLED)('ends a connection that stalls %s when its time is over', async (_, bytes) => {
+  it.each(STALLED)('ends a connection that stalls %s after the time limit', async (_, bytes) => {
     const server = await openSecured({ times: { patienceMs: 100 } });
     const { closed } = await stall(1, portOf(server.address), bytes);
     await closed;
   });
 
-  it('ends a connection whose client says nothing after the handshake', async () => {
+  it('ends a connection whose client sends nothing after the handshake', async () => {
     const server = await openSecured({ times: { patienceMs: 300 } });
     const socket = await shakeHands(server.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
     await once(socket.resume(), 'close');
   });
 
-  it('counts connections whose handshake is not complete', async () => {
+  it('counts connections with incomplete handshakes against the limit', async () => {
     const server = await openSecured({ limits: { maxConnections: 2 } });
     await stall(2, portOf(server.address), HELLO);
     const third = shakeHands(server.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
     await expect(third).rejects.toThrow();
   });
 
-  it('tells each connection its share of the streams', async () => {
+  it('announces to each connection its share of streams', async () => {
     const server = await openSecured({ limits: { maxStreams: 7 } });
     const session = connectHttp2(`https://${server.address}`, { ca: authority.cert });
     onTestFinished(() => {
@@ -73,13 +73,13 @@ describe('the gRPC server with TLS', () => {
     await once(session, 'close');
   });
 
-  it('closes at once where nothing but handshakes is under way', async () => {
+  it('closes at once if all connections are still in the handshake', async () => {
     const server = await openSecured();
     await stall(50, portOf(server.address), HELLO);
     await server.close(NEVER_MS);
   });
 
-  it('announces its end also to a client whose handshake ends after that of the others', async () => {
+  it('announces its end even to a client whose handshake completes during the close', async () => {
     const server = await openSecured();
     const busy = connectHttp2(`https://${server.address}`, { ca: authority.cert });
     const call = outcomeOf(requestOn(busy, SLOW).end(framed(Buffer.from('a'))));
@@ -98,7 +98,7 @@ describe('the gRPC server with TLS', () => {
     await closed;
   });
 
-  it('closes whenever a connection ends that was to be negotiated anew', async () => {
+  it('closes whenever a connection ends that tried to renegotiate', async () => {
     for (let turns = 0; turns < 40; turns++) {
       const server = await openSecured();
       const options = { ca: authority.cert, ALPNProtocols: ['h2'], maxVersion: 'TLSv1.2' } as const;
@@ -111,7 +111,7 @@ describe('the gRPC server with TLS', () => {
     }
   });
 
-  it('takes no other connection for the one whose handshake ends', async () => {
+  it('attributes each completed handshake to the right connection', async () => {
     const server = await openSecured({ times: { patienceMs: 500 } });
     const socket = connectPlain(portOf(server.address), '127.0.0.1');
     await once(socket, 'connect');
@@ -120,7 +120,7 @@ describe('the gRPC server with TLS', () => {
       connectTls({ socket, ca: authority.cert, host: '127.0.0.1', ALPNProtocols: ['h2'] });
     const session = connectHttp2(`https://${server.address}`, { createConnection });
     await closed;
-    // One whose time begins later, and is over.
+    // A connection whose time limit began later has ended too.
     const silent = await shakeHands(server.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
     await once(silent.resume(), 'close');
     expect(await outcomeOf(requestOn(session, ECHO).end(framed(Buffer.from('a'))))).toMatchObject({

@@ -106,11 +106,11 @@ const admitted: Authenticator = {
 };
 const half = MESSAGE.subarray(0, 5);
 
-describe('a call whose request is not complete', () => {
+describe('a call whose request is incomplete', () => {
   it.each([
     ['without a token', {}, GUARDED, status.UNAUTHENTICATED],
     ['with a token', { authenticator: admitted }, GUARDED, status.OK],
-  ])('is answered when it is: %s', async (_, options, path, code) => {
+  ])('is answered only once the request is complete: %s', async (_, options, path, code) => {
     const server = await start(options);
     const session = connectTo(server);
     const stream = requestOn(session, path);
@@ -125,7 +125,7 @@ describe('a call whose request is not complete', () => {
     expect(order).toEqual(['ended', 'answered']);
   });
 
-  it('asks no guard and runs no method', async () => {
+  it('runs neither the guard nor the method', async () => {
     const ran: string[] = [];
     const authenticator: Authenticator = {
       authenticate: (tokens) => {
@@ -146,7 +146,7 @@ describe('a call whose request is not complete', () => {
     expect(ran).toEqual(['guard', 'method']);
   });
 
-  it('takes no place of others', async () => {
+  it('does not count against the limit on calls', async () => {
     const admission = new Admission({ ...LIMITS, maxCalls: 1 });
     const session = connectTo(await start({ authenticator: admitted, admission }));
     const stream = requestOn(session, GUARDED).on('error', () => undefined);
@@ -156,8 +156,8 @@ describe('a call whose request is not complete', () => {
 
   it.each([
     ['its own deadline', 60_000, { 'grpc-timeout': '50m' }],
-    ['the deadline of the server', 50, {}],
-  ])('is answered and logged at %s, and then reset', async (_, deadlineMs, headers) => {
+    ["the server's deadline", 50, {}],
+  ])('is answered and logged at %s', async (_, deadlineMs, headers) => {
     const server = await start({ authenticator: admitted, deadlineMs });
     const stream = requestOn(connectTo(server), GUARDED, { 'x-request-id': 'n', ...headers });
     stream.write(half);
@@ -188,7 +188,7 @@ describe('a call whose request is not complete', () => {
 });
 
 describe('a call of an unknown method', () => {
-  it('is answered when it has sent a message, as one of a streaming method waits for', async () => {
+  it('is answered after its first message, since a streaming client may wait for a response', async () => {
     const server = await start();
     const stream = requestOn(connectTo(server), UNKNOWN);
     stream.write(MESSAGE);
@@ -198,8 +198,8 @@ describe('a call of an unknown method', () => {
   });
 });
 
-describe('a call whose client goes', () => {
-  it('ends as that, whatever its method waits for', async () => {
+describe('a call whose client cancels', () => {
+  it('ends with CANCELLED, whatever its method waits for', async () => {
     const server = await start();
     const session = connectTo(server);
     const stream = requestOn(session, SLOW).end(MESSAGE);
@@ -209,8 +209,8 @@ describe('a call whose client goes', () => {
   });
 });
 
-describe('a call that was answered', () => {
-  it('leaves no timer behind, although its message came late', async () => {
+describe('a completed call', () => {
+  it('leaves no timer behind, even if its message came late', async () => {
     const timers = (): number =>
       process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
     const server = await start();
@@ -219,18 +219,18 @@ describe('a call that was answered', () => {
     const before = timers();
     const streams = Array.from({ length: 20 }, () => requestOn(session, ECHO));
     const outcomes = streams.map(outcomeOf);
-    // Connections have timers of their own, one or two.
+    // A connection has one or two timers of its own.
     await expect.poll(timers).toBeGreaterThan(before + 15);
     for (const stream of streams) stream.end(MESSAGE);
     expect((await Promise.all(outcomes)).map(({ code }) => code)).toEqual(Array(20).fill(status.OK));
     await expect.poll(timers).toBeLessThan(before + 5);
   });
 
-  it('at its deadline has the details of every failure', async () => {
+  it('has the usual error details if its deadline passed', async () => {
     const server = await start();
     const session = connectTo(server);
     await roundTrip(session);
-    // Long enough that no call is late before it has begun.
+    // Long enough that no deadline passes before its call begins.
     for (let timeoutMs = 150; timeoutMs < 165; timeoutMs++) {
       const outcome = await outcomeOf(
         requestOn(session, SLOW, { 'grpc-timeout': `${timeoutMs}m` }).end(MESSAGE),
@@ -244,7 +244,7 @@ describe('a call that was answered', () => {
 
 describe('the deadline of a call', () => {
   it.each([
-    ['its own', 2_000, 60_000],
+    ["the client's", 2_000, 60_000],
     ["the server's", 60_000, 2_000],
   ])('does not move when the wall clock jumps: %s', (_, ownMs, deadlineMs) => {
     vi.useFakeTimers({ toFake: ['Date'] });

@@ -163,7 +163,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   'TLS files renewed': { file: 'test/end-to-end/tls.test.ts', test: 'leaves open connections as they are' },
   'a gRPC connection was closed because of an error': {
     file: 'test/end-to-end/connection-errors.test.ts',
-    test: 'a gRPC connection that is ended with an error is logged with the reason, as often as unauthenticated clients may be',
+    test: 'a gRPC connection that ends with an error is logged with the reason, within the limit for unauthenticated clients',
   },
   'anybody who reaches the gRPC port can abort this process through a fault in the HTTP/2 of this Node: use 22.23.3, 24.21 or later':
     { file: 'test/run/start.test.ts', test: 'warns of the HTTP/2 of Node where that can be aborted' },

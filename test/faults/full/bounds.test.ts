@@ -14,16 +14,16 @@ import { figure } from '../rig/figures.js';
 import { peakMib, startProgram } from '../rig/load-process.js';
 import { startProcess, tlsSettings } from '../rig/service-process.js';
 
-/** What compose, Kubernetes and systemd give the service, in MiB. */
+/** The memory limit of the service in compose, Kubernetes and systemd, in MiB. */
 const MEMORY_MIB = 1_024;
 const { maxCalls, maxConnections } = readConfig({}).limits;
-/** The streams that each of this many connections may have. */
+/** The streams that each connection may open when there are this many connections. */
 const MANY = { connections: 128, streams: 128 };
 const CREATE = '/routing.v1.RouteService/CreateRoute';
 const GET = '/routing.v1.RouteService/GetRoute';
 const CHECK = '/grpc.health.v1.Health/Check';
 
-/** Creates a route of nearly 64 KiB, and returns the message that asks for it. */
+/** Creates a route of nearly 64 KiB, and returns the message of a get for it. */
 async function largestRoute(client: RouteServiceClient): Promise<Uint8Array> {
   const middleware = Array<string>(64).fill('\u{1F600}'.repeat(250));
   const route = { id: '', method: 'GET', path: '/largest', middleware, handler: 'h', createdAt: undefined };
@@ -38,7 +38,7 @@ async function largestRoute(client: RouteServiceClient): Promise<Uint8Array> {
   return GetRouteRequest.encode({ routeId: id }).finish();
 }
 
-/** Uses up one bound, and returns the most memory that the service has during it and just after it, in MiB. */
+/** Exhausts one limit, and returns the peak memory of the service meanwhile, in MiB. */
 async function memoryUnder(
   attack: Partial<BoundAttack> & Pick<BoundAttack, 'name' | 'path'>,
   messageFor: (client: RouteServiceClient) => Promise<Uint8Array> | Uint8Array = () => Buffer.alloc(0),
@@ -63,18 +63,18 @@ async function memoryUnder(
   return mib;
 }
 
-it('messages whose every byte comes in a full read take a multiple of the memory, as SECURITY.md says', async () => {
+it('messages with one byte in each full read take less than four times the memory limit', async () => {
   const connections = maxCalls / MANY.streams;
   const attack = { name: 'bytes in junk', path: CREATE, connections } as const;
   expect(await memoryUnder(attack)).toBeLessThan(4 * MEMORY_MIB);
 });
 
-it('many compressed messages on each stream take a multiple of the memory, as SECURITY.md says', async () => {
+it('many compressed messages on each stream take less than four times the memory limit', async () => {
   const attack = { name: 'compressedMessages', path: CREATE, token: '', connections: 6 } as const;
   expect(await memoryUnder(attack)).toBeLessThan(4 * MEMORY_MIB);
 });
 
-it.each([CREATE, CHECK])('half-sent messages of 64 KiB fit the memory: %s', async (path) => {
+it.each([CREATE, CHECK])('half-sent messages of 64 KiB fit in half of the memory limit: %s', async (path) => {
   expect(await memoryUnder({ name: 'halfMessages', path })).toBeLessThan(MEMORY_MIB / 2);
 });
 
@@ -82,10 +82,10 @@ it.each([
   { connections: MANY.connections, streams: MANY.streams, tls: false, most: MEMORY_MIB },
   { connections: maxConnections, streams: 2, tls: false, most: MEMORY_MIB },
   { connections: maxConnections, streams: 2, tls: true, most: MEMORY_MIB },
-  // What operations.md advises for half of the memory.
+  // The settings that operations.md advises for half of the memory.
   { connections: 2_000, streams: 4, tls: true, limits: { MAX_CALLS: '1024' }, most: MEMORY_MIB / 2 },
 ])(
-  'unread responses of 64 KiB fit the memory: $connections connections, TLS $tls',
+  'unread responses of 64 KiB fit in memory: $connections connections, TLS $tls',
   async ({ most, limits = {}, ...attack }) => {
     const mib = await memoryUnder({ name: 'unread responses', path: GET, ...attack }, largestRoute, limits);
     expect(mib).toBeLessThan(most);
@@ -95,7 +95,7 @@ it.each([
 it.each([
   [MANY.connections, MANY.streams],
   [maxConnections, 2],
-])('as many streams as a client can open fit the memory: %d connections', async (connections, streams) => {
+])('as many streams as a client can open fit in memory: %d connections', async (connections, streams) => {
   const attack = { name: 'heads', path: CREATE, token: '', connections, streams } as const;
   expect(await memoryUnder(attack)).toBeLessThan(MEMORY_MIB);
 });

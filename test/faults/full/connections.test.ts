@@ -10,24 +10,24 @@ import { figure } from '../rig/figures.js';
 import { peakMib } from '../rig/load-process.js';
 import { type ServiceProcess, startProcess, tlsSettings } from '../rig/service-process.js';
 
-/** What compose, Kubernetes and systemd give the service, in MiB. */
+/** The memory limit of the service in compose, Kubernetes and systemd, in MiB. */
 const MEMORY_MIB = 1_024;
 const MOST = readConfig({}).limits.maxConnections;
-/** The least connections that may leave SETTINGS unacknowledged before some of them are ended. */
+/** The number of connections that may leave SETTINGS unacknowledged before the service ends some of them. */
 const UNACKNOWLEDGED = MOST / 8;
-/** So many connections of one kind are measured. */
+/** The number of measured connections of each kind. */
 const MEASURED = 1_000;
-/** The largest frame that a server takes by default, and the most of them that nghttp2 takes for one block. */
+/** The largest frame that a server accepts by default, and the most frames of a header block that nghttp2 accepts. */
 const FRAME_BYTES = 16_384;
 const BLOCK_FRAMES = 9;
-/** How many are opened at a time. */
+/** The number of connections opened at a time. */
 const AT_A_TIME = 100;
 /** How long memory may take to settle, in milliseconds. */
 const SETTLED_MS = 1_000;
 
 const GREETING = Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0))]);
 const ACKNOWLEDGED = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
-/** A header block that goes on, of the bytes that take the most memory: nghttp2 doubles what is Huffman-coded. */
+/** An unfinished header block that takes the most memory: nghttp2 doubles the size of Huffman-coded strings. */
 const ENDLESS = Buffer.concat(
   Array.from({ length: BLOCK_FRAMES }, (_, index) =>
     frame(index === 0 ? HEADERS : CONTINUATION, 0, 1, huffmanFields()),
@@ -35,17 +35,16 @@ const ENDLESS = Buffer.concat(
 );
 const UNFINISHED_HEAD = `GET / HTTP/1.1\r\nhost: x\r\nx: ${'v'.repeat(16_000)}`;
 
-/** Header fields (RFC 7541, section 6.2.3) with values of zeros, whose Huffman code has five bits. Each frame is whole. */
+/** Header fields (RFC 7541, section 6.2.3) whose values are `0` characters, each five zero bits in Huffman code. */
 function huffmanFields(): Buffer {
   const name = Buffer.from([0x10, 1, 'x'.charCodeAt(0)]);
-  // Its length in seven bits and a second byte (RFC 7541, section 5.1).
+  // The length has a 7-bit prefix and two more bytes (RFC 7541, section 5.1).
   const value = Buffer.concat([Buffer.from([0xff, 0xff, 0x07]), Buffer.alloc(127 + 0x3ff)]);
   const fields = Buffer.concat(Array<Buffer>(14).fill(Buffer.concat([name, value])));
   if (fields.length > FRAME_BYTES) throw new Error('The fields do not fit a frame.');
   return fields;
 }
 
-/** Starts the service, with TLS for the kinds that need it. */
 async function start(secure: boolean): Promise<ServiceProcess> {
   return startProcess({ DATABASE_URL: 'sqlite::memory:', ...(secure && (await tlsSettings())) });
 }
@@ -73,8 +72,8 @@ async function opened(
 }
 
 /**
- * The most memory that the service has while so many connections come, and what it had before, in MiB; and how many of
- * them it has open then.
+ * The memory of the service before and at most while connections open, in MiB, and the number of connections open in
+ * the end.
  */
 async function memoryOf(
   { pid }: ServiceProcess,
@@ -102,24 +101,21 @@ it.each([
   ['REST, with a head that never ends', 'http', false, [UNFINISHED_HEAD]],
   ['REST over TLS, idle', 'http', true, []],
   ['REST over TLS, with a head that never ends', 'http', true, [UNFINISHED_HEAD]],
-] as const)(
-  'the maximum number of connections fits the memory: %s',
-  async (kind, protocol, secure, texts) => {
-    const service = await start(secure);
-    const { before, most, live } = await memoryOf(service, MEASURED, async () => {
-      const socket = await opened(service, protocol, secure);
-      for (const text of texts) socket.write(text);
-      return socket;
-    });
-    expect(live).toBe(MEASURED);
-    const each = (most - before) / MEASURED;
-    const all = before + each * MOST;
-    figure(`a connection, ${kind}`, { KiB: each * 1_024, 'RSS MiB with as many as there may be': all });
-    expect(all).toBeLessThan(MEMORY_MIB);
-  },
-);
+] as const)('the maximum number of connections fits in memory: %s', async (kind, protocol, secure, texts) => {
+  const service = await start(secure);
+  const { before, most, live } = await memoryOf(service, MEASURED, async () => {
+    const socket = await opened(service, protocol, secure);
+    for (const text of texts) socket.write(text);
+    return socket;
+  });
+  expect(live).toBe(MEASURED);
+  const each = (most - before) / MEASURED;
+  const all = before + each * MOST;
+  figure(`a connection, ${kind}`, { KiB: each * 1_024, 'RSS MiB with as many as there may be': all });
+  expect(all).toBeLessThan(MEMORY_MIB);
+});
 
-it('the maximum number of connections fits the memory: gRPC, header blocks that never end, no settings acknowledged', async () => {
+it('the maximum number of connections fits in memory: gRPC, with header blocks that never end and unacknowledged settings', async () => {
   const service = await start(false);
   const { most, live } = await memoryOf(service, MOST, async () => {
     const socket = await opened(service, 'grpc', false);

@@ -11,9 +11,9 @@ import { scale } from '../rig/scale.js';
 import { type ServiceProcess, spawnService, startProcess } from '../rig/service-process.js';
 
 const FAULT_MS = 1_000;
-/** Longer than the service takes to ask for its database, also on a busy machine. */
+/** Longer than the service takes for its first attempt to connect, even on a busy machine, in milliseconds. */
 const AWAY_MS = 4_000;
-/** The ends of calls that are allowed while the database cannot serve. */
+/** The outcomes of calls that are allowed while the database cannot serve. */
 const OUTAGE = ['503', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
 
 let server: DatabaseServer;
@@ -34,7 +34,7 @@ interface Fault {
 
 const FAULTS: readonly Fault[] = [
   {
-    fault: 'killed and started again',
+    fault: 'killed and restarted',
     begin: () => server.kill(),
     end: () => server.start(),
   },
@@ -64,7 +64,7 @@ const FAULTS: readonly Fault[] = [
 ];
 
 it.each(FAULTS)(
-  'with a database that is $fault, no acknowledged create is lost, none is doubled',
+  'with a database that is $fault, no acknowledged create is lost or stored twice',
   needs('mariadbd'),
   async ({ fault, begin, end }) => {
     const url = await server.createDatabase();
@@ -99,7 +99,7 @@ it.each(FAULTS)(
 );
 
 it(
-  'when the network to the database is cut, no acknowledged create is lost or doubled',
+  'when the network to the database is cut, no acknowledged create is lost or stored twice',
   needs('mariadbd'),
   async () => {
     const url = await server.createDatabase();
@@ -116,7 +116,7 @@ it(
 );
 
 it(
-  'a database out of connections is unavailable to callers, and served again when it has some',
+  'calls fail as unavailable or late while the database is out of connections, and succeed afterwards',
   needs('mariadbd'),
   async () => {
     const url = await server.createDatabase();
@@ -139,8 +139,8 @@ it(
   },
 );
 
-describe('with a database that is away at the start', needs('mariadbd'), () => {
-  it('the service waits as long as DATABASE_WAIT_MS says, and then serves', async () => {
+describe('if the database is unavailable at the start', needs('mariadbd'), () => {
+  it('the service waits for it up to DATABASE_WAIT_MS, and then serves', async () => {
     const url = await server.createDatabase();
     await server.kill();
     const program = await spawnService({ DATABASE_URL: url, DATABASE_WAIT_MS: '20000' });
@@ -155,16 +155,19 @@ describe('with a database that is away at the start', needs('mariadbd'), () => {
   it.each([
     { wait: '0', atLeastMs: 0 },
     { wait: '4000', atLeastMs: 4_000 },
-  ])('it gives up after $wait ms with exit code 1 and the setting named', async ({ wait, atLeastMs }) => {
-    const url = await server.createDatabase();
-    await server.kill();
-    const start = performance.now();
-    const program = await spawnService({ DATABASE_URL: url, DATABASE_WAIT_MS: wait });
-    const { exitCode, stderr } = await program.ended;
-    const ms = performance.now() - start;
-    expect(exitCode).toBe(1);
-    expect(stderr).toContain('DATABASE_URL');
-    expect(ms).toBeGreaterThanOrEqual(atLeastMs);
-    expect(ms).toBeLessThan(atLeastMs + 5_000);
-  });
+  ])(
+    'the service gives up after $wait ms with exit code 1, and names the setting',
+    async ({ wait, atLeastMs }) => {
+      const url = await server.createDatabase();
+      await server.kill();
+      const start = performance.now();
+      const program = await spawnService({ DATABASE_URL: url, DATABASE_WAIT_MS: wait });
+      const { exitCode, stderr } = await program.ended;
+      const ms = performance.now() - start;
+      expect(exitCode).toBe(1);
+      expect(stderr).toContain('DATABASE_URL');
+      expect(ms).toBeGreaterThanOrEqual(atLeastMs);
+      expect(ms).toBeLessThan(atLeastMs + 5_000);
+    },
+  );
 });

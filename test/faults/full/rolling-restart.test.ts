@@ -8,7 +8,7 @@ import { ledgerOf } from '../rig/ledger.js';
 import { scale } from '../rig/scale.js';
 import { addressesOf, databaseOnMysql, startProcess } from '../rig/service-process.js';
 
-/** Until the balancer has seen that an instance is back, in milliseconds. */
+/** The time until the balancer has noticed that an instance is back, in milliseconds. */
 const SEEN_MS = 2_500;
 
 it(

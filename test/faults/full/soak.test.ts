@@ -11,18 +11,18 @@ import { scale } from '../rig/scale.js';
 import { startOnMysql } from '../rig/service-process.js';
 
 const SAMPLES = 60;
-/** The share of the time in which caches and pools fill, and the compiler is at work. */
+/** The share of the time in which caches and pools fill and code is compiled. */
 const WARM_UP = 0.3;
-/** Until closed connections are gone from the service, too, in milliseconds. */
+/** The time until the service has released closed connections, in milliseconds. */
 const SETTLE_MS = 2_000;
-/** Connections to the database, which the pool opens with the first load and keeps. */
+/** The database connections that the pool opens under the first load and keeps. */
 const POOL = 12;
 
 function openFiles(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-/** The median of a third of the values, the first or the last. */
+/** The medians of the first third and the last third of the values. */
 function thirds(values: readonly number[]): { first: number; last: number } {
   const size = Math.floor(values.length / 3);
   return { first: median(values.slice(0, size)), last: median(values.slice(-size)) };
@@ -32,7 +32,7 @@ it(
   'memory, handles and connections stay flat under a mixed load',
   { ...needs('server'), timeout: scale.soakMs + 60_000 },
   async () => {
-    // Small enough to be full when the measuring begins.
+    // Small enough to be full when the measurement begins.
     const service = await startOnMysql({ ROUTE_CACHE_MIB: '4' });
     const idleFiles = openFiles(service.pid);
     const callers = new Callers({ ...service, each: 4 });

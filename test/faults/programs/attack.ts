@@ -14,7 +14,7 @@ import {
 } from '../../support/http2-frames.js';
 import { open, RudeConnection, seen } from './rude-connection.js';
 
-/** One attack, without a token unless it says so. */
+/** One attack. Most attacks send no token. */
 export interface Attack {
   readonly name: keyof typeof ATTACKS;
   /** `host:port` of the gRPC server and of the REST gateway. */
@@ -50,7 +50,7 @@ function connections(count: number, target: string, values = {}): RudeConnection
   return Array.from({ length: count }, () => new RudeConnection(target, values));
 }
 
-/** Connections that keep to the protocol. */
+/** Connections that follow the protocol. */
 function sessions(count: number, { grpc }: Attack): ClientHttp2Session[] {
   return Array.from({ length: count }, () => connect(`http://${grpc}`).on('error', ignore));
 }
@@ -59,7 +59,7 @@ function ignore(): void {
   return undefined;
 }
 
-/** Does something over and over, some thousand times a second: it is not the work that is to hurt. */
+/** Acts on each usable connection every 2 ms, so that the attack is more than CPU load. */
 async function repeat(
   { durationMs }: Attack,
   over: readonly RudeConnection[],
@@ -80,15 +80,15 @@ async function bytewise({ durationMs }: Attack, sockets: readonly Socket[]): Pro
   }
 }
 
-/** The attacks by name; each goes on for the given time. */
+/** The attacks by name. Each lasts for `durationMs`. */
 export const ATTACKS = {
-  async 'watches of 4 MiB names in 4 KB'(attack: Attack) {
+  async 'watches of 4 MiB names compressed to 4 KB'(attack: Attack) {
     const bomb = message(gzipSync(healthCheck(4 * MIB, 0)), true);
     for (const session of sessions(8, attack))
       for (let i = 0; i < 125; i++) requestOn(session, WATCH, GZIP).on('error', ignore).end(bomb);
     await sleep(attack.durationMs);
   },
-  async 'watches of ever new 60 KiB names'(attack: Attack) {
+  async 'watches of ever-changing 60 KiB names'(attack: Attack) {
     const over = sessions(8, attack);
     let seed = 0;
     const end = Date.now() + attack.durationMs;
@@ -115,7 +115,7 @@ export const ATTACKS = {
       for (let i = 0; i < 50; i++) requestOn(session, CREATE, GZIP).on('error', ignore).write(bomb);
     await sleep(attack.durationMs);
   },
-  async 'reflection requests whose answers nobody reads'(attack: Attack) {
+  async 'reflection requests with unread responses'(attack: Attack) {
     const listServices = message(Buffer.from([0x3a, 0x00]), false);
     const many = Buffer.concat(Array.from({ length: 500 }, () => listServices));
     const streams = new Map<RudeConnection, number>();
@@ -124,7 +124,7 @@ export const ATTACKS = {
       on.data(streams.get(on) ?? 1, many);
     });
   },
-  async 'paths of 8 KiB, for the log'(attack: Attack) {
+  async 'paths of 8 KiB to fill the log'(attack: Attack) {
     const long = 'a'.repeat(8_000);
     const rude = connections(3, attack.grpc);
     const web = new Map(rude.map((on) => [on, open(attack.http).resume()]));
@@ -157,9 +157,9 @@ export const ATTACKS = {
     for (const socket of heads) socket.write('GET / HTTP/1.1\r\nx: ');
     await bytewise(attack, heads);
   },
-  async 'heads that unpack to 350 KB, over ten connections'(attack: Attack) {
+  async 'headers that HPACK expands to 350 KB, over ten connections'(attack: Attack) {
     const repeated = ['x-repeated', 'v'.repeat(3_500)] as const;
-    // They never acknowledge the settings, which would forbid such heads.
+    // These connections never acknowledge the settings, which would forbid such headers.
     for (let i = 0; i < 10; i++) {
       const heads = { calls: 2_000, times: 100 };
       sendRepeatedField(attack.grpc, grpcHead(CREATE), repeated, heads).on('error', ignore).resume();
@@ -171,7 +171,7 @@ export const ATTACKS = {
       on.send(RST_STREAM, 0, on.call(CREATE), number(CANCEL));
     });
   },
-  async 'more streams than are allowed'(attack: Attack) {
+  async 'more streams than allowed'(attack: Attack) {
     await repeat(attack, connections(8, attack.grpc), (on) => {
       on.call(CREATE, [['authorization', `Bearer ${attack.token}`]]);
     });

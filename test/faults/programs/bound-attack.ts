@@ -5,37 +5,37 @@ import { framed } from '../../support/http2-call.js';
 import { END_STREAM, grpcHead, INITIAL_WINDOW_SIZE } from '../../support/http2-frames.js';
 import { RudeConnection, seen } from './rude-connection.js';
 
-/** One bound of the gRPC server, used up by one caller. */
+/** One limit of the gRPC server, exhausted by one caller. */
 export interface BoundAttack {
   readonly name: keyof typeof ATTACKS;
   /** `host:port` of the gRPC server. */
   readonly grpc: string;
   readonly tls: boolean;
   readonly path: string;
-  /** Of no use to methods that need none. */
+  /** Public methods ignore it. */
   readonly token: string;
   /** The request message, as Base64. */
   readonly message: string;
   readonly connections: number;
-  /** The streams of each connection. */
+  /** The number of streams on each connection. */
   readonly streams: number;
   readonly durationMs: number;
 }
 
-/** Until the connections are idle, so that each may open all of its streams, in milliseconds. */
+/** The time until connections count as idle and may each open all of their streams, in milliseconds. */
 const IDLE_MS = 2_500;
-/** So many connections are opened at a time. */
+/** The number of connections opened at a time. */
 const AT_A_TIME = 100;
-/** Frames of a type that nobody knows fill a read of 64 KiB, but for a byte of a message. */
+/** Frames of an unknown type fill a read of 64 KiB, except for one byte of a message. */
 const UNKNOWN_TYPE = 0x77;
 const JUNK = Buffer.alloc(16_000);
 const JUNK_FRAMES = 4;
-/** What Node hands to a stream at a time. */
+/** The bytes that Node passes to a stream at a time. */
 const READ_BYTES = 16_000;
-/** The beginning of a message that goes on for 64 KiB. */
+/** The prefix of a message of nearly 64 KiB. */
 const BEGINNING = framed(Buffer.alloc(65_000)).subarray(0, 5);
 const NO_WINDOW = { [INITIAL_WINDOW_SIZE]: 0 };
-/** The last entry of the dynamic table, again (RFC 7541, section 6.1). */
+/** Repeats the latest entry of the dynamic table (RFC 7541, section 6.1). */
 const LAST_AGAIN = 0x80 | 62;
 
 async function idleConnections(
@@ -52,7 +52,7 @@ async function idleConnections(
   return opened;
 }
 
-/** Opens all streams of a connection. The headers that come last are named again as often as is said. */
+/** Opens all streams of a connection. @param repeated how often the last header is repeated */
 function openStreams(
   on: RudeConnection,
   attack: BoundAttack,
@@ -64,9 +64,9 @@ function openStreams(
   return Array.from({ length: attack.streams }, (_, i) => on.begin(i === 0 ? firstBlock(fields) : again));
 }
 
-/** The attacks by name; each goes on for the given time. */
+/** The attacks by name. Each lasts for `durationMs`. */
 const ATTACKS = {
-  /** Messages of 64 KiB that come byte by byte, each byte in a read that is full of something else. */
+  /** Messages of 64 KiB sent byte by byte, each byte in a read full of other frames. */
   async 'bytes in junk'(attack: BoundAttack) {
     const opened = await idleConnections(attack);
     const calls = opened.map((on) => [on, openStreams(on, attack)] as const);
@@ -82,7 +82,7 @@ const ATTACKS = {
       await sleep(1);
     }
   },
-  /** As many compressed messages on each stream as fit one read: grpc-js inflates all at once. */
+  /** As many compressed messages on each stream as fit in one read: grpc-js inflates all of them at once. */
   async compressedMessages(attack: BoundAttack) {
     const message = framed(deflateSync(Buffer.alloc(128_000)), true);
     const messages = Buffer.concat(Array<Buffer>(Math.floor(READ_BYTES / message.length)).fill(message));
@@ -92,14 +92,14 @@ const ATTACKS = {
     for (const [on, streams] of calls) for (const stream of streams) on.data(stream, messages);
     await sleep(attack.durationMs);
   },
-  /** Messages of which only the last byte is missing. */
+  /** Messages without their last byte. */
   async halfMessages(attack: BoundAttack) {
     const half = framed(Buffer.alloc(65_000)).subarray(0, -1);
     for (const on of await idleConnections(attack))
       for (const stream of openStreams(on, attack)) on.data(stream, half);
     await sleep(attack.durationMs);
   },
-  /** Whole calls whose responses are not read, again and again. */
+  /** Complete calls with unread responses, again and again. */
   async 'unread responses'(attack: BoundAttack) {
     const opened = await idleConnections(attack, NO_WINDOW);
     const message = framed(Buffer.from(attack.message, 'base64'));
@@ -110,7 +110,7 @@ const ATTACKS = {
       await sleep(2_500);
     }
   },
-  /** Streams with the longest heads and nothing else, all at once. */
+  /** Streams with the longest headers and nothing else, all at once. */
   async heads(attack: BoundAttack) {
     const long: [string, string] = ['tracestate', 'v'.repeat(3_500)];
     for (const on of await idleConnections(attack)) openStreams(on, attack, 3, [long]);

@@ -24,12 +24,13 @@ import {
 import { CONNECTION_LOST, STREAM_REFUSED, STREAM_RESET } from './load-result.js';
 
 const MAX_MESSAGE_BYTES = 1_024;
-/** `grpc-status` in the Huffman code of HPACK, in which every server of nghttp2 sends it. */
+/** `grpc-status` in HPACK's Huffman code, as every nghttp2 server sends it. */
 const GRPC_STATUS = Buffer.from('9acac8b21234da8f', 'hex');
 
 /**
- * As much of HTTP/2 as unary calls take under overload: unless it is heedless, it heeds the server's stream limit, also when that changes, and
- * the connection's window. Full clients cost more than the server that they measure.
+ * The part of HTTP/2 that unary calls need under overload. It respects the connection's window and, unless it is
+ * heedless, the server's stream limit, even when that changes. A full client would use more CPU than the server under
+ * test.
  */
 export class GrpcConnection {
   readonly #socket: Socket;
@@ -38,13 +39,13 @@ export class GrpcConnection {
   readonly #heedless: boolean;
   readonly #open = new Map<number, (status: number) => void>();
   #block: Buffer;
-  /** None before the server's settings have come, unless nobody heeds them. */
+  /** 0 before the server's settings arrive; infinite for a heedless connection. */
   #maxStreams: number;
   #window = DEFAULT_WINDOW;
 
   /**
-   * @param onRoom called when calls may be sent that had to wait
-   * @param heedless whether it never acknowledges the server's settings, and opens as many streams as it likes
+   * @param onRoom called when there may be room for calls that had to wait
+   * @param heedless whether the connection never acknowledges the server's settings, and ignores the stream limit
    */
   constructor(target: string, fields: readonly Field[], onRoom: () => void, heedless = false) {
     this.#maxStreams = heedless ? Number.POSITIVE_INFINITY : 0;
@@ -52,7 +53,7 @@ export class GrpcConnection {
     this.#block = firstBlock(fields);
     this.#repeated = repeatedBlock(fields);
     this.#socket = socketTo(target);
-    // Without a table each block stands for itself, so that a status is found without decoding all of them.
+    // Without a dynamic table, header blocks are independent, so a status is found without decoding all of them.
     const values = { [HEADER_TABLE_SIZE]: 0, [INITIAL_WINDOW_SIZE]: MAX_WINDOW };
     const receive = (each: Frame): void => {
       this.#receive(each);
@@ -72,7 +73,7 @@ export class GrpcConnection {
     return this.#open.size < this.#maxStreams && this.#window >= MAX_MESSAGE_BYTES;
   }
 
-  /** @param onEnd gets the gRPC status, or how the call ended without one */
+  /** @param onEnd gets the gRPC status, or a code of load-result.ts for a call without one */
   call(message: Buffer, onEnd: (status: number) => void): void {
     const stream = this.#connection.begin(this.#block);
     this.#block = this.#repeated;
@@ -90,7 +91,7 @@ export class GrpcConnection {
       if (this.#heedless) return;
       const limit = settingsIn(payload).get(MAX_CONCURRENT_STREAMS);
       if (limit !== undefined) this.#maxStreams = limit;
-      // A server that names no limit has none.
+      // A server that announces no limit has none.
       else if (this.#maxStreams === 0) this.#maxStreams = Number.POSITIVE_INFINITY;
     } else if (type === WINDOW_UPDATE && stream === 0) this.#window += payload.readUInt32BE(0);
     else if (type === GOAWAY) this.#maxStreams = 0;
@@ -111,7 +112,7 @@ export class GrpcConnection {
   }
 }
 
-/** The value of `grpc-status`: plain digits behind their length, since a code of them would not be shorter. */
+/** The value of `grpc-status`: its length and plain digits, which a Huffman code would not shorten. */
 export function statusIn(block: Buffer): number {
   const at = block.indexOf(GRPC_STATUS);
   if (at === -1) return STREAM_RESET;

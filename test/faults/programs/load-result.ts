@@ -1,4 +1,4 @@
-/** How calls end that get no gRPC status: codes that gRPC does not have. */
+// The codes of calls that end without a gRPC status; gRPC does not use them.
 /** The stream was reset with REFUSED_STREAM: the request was not processed (RFC 9113 section 8.7). */
 export const STREAM_REFUSED = 100;
 export const STREAM_RESET = 101;
@@ -11,31 +11,31 @@ export interface Load {
   readonly target: string;
   readonly operation: 'create' | 'get';
   readonly token: string;
-  /** The ids that gets ask for. */
+  /** The ids that gets request. */
   readonly ids: readonly string[];
   readonly connections: number;
-  /** Whether the connections heed no settings of the server, such as its limit on streams. */
+  /** Whether the connections ignore the server's settings, such as its stream limit. */
   readonly heedless: boolean;
   readonly durationMs: number;
-  /** Calls a second of an open loop; absent for a closed one. */
+  /** Calls per second of an open loop; absent for a closed loop. */
   readonly rate?: number;
-  /** The most calls under way: what a closed loop keeps up, and the end of an open one's patience with no limit. */
+  /** The most calls under way. A closed loop keeps this many; an open loop sends no further calls beyond them. */
   readonly callers: number;
 }
 
 /** The results of a run of the load program. */
 export interface LoadResult {
-  /** Calls that were due, and those of them that the stream limit let through. */
+  /** The number of calls that were due, and of those that the stream limit allowed to be sent. */
   readonly due: number;
   readonly sent: number;
-  /** Calls a second that ended well while the load went on. */
+  /** Successful calls per second while the load lasted. */
   readonly goodRate: number;
   /** How many calls ended with each status. */
   readonly ends: Readonly<Record<number, number>>;
-  /** Times of calls from their sending, in milliseconds, 0 without any. */
+  /** Durations since the calls were sent, in milliseconds; 0 without any. */
   readonly goodP99Ms: number;
   readonly refusedP99Ms: number;
-  /** The number of the first created route; the others count on from it. */
+  /** The number of the first created route; the others have consecutive numbers. */
   readonly first: number;
   /** The status of each call that was sent, one byte each in the order of sending, as Base64. */
   readonly statuses: string;

@@ -11,10 +11,10 @@ import { type Load, type LoadResult, NOT_ANSWERED } from './load-result.js';
 
 const OK: number = status.OK;
 const REFUSED: number = status.RESOURCE_EXHAUSTED;
-/** How long answers are waited for after the last call, in milliseconds: longer than a call may take. */
+/** How long to wait for responses after the last call, in milliseconds: longer than a call may take. */
 const PATIENCE_MS = 8_000;
 
-/** The load program: a process of its own that takes a load as argument and prints what it saw. */
+/** The load program: a separate process that takes a load as its argument and prints the result. */
 async function main(): Promise<void> {
   const load = JSON.parse(process.argv[2] ?? '') as Load;
   const first = Date.now() * 1_000;
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
     const elapsedMs = Math.min(performance.now() - start, load.durationMs);
     return load.rate === undefined ? Number.POSITIVE_INFINITY : Math.floor((load.rate / 1_000) * elapsedMs);
   };
-  /** Sends what is due and has room; the rest waits here, as it would in the queues of real clients. */
+  /** Sends the calls that are due and have room. The others wait, as in the queues of real clients. */
   const pump = (): void => {
     if (performance.now() >= end) return;
     const wanted = due();
@@ -89,7 +89,7 @@ function fieldsOf({ target, operation, token }: Load): Field[] {
   return [...grpcHead(grpcPath(operation), target), ['authorization', `Bearer ${token}`]];
 }
 
-/** The message of the n-th call behind its length. */
+/** The length-prefixed message of the n-th call. */
 function messageOf({ operation, ids }: Load, n: number): Buffer {
   if (operation === 'create') return grpcMessage(operation, n);
   return framed(GetRouteRequest.encode({ routeId: ids[n % ids.length] ?? '' }).finish());

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { requestOn } from '../../support/http2-call.js';
 import { socketTo } from '../../support/http2-frames.js';
 
-/** Requests in numbers that no client has a reason for. */
+/** An attack with more requests than any client needs. */
 export interface RestAttack {
   readonly name: keyof typeof ATTACKS;
   /** `host:port` of the gRPC server and of the REST gateway. */
@@ -14,7 +14,7 @@ export interface RestAttack {
   readonly http: string;
   readonly token: string;
   readonly connections: number;
-  /** How long those attacks go on that wait for nothing, in milliseconds. */
+  /** How long the attack lasts after its requests are sent, in milliseconds. */
   readonly durationMs: number;
 }
 
@@ -36,7 +36,7 @@ function quiet<Any extends Socket>(socket: Any): Any {
   return socket.on('error', () => undefined);
 }
 
-/** Asks over TLS for a page so many times on each connection, takes no response, and counts the connections left open. */
+/** Requests a page several times on each TLS connection, reads no response, and counts the connections left open. */
 async function untaken({ http, connections, durationMs }: RestAttack, times: number): Promise<number> {
   const [host = '', port] = http.split(':');
   const sockets = Array.from({ length: connections }, async () => {
@@ -50,12 +50,12 @@ async function untaken({ http, connections, durationMs }: RestAttack, times: num
   return asked.filter((socket) => !socket.destroyed).length;
 }
 
-/** The attacks by name; each returns what it has counted. */
+/** The attacks by name. Each returns a count of its connections or requests. */
 const ATTACKS = {
-  'unauthenticated clients read no page': (attack: RestAttack) => untaken(attack, 1),
-  'unauthenticated clients ask for pages that they do not read': (attack: RestAttack) =>
+  'unauthenticated clients do not read a page': (attack: RestAttack) => untaken(attack, 1),
+  'unauthenticated clients request many pages and do not read them': (attack: RestAttack) =>
     untaken(attack, PIPELINED),
-  /** Opens streams and connections that each wait for the rest of a create. */
+  /** Opens streams and connections, each with an unfinished create. */
   async 'a caller sends half bodies'({ grpc, http, token, connections, durationMs }: RestAttack) {
     const authorization = `Bearer ${token}`;
     const half = Buffer.from([0, 0, 0, 0, 9]);

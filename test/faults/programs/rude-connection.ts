@@ -4,15 +4,15 @@ import { type Field, firstBlock } from '../../../bench/load/hpack.js';
 import { FrameConnection } from '../../support/frame-connection.js';
 import { DATA, grpcHead, HEADERS, socketTo } from '../../support/http2-frames.js';
 
-/** The largest frame that a server takes by default. */
+/** The largest frame that a server accepts by default. */
 const FRAME_BYTES = 16_384;
-/** So much may wait on this side for a server that does not read; then the client pauses. */
+/** The most bytes queued for a server that does not read, before the client pauses. */
 const BACKLOG_BYTES = 1024 * 1024;
 
-/** Counts of the connections that the service closed, and of the answers that it gave, in whatever words. */
+/** The number of connections that the service closed, and of its responses of any kind. */
 export const seen = { closed: 0, answered: 0 };
 
-/** Opens a connection of which nothing is expected. @param secure whether the server has TLS */
+/** Opens a connection and ignores its errors. @param secure whether the server has TLS */
 export function open(target: string, secure = false): Socket {
   const [host, port] = target.split(':');
   const socket = secure
@@ -25,7 +25,7 @@ export function open(target: string, secure = false): Socket {
     });
 }
 
-/** A client that follows none of the rules: it sends whatever it is told, and answers only pings and settings. */
+/** A client that breaks the rules: it sends whatever it is told to, and responds only to pings and settings. */
 export class RudeConnection extends FrameConnection {
   readonly #socket: Socket;
 

@@ -3,11 +3,11 @@ import { expect } from 'vitest';
 import { Callers, type Create, isGood } from './callers.js';
 import type { ServiceProcess } from './service-process.js';
 
-/** A usual answer takes less than this, in milliseconds, also on a busy machine. */
+/** A usual response takes less than this, in milliseconds, even on a busy machine. */
 const USUAL_MS = 100;
 const LIMIT_MS = 15_000;
 
-/** How long it takes from now until a create is answered as usual over each protocol, in milliseconds; at most 15,000. */
+/** The time until a create over each protocol is as fast as usual again, in milliseconds; at most 15,000. */
 export async function answersAgainMs({ grpc, http }: ServiceProcess): Promise<number> {
   const start = performance.now();
   const callers = new Callers({ grpc, http, each: 1 });
@@ -21,7 +21,7 @@ export async function answersAgainMs({ grpc, http }: ServiceProcess): Promise<nu
   return elapsed;
 }
 
-/** Waits until both protocols acknowledge creates that began after now; resolves with the milliseconds that took. */
+/** Waits until both protocols acknowledge creates that begin from now on; resolves with the time in milliseconds. */
 export async function acknowledgedAgain(callers: Callers): Promise<number> {
   const start = performance.now();
   const back = ({ protocol, end, endedAt, ms }: Create, wanted: string): boolean =>

@@ -7,40 +7,40 @@ import { RouteServiceClient } from '../../../src/gen/routing/v1/route_service.js
 import { create, metadataOf, routeTo, tokenFor } from '../../support/service.js';
 
 const CALL_LIMIT_MS = 10_000;
-/** How long a caller that must succeed goes on after the others were told to stop, in milliseconds. */
+/** How long a caller that insists retries its last create after the stop, in milliseconds. */
 const INSIST_MS = 20_000;
 const RETRY_MS = 50;
 let runs = 0;
 
-/** The end of one create. */
+/** The outcome of one create. */
 export interface Create {
   /** The unique handler of its route. */
   readonly handler: string;
   readonly protocol: Protocol;
   /** The name of the gRPC status, the HTTP status, or the word `lost`; `OK` and `201` are good. */
   readonly end: string;
-  /** The time from the first attempt, in milliseconds, and when it ended by `performance.now()`. */
+  /** The time since the first attempt, and the time of its end by `performance.now()`, in milliseconds. */
   readonly ms: number;
   readonly endedAt: number;
 }
 
 export type Protocol = 'grpc' | 'rest';
 
-/** The behaviour of some callers. */
+/** Options of {@link Callers}. */
 interface CallersOptions {
-  /** `host:port` and the base of all REST paths. */
+  /** `host:port` of the gRPC server, and the base URL of the REST gateway. */
   readonly grpc: string;
   readonly http: string;
-  /** Callers over each protocol; each has one create under way. */
+  /** The number of callers over each protocol; each has one create under way. */
   readonly each: number;
   /** The pause after each create, in milliseconds; default: 5. */
   readonly pauseMs?: number;
-  /** Whether creates carry request ids, and are repeated until they succeed; default: false. */
+  /** Whether creates carry request ids, and are retried until they succeed; default: false. */
   readonly insist?: boolean;
   readonly sub?: string;
 }
 
-/** Callers in this process that go on creating routes, over gRPC and over REST, until told to stop or the test ends. */
+/** Callers in this process that create routes over gRPC and REST until they are stopped or the test ends. */
 export class Callers {
   readonly creates: Create[] = [];
   readonly #options: CallersOptions;
@@ -64,7 +64,7 @@ export class Callers {
     });
   }
 
-  /** Ends the callers once their last creates have ended. */
+  /** Stops the callers; resolves when their last creates have ended. */
   async stop(): Promise<readonly Create[]> {
     this.#stoppedAt = Math.min(this.#stoppedAt, performance.now());
     await this.#working;
@@ -128,7 +128,7 @@ export class Callers {
   }
 }
 
-/** The status; a refusal that must say when to come back and does not is another one. */
+/** The HTTP status, with a note if a 429 or 503 has no Retry-After. */
 function endOf({ statusCode = 0, headers }: IncomingMessage): string {
   const mustSay = statusCode === 429 || statusCode === 503;
   return `${statusCode}${mustSay && headers['retry-after'] === undefined ? ' without Retry-After' : ''}`;
@@ -139,7 +139,7 @@ export function isGood(end: string): boolean {
   return end === 'OK' || end === '201';
 }
 
-/** The creates that were acknowledged, how the others ended, and how long 99 of 100 good ones took at most. */
+/** The number of acknowledged creates, the 99th percentile of their times, and the outcomes of the others. */
 export function summary(creates: readonly Create[]): {
   good: number;
   bad: Record<string, number>;

@@ -4,20 +4,20 @@ import { onTestFinished } from 'vitest';
 import { RouteServiceClient } from '../../../src/gen/routing/v1/route_service.js';
 import { metadataOf, routeTo, tokenFor } from '../../support/service.js';
 
-/** How long the callers of a crowd wait, in milliseconds: less than the service does. */
+/** How long the callers of a crowd wait, in milliseconds: less than the service's own limit. */
 const PATIENCE_MS = 700;
 const CONNECTIONS = 8;
 
-/** Callers that all create at once, and give up early. */
+/** Callers that all create routes at once and give up early. */
 interface Crowd {
-  /** One create over each connection, without haste; resolves with the names of their statuses. */
+  /** Creates one route over each connection, without a deadline; resolves with the names of the statuses. */
   createFew(): Promise<string[]>;
-  /** So many at once, given up after 700 ms; resolves 1,500 ms later with how many ended with each status. */
+  /** Creates routes at once, and gives up after 700 ms; resolves 1,400 ms later with the number of calls by status. */
   createMany(count: number): Promise<Record<string, number>>;
 }
 
-/** A crowd that gives up by a deadline, or by going away. */
-export function crowdOf(address: string, way: 'the deadline passed' | 'the caller went'): Crowd {
+/** A crowd that gives up by a deadline or by cancelling. */
+export function crowdOf(address: string, way: 'the deadline passed' | 'the caller cancelled'): Crowd {
   const metadata = metadataOf(tokenFor());
   const clients = Array.from(
     { length: CONNECTIONS },
@@ -45,7 +45,7 @@ export function crowdOf(address: string, way: 'the deadline passed' | 'the calle
       const options = way === 'the deadline passed' ? { deadline: Date.now() + PATIENCE_MS } : {};
       const calls = Array.from({ length: count }, (_, i) => create(i, `many${i}`, options));
       await sleep(PATIENCE_MS);
-      if (way === 'the caller went') for (const { cancel } of calls) cancel();
+      if (way === 'the caller cancelled') for (const { cancel } of calls) cancel();
       const ends: Record<string, number> = {};
       for (const end of await Promise.all(calls.map((call) => call.end))) ends[end] = (ends[end] ?? 0) + 1;
       await sleep(2 * PATIENCE_MS);

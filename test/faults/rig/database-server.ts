@@ -14,14 +14,14 @@ import { migrate } from './service-process.js';
 const run = promisify(execFile);
 const START_MS = 60_000;
 const POLL_MS = 50;
-/** An account that a read-only server refuses writes, as it would a service's. */
+/** An account without special rights, like a service's: a read-only server refuses its writes. */
 const ACCOUNT = 'service';
-/** The fewest connections that MySQL and MariaDB can be told to take. */
+/** The smallest `max_connections` that MySQL and MariaDB accept. */
 const FEW = 10;
-/** What they take by default. */
+/** The default of `max_connections`. */
 const MANY = 151;
 
-/** A MySQL-protocol server of one test file, which may be killed, frozen and spoiled. */
+/** A database server of one test file, which its tests may kill, freeze and break. */
 export class DatabaseServer {
   readonly #launch: Launch;
   readonly #folder: Watchdog;
@@ -30,7 +30,7 @@ export class DatabaseServer {
 
   constructor(launch: Launch) {
     this.#launch = launch;
-    // Removes the folder also when this process is gone; by then the server must be, too.
+    // Removes the folder even if this process dies. The server must have ended by then.
     this.#folder = watch({ commands: [], afterwards: [['sleep', '0.5'], ...launch.afterwards] });
   }
 
@@ -38,16 +38,16 @@ export class DatabaseServer {
     return Number(new URL(this.#launch.url).port);
   }
 
-  /** Fills the folder of the server, once. */
+  /** Initializes the data folder of the server; called once. */
   async initialize(): Promise<void> {
     const [program, ...args] = this.#launch.commands[0] ?? [''];
     await run(program, args);
   }
 
-  /** Starts the server on its port and its data, and waits until it answers. @param options further ones, for this start */
+  /** Starts the server and waits until it responds. @param options additional command-line options for this start */
   async start(options: readonly string[] = []): Promise<void> {
     const [program = '', ...args] = this.#launch.commands[1] ?? [];
-    // A second start would make the accounts again, and fail.
+    // A second start would fail to create the accounts again.
     const rest = args.filter((arg) => !this.#hasAccounts || !arg.startsWith('--init-file='));
     const running = watch({ commands: [[program, ...rest, ...options]], afterwards: [] });
     this.#running = running;
@@ -67,7 +67,7 @@ export class DatabaseServer {
     );
   }
 
-  /** A migrated database, and its URL for an account without special rights. */
+  /** Creates and migrates a database; returns its URL for an account without special rights. */
   async createDatabase(): Promise<string> {
     const url = new URL(await createMysqlDatabase({ name: '', url: this.#launch.url }));
     const name = nameOf(url.href);
@@ -82,14 +82,14 @@ export class DatabaseServer {
     return query(this.#launch.url, sql);
   }
 
-  /** Ends the server as a power cut does, as seen by its clients. */
+  /** Kills the server, which looks like a power cut to its clients. */
   async kill(): Promise<void> {
     process.kill(this.#pid(), 'SIGKILL');
     await this.#running?.ended;
     this.#running = undefined;
   }
 
-  /** Stops it from doing anything; its connections stay open. */
+  /** Suspends the server; its connections stay open. */
   freeze(): void {
     process.kill(this.#pid(), 'SIGSTOP');
   }
@@ -98,7 +98,7 @@ export class DatabaseServer {
     process.kill(this.#pid(), 'SIGCONT');
   }
 
-  /** Answers inserts as a server does whose disk is full (ER_RECORD_FILE_FULL). A real one may crash as well. */
+  /** Makes inserts fail as on a full disk (ER_RECORD_FILE_FULL). A real server may crash as well. */
   async fillDisk(databaseUrl: string): Promise<void> {
     const full = "signal sqlstate 'HY000' set mysql_errno = 1114, message_text = 'The table is full'";
     await this.query(
@@ -110,9 +110,9 @@ export class DatabaseServer {
     await this.query(`drop trigger ${nameOf(databaseUrl)}.full_disk`);
   }
 
-  /** Takes every connection that the server has, also those of others; resolves with how to give them back. */
+  /** Takes all connections of the server, including those of others; resolves with a function that releases them. */
   async takeConnections(databaseUrl: string): Promise<() => Promise<void>> {
-    // One connection for all questions: a server that is full keeps a single one for its administrator.
+    // One connection for all queries: a full server reserves only one for its administrator.
     const admin = await createConnection({ uri: this.#launch.url });
     await admin.query(`set global max_connections = ${FEW}`);
     const taken = await connectionsTo(databaseUrl);
@@ -124,13 +124,13 @@ export class DatabaseServer {
     taken.push(...(await connectionsTo(databaseUrl)));
     return async () => {
       await Promise.all(taken.map((connection) => connection.end()));
-      // The service may take as many as were given back, and tests ask questions, too.
+      // The service may take all released connections, and tests need some for queries.
       await admin.query(`set global max_connections = ${MANY}`);
       await admin.end();
     };
   }
 
-  /** Undoes whatever a test has left. */
+  /** Undoes the fault of a test. */
   async heal(): Promise<void> {
     if (listenerOf(this.port) === undefined) return this.start();
     this.thaw();
@@ -163,7 +163,7 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
   }
 }
 
-/** As many connections as the server still has. */
+/** Opens the connections that the server still accepts. */
 async function connectionsTo(databaseUrl: string): Promise<Connection[]> {
   const attempts = Array.from({ length: FEW }, () => createConnection({ uri: databaseUrl }));
   const results = await Promise.allSettled(attempts);
@@ -174,7 +174,7 @@ function nameOf(databaseUrl: string): string {
   return new URL(databaseUrl).pathname.slice(1);
 }
 
-/** Asks one question over a connection of its own. */
+/** Runs one query over a new connection. */
 export async function query(url: string, sql: string): Promise<RowDataPacket[]> {
   const connection = await createConnection({ uri: url });
   try {

@@ -3,11 +3,10 @@ import { onTestFinished } from 'vitest';
 import { startTcpFront } from '../../support/tcp-front.js';
 
 /**
- * A network on which every byte takes a while, each way, between a client and a port on loopback. It ends with the
- * test.
+ * Starts a proxy to a port on loopback that delays every byte in both directions. It stops when the test ends.
  *
- * @param delayMs the time of one way, in milliseconds
- * @returns its port
+ * @param delayMs the delay in each direction, in milliseconds
+ * @returns the port of the proxy
  */
 export async function startDistantProxy(targetPort: number, delayMs: number): Promise<number> {
   const front = await startTcpFront(
@@ -22,7 +21,7 @@ export async function startDistantProxy(targetPort: number, delayMs: number): Pr
   return front.port;
 }
 
-/** Timers of one length run in the order of their making, so bytes keep theirs. */
+/** Timers with equal delays fire in the order of their creation, so the bytes stay in order. */
 function passLate(from: Socket, to: Socket, delayMs: number): void {
   from.setNoDelay().on('data', (bytes: Buffer) => setTimeout(() => to.write(bytes), delayMs));
 }

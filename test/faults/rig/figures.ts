@@ -2,10 +2,10 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 
-/** Where a run collects its figures, in the folder that goes with it. */
+/** The file with the figures of a run, in its temporary folder. */
 const FIGURES_FILE = 'figures';
 
-/** Keeps a figure for the table that is printed at the end of the run. */
+/** Records a figure for the table that is printed at the end of the run. */
 export function figure(title: string, values: Readonly<Record<string, string | number>>): void {
   const text = Object.entries(values)
     .map(([name, value]) => `${name} ${typeof value === 'number' ? shown(value) : value}`)
@@ -13,7 +13,7 @@ export function figure(title: string, values: Readonly<Record<string, string | n
   appendFileSync(join(inject('temporaryFolder'), FIGURES_FILE), `${title}: ${text}\n`);
 }
 
-/** Prints that table. @param folder the one that goes with the run */
+/** Prints the table of figures. @param folder the temporary folder of the run */
 export function printFigures(folder: string): void {
   process.stderr.write(`\nMeasured:\n${figuresIn(folder)}`);
 }

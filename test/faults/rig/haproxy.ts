@@ -9,21 +9,21 @@ import { programPath } from '../../support/needs.js';
 
 const START_MS = 10_000;
 
-/** An instance of the service behind a balancer, with its two ports. */
+/** The two ports of a service instance behind a balancer. */
 export interface Instance {
   readonly grpcPort: number;
   readonly httpPort: number;
 }
 
-/** A balancer's two protocols: `host:port`, and the base of all REST paths. */
+/** A balancer's addresses: `host:port` for gRPC, and the base URL for REST. */
 export interface Balancer {
   readonly grpc: string;
   readonly http: string;
 }
 
 /**
- * Starts HAProxy in front of the instances. It asks each for its health every second, takes an instance out after one
- * bad answer, and repeats no request. It ends with the test.
+ * Starts HAProxy in front of the instances; it stops when the test ends. HAProxy checks the health of each instance
+ * every second, takes an instance out after one failed check, and retries no request.
  */
 export async function startHaproxy(instances: readonly Instance[]): Promise<Balancer> {
   const [grpcPort, httpPort] = [await freePort(), await freePort()];

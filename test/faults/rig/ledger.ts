@@ -3,18 +3,18 @@ import { closeDatabase, openDatabase } from '../../../src/store/database.js';
 import { query } from './database-server.js';
 import { type Create, isGood } from './callers.js';
 
-/** The answers that callers got, compared with the stored routes. */
+/** The responses that callers got, compared with the stored routes. */
 export interface Ledger {
   readonly acknowledged: number;
-  /** Acknowledged and not stored. */
+  /** Acknowledged but not stored. */
   readonly lost: number;
   /** Stored more than once. */
   readonly doubled: number;
-  /** Refused or without an answer, and stored all the same. */
+  /** Refused or without a response, but stored. */
   readonly unacknowledged: number;
 }
 
-/** Counts the rows of the table against the creates. */
+/** Compares the stored routes with the creates. */
 export async function ledgerOf(databaseUrl: string, creates: readonly Create[]): Promise<Ledger> {
   const rows = await query(databaseUrl, 'select handler, count(*) as copies from routes group by handler');
   const copies = new Map(rows.map((row) => [String(row['handler']), Number(row['copies'])]));
@@ -27,7 +27,7 @@ export async function ledgerOf(databaseUrl: string, creates: readonly Create[]):
   };
 }
 
-/** The numbers of the routes that the load program created and the table has. */
+/** The numbers of the stored routes that the load program created. */
 export async function storedNumbers(databaseUrl: string): Promise<Set<number>> {
   const location = parseDatabaseUrl(databaseUrl);
   const knex = openDatabase(location);

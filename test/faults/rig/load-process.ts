@@ -10,7 +10,7 @@ import type { ServiceProcess } from './service-process.js';
 const PROGRAMS = 'faults/test/faults/programs';
 const SAMPLE_MS = 50;
 
-/** Starts one of the programs that attack the service. It ends, at the latest, with this process. */
+/** Starts one of the load and attack programs. It ends with this process at the latest. */
 export function startProgram(name: string, argument: unknown): Child {
   return new Child(
     [join(built('faults'), PROGRAMS, `${name}.js`), JSON.stringify(argument)],
@@ -19,7 +19,7 @@ export function startProgram(name: string, argument: unknown): Child {
   );
 }
 
-/** Puts a load on the service, by another process. */
+/** Runs a load against the service in another process. */
 export async function runLoad(
   { grpc }: ServiceProcess,
   load: Partial<Load> & Pick<Load, 'connections' | 'durationMs'>,
@@ -36,11 +36,11 @@ export async function runLoad(
   return (await child.message('measured')) as LoadResult;
 }
 
-/** The most memory that a process has while something is done, in MiB. */
+/** The peak memory of a process while `during` is pending, in MiB. */
 export async function peakMib<T>(pid: number, during: Promise<T>): Promise<{ result: T; mib: number }> {
   let mib = rssMib(pid);
   const timer = setInterval(() => {
-    // A process that is gone has none.
+    // A process that has ended counts as 0.
     mib = Math.max(mib, rssOf(pid));
   }, SAMPLE_MS);
   try {

@@ -16,7 +16,7 @@ const REQUEST = {
   validateOnly: false,
 };
 
-/** Calls of real clients and unauthenticated clients other than creates: each kind over and over, until told to stop or the test ends. */
+/** A load of valid, invalid, cancelled and unfinished requests, which repeats until it stops or the test ends. */
 export class MixedLoad {
   readonly #service: ServiceProcess;
   readonly #client: RouteServiceClient;
@@ -41,7 +41,7 @@ export class MixedLoad {
     });
   }
 
-  /** Ends the load and resolves with how often each kind was done. */
+  /** Stops the load; resolves with the number of repetitions of each kind. */
   async stop(): Promise<Readonly<Record<string, number>>> {
     this.#stopped = true;
     await this.#working;

@@ -1,10 +1,10 @@
-/** How thoroughly the tests of faults run. */
+/** How thorough the fault tests are. */
 interface Scale {
-  /** How long each load is offered, in milliseconds. */
+  /** The duration of each load, in milliseconds. */
   readonly loadMs: number;
-  /** How many kills one test makes. */
+  /** The number of kills in one test. */
   readonly kills: number;
-  /** How long the mixed load of the soak goes on, in milliseconds. */
+  /** The duration of the soak test, in milliseconds. */
   readonly soakMs: number;
 }
 
@@ -13,7 +13,7 @@ const SCALES: Readonly<Record<string, Scale>> = {
   long: { loadMs: 8_000, kills: 10, soakMs: 600_000 },
 };
 
-/** The scale of this run: what the variable `FAULTS` names, else `short`. */
+/** The scale of this run, from the environment variable `FAULTS`; default: `short`. */
 export const scale = scaleNamed(process.env['FAULTS'] ?? 'short');
 
 function scaleNamed(name: string): Scale {

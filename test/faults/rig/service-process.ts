@@ -6,17 +6,17 @@ import { Program } from '../../support/process.js';
 import { SERVICE_SETTINGS } from '../../support/service.js';
 import { first } from '../../support/tls-set.js';
 
-/** The service as a process of its own. */
+/** The service as a separate process. */
 export interface ServiceProcess {
   readonly program: Program;
   readonly pid: number;
   /** `host:port` of its gRPC server. */
   readonly grpc: string;
-  /** The base of its REST paths. */
+  /** The base URL of its REST gateway. */
   readonly http: string;
 }
 
-/** Starts the built service and waits until it listens. It ends with the test. */
+/** Starts the built service and waits until it listens. It is killed when the test ends. */
 export async function startProcess(settings: Readonly<Record<string, string>>): Promise<ServiceProcess> {
   const program = await spawnService(settings);
   const { grpc = '', http = '' } = (await program.line('listening')) as { grpc?: string; http?: string };
@@ -32,12 +32,12 @@ export async function tlsSettings(): Promise<Readonly<Record<string, string>>> {
   return files;
 }
 
-/** The settings with which another process takes the place of one that has ended. */
+/** The settings with which a new process replaces one that has ended. */
 export function addressesOf({ grpc, http }: ServiceProcess): Readonly<Record<string, string>> {
   return { GRPC_ADDRESS: grpc, HTTP_ADDRESS: new URL(http).host };
 }
 
-/** Starts the built service and waits for nothing. It ends with the test. */
+/** Starts the built service without waiting. It is killed when the test ends. */
 export async function spawnService(settings: Readonly<Record<string, string>>): Promise<Program> {
   const folder = await mkdtemp(join(inject('temporaryFolder'), 'service-'));
   const program = new Program('main', [], folder, { ...SERVICE_SETTINGS, ...settings });
@@ -47,7 +47,7 @@ export async function spawnService(settings: Readonly<Record<string, string>>): 
   return program;
 }
 
-/** A migrated database of its own on the first server of the run. It is dropped when the test ends. */
+/** Creates and migrates a database on the first server of the run. It is dropped when the test ends. */
 export async function databaseOnMysql(): Promise<string> {
   const [server] = inject('mysqlServers');
   if (server === undefined) throw new Error('There is no server: the test must say that it needs one.');
@@ -57,7 +57,7 @@ export async function databaseOnMysql(): Promise<string> {
   return url;
 }
 
-/** Starts the service on such a database. */
+/** Starts the service on a new database of the first server of the run. */
 export async function startOnMysql(settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
   return startProcess({ DATABASE_URL: await databaseOnMysql(), ...settings });
 }
