@@ -302,7 +302,7 @@ describe('a remedy logs the line that docs/operations.md says to wait for', need
 describe('a failed start prints the message in docs/operations.md', () => {
   const documented = rowsUnder('Failed starts');
 
-  it('and every documented message is provoked here', () => {
+  it('every documented message is provoked here', () => {
     expect(Object.keys(FAILED_STARTS)).toEqual(documented.map(([message]) => message));
   });
 

@@ -46,7 +46,7 @@ describe('the service with TLS, as its own process', () => {
     ['gRPC', 0, undefined],
     ['gRPC with a client CA that signed its certificate', 0, authority.cert],
     ['gRPC with a client CA that did not sign its certificate', 1, otherAuthority.cert],
-  ])('has a health probe over %s that exits with code %i', async (_, exitCode, clientAuthority) => {
+  ])('over %s, has a health probe that exits with code %i', async (_, exitCode, clientAuthority) => {
     const settings = { ...secured(clientAuthority), ROLE: 'grpc' };
     const { grpc } = await run('main', settings).line('listening');
     const probe = run('health-probe', { ...settings, GRPC_ADDRESS: String(grpc) });

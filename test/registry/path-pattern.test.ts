@@ -25,7 +25,7 @@ describe('a valid path pattern', () => {
 describe('an invalid path pattern', () => {
   it.each([
     [
-      'no path',
+      'an empty path',
       '',
       ['Is empty or missing. Give a path pattern of 1 to 2048 characters that begins with "/".'],
     ],
@@ -144,7 +144,7 @@ describe('an invalid path pattern', () => {
       '/:id/x/:id',
       ['Has the parameter ":id" more than once. Each name may occur once.'],
     ],
-  ])('%s is reported', (_, path, problems) => {
+  ])('is reported for %s', (_, path, problems) => {
     expect(checkPath(path)).toEqual(problems);
   });
 

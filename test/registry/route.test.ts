@@ -15,7 +15,7 @@ function fieldsOf(change: Partial<RouteDefinition>): string[] {
 
 describe('a valid definition', () => {
   it.each<[string, Partial<RouteDefinition>]>([
-    ['a plain definition', {}],
+    ['the usual values', {}],
     ['a method of one character', { method: 'X' }],
     ['a method of 32 characters', { method: 'M'.repeat(32) }],
     ['a lower-case method, which is distinct from the upper-case one', { method: 'get' }],
@@ -26,7 +26,7 @@ describe('a valid definition', () => {
     ['a middleware name of 255 characters that take four bytes each', { middleware: ['😀'.repeat(255)] }],
     ['a space within a name', { handler: 'get user' }],
     ['an emoji of several code points', { handler: '👩‍👩‍👧' }],
-  ])('%s has no violation', (_, change) => {
+  ])('may have %s', (_, change) => {
     expect(checkDefinition({ ...VALID, ...change })).toEqual([]);
   });
 });
@@ -41,7 +41,7 @@ describe('an invalid definition', () => {
     ['an empty path', { path: '' }, ['path']],
     ['65 middleware', { middleware: Array<string>(65).fill('log') }, ['middleware']],
     [
-      '65 empty middleware names, of which only 64 are checked,',
+      '65 empty middleware names, of which only 64 are checked',
       { middleware: Array<string>(65).fill('') },
       ['middleware', ...Array.from({ length: 64 }, (_, index) => `middleware[${index}]`)],
     ],
@@ -61,8 +61,8 @@ describe('an invalid definition', () => {
     ['a leading space', { handler: ' h' }, ['handler']],
     ['a trailing space', { middleware: ['h '] }, ['middleware[0]']],
     ['a trailing no-break space', { handler: 'h\u00a0' }, ['handler']],
-    ['a trailing tab, as a control character and as whitespace,', { handler: 'h\t' }, ['handler', 'handler']],
-  ])('%s is reported', (_, change, fields) => {
+    ['a trailing tab, as a control character and as whitespace', { handler: 'h\t' }, ['handler', 'handler']],
+  ])('is reported for %s', (_, change, fields) => {
     expect(fieldsOf(change)).toEqual(fields);
   });
 

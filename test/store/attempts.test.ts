@@ -59,10 +59,13 @@ describe('a statement', () => {
     await expect(attempted(LOST, REFUSED, CROWDED, LATE)).resolves.toBe(5);
   });
 
-  it.each([...WRONG_SERVER, ...PASSING])('is retried after %s (%i)', async (_, errno, sqlState) => {
-    await expect(attempted({ errno, sqlState })).resolves.toBe(2);
-    expect(isRefusal({ errno, sqlState })).toBe(false);
-  });
+  it.each([...WRONG_SERVER, ...PASSING])(
+    'is retried if it fails because of %s (%i)',
+    async (_, errno, sqlState) => {
+      await expect(attempted({ errno, sqlState })).resolves.toBe(2);
+      expect(isRefusal({ errno, sqlState })).toBe(false);
+    },
+  );
 
   it.each(['ECONNRESET', 'EPIPE', 'PROTOCOL_CONNECTION_LOST'])('is retried after %s', async (code) => {
     await expect(attempted({ code })).resolves.toBe(2);
@@ -97,7 +100,7 @@ describe('a statement', () => {
     ['a read that exceeds its time limit in MySQL', { errno: 3024, sqlState: 'HY000' }],
     ['a statement that exceeds its time limit in MariaDB', { errno: 1969, sqlState: '70100' }],
     ['a programming error', {}],
-  ])('is not retried when its first attempt fails with %s', async (_, failure) => {
+  ])('is not retried if its first attempt fails because of %s', async (_, failure) => {
     await expect(attempted(failure)).rejects.toThrow('failure 1');
   });
 
@@ -111,12 +114,12 @@ describe('a statement', () => {
 });
 
 describe('a connection to the server that failed a statement', () => {
-  it.each(WRONG_SERVER)('is not reused after %s (%i)', (_, errno, sqlState) => {
+  it.each(WRONG_SERVER)('is not reused after a failure because of %s (%i)', (_, errno, sqlState) => {
     expect(isWrongServer({ errno, sqlState })).toBe(true);
   });
 
   it.each([...PASSING, ['a refused row', 1062, '23000'] as const])(
-    'may be reused after %s (%i)',
+    'may be reused after a failure because of %s (%i)',
     (_, errno, sqlState) => {
       expect(isWrongServer({ errno, sqlState })).toBe(false);
     },

@@ -60,7 +60,7 @@ describe('calls to a busy database', () => {
     await expect(all).resolves.toEqual([2, 4, 6]);
   });
 
-  it('that come while two statements run share the next one as soon as one of the two ends', async () => {
+  it('share the next statement when they come while two statements run', async () => {
     const { asked, answer, run } = database();
     const load = loading('at once', run);
     for (const entry of [1, 2, 3, 4, 5]) {
@@ -73,7 +73,7 @@ describe('calls to a busy database', () => {
     expect(asked).toEqual([[1], [2], [3, 4, 5]]);
   });
 
-  it('wait for the only running statement to end or to fill another one, at the pace "when full"', async () => {
+  it('at the pace "when full", wait until the running statement ends or they fill another one', async () => {
     const { asked, answer, run } = database();
     const load = loading('when full', run);
     for (const entry of [1, 2, 3]) {
@@ -113,7 +113,7 @@ describe('calls to a busy database', () => {
     expect(asked).toEqual([[1_000]]);
   });
 
-  it('share a statement with at most 63 others', async () => {
+  it('are at most 64 in one statement', async () => {
     const { asked, run } = database();
     const load = loading('at once', run);
     for (let entry = 0; entry < 65; entry++) void load(entry);

@@ -85,7 +85,7 @@ describe('a driver error', () => {
     ['a key', { errno: 1062, sqlState: '23000' }],
     ['a name', { errno: 1146, sqlState: '42S02' }],
     ['a key of the embedded database', { code: 'SQLITE_CONSTRAINT_PRIMARYKEY' }],
-  ])('for a refused statement, because of %s, is kept and means that nothing was stored', (_, facts) => {
+  ])('for a statement that is refused because of %s means that nothing was stored', (_, facts) => {
     const error = Object.assign(new Error('insert into …'), facts);
     expect(translate(error)).toBeInstanceOf(DatabaseError);
     expect(isRefusal(error)).toBe(true);
@@ -117,7 +117,7 @@ describe('a driver error', () => {
     expect(String(bare)).toBe('DatabaseError: The database answered an error without a name (4025).');
   });
 
-  it.each([[new TypeError('a mistake of ours')], ['a string'], [null], [undefined]])(
+  it.each([[new TypeError('a programming error')], ['a string'], [null], [undefined]])(
     'is distinguished from %s, which is returned unchanged',
     (error) => {
       expect(translate(error)).toBe(error);

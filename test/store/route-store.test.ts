@@ -28,7 +28,7 @@ describeOn(engines)('the store on $name', (engine) => {
     ['the plainest route', {}],
     ['four-byte characters', { handler: '😀𝒳', middleware: ['👩‍👩‍👧', '𐍈'] }],
     [
-      '64 middleware, repeats and order kept',
+      '64 middleware with repeats, in order,',
       { middleware: Array.from({ length: 64 }, (_, i) => `m${(i * 7) % 60}`) },
     ],
     [
