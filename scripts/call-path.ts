@@ -6,20 +6,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { create, get, metadataOf, routeTo, startService, tokenFor } from '../test/support/service.js';
 
-/** The calls before the measured ones, after which everything is open that only a first call opens. */
+/** The rounds of calls before the measured ones, so that the measured calls do no first-time work. */
 const WARM_UP = 20;
-/** How long the service is watched without a call, in milliseconds: longer than the pauses between its checks. */
+/** How long the service is recorded without a call, in milliseconds: longer than the interval of its checks. */
 const IDLE_MS = 3_000;
-/** How long a call may go on after its answer, in milliseconds. */
+/** How long a call may continue after its response, in milliseconds. */
 const AFTERWARDS_MS = 200;
 
 const ROOT = resolve(import.meta.dirname, '..');
 const HAND_WRITTEN = /^(?:src|packages\/[^/]+\/src)\/(?!.*\bgen\/)/;
 
 /**
- * `npm run --silent call-path`: prints, for a create and a get over each protocol, the files that the call enters in a warm
- * service on the embedded database, by V8's precise coverage. Functions that run without any call, by a timer, and
- * generated code do not count.
+ * `npm run --silent call-path`: prints the files that a create and a get over each protocol run through, in a warm
+ * service on the embedded database. The files come from V8's precise coverage. Generated code and functions that also
+ * run without a call, by a timer, are left out.
  */
 async function main(): Promise<void> {
   const service = await startService({ databaseUrl: 'sqlite::memory:' });
@@ -55,7 +55,7 @@ async function main(): Promise<void> {
   await service.close();
 }
 
-/** Sends a request whose head and body leave together, and reads its whole answer. */
+/** Sends a request with its headers and body at once, and reads the whole response. */
 async function exchange(
   method: string,
   url: string,
@@ -68,7 +68,7 @@ async function exchange(
   await once(response.resume(), 'end');
 }
 
-/** The functions that have run since the last time, each with its file. */
+/** The functions that have run since the last call of this function, each with its file. */
 async function functionsRun(session: Session): Promise<Map<string, string>> {
   const { result } = await session.post('Profiler.takePreciseCoverage');
   const run = new Map<string, string>();
@@ -84,7 +84,7 @@ async function functionsRun(session: Session): Promise<Map<string, string>> {
   return run;
 }
 
-/** The files below their folders, a line for each folder. */
+/** The files by folder, one line for each folder. */
 function byFolder(files: readonly string[]): string {
   const modules = new Map<string, string[]>();
   for (const file of files.toSorted()) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every step of `npm run check`, even after one has failed, and says at the end which ones failed.
+# Runs every step of `npm run check`, even after one has failed, and lists the failed steps at the end.
 set -uo pipefail
 
 failed=()

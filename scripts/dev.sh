@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the service from its sources, prints a token for it, and starts it again when a file changes. Expects tsx on the
-# PATH, as in npm scripts.
+# Prints a token, runs the service from its sources and restarts it when a file changes. Expects tsx on the PATH, as in
+# npm scripts.
 set -euo pipefail
 source=--conditions=@route-registry/source
 

@@ -1,5 +1,5 @@
-// A protoc plugin: embeds the contract and all its imports as one FileDescriptorSet without comments, and
-// separately the comments of the contract itself, by the full name of the commented element.
+// A protoc plugin that generates two modules: the contract and all its imports as one FileDescriptorSet without
+// comments, and the comments of the contract itself by the full name of the commented element.
 import { readFileSync, writeSync } from 'node:fs';
 import { clearField, create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import {
@@ -13,7 +13,7 @@ import {
   ServiceDescriptorProtoSchema,
 } from '@bufbuild/protobuf/wkt';
 
-/** The children of each descriptor: the number of each list, as in source locations, and the list. */
+/** The lists of children of each kind of descriptor, each with its field number as in source locations. */
 const children = {
   [FileDescriptorProtoSchema.typeName]: ({ messageType, enumType, service }) => [
     [FileDescriptorProtoSchema.field.messageType.number, messageType],
@@ -33,7 +33,7 @@ const children = {
   ],
 };
 
-/** The full names of a descriptor and all its descendants, by their places in the source information. */
+/** The full names of a descriptor and all its descendants, each with its path in the source information. */
 function* namesByPlace(descriptor, name, path) {
   yield [path.join(), name];
   for (const [number, list] of children[descriptor.$typeName]?.(descriptor) ?? []) {
@@ -43,7 +43,7 @@ function* namesByPlace(descriptor, name, path) {
   }
 }
 
-/** The comments of a file by full name; the comment above `package` by the name of the package. */
+/** The comments of a file by full name. The comment above `package` has the name of the package. */
 function commentsOf(file) {
   const names = new Map(namesByPlace(file, file.package, []));
   const packagePlace = String(FileDescriptorProtoSchema.field.package.number);

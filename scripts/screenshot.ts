@@ -1,4 +1,4 @@
-// Writes a picture of /docs after a first route, as a person sees it who has pasted a token. Needs Chromium.
+// Takes a screenshot of /docs after entering a token and creating a route. Needs Chromium.
 //   npm run screenshot -- [WIDTH] [FILE]     1280 and docs/docs-page.png by default
 import { chromium } from 'playwright-core';
 import { findProgram } from '../test/support/programs.js';

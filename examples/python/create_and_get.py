@@ -1,4 +1,4 @@
-"""Creates a route over gRPC and reads it back, without generated code: the contract is read from a descriptor set.
+"""Creates a route over gRPC and reads it back, without generated code: it reads the contract from a descriptor set.
 
 usage: python3 create_and_get.py [route-registry.binpb]
 
@@ -18,7 +18,7 @@ except ImportError as missing:
 
 CONTRACT = os.path.join(os.path.dirname(__file__), "../../proto/route-registry.binpb")
 
-# The client repeats what failed because the service was away or overloaded; the service says when.
+# Retries calls that fail because the service is unavailable or overloaded. The service sends the delay.
 SERVICE_CONFIG = {
     "methodConfig": [
         {
@@ -36,7 +36,7 @@ SERVICE_CONFIG = {
 
 
 def messages_in(path):
-    """Returns a function that gives the class of a message by its full name."""
+    """Returns a function that maps the full name of a message to its class."""
     with open(path, "rb") as file:
         descriptor_set = descriptor_pb2.FileDescriptorSet.FromString(file.read())
     pool = descriptor_pool.DescriptorPool()
@@ -60,7 +60,7 @@ def main():
     )
     metadata = [("authorization", "Bearer " + token)]
     options = [("grpc.service_config", json.dumps(SERVICE_CONFIG))]
-    # Without TLS, for a service on this machine; elsewhere grpc.secure_channel keeps the token secret.
+    # No TLS, for a service on this machine. For any other, use grpc.secure_channel to protect the token.
     with grpc.insecure_channel(os.environ.get("GRPC", "127.0.0.1:50051"), options) as channel:
 
         def call(method, request):
@@ -71,7 +71,7 @@ def main():
             )
             return stub(request, timeout=5, metadata=metadata)
 
-        # The request id makes a repeat safe: it returns the first route.
+        # The request id makes a retry safe: a repeated create returns the first route.
         request = create_request(request_id=str(uuid.uuid4()))
         request.route.method = "GET"
         request.route.path = "/users/:id"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Creates a route over gRPC and reads it back, with the contract that the service describes by reflection.
+# Creates a route over gRPC and reads it back, with the contract from server reflection.
 # TOKEN: a bearer token; GRPC: host:port of the gRPC server.
 set -eu
 : "${TOKEN:?is not set. To make one: npm run --silent token -- --scope 'routes:read routes:write' --sub me}"

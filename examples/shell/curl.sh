@@ -1,5 +1,5 @@
 #!/bin/sh
-# Creates a route over REST and reads it back. TOKEN: a bearer token; HTTP: the base of the REST paths.
+# Creates a route over REST and reads it back. TOKEN: a bearer token; HTTP: the base URL of the REST API.
 set -eu
 : "${TOKEN:?is not set. To make one: npm run --silent token -- --scope 'routes:read routes:write' --sub me}"
 
@@ -10,7 +10,7 @@ call() {
     --header "Authorization: Bearer $TOKEN" "$@"
 }
 
-# With the same Idempotency-Key, a repeat returns the first route and creates no second one.
+# A retry with the same Idempotency-Key returns the first route instead of creating a second one.
 created=$(call /v1/routing --header "Idempotency-Key: curl-$$" --header 'Content-Type: application/json' \
   --data '{"method":"GET","path":"/users/:id","middleware":["authenticate"],"handler":"getUser"}') ||
   { echo "$created" >&2; exit 1; }

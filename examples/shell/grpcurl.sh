@@ -1,6 +1,6 @@
 #!/bin/sh
-# Creates a route over gRPC and reads it back, with the contract that the service describes by reflection; where that is
-# off, add: -protoset proto/route-registry.binpb. TOKEN: a bearer token; GRPC: host:port of the gRPC server.
+# Creates a route over gRPC and reads it back, with the contract from server reflection. If reflection is off, add:
+# -protoset proto/route-registry.binpb. TOKEN: a bearer token; GRPC: host:port of the gRPC server.
 set -eu
 : "${TOKEN:?is not set. To make one: npm run --silent token -- --scope 'routes:read routes:write' --sub me}"
 

@@ -1,5 +1,5 @@
 /**
- * A web application whose routes are in the registry: it registers them when it starts, and serves the routes returned.
+ * A web application that registers its routes at startup and serves the routes that the registry returns.
  *
  * Environment: `TOKEN`, a bearer token; `GRPC`, the target of the registry (default `127.0.0.1:50051`); `PORT` (default
  * 3000).
@@ -15,7 +15,7 @@ const HANDLERS: Readonly<Record<string, (parameters: Parameters) => unknown>> = 
   listTasks: ({ user }) => [{ user, title: 'Read the examples' }],
 };
 
-/** The registry keeps a create under its request id, for good, so a restart gets the same routes again. */
+/** The registry keeps request ids forever, so a restart gets the same routes again. */
 const DEFINITIONS = [
   { requestId: 'web-application/1/getUser', method: 'GET', path: '/users/:id', handler: 'getUser' },
   {
@@ -32,10 +32,10 @@ function register(registry: RouteClient): Promise<Route[]> {
   );
 }
 
-/** A path pattern such as `/users/:id` as an expression with a group for each parameter. */
+/** A path pattern such as `/users/:id` as a regular expression with a named group for each parameter. */
 function expressionOf({ path }: Route): RegExp {
   const segments = path.split('/').map((segment) =>
-    // The registry allows letters, digits and _ in a parameter's name.
+    // The registry allows only letters, digits and _ in the name of a parameter.
     segment.startsWith(':') ? `(?<${segment.slice(1)}>[^/]+)` : segment.replace(/[^\w]/g, String.raw`\$&`),
   );
   return new RegExp(`^${segments.join('/')}$`);

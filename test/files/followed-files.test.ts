@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Joins the contents; "half" stands for one that is not whole. */
+/** Joins the contents; "half" stands for an incomplete file. */
 function joined(contents: readonly Buffer[]): string {
   reads++;
   const text = contents.join('+');
@@ -30,7 +30,7 @@ function joined(contents: readonly Buffer[]): string {
   return text;
 }
 
-/** Resolves when the files were read again, after now. */
+/** Resolves after the next read of the files. */
 async function readAgain(): Promise<void> {
   const before = reads;
   await expect.poll(() => reads).toBeGreaterThan(before);
@@ -47,14 +47,14 @@ async function follow(...files: string[]): Promise<FollowedFiles<string>> {
   return followed;
 }
 
-/** Puts a file in its place whole: a reader in between would find one that is written over empty. */
+/** Replaces a file atomically: a reader could see an empty file while it is overwritten in place. */
 function write(file: string, text: string): void {
   writeFileSync(join(folder, `${file}.next`), text);
   renameSync(join(folder, `${file}.next`), join(folder, file));
 }
 
 describe('followed files', () => {
-  it('are read at the beginning, and again when they change', async () => {
+  it('are read at the start, and again when they change', async () => {
     write('a', '1');
     write('b', '2');
     const pair = await follow('a', 'b');
@@ -64,7 +64,7 @@ describe('followed files', () => {
     expect(values).toEqual(['1+3']);
   });
 
-  it('are found anew where links in their path are swapped, as Kubernetes does', async () => {
+  it('are read again when a link in their path is swapped, as Kubernetes does', async () => {
     for (const name of ['old', 'new']) mkdirSync(join(folder, name));
     write('old/key', 'old');
     write('new/key', 'new');
@@ -76,7 +76,7 @@ describe('followed files', () => {
     await expect.poll(() => followed?.value).toBe('new');
   });
 
-  it('keep their last value while they are not whole, and report that once', async () => {
+  it('keep their last value while they are incomplete, and report that once', async () => {
     write('a', '1');
     const { value } = await follow('a');
     write('a', 'half');
@@ -88,7 +88,7 @@ describe('followed files', () => {
     await expect.poll(() => values).toEqual(['2']);
   });
 
-  it('report a second time when they are not whole a second time', async () => {
+  it('report a second time when they become incomplete a second time', async () => {
     write('a', '1');
     await follow('a');
     for (const [good, count] of [
@@ -102,7 +102,7 @@ describe('followed files', () => {
     }
   });
 
-  it('keep their last value when one is gone', async () => {
+  it('keep their last value when one of them is removed', async () => {
     write('a', '1');
     await follow('a');
     rmSync(join(folder, 'a'));
@@ -110,13 +110,13 @@ describe('followed files', () => {
     expect(followed?.value).toBe('1');
   });
 
-  it('must be readable and whole at the beginning', async () => {
+  it('must be readable and complete at the start', async () => {
     await expect(follow('absent')).rejects.toThrow('ENOENT');
     write('a', 'half');
     await expect(follow('a')).rejects.toThrow('The pair is not whole.');
   });
 
-  it('may have a MiB', async () => {
+  it('may be 1 MiB long', async () => {
     write('a', 'x'.repeat(1_048_576));
     const { value } = await follow('a');
     expect(value).toHaveLength(1_048_576);
@@ -124,14 +124,14 @@ describe('followed files', () => {
 
   it.each<[string, (path: string) => void, string]>([
     [
-      'have a byte more',
+      'are one byte longer than 1 MiB',
       (path) => {
         writeFileSync(path, 'x'.repeat(1_048_577));
       },
       'The file /a is larger than 1048576 bytes.',
     ],
     [
-      'are more, in a file that states no size',
+      'are longer than 1 MiB, in a file that states no size',
       (path) => {
         symlinkSync('/proc/kallsyms', path);
       },
@@ -158,7 +158,7 @@ describe('followed files', () => {
       },
       '/a is not a regular file.',
     ],
-  ])('are neither read at the beginning nor again where they %s', async (_, make, problem) => {
+  ])('are refused at the start and at a change when they %s', async (_, make, problem) => {
     const path = join(folder, 'a');
     make(path);
     await expect(follow('a')).rejects.toThrow(problem.replace('/a', path));

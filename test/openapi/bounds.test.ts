@@ -19,7 +19,7 @@ const isRequestId = ajv.compile({ $ref: requestIdSchema });
 
 const VALID: RouteDefinition = { method: 'GET', path: '/users/:id', middleware: [], handler: 'getUser' };
 
-/** Text made of the given pieces, most of them at some limit of what is allowed. */
+/** Random text built from the given pieces, most of which are edge cases of the rules. */
 function textOf(...pieces: readonly string[]): fc.Arbitrary<string> {
   return fc.array(fc.constantFrom(...pieces), { maxLength: 8 }).map((parts) => parts.join(''));
 }
@@ -59,14 +59,14 @@ function namesAParameterTwice(pattern: string): boolean {
   return new Set(names).size < names.length;
 }
 
-describe('the schema of a create', () => {
+describe('the schema of a create request', () => {
   it.each([
     ['method', () => method.map((text) => ({ ...VALID, method: text }))],
     ['path', () => path.map((text) => ({ ...VALID, path: text }))],
     ['handler', () => name.map((text) => ({ ...VALID, handler: text }))],
     ['middleware', () => name.map((text) => ({ ...VALID, middleware: ['m', text] }))],
     ['all fields together', () => definition],
-  ])('accepts exactly what the domain accepts: %s', (_, arbitrary) => {
+  ])('accepts exactly what the registry accepts: %s', (_, arbitrary) => {
     fc.assert(
       fc.property(arbitrary(), (candidate) => {
         fc.pre(!namesAParameterTwice(candidate.path));
@@ -85,19 +85,19 @@ describe('the schema of a create', () => {
   ];
   const borders = [METHOD_MAX, NAME_MAX, PATH_MAX, MIDDLEWARE_MAX].flatMap((max) => [max, max + 1]);
 
-  it.each([1, ...borders])('draws the same line as the domain at length %d', (length) => {
+  it.each([1, ...borders])('agrees with the registry at length %d', (length) => {
     for (const change of long(length)) {
       const candidate = { ...VALID, ...change };
       expect(isRouteInput(candidate)).toBe(checkDefinition(candidate).length === 0);
     }
   });
 
-  it('cannot express that lone surrogates are refused, which no body in UTF-8 has', () => {
+  it('cannot express that lone surrogates are refused, which no UTF-8 body can contain', () => {
     const candidate = { ...VALID, handler: 'a\udfff' };
     expect([isRouteInput(candidate), checkDefinition(candidate).length]).toEqual([true, 1]);
   });
 
-  it('cannot express that no parameter is repeated', () => {
+  it('cannot express that parameter names must be unique', () => {
     const candidate = { ...VALID, path: '/:a/:a' };
     expect([isRouteInput(candidate), checkDefinition(candidate).length]).toEqual([true, 1]);
   });
@@ -106,18 +106,21 @@ describe('the schema of a create', () => {
     ['a missing field', { method: 'GET', path: '/' }],
     ['an unknown field', { ...VALID, name: 'x' }],
     ['null for a required field', { ...VALID, handler: null }],
-    ['a number for a text', { ...VALID, handler: 1 }],
-    ['one text for a list', { ...VALID, middleware: 'm' }],
-    ['a list', [VALID]],
+    ['a number in place of a string', { ...VALID, handler: 1 }],
+    ['a string in place of a list', { ...VALID, middleware: 'm' }],
+    ['a list of routes', [VALID]],
   ])('refuses %s', (_, candidate) => {
     expect(isRouteInput(candidate)).toBe(false);
   });
 
   it.each([
-    ['no middleware', { method: 'GET', path: '/', handler: 'h' }],
-    ['null for the middleware', { ...VALID, middleware: null }],
-    ['what the service will assign', { ...VALID, id: 'mine', createdAt: '2001-01-01T00:00:00Z' }],
-  ])('takes %s', (_, candidate) => {
+    ['a body without middleware', { method: 'GET', path: '/', handler: 'h' }],
+    ['null as the middleware', { ...VALID, middleware: null }],
+    [
+      'values for the fields that the service assigns',
+      { ...VALID, id: 'mine', createdAt: '2001-01-01T00:00:00Z' },
+    ],
+  ])('accepts %s', (_, candidate) => {
     expect(isRouteInput(candidate)).toBe(true);
   });
 });
@@ -141,7 +144,7 @@ describe('the schema of a request id', () => {
     );
   }
 
-  it('accepts exactly what the domain accepts', async () => {
+  it('accepts exactly what the registry accepts', async () => {
     const edges = textOf('!', '~', 'a', '-', ' ', '\u007f', '\u0000', 'é', '😀');
     const lengths = fc.constantFrom(REQUEST_ID_MAX, REQUEST_ID_MAX + 1).map((length) => 'k'.repeat(length));
     await fc.assert(

@@ -10,16 +10,13 @@ const service = registry.getService('routing.v1.RouteService');
 if (service === undefined) throw new Error('The contract has no service.');
 
 describe('the comments of the contract', () => {
-  it.each(Object.entries(SCOPES))(
-    'say of %s that it needs the scope %s, and no other',
-    (localName, scope) => {
-      const named = service.methods
-        .filter((each) => each.localName === localName)
-        .map(({ name }) => comments[`${service.typeName}.${name}`] ?? '')
-        .flatMap((text) => [...text.matchAll(/[Nn]eeds the scope `([^`]+)`/g)]);
-      expect(named.map(([, name]) => name)).toEqual([scope]);
-    },
-  );
+  it.each(Object.entries(SCOPES))('say that %s needs the scope %s and no other scope', (localName, scope) => {
+    const named = service.methods
+      .filter((each) => each.localName === localName)
+      .map(({ name }) => comments[`${service.typeName}.${name}`] ?? '')
+      .flatMap((text) => [...text.matchAll(/[Nn]eeds the scope `([^`]+)`/g)]);
+    expect(named.map(([, name]) => name)).toEqual([scope]);
+  });
 
   it('are generated for every element of the contract', () => {
     const messages = ['Route', 'CreateRouteRequest', 'GetRouteRequest'].map((name) => `routing.v1.${name}`);

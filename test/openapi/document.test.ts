@@ -31,7 +31,7 @@ function resolved(response: Response | Reference | undefined): Response {
   return resolved(components.responses[response.$ref.replace('#/components/responses/', '')]);
 }
 
-/** A response of an operation, without references. */
+/** A response of an operation, with its references resolved. */
 function responseOf(
   operationId: string,
   status: number,
@@ -58,20 +58,20 @@ const examples = [
   ),
 ]);
 
-/** The same schema, resolvable from anywhere. */
+/** The schema with an absolute reference, so that Ajv can resolve it on its own. */
 function absolute(schema: Schema): Schema {
   const { $ref } = schema;
   return typeof $ref === 'string' ? { ...schema, $ref: `openapi${$ref}` } : schema;
 }
 
-describe('the document', () => {
-  it('passes the strict rules of a public linter', async () => {
+describe('the OpenAPI document', () => {
+  it('passes the strict rules of Redocly', async () => {
     const config = await createConfig({
       extends: ['recommended-strict'],
       rules: {
         // The project has no license to name.
         'info-license': 'off',
-        // OpenAPI has no place for the answers to unknown paths and methods.
+        // OpenAPI has no place for the responses to unknown paths and methods.
         'no-unused-components': 'off',
       },
     });
@@ -81,7 +81,7 @@ describe('the document', () => {
     );
   });
 
-  it('has no unused component but the answers to unknown paths and methods', async () => {
+  it('has no unused components except the responses to unknown paths and methods', async () => {
     const config = await createConfig({ rules: { 'no-unused-components': 'error' } });
     const problems = await lintFromString({ source: JSON.stringify(document), config });
     expect(problems.map(({ location }) => location[0]?.pointer)).toEqual([
@@ -106,7 +106,7 @@ describe('the document', () => {
     }
   });
 
-  it('has the operations of the specification, and health', () => {
+  it('has the two operations on routes and the health check', () => {
     expect(operations.map(({ path, verb, operation }) => [verb, path, operation.operationId])).toEqual([
       ['post', '/v1/routing', 'createRoute'],
       ['get', '/v1/routing/{route_id}', 'getRoute'],
@@ -117,32 +117,32 @@ describe('the document', () => {
   it.each([
     ['', '/'],
     ['/api/routes', '/api/routes'],
-  ])('under the base path "%s" names the server %s, and is otherwise the same', (basePath, url) => {
+  ])('with the base path "%s" names the server %s and is otherwise unchanged', (basePath, url) => {
     const based = openApi(basePath);
     expect(based.servers.map((server) => server.url)).toEqual([url]);
     expect({ ...based, servers: [] }).toEqual({ ...document, servers: [] });
   });
 
-  it('has no example of a Location, which begins with the base path', () => {
+  it('has no example for Location, whose value depends on the base path', () => {
     expect(responseOf('createRoute', 201).headers['Location']).not.toHaveProperty('example');
   });
 });
 
-describe('the description of the credential', () => {
+describe('the description of the bearer token', () => {
   const description = document.components.securitySchemes['bearer']?.['description'] as string;
 
-  it('has a command that works as printed', () => {
+  it('has a token command that works as printed', () => {
     const [, options = ''] = /`npm run --silent token -- ([^`]+)`/.exec(description) ?? [];
     const args = (options.match(/"[^"]*"|\S+/g) ?? []).map((each) => each.replaceAll('"', ''));
     expect(readTokenRequest(args, {})).toMatchObject({ scope: 'routes:read routes:write' });
   });
 
-  it('says that the scheme is not part of it', () => {
+  it('says to enter the token without the word Bearer', () => {
     expect(description).toContain('without the word Bearer');
   });
 });
 
-describe('an operation', () => {
+describe('the operations', () => {
   const registry = new Registry({
     store: {} as RouteStore,
     duplicates: 'allow',
@@ -157,7 +157,7 @@ describe('an operation', () => {
     ],
     ['getRoute', [200, 304, 400, 401, 403, 404, 408, 412, 413, 414, 415, 429, 431, 499, 500, 501, 503, 504]],
     ['checkHealth', [200, 400, 408, 414, 429, 431, 500, 501, 503]],
-  ])('%s has every status that it can end with', (operationId, statuses) => {
+  ])('%s lists every status that it can return', (operationId, statuses) => {
     expect(Object.keys(operationOf(operationId).responses).map(Number)).toEqual(statuses);
   });
 
@@ -172,17 +172,20 @@ describe('an operation', () => {
     ['getRoute', 200, 'Route', ['Cache-Control', 'ETag', 'Vary', 'X-Request-Id']],
     ['getRoute', 304, undefined, ['Cache-Control', 'ETag', 'Vary', 'X-Request-Id']],
     ['getRoute', 404, 'Error', ['Cache-Control', 'X-Request-Id']],
-  ])('%s answers with %d, the schema %s and the headers %j', (operationId, status, schema, headers) => {
-    const response = responseOf(operationId, status);
-    expect(Object.keys(response.headers).sort()).toEqual(headers);
-    const optional = Object.keys(response.headers).filter(
-      (name) => response.headers[name]?.required === false,
-    );
-    expect(optional).toEqual(headers.filter((name) => name === 'Accept-Encoding'));
-    expect(response.content?.['application/json']?.schema['$ref']).toBe(
-      schema && `#/components/schemas/${schema}`,
-    );
-  });
+  ])(
+    '%s documents the status %d with the schema %s and the headers %j',
+    (operationId, status, schema, headers) => {
+      const response = responseOf(operationId, status);
+      expect(Object.keys(response.headers).sort()).toEqual(headers);
+      const optional = Object.keys(response.headers).filter(
+        (name) => response.headers[name]?.required === false,
+      );
+      expect(optional).toEqual(headers.filter((name) => name === 'Accept-Encoding'));
+      expect(response.content?.['application/json']?.schema['$ref']).toBe(
+        schema && `#/components/schemas/${schema}`,
+      );
+    },
+  );
 
   it.each([
     [
@@ -219,7 +222,7 @@ describe('an operation', () => {
   });
 
   it.each(routeService(registry, new AnswerCache(0)))(
-    'asks for the scope that the server asks for: $path',
+    'require the same scope as the server: $path',
     ({ path, access }) => {
       const [, name = ''] = /\/(\w+)$/.exec(path) ?? [];
       const { security = [] } = operationOf(name.charAt(0).toLowerCase() + name.slice(1));
@@ -227,11 +230,11 @@ describe('an operation', () => {
     },
   );
 
-  it('that only reports health needs no token', () => {
+  it('checkHealth needs no token', () => {
     expect(operationOf('checkHealth').security).toEqual([]);
   });
 
-  it('has a summary, a description, a tag that is described', () => {
+  it('each have a summary, a description and a described tag', () => {
     const tags = document.tags.map(({ name }) => name);
     for (const { operation } of operations) {
       expect(operation.summary).not.toBe('');
@@ -241,14 +244,14 @@ describe('an operation', () => {
   });
 });
 
-describe('the schema', () => {
+describe('the schemas', () => {
   function schemaOf(name: string): Schema {
     const schema = components.schemas[name];
     if (schema === undefined) throw new Error(`There is no schema ${name}.`);
     return schema;
   }
 
-  it('of a route has all six fields, always', () => {
+  it('Route requires all six fields', () => {
     expect(schemaOf('Route')['required']).toEqual([
       'id',
       'method',
@@ -260,14 +263,14 @@ describe('the schema', () => {
     expect(Object.keys(schemaOf('Route')['properties'] ?? {})).toEqual(schemaOf('Route')['required']);
   });
 
-  it('of the answer to a create has the assigned fields, which only a dry run lacks', () => {
+  it('CreatedRoute has the assigned fields, which only a dry run omits', () => {
     expect(schemaOf('CreatedRoute')['required']).toEqual(['method', 'path', 'middleware', 'handler']);
     expect(schemaOf('CreatedRoute')['properties']).toEqual(schemaOf('Route')['properties']);
     const { schema } = responseOf('createRoute', 201).content?.['application/json'] ?? {};
     expect(schema?.['required']).toEqual(['id', 'createdAt']);
   });
 
-  it('of a create accepts assigned fields, refuses unknown ones, and requires the rest', () => {
+  it('RouteInput accepts assigned fields, refuses unknown ones and requires method, path and handler', () => {
     expect(schemaOf('RouteInput')).toMatchObject({
       required: ['method', 'path', 'handler'],
       additionalProperties: false,
@@ -279,7 +282,7 @@ describe('the schema', () => {
     });
   });
 
-  it('has the comment of each field', () => {
+  it('describe every field', () => {
     const texts = ['Route', 'RouteInput', 'CreatedRoute'].flatMap((name) =>
       Object.values(schemaOf(name)['properties'] as Record<string, Schema>).map(
         (schema) => schema['description'],
@@ -289,7 +292,7 @@ describe('the schema', () => {
   });
 });
 
-describe('the failures', () => {
+describe('the documented failure reasons', () => {
   const documented = components.schemas['ErrorInfo']?.['properties'] as { reason: { enum: string[] } };
 
   /** The error in the one example of a response. */
@@ -301,20 +304,20 @@ describe('the failures', () => {
     return { ...(value as { error: { code: number; status: string } }).error, reason };
   }
 
-  it('that REST clients can see are all described', () => {
+  it('are exactly those that REST clients can see', () => {
     const reasons = new Set([
       ...Object.keys(CODES),
       ...Object.keys(failures),
       'OVERLOADED',
       'UPSTREAM_UNAVAILABLE',
     ]);
-    // Only answered over gRPC, about health and reflection.
+    // Returned only over gRPC, by health checks and reflection.
     reasons.delete('SERVICE_UNKNOWN');
     reasons.delete('UNSUPPORTED');
     expect(documented.reason.enum).toEqual([...reasons].sort());
   });
 
-  it('are named by the response with the status that docs/errors.md gives them', () => {
+  it('appear in the response with the status that docs/errors.md gives them', () => {
     const table = readFileSync(resolve(import.meta.dirname, '../../docs/errors.md'), 'utf8');
     const rows = [...table.matchAll(/^\| `([A-Z_]+)` \| \w+ \| (\d+) \|/gm)];
     const named = Object.values(components.responses).flatMap((response) =>
@@ -325,7 +328,7 @@ describe('the failures', () => {
     expect(named.sort()).toEqual(rows.map(([, reason, code]) => `${reason} ${code}`).sort());
   });
 
-  it('have examples with the status of their response and the code of their reason', () => {
+  it('have examples with the status of the response and the gRPC code of the reason', () => {
     const codes: Record<string, number> = {
       ...CODES,
       ...Object.fromEntries(Object.entries(failures).map(([reason, { code }]) => [reason, code])),

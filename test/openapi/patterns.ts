@@ -1,6 +1,6 @@
 import { openApi } from '../support/openapi.js';
 
-/** Every value under a key of the given names, however deep, each once. */
+/** The distinct string values under keys with these names, at any depth. */
 export function valuesOf(node: unknown, ...keys: readonly string[]): string[] {
   if (typeof node !== 'object' || node === null) return [];
   const found = Object.entries(node).flatMap(([key, value]: [string, unknown]) =>
@@ -11,8 +11,9 @@ export function valuesOf(node: unknown, ...keys: readonly string[]): string[] {
 
 const document = openApi();
 
-/** The patterns of the document, and texts of which each takes some and refuses others. */
+/** The regular expressions of the OpenAPI document. */
 export const patterns = valuesOf(document, 'pattern');
+/** Strings of which each pattern matches some and not others. */
 export const samples = [
   ...valuesOf(document, 'method', 'path', 'handler', 'id'),
   ...Array.from(
@@ -37,7 +38,7 @@ export const samples = [
   ...['😀 😀', 'é\u3000é', '12', '-1', '1.5', '1.', '"tag"', 'a\u0000b', '', 'GET', 'a/b'],
 ];
 
-/** Whether each pattern takes each sample, in JavaScript with these flags. */
+/** Whether each pattern matches each sample, in JavaScript with these flags. */
 export function verdicts(flags: string): boolean[][] {
   return patterns.map((pattern) => samples.map((sample) => new RegExp(pattern, flags).test(sample)));
 }

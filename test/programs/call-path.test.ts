@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
-it('ARCHITECTURE.md shows the files that a call enters', () => {
+it('ARCHITECTURE.md shows the current output of npm run call-path', () => {
   const [, shown] =
     /`npm run --silent call-path` prints them:\n\n```\n([^`]*)```/.exec(
       readFileSync('ARCHITECTURE.md', 'utf8'),

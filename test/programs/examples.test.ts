@@ -21,7 +21,7 @@ async function start(): Promise<Service> {
   return service;
 }
 
-/** Runs an example as its reader does, and returns the JSON values that it prints. */
+/** Runs an example as its README shows and returns the JSON values that it prints. */
 async function printed(service: Service, program: string, ...args: string[]): Promise<unknown[]> {
   const { PYTHONPATH, LD_LIBRARY_PATH, HOME } = process.env;
   const folders = Object.values(inject('programs')).map((path) => dirname(path));
@@ -54,7 +54,7 @@ function webApplication(settings: Readonly<Record<string, string>>): Program {
   return new Program('examples/web-application', [], ROOT, settings);
 }
 
-/** The route that was created, and the same as it was read back. */
+/** Checks that an example printed the created route, and then the same route as it was read back. */
 function expectOneRouteTwice(routes: readonly unknown[]): void {
   expect(routes).toEqual([expect.objectContaining(DEFINITION), routes[0]]);
 }
@@ -64,7 +64,7 @@ describe('the example', () => {
     expectOneRouteTwice(await printed(await start(), `${EXAMPLES}/shell/curl.sh`));
   });
 
-  it('with buf creates a route and reads it back, with the token of the README', async () => {
+  it('with buf creates a route and reads it back, with the token command of the README', async () => {
     const { grpcAddress } = await start();
     const [, command = ''] = /```sh\n([^]*?)```/.exec(README) ?? [];
     expect(README).toContain('| `examples/shell/buf-curl.sh` |');
@@ -88,15 +88,19 @@ describe('the example', () => {
   it.each([
     ['a token', [], {}, 'TOKEN is not set: export TOKEN='],
     ['the contract', ['none.binpb'], { TOKEN: 'x' }, 'There is no descriptor set none.binpb: '],
-  ])('in Python says in a sentence that %s is missing', needs('python'), async (_, args, given, sentence) => {
-    const { PYTHONPATH, LD_LIBRARY_PATH, PATH } = process.env;
-    const env = { PATH, PYTHONPATH, LD_LIBRARY_PATH, ...given };
-    const example = run(programPath('python'), [`${EXAMPLES}/python/create_and_get.py`, ...args], { env });
-    await expect(example).rejects.toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining(sentence) as string,
-    });
-  });
+  ])(
+    'in Python says in one sentence that %s is missing',
+    needs('python'),
+    async (_, args, given, sentence) => {
+      const { PYTHONPATH, LD_LIBRARY_PATH, PATH } = process.env;
+      const env = { PATH, PYTHONPATH, LD_LIBRARY_PATH, ...given };
+      const example = run(programPath('python'), [`${EXAMPLES}/python/create_and_get.py`, ...args], { env });
+      await expect(example).rejects.toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(sentence) as string,
+      });
+    },
+  );
 
   it.each(['curl', 'buf-curl', 'grpcurl'])('%s.sh says that TOKEN is missing', async (name) => {
     const { PATH } = process.env;
@@ -106,7 +110,7 @@ describe('the example', () => {
     });
   });
 
-  it('of a web application serves its routes, and registers them once however often it starts', async () => {
+  it('of a web application serves its routes and registers them only once across restarts', async () => {
     const { grpcAddress } = await start();
     const startApplication = async (): Promise<{ origin: string; routes: string }> => {
       const port = await freePort();

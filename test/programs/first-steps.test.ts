@@ -9,7 +9,7 @@ import { createOver, getOver } from '../support/program-fixture.js';
 import { FREE_PORTS, SERVICE_SETTINGS } from '../support/service.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-/** As `npm start` starts it. */
+/** The variable that `npm start` sets. */
 const UNDER_NPM = { npm_lifecycle_event: 'start' };
 
 /** A folder in which `npm run token` and `docker exec` run the built program. */
@@ -32,7 +32,7 @@ function start(folder: string, settings: Readonly<Record<string, string>>): Prog
 
 it.each([
   ['in a folder', UNDER_NPM],
-  // Where this machine is no container, the commands are those for a folder.
+  // Outside a container, the service prints the commands for a folder here as well.
   ['in a container', {}],
 ])('the first steps that the service prints %s lead to a route', async (_, settings) => {
   const folder = await folderOfPrograms();
@@ -56,7 +56,7 @@ it.each([
   expect(await getOver(http, route.id, stdout.trim())).toEqual(route);
 });
 
-it('a service with a secret prints its first steps under npm, and nothing for people elsewhere', async () => {
+it('a service with its own secret prints the first steps under npm and nothing to stderr otherwise', async () => {
   const folder = await folderOfPrograms();
   const service = start(folder, { ...SERVICE_SETTINGS, ...UNDER_NPM });
   await service.line('listening');

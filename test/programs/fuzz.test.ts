@@ -4,10 +4,10 @@ import { type Ended, moduleUrl, Programs } from '../support/process.js';
 
 const PATIENCE_MS = 120_000;
 const SEED = ['--seed', '12'];
-/** Enough of this seed that one asks for a verb that the service does not know, and few enough that none waits long. */
+/** With this seed, enough cases that one has an unknown HTTP method, and few enough to run quickly. */
 const SOME_CASES = ['--cases', '24', ...SEED];
 
-/** Does something when a request over REST comes with a verb that the service does not know, which it answers then. */
+/** Runs the fault when a REST request has an unknown method. The service then responds as usual. */
 function whenVerbIsUnknown(fault: string): string {
   return `--import ${moduleUrl(`
     import { subscribe } from 'node:diagnostics_channel';
@@ -18,7 +18,7 @@ function whenVerbIsUnknown(fault: string): string {
   `)}`;
 }
 
-/** Changes all routes in the embedded database, as no statement of the service does. */
+/** Changes every route in the embedded database, which the service itself never does. */
 const CHANGES_ROUTE = `
   const { createRequire } = process.getBuiltinModule('node:module');
   const Database = createRequire(process.argv[1])('better-sqlite3');
@@ -38,21 +38,21 @@ beforeEach(() => {
 
 afterEach(() => programs.end());
 
-/** Runs the fuzzer, as built, against a service that is started with these options for Node. */
+/** Runs the built fuzzer against a service that is started with these Node options. */
 function fuzz(args: readonly string[], nodeOptions = ''): Promise<Ended> {
   built('fuzz');
   return programs.start('fuzz/fuzz/main', args, { FUZZ_NODE_OPTIONS: nodeOptions }).ended;
 }
 
 describe('the fuzzer', { timeout: PATIENCE_MS }, () => {
-  it('finds nothing in the service as it is', async () => {
+  it('finds no failure in the unmodified service', async () => {
     const { exitCode, stdout } = await fuzz(['--cases', '300', ...SEED]);
     expect(stdout).toMatch(/\nno failures\n$/);
     expect(exitCode).toBe(0);
   });
 
   it.each([
-    ['ends', 'process.exit(7)', /The service ended: \{"exitCode":7/],
+    ['exits', 'process.exit(7)', /The service ended: \{"exitCode":7/],
     [
       'leaves a rejection unhandled',
       "void Promise.reject(new Error('planted'))",
@@ -70,13 +70,13 @@ describe('the fuzzer', { timeout: PATIENCE_MS }, () => {
     expect(exitCode).toBe(1);
   });
 
-  it('fails when there is no time for all cases', async () => {
+  it('fails when the time is up before all cases have run', async () => {
     const { exitCode, stdout } = await fuzz(['--cases', '100', '--seconds', '0', ...SEED]);
     expect(stdout).toMatch(/FAILED in the end\n {2}0 of 100 cases in 0 s\./);
     expect(exitCode).toBe(1);
   });
 
-  it('fails, and says how to repeat the single case, when the service answers 500', async () => {
+  it('fails when the service returns 500, and prints the command that repeats the case', async () => {
     const finding = /FAILED case \d+ .*\n {2}A failure is not of the agreed shape: 500 oops/;
     const { exitCode, stdout } = await fuzz(SOME_CASES, ANSWERS_500);
     expect(stdout).toMatch(finding);

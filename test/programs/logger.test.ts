@@ -8,14 +8,14 @@ import { FREE_PORTS } from '../support/service.js';
 
 const SETTINGS = { ...FREE_PORTS, DATABASE_URL: 'sqlite::memory:' };
 
-it('the service writes for people up to its last line, where it is asked to', async () => {
+it('the service with LOG_FORMAT=pretty logs human-readable lines, including the last one', async () => {
   const service = programsOfTest().start('main', [], { ...SETTINGS, LOG_FORMAT: 'pretty' });
   await expect.poll(() => service.stdout).toContain('INFO: listening');
   const { stdout } = await service.stop();
   expect(stdout).toMatch(/INFO: stopped *\n$/);
 });
 
-it('the service writes for people at a terminal', async () => {
+it('the service logs human-readable lines at a terminal', async () => {
   const main = join(built(), 'main.js');
   const command = `exec "${process.execPath}" "${main}"`;
   const env = { ...SETTINGS, PATH: process.env['PATH'], TERM: 'xterm' };
@@ -23,7 +23,7 @@ it('the service writes for people at a terminal', async () => {
   let text = '';
   terminal.stdout.on('data', (data: Buffer) => (text += data.toString()));
   await expect.poll(() => text).toMatch(/INFO.*listening/);
-  // Ctrl-C, as a person types it.
+  // Ctrl-C, as typed at the terminal.
   terminal.stdin.write('\u0003');
   await once(terminal, 'close');
   expect(text).toMatch(/INFO.*stopped[^\n]*\n/);

@@ -37,7 +37,7 @@ describe('a service without settings', () => {
     token = stdout.trim();
   });
 
-  it('runs, keeps its secret to itself and shows the first steps', async () => {
+  it('works, prints the first steps and keeps its secret private', async () => {
     await service.line('local mode: tokens are verified with a locally generated secret');
     const secretFile = join(programs.folder, 'data/jwt-secret');
     expect(statSync(secretFile).mode & 0o777).toBe(0o600);
@@ -52,13 +52,13 @@ describe('a service without settings', () => {
     expect(everything).not.toContain(token);
   });
 
-  it('is healthy for the probe of its container', async () => {
+  it('passes the health probe of its container', async () => {
     const probe = run('health-probe', { HTTP_ADDRESS: new URL(url).host });
     await expect(probe.ended).resolves.toMatchObject({ exitCode: 0 });
   });
 
   it.each(['GRPC_ADDRESS', 'HTTP_ADDRESS', 'OPS_ADDRESS'])(
-    'has a port that is taken for %s of another one, which says so in a line, with exit code 1',
+    'makes a second service with its port as %s exit with code 1 and one line that says why',
     async (name) => {
       const taken = new URL(url).host;
       const { exitCode, stderr } = await run('main', { [name]: taken }).ended;
@@ -69,7 +69,7 @@ describe('a service without settings', () => {
     },
   );
 
-  it('has its routes complete in one file once it has ended, and the same secret when it starts again', async () => {
+  it('leaves all routes in one file when it stops, and keeps its secret when it restarts', async () => {
     const route = await created(url, token);
     await service.stop();
     copyFileSync(join(programs.folder, 'data/routes.db'), join(programs.folder, 'copy.db'));
@@ -78,7 +78,7 @@ describe('a service without settings', () => {
   });
 });
 
-it('a unix socket that a killed service left behind is taken over, and one on which another listens is not', async () => {
+it('a service replaces the unix socket of a killed service, but not one on which another service listens', async () => {
   const settings = {
     ROLE: 'grpc',
     GRPC_ADDRESS: `unix:${programs.folder}/s`,
@@ -95,8 +95,8 @@ it('a unix socket that a killed service left behind is taken over, and one on wh
   expect(stderr).toContain('another program uses it');
 });
 
-describe('with wrong settings', () => {
-  it('the service reports every problem, without a stack, and exits with 1', async () => {
+describe('the programs', () => {
+  it('main reports every invalid setting without a stack trace and exits with code 1', async () => {
     const { exitCode, stdout, stderr } = await run('main', {
       ROLE: 'x',
       DEADLINE_MS: '-1',
@@ -113,16 +113,13 @@ describe('with wrong settings', () => {
     ]);
   });
 
-  it.each(['all', 'grpc'])(
-    'a probe for health finds nothing with ROLE=%s where nothing listens',
-    async (role) => {
-      const address = `127.0.0.1:${await freePort()}`;
-      const settings = { ROLE: role, HTTP_ADDRESS: address, GRPC_ADDRESS: address };
-      await expect(run('health-probe', settings).ended).resolves.toMatchObject({ exitCode: 1 });
-    },
-  );
+  it.each(['all', 'grpc'])('health-probe fails with ROLE=%s when nothing listens', async (role) => {
+    const address = `127.0.0.1:${await freePort()}`;
+    const settings = { ROLE: role, HTTP_ADDRESS: address, GRPC_ADDRESS: address };
+    await expect(run('health-probe', settings).ended).resolves.toMatchObject({ exitCode: 1 });
+  });
 
-  it('a token is not made, and the reason is all that is printed', async () => {
+  it('token fails and prints only the reason when an option is missing', async () => {
     const { exitCode, stdout, stderr } = await run('token', {}, ['--sub', 'me']).ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(/^--scope is missing\.\nUsage: npm run --silent token .*\n$/);
@@ -131,7 +128,7 @@ describe('with wrong settings', () => {
   it.each([
     ['JWT_SECRET', 'Signed with JWT_SECRET.\n'],
     ['JWT_SECRET_FILE', 'Signed with the first secret in JWT_SECRET_FILE, secrets.\n'],
-  ])('a token comes with a line on stderr that names %s', async (name, line) => {
+  ])('token says on stderr that it signed with %s', async (name, line) => {
     const secret = 'x'.repeat(32);
     writeFileSync(join(programs.folder, 'secrets'), `${secret}\n`);
     const value = name === 'JWT_SECRET' ? secret : 'secrets';
@@ -141,7 +138,7 @@ describe('with wrong settings', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: line });
   });
 
-  it('a token cannot be made where only others hold the key', async () => {
+  it('token fails when only the issuer holds the signing key', async () => {
     const settings = { JWT_JWKS_URL: 'http://127.0.0.1/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
     const { exitCode, stderr } = await run('token', settings, ['--scope', 'routes:read', '--sub', 'me'])
       .ended;
@@ -150,7 +147,7 @@ describe('with wrong settings', () => {
   });
 });
 
-it('the program that makes tokens shows how to call it', async () => {
+it('token --help prints the usage', async () => {
   const { exitCode, stdout, stderr } = await run('token', {}, ['--help']).ended;
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   expect(stdout).toMatch(/^Usage: npm run --silent token .*\n$/);
@@ -196,7 +193,7 @@ describeOn(engines)('on $name', (engine) => {
       urls = await Promise.all(both.map(httpUrlOf));
     });
 
-    it('make one route of 50 concurrent creates with one request id', async () => {
+    it('store one route for 50 concurrent creates with the same request id', async () => {
       const creates = Array.from({ length: 50 }, async (_, index) => {
         const response = await createOver(String(urls[index % 2]), tokenFor(), {
           'idempotency-key': 'burst',
@@ -208,7 +205,7 @@ describeOn(engines)('on $name', (engine) => {
       expect([...answers][0]).toMatch(/^201 \{"id":/);
     });
 
-    it("give a route's time in UTC, whatever their time zones", async () => {
+    it("return a route's time in UTC, whatever their time zones", async () => {
       const [inIndia = '', inChatham = ''] = urls;
       const before = Date.now();
       const route = await created(inIndia);
@@ -218,7 +215,7 @@ describeOn(engines)('on $name', (engine) => {
       await expect(getOver(inChatham, route.id)).resolves.toEqual(route);
     });
 
-    it('that are killed keep what they have acknowledged', async () => {
+    it('lose no acknowledged route when they are killed', async () => {
       const routes = await Promise.all(urls.map((url) => created(url)));
       await Promise.all(both.map((program) => program.stop('SIGKILL')));
       const url = await httpUrlOf(run('main', settings));
@@ -227,7 +224,7 @@ describeOn(engines)('on $name', (engine) => {
   });
 });
 
-it('each server runs in a separate process', async () => {
+it('the gRPC server and the gateway run in separate processes', async () => {
   const settings = { ...SERVICE_SETTINGS, DATABASE_URL: 'sqlite::memory:' };
   const server = run('main', { ...settings, ROLE: 'grpc' });
   const { grpc, http } = await server.line('listening');

@@ -16,7 +16,7 @@ import { entryOf } from '../support/store-entries.js';
 
 const DIST = built();
 
-/** Migrates, and kills itself instead of sending this statement. */
+/** A program that migrates, and kills itself instead of sending the given statement. */
 const KILLED = `
   const [url, statement] = process.argv.slice(1);
   const { parseDatabaseUrl } = await import('${DIST}/settings/database-url.js');
@@ -31,7 +31,7 @@ const KILLED = `
   await knex.destroy();
 `;
 
-/** Begins a migration and returns the signal that ended it. */
+/** Starts a migration that kills itself at this statement, and returns the signal that ended it. */
 async function killedAt(url: string, statement: number): Promise<NodeJS.Signals | null> {
   const args = ['--input-type=module', '--eval', KILLED, url, String(statement)];
   const child = spawn(process.execPath, args, { stdio: 'inherit' });
@@ -53,7 +53,7 @@ describeOn(engines)('on $name', (engine) => {
     rmSync(folder, { recursive: true });
   });
 
-  it('five processes that migrate an empty database at once all succeed, and one of them has done it', async () => {
+  it('five processes that migrate an empty database at once all succeed, and only one applies the migrations', async () => {
     const programs = Array.from(
       { length: 5 },
       () => new Program('migrate', [], folder, { DATABASE_URL: database.url }),
@@ -68,7 +68,7 @@ describeOn(engines)('on $name', (engine) => {
     ]);
   });
 
-  it('a migration that is killed on its way is completed by the next one', async () => {
+  it('a migration that is killed midway is completed by the next run', async () => {
     await expect(killedAt(database.url, 10)).resolves.toBe('SIGKILL');
     const knex = openDatabase(parseDatabaseUrl(database.url));
     const { pending } = await migrationStatus(knex);
@@ -81,7 +81,7 @@ describeOn(engines)('on $name', (engine) => {
   });
 });
 
-it('a migration that is asked for help says what it can do, and touches nothing', async () => {
+it('migrate --help prints the usage without opening the database', async () => {
   const { exitCode, stdout, stderr } = await new Program('migrate', ['--help'], tmpdir(), {
     DATABASE_URL: 'x',
   }).ended;

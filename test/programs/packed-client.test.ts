@@ -6,7 +6,7 @@ import { needs, programPath } from '../support/needs.js';
 import { create, metadataOf, routeTo, startService, tokenFor } from '../support/service.js';
 
 it(
-  "grpcurl reads the packed client's descriptor set, by the command of its README",
+  "grpcurl reads the packed client's descriptor set with the command from its README",
   needs('grpcurl'),
   async () => {
     const [service, user] = await Promise.all([

@@ -15,13 +15,13 @@ import { create, get, metadataOf } from '../support/service.js';
 import { startTcpProxy, throughPort } from '../support/tcp-proxy.js';
 
 /*
- * What docs/metrics.md promises, read from the service as docker-compose.yml starts it, in use and under faults. That
- * every metric is documented with its type and labels is shown in test/end-to-end/operations.test.ts, what is counted
- * how in test/watch/metrics/.
+ * Checks docs/metrics.md against the service as docker-compose.yml starts it, in normal use and under faults.
+ * test/end-to-end/operations.test.ts checks that every metric is documented with its type and labels, and
+ * test/watch/metrics/ how each metric counts.
  */
 
 const DOCUMENT = readFileSync(resolve(import.meta.dirname, '../../docs/metrics.md'), 'utf8');
-/** Starting, the faults, and the stop. */
+/** For the start, the faults and the stop. */
 const RUN_MS = 240_000;
 const ABSENT = '01a1f941-715b-7593-b057-19259d7b5bfc';
 const DEFINITION = { method: 'GET', path: '/users/:id', middleware: [], handler: 'h' };
@@ -33,23 +33,23 @@ const REFLECTION = ['v1', 'v1alpha'].map(
 const LIST_SERVICES = Buffer.from([0x3a, 0x00]);
 const RETRIES = 'route_registry_statement_retries_total';
 
-/** When metrics were read, and of which process. */
+/** When metrics were read, and from which process. */
 type Moment =
-  /** Of the service, after calls of all kinds. */
+  /** From the service, after calls of all kinds. */
   | 'server'
-  /** Of the service, while its database does not answer. */
+  /** From the service, while its database does not respond. */
   | 'stalled'
-  /** Of the service, once its database was away and is back. */
+  /** From the service, after its database went down and came back. */
   | 'recovered'
-  /** Of the gateway apart, after calls of its own. */
+  /** From the separate gateway, after its own calls. */
   | 'gateway'
-  /** Of a gRPC server alone, whose log has only failures. */
+  /** From a gRPC server without a gateway, which logs only failures. */
   | 'alone';
 
-/** Samples of which the sum is above zero at a moment. */
+/** Samples whose sum must be above zero at a moment. */
 type Reading = readonly [moment: Moment, labels?: Readonly<Record<string, string>>];
 
-/** What each metric of the service counts, from each of its sources. */
+/** The readings of each metric of the service, at least one for each of its sources. */
 const READINGS: Readonly<Record<string, readonly Reading[]>> = {
   grpc_server_started_total: [
     ['server', { grpc_type: 'unary', grpc_method: 'GetRoute' }],
@@ -141,14 +141,14 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
   ],
 };
 
-/** What a run has shown. */
+/** What a run recorded. */
 interface Seen {
   readonly metrics: Readonly<Record<Moment, MetricText>>;
-  /** Of all processes, once they have ended. */
+  /** From all processes, after they stopped. */
   readonly spans: readonly Received[];
 }
 
-/** A process of the service, and where it is. */
+/** A process of the service, and its addresses. */
 interface Started {
   readonly program: Program;
   readonly grpc: string;
@@ -179,7 +179,7 @@ async function listServices(client: RouteServiceClient, path: string): Promise<v
   await once(call, 'status');
 }
 
-/** A caller of one process over both protocols. */
+/** Calls one process over both protocols. */
 class Caller {
   readonly #client: RouteServiceClient;
   readonly #address: string;
@@ -208,14 +208,14 @@ class Caller {
     return (await get(this.#client, id, metadataOf(token))).error?.code ?? status.OK;
   }
 
-  /** @returns the new route's id, or '' where it was refused */
+  /** @returns the new route's id, or '' if the create was refused */
   async create(change: Partial<CreateRouteRequest> = {}): Promise<string> {
     const route = { ...DEFINITION, id: '', createdAt: undefined };
     const request = { route, requestId: '', validateOnly: false, ...change };
     return (await create(this.#client, request, metadataOf(this.#token))).route?.id ?? '';
   }
 
-  /** Creates over both protocols, and gets what is there: from the database, and then from memory. */
+  /** Creates routes and gets them, from the database and from the cache, over both protocols. */
   async use(): Promise<void> {
     const [id = ''] = await Promise.all(Array.from({ length: 60 }, () => this.create()));
     expect(await this.get(id)).toBe(status.OK);
@@ -231,7 +231,7 @@ class Caller {
     expect(await this.rest('GET', '/healthz')).toBe(200);
   }
 
-  /** Does what is refused, and more of it in a second than the log has lines for. */
+  /** Makes calls that are refused, more per second than the log has lines for. */
   async misuse(): Promise<void> {
     await this.create({ requestId: 'once' });
     await this.create({
@@ -259,7 +259,7 @@ class Caller {
     for (const path of REFLECTION) await listServices(this.#client, path);
   }
 
-  /** Two gets that wait. @returns what makes their callers go before they are answered */
+  /** Starts two gets that wait. @returns a function that cancels both before they get a response */
   leave(): () => Promise<void> {
     const gone = new AbortController();
     const rest = this.rest('GET', `/v1/routing/${ABSENT}`, { signal: gone.signal }).catch(() => undefined);
@@ -280,7 +280,7 @@ class Caller {
   }
 }
 
-/** Tells which spans are those of a row in the document's table. */
+/** Whether a span belongs to a row of the document's table, by the first cell of the row. */
 const IS_ONE: Readonly<Record<string, (span: Received) => boolean>> = {
   'a REST request': ({ attributes }) => 'http.request.method' in attributes,
   'a gRPC call': ({ kind, attributes }) => kind === 'SERVER' && 'rpc.method' in attributes,
@@ -288,7 +288,7 @@ const IS_ONE: Readonly<Record<string, (span: Received) => boolean>> = {
   'a statement': ({ attributes }) => 'db.operation.name' in attributes,
 };
 
-/** Resolves when something is so. */
+/** Resolves when the condition holds. */
 function until(isSo: () => Promise<boolean>): Promise<void> {
   const look = async (): Promise<void> => {
     if (!(await isSo())) throw new Error('It is not so yet.');
@@ -296,7 +296,7 @@ function until(isSo: () => Promise<boolean>): Promise<void> {
   return vi.waitFor(look, { timeout: 30_000 });
 }
 
-/** The labels under which a metric has counted nothing, of those that it should have at a moment. */
+/** The labels under which a metric should have counted something at a moment, and has not. */
 function missingIn(text: MetricText, moment: Moment, metric: string): object[] {
   const name = text.types.get(metric) === 'histogram' ? `${metric}_count` : metric;
   return (READINGS[metric] ?? [])
@@ -304,7 +304,7 @@ function missingIn(text: MetricText, moment: Moment, metric: string): object[] {
     .map(([at, labels = {}]) => ({ at, ...labels }));
 }
 
-/** Runs services of docker-compose.yml, and takes readings. */
+/** Runs the services of docker-compose.yml and takes the readings. */
 async function run(database: Database): Promise<Seen> {
   const collector = await OtlpCollector.open();
   const programs: Program[] = [];
@@ -357,7 +357,7 @@ async function run(database: Database): Promise<Seen> {
       alone: await scrape(alone),
     };
 
-    // The database does not answer: callers wait, more of them for a connection each time, and some leave.
+    // The database stops responding: each round adds a create that waits, and two callers cancel.
     proxy.stall();
     const leaving = protocol.leave();
     const creates: Promise<unknown>[] = [];
@@ -373,7 +373,7 @@ async function run(database: Database): Promise<Seen> {
     await proxy.reopen();
     await Promise.all(creates);
 
-    // A connection ends under its statement, which is sent again over another one.
+    // A connection closes during its statement, which is retried over another connection.
     await until(async () => {
       await protocol.create();
       proxy.stall();
@@ -385,7 +385,7 @@ async function run(database: Database): Promise<Seen> {
       return missingIn(await scrape(server), 'recovered', RETRIES).length === 0;
     });
 
-    // The database is away, and comes back.
+    // The database goes down and comes back.
     await proxy.close();
     await Promise.all(Array.from({ length: 30 }, () => protocol.get(ABSENT)));
     expect(await protocol.rest('GET', `/v1/routing/${ABSENT}`)).toBe(503);
@@ -415,7 +415,7 @@ function codes(cell = ''): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
 }
 
-describeOn(engines.slice(1, 2))('what docs/metrics.md promises, on $name', (engine) => {
+describeOn(engines.slice(1, 2))('what docs/metrics.md promises on $name', (engine) => {
   let database: Database | undefined;
   let seen: Seen;
 
@@ -426,12 +426,12 @@ describeOn(engines.slice(1, 2))('what docs/metrics.md promises, on $name', (engi
 
   afterAll(() => database?.drop());
 
-  it('is read here for each metric of the service but the one of its stop', () => {
+  it('is tested here for each metric of the service except route_registry_draining', () => {
     const documented = rowsUnder('Metrics').map(([name]) => codes(name)[0]);
     expect(documented.filter((name) => name !== 'route_registry_draining')).toEqual(Object.keys(READINGS));
   });
 
-  it.each(Object.keys(READINGS))('%s counts what happens', (metric) => {
+  it.each(Object.keys(READINGS))('the metric %s has every expected sample', (metric) => {
     const texts = Object.entries(seen.metrics) as [Moment, MetricText][];
     expect(texts.flatMap(([moment, text]) => missingIn(text, moment, metric))).toEqual([]);
   });
@@ -443,7 +443,7 @@ describeOn(engines.slice(1, 2))('what docs/metrics.md promises, on $name', (engi
     return [...new Set(samples.flatMap((sample) => pattern.exec(sample)?.slice(1) ?? []))];
   }
 
-  it.each(rowsUnder('Labels'))('the label %s has its values, and no other', (label, cell = '') => {
+  it.each(rowsUnder('Labels'))('the label %s has exactly the documented values', (label, cell = '') => {
     const values = codes(cell).sort();
     const found = valuesOf(codes(label)[0] ?? '').sort();
     expect(cell.includes('such as') ? found.filter((value) => values.includes(value)) : found).toEqual(
@@ -451,7 +451,7 @@ describeOn(engines.slice(1, 2))('what docs/metrics.md promises, on $name', (engi
     );
   });
 
-  it('each span is of one documented kind, and names the service, its version and its process', () => {
+  it('each span is of one documented kind and names the service, its version and its process', () => {
     expect(rowsUnder('Spans').map(([what]) => what)).toEqual(Object.keys(IS_ONE));
     const kinds = Object.values(IS_ONE);
     expect(seen.spans.filter((span) => kinds.filter((isOne) => isOne(span)).length !== 1)).toEqual([]);
@@ -461,7 +461,7 @@ describeOn(engines.slice(1, 2))('what docs/metrics.md promises, on $name', (engi
     expect(new Set(instances.map((each) => each['service.instance.id'])).size).toBe(3);
   });
 
-  it.each(rowsUnder('Spans'))('the span of %s has its names, kind and attributes', (...row) => {
+  it.each(rowsUnder('Spans'))('the span of %s has the documented names, kind and attributes', (...row) => {
     const [what, names = '', kind = '', attributes = ''] = row;
     const found = seen.spans.filter((span) => IS_ONE[what ?? '']?.(span));
     expect(found.map((span) => span.name)).toEqual(expect.arrayContaining(codes(names)));

@@ -20,17 +20,17 @@ import { proxyDatabase } from '../support/tcp-proxy.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const DOCUMENT = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
-/** Of a service without a database of its own. */
+/** For a service that needs no database server. */
 const IN_MEMORY = { DATABASE_URL: 'sqlite::memory:' };
 const MINUTE_MS = 60_000;
 
 /** A line of the log. */
 type Line = Readonly<Record<string, unknown>>;
 
-/** The names of levels, which a logger of this process writes as numbers. */
+/** The names of the levels, which a logger in this process writes as numbers. */
 const LEVELS: Readonly<Record<number, string>> = { 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' };
 
-/** The service in this process, until the test ends. */
+/** Starts the service in this process, until the test ends. */
 async function start(
   settings: Readonly<Record<string, string>>,
   databaseUrl = IN_MEMORY.DATABASE_URL,
@@ -40,7 +40,7 @@ async function start(
   return service;
 }
 
-/** The same on a database behind a proxy. */
+/** Starts the service on a database behind a proxy. */
 async function onProxiedDatabase() {
   const { proxy, url } = await proxyDatabase(await databaseOnMysql());
   return { proxy, ...(await start({}, url)) };
@@ -51,7 +51,7 @@ function get(http: string, token = tokenFor()): Promise<Response> {
   return fetch(url, { headers: { authorization: `Bearer ${token}` } });
 }
 
-/** The stderr of a start that fails. */
+/** Starts a service that fails to start, and returns its stderr. */
 async function failedStart(settings: Readonly<Record<string, string>>): Promise<string> {
   const program = await spawnService({ ...IN_MEMORY, ...settings });
   const { exitCode, stderr } = await program.ended;
@@ -59,7 +59,7 @@ async function failedStart(settings: Readonly<Record<string, string>>): Promise<
   return stderr;
 }
 
-/** An empty database, until the test ends. */
+/** Creates an empty database, which is dropped when the test ends. */
 async function emptyDatabase(): Promise<string> {
   const [server] = inject('mysqlServers');
   if (server === undefined) throw new Error('There is no server: the test must say that it needs one.');
@@ -68,21 +68,21 @@ async function emptyDatabase(): Promise<string> {
   return url;
 }
 
-/** A file of its own with a content. */
+/** Writes the content to a new file and returns its path. */
 async function fileWith(content: string): Promise<string> {
   const file = join(await mkdtemp(join(inject('temporaryFolder'), 'provoked-')), 'file');
   await writeFile(file, content, { mode: 0o600 });
   return file;
 }
 
-/** The line with a message in the log of a service of this process, as soon as it is there. */
+/** Waits for a line with this message in the log of a service in this process. */
 async function lineIn(log: readonly Line[], message: string): Promise<Line> {
   const find = (): Line | undefined => log.find(({ msg }) => msg === message);
   await expect.poll(find, { timeout: 10_000 }).toBeDefined();
   return find() ?? {};
 }
 
-/** A service of this process whose secrets are in a file that is read again all the time. */
+/** Starts a service in this process that rereads its file of secrets every 20 ms. */
 async function withSecretFile() {
   const file = await fileWith('a secret that is long enough to sign tokens with');
   const settings = { JWT_SECRET: '', JWT_SECRET_FILE: file };
@@ -95,10 +95,10 @@ async function withSecretFile() {
   return { file, log: service.log };
 }
 
-/** How a message comes about: provoked here, or by a test that names it. */
+/** What provokes a message: a function here, or a test elsewhere that contains the message. */
 type Way = ((message: string) => Promise<readonly Line[]>) | { readonly file: string; readonly test: string };
 
-/** Every message in the tables of docs/operations.md, and those of level `info` that it tells to wait for. */
+/** Every message in the tables of docs/operations.md, and the `info` messages that it says to wait for. */
 const WAYS: Readonly<Record<string, Way>> = {
   '… does not answer: not serving': async () => {
     const { proxy, log, grpcAddress } = await onProxiedDatabase();
@@ -166,10 +166,13 @@ const WAYS: Readonly<Record<string, Way>> = {
     test: 'a gRPC connection that ends with an error is logged with the reason, within the limit for unauthenticated clients',
   },
   'anybody who reaches the gRPC port can abort this process through a fault in the HTTP/2 of this Node: use 22.23.3, 24.21 or later':
-    { file: 'test/run/start.test.ts', test: 'warns of the HTTP/2 of Node where that can be aborted' },
+    {
+      file: 'test/run/start.test.ts',
+      test: 'warns if other machines can abort the process through the HTTP/2 of this Node',
+    },
   'tracing is impaired': {
     file: 'test/programs/tracing.test.ts',
-    test: 'the service goes on, and one line says that spans are lost',
+    test: 'the service keeps serving and logs once that spans are lost',
   },
   'the TLS certificate has expired': {
     file: 'test/edge/followed-tls.test.ts',
@@ -178,7 +181,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   'no TLS to the database: anybody on the network path can read everything and obtain the password': async (
     message,
   ) => {
-    // Leads to this machine, too, but is no address of the loopback.
+    // Also reaches this machine, but is not a loopback address.
     const url = `mysql://me:password@0.0.0.0:${await freePort()}/routes`;
     const program = await spawnService({ DATABASE_URL: url });
     return [await program.line(message)];
@@ -211,23 +214,23 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   'not everything could be closed in time': {
     file: 'test/programs/stopping.test.ts',
-    test: 'what does not close is left open after eight seconds, with exit code 0',
+    test: 'a resource that does not close is abandoned after eight seconds, with exit code 0',
   },
   'not everything could be closed': {
     file: 'test/programs/stopping.test.ts',
-    test: 'what fails to close is told by exit code 1, after all else has closed',
+    test: 'a resource that fails to close leads to exit code 1, after everything else has closed',
   },
   'exiting before everything is closed': {
     file: 'test/programs/stopping.test.ts',
-    test: 'more of them change nothing within a second, and then end it at once, with its log complete',
+    test: 'further signals have no effect for a second, and then end the service at once with a complete log',
   },
   'uncaught error: exiting': {
     file: 'test/programs/stopping.test.ts',
-    test: 'an error that nothing handles is logged once with its stack, ends it with exit code 1 and loses no create',
+    test: 'an uncaught error is logged once with its stack, ends the service with exit code 1 and loses no create',
   },
 };
 
-/** Every message of a start that fails, and what it prints. */
+/** Every message of a failed start, with a function that returns what such a start prints. */
 const FAILED_STARTS: Readonly<Record<string, () => Promise<string>>> = {
   'The settings cannot be used:': () => failedStart({ ROLE: 'x' }),
   'The service cannot start: The database schema is out of date. Update it with: npm run migrate': async () =>
@@ -247,7 +250,7 @@ const FAILED_STARTS: Readonly<Record<string, () => Promise<string>>> = {
     () => failedStart({ TLS_CERT_FILE: '/dev/null/certificate', TLS_KEY_FILE: '/dev/null/key' }),
 };
 
-/** The first two cells of the rows of the table under a heading: the message, and what is beside it. */
+/** The first two cells of each table row under a heading: the message and the cell beside it. */
 function rowsUnder(heading: string): (readonly [message: string, beside: string])[] {
   const [, text = ''] = new RegExp(`\n#+ ${heading}\n([^]*?)\n#`).exec(`${DOCUMENT}\n#`) ?? [];
   return [...text.matchAll(/^\| `([^`]+)`(?: and a list)? \| ([^|]*) \|/gm)].map(
@@ -255,13 +258,13 @@ function rowsUnder(heading: string): (readonly [message: string, beside: string]
   );
 }
 
-/** A message with `…` for what varies, as a pattern. */
+/** A pattern for a message in which `…` stands for variable text. */
 function patternOf(message: string): RegExp {
   const escaped = message.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`^${escaped.replaceAll('…', '.+')}`);
 }
 
-/** Fails unless a line has the message, and each line with it one of the levels. */
+/** Fails unless a line has the message and every such line has one of the levels. */
 function expectLine(lines: readonly Line[], message: string, levels: readonly string[]): void {
   const pattern = patternOf(message);
   const found = lines.filter(({ msg }) => pattern.test(String(msg)));
@@ -282,24 +285,24 @@ async function expectWay(message: string, levels: readonly string[]): Promise<vo
 }
 
 const LINES = rowsUnder('Log lines');
-/** Those of level `info` that the document tells to wait for. */
+/** The `info` messages that the document says to wait for. */
 const AWAITED = Object.keys(WAYS).filter((message) => LINES.every(([line]) => line !== message));
 
-describe('a fault makes the log line of docs/operations.md', needs('server'), () => {
+describe('a fault logs the line that docs/operations.md describes', needs('server'), () => {
   it.each(LINES)('%s', (message, levels) => expectWay(message, levels.split(', ')));
 });
 
-describe('a remedy makes the log line that docs/operations.md tells to wait for', needs('server'), () => {
+describe('a remedy logs the line that docs/operations.md says to wait for', needs('server'), () => {
   it.each(AWAITED)('%s', async (message) => {
     expect(DOCUMENT).toContain(`\`${message}\``);
     await expectWay(message, ['info']);
   });
 });
 
-describe('a start fails with the message of docs/operations.md', () => {
+describe('a failed start prints the message in docs/operations.md', () => {
   const documented = rowsUnder('Failed starts');
 
-  it('which are all here, and no other', () => {
+  it('every documented message is provoked here', () => {
     expect(Object.keys(FAILED_STARTS)).toEqual(documented.map(([message]) => message));
   });
 

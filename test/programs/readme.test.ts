@@ -5,22 +5,22 @@ import { NOBODY } from '../support/other-user.js';
 import { OtlpCollector } from '../support/otlp-collector.js';
 import { blocksOf, Reader } from '../support/readme-reader.js';
 
-/** The service is started and built a few times. */
+/** Allows for building and starting the service a few times. */
 const READING_MS = 240_000;
 
-/** A block for a shell in a section of a document. */
+/** A shell block in a section of a document. */
 function block(heading: string, index: number, path = 'README.md'): string {
   const found = blocksOf(path, 'sh').get(heading)?.[index];
   if (found === undefined) throw new Error(`${path} has no block ${index} below "${heading}".`);
   return found;
 }
 
-/** What the README shows as an answer. */
+/** A response that the README shows. */
 function shown(index: number): Record<string, unknown> {
   return JSON.parse(blocksOf('README.md', 'json').get('Call it')?.[index] ?? '') as Record<string, unknown>;
 }
 
-/** A route that a command has printed, without what differs each time. */
+/** The route that a command printed, without the values that differ each time. */
 function routeIn(printed = ''): unknown {
   return { ...(JSON.parse(printed) as object), id: '', createdAt: '' };
 }
@@ -36,19 +36,19 @@ async function expectFirstAnswers(reader: Reader): Promise<void> {
 
 describe('a reader of the README', () => {
   it.each([
-    // `npm test` runs by itself, and Docker's commands need an engine.
+    // The block for Docker is counted but not run, since it needs a Docker engine.
     ['README.md', { 'Run it': 1, 'Call it': 3, 'On MySQL, and with Docker': 1 }],
     ['docs/calling.md', { gRPC: 1, Errors: 1 }],
     ['docs/tls.md', { TLS: 2 }],
     ['docs/metrics.md', { 'Send spans to a collector': 1 }],
     ['docs/scaling.md', { 'The gateway apart': 2 }],
-  ])('has a test here for each block of %s', (path, counts) => {
+  ])('finds in %s the shell blocks that are tested here, and no others', (path, counts) => {
     const blocks = [...blocksOf(path, 'sh')].map(([heading, { length }]) => [heading, length]);
     expect(Object.fromEntries(blocks)).toEqual(counts);
   });
 
   it(
-    'runs the service, creates and gets routes over REST and gRPC, with TLS, and sends spans to a collector',
+    'can run the service, create and get routes over REST and gRPC, use TLS and send spans to a collector',
     async () => {
       const collector = await OtlpCollector.open();
       onTestFinished(() => collector.close());
@@ -84,35 +84,43 @@ describe('a reader of the README', () => {
     READING_MS,
   );
 
-  it('may make the token before the service starts', { timeout: READING_MS }, async () => {
+  it('can make the token before the service starts', { timeout: READING_MS }, async () => {
     const reader = await Reader.start();
     await reader.paste(block('Call it', 0).split('\n\n')[0] ?? '');
     await reader.startService(block('Run it', 0));
     await expectFirstAnswers(reader);
   });
 
-  it('may be another user', { ...needs('another user'), timeout: READING_MS }, async () => {
-    const reader = await Reader.start({}, NOBODY);
-    const [token = ''] = block('Call it', 0).split('\n\n');
-    // Both at the same time, as in two terminals.
-    await Promise.all([reader.startService(block('Run it', 0)), reader.paste(token)]);
-    await expectFirstAnswers(reader);
-  });
+  it(
+    'can be another user than the owner of the files',
+    { ...needs('another user'), timeout: READING_MS },
+    async () => {
+      const reader = await Reader.start({}, NOBODY);
+      const [token = ''] = block('Call it', 0).split('\n\n');
+      // Both at the same time, as in two terminals.
+      await Promise.all([reader.startService(block('Run it', 0)), reader.paste(token)]);
+      await expectFirstAnswers(reader);
+    },
+  );
 
-  it('gets the same over gRPC with grpcurl', { ...needs('grpcurl'), timeout: READING_MS }, async () => {
-    const reader = await Reader.start();
-    await reader.startService(block('Run it', 0));
-    await reader.pasteBlock(block('Call it', 0));
-    const [created, got] = await reader.pasteBlock(block('Call it', 1));
-    const answer = JSON.stringify(shown(1), null, 2);
-    for (const printed of [created, got]) {
-      expect(routeIn(printed)).toEqual(routeIn(answer));
-      expect(printed?.split('\n')).toHaveLength(answer.split('\n').length + 1);
-    }
-  });
+  it(
+    'gets the documented responses over gRPC with grpcurl',
+    { ...needs('grpcurl'), timeout: READING_MS },
+    async () => {
+      const reader = await Reader.start();
+      await reader.startService(block('Run it', 0));
+      await reader.pasteBlock(block('Call it', 0));
+      const [created, got] = await reader.pasteBlock(block('Call it', 1));
+      const answer = JSON.stringify(shown(1), null, 2);
+      for (const printed of [created, got]) {
+        expect(routeIn(printed)).toEqual(routeIn(answer));
+        expect(printed?.split('\n')).toHaveLength(answer.split('\n').length + 1);
+      }
+    },
+  );
 
   itOn(engines.slice(1))(
-    'runs the service on $name, in one process and in two, and finds a route again',
+    'can run the service on $name in one process and then in two, with the same routes',
     async (engine) => {
       const database = await engine.createDatabase();
       onTestFinished(() => database.drop());

@@ -12,18 +12,18 @@ import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
 const GET = '/routing.v1.RouteService/GetRoute';
 const CREATE = '/routing.v1.RouteService/CreateRoute';
 
-/** Each is sent in every place. */
+/** Each token is sent in every request below. */
 const TOKENS: readonly (readonly [string, string])[] = [
-  ['valid', tokenFor()],
-  ['expired', tokenFor({ exp: 1 })],
-  ['without scope', tokenFor({ scope: '' })],
-  ['of another issuer', tokenFor({ iss: 'https://elsewhere.test' })],
-  ['with an odd claim', tokenFor({ aud: 5 })],
-  ['with a forged signature', `${tokenFor().slice(0, -20)}forgedForgedForged00`],
-  ['that is no JWT', 'swordfish-swordfish-swordfish-swordfish'],
+  ['valid token', tokenFor()],
+  ['expired token', tokenFor({ exp: 1 })],
+  ['token without a scope', tokenFor({ scope: '' })],
+  ['token of another issuer', tokenFor({ iss: 'https://elsewhere.test' })],
+  ['token with an invalid claim', tokenFor({ aud: 5 })],
+  ['token with a forged signature', `${tokenFor().slice(0, -20)}forgedForgedForged00`],
+  ['token that is not a JWT', 'swordfish-swordfish-swordfish-swordfish'],
 ];
 
-/** The parts of a text that would betray it, in the forms that a log could give them. */
+/** Fragments of a secret that would reveal it, in the encodings that a log could use. */
 function traces(secret: string): string[] {
   const [, payload = secret] = secret.split('.');
   return [payload.slice(0, 24), secret.slice(-16)].flatMap((part) => {
@@ -32,7 +32,7 @@ function traces(secret: string): string[] {
   });
 }
 
-/** Sends bytes to an HTTP server and waits until it ends the connection. */
+/** Sends bytes to an HTTP server and waits until it closes the connection. */
 async function sendHttp(url: string, bytes: Buffer | string): Promise<void> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -47,7 +47,7 @@ async function sendHttp(url: string, bytes: Buffer | string): Promise<void> {
 const request = (target: string, ...lines: string[]): string =>
   [`GET ${target} HTTP/1.1`, 'Host: x', 'Connection: close', ...lines, '', ''].join('\r\n');
 
-/** HTTP requests that hold the token, in good places and in bad ones. */
+/** HTTP requests that carry the token, in valid and invalid places. */
 function httpRequests(token: string): readonly (Buffer | string)[] {
   const bearer = `Authorization: Bearer ${token}`;
   const body = (text: string): string =>
@@ -88,7 +88,7 @@ function httpRequests(token: string): readonly (Buffer | string)[] {
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Heads and bodies of gRPC calls that hold the token, in good places and in bad ones. */
+/** Paths, headers and bodies of gRPC calls that carry the token, in valid and invalid places. */
 function grpcCalls(token: string): readonly (readonly [string, Fields, Buffer])[] {
   const authorization = `Bearer ${token}`;
   const text = framed(Buffer.from(token));
@@ -109,7 +109,7 @@ function grpcCalls(token: string): readonly (readonly [string, Fields, Buffer])[
   ];
 }
 
-/** Fields that no HTTP/2 library would send. */
+/** Header fields that no HTTP/2 library would send. */
 function rawFields(token: string): readonly (readonly [string, string])[][] {
   const head = [
     [':method', 'POST'],
@@ -131,13 +131,13 @@ function rawFields(token: string): readonly (readonly [string, string])[][] {
   ];
 }
 
-/** Lets the seconds in which lines are counted pass at once, so that hardly any line is left out. */
+/** Ends the log's rate-limiting windows of one second at once, so that hardly any line is left out. */
 const WITHOUT_SECONDS = moduleUrl(`
   const { setTimeout } = globalThis;
   globalThis.setTimeout = (act, ms, ...rest) => setTimeout(act, ms === 1_000 ? 0 : ms, ...rest);
 `);
 
-describe('whatever comes in, no secret is logged', () => {
+describe('no secret of a request or a setting is logged', () => {
   const { JWT_SECRET } = SERVICE_SETTINGS;
   const programs = new Programs();
   let logs: Record<string, Ended>;
@@ -169,10 +169,10 @@ describe('whatever comes in, no secret is logged', () => {
   afterAll(() => programs.end());
 
   const names = ['service', 'gateway'];
-  const secrets = [...TOKENS, ['of the signature', JWT_SECRET] as const];
+  const secrets = [...TOKENS, ['signing secret', JWT_SECRET] as const];
 
   it.each(names.flatMap((program) => secrets.map(([name, text]) => ({ program, name, text }))))(
-    'by the $program: the secret $name',
+    'by the $program: the $name',
     ({ program, text }) => {
       const { stdout = '', stderr = '' } = logs[program] ?? {};
       for (const trace of traces(text)) {
@@ -182,7 +182,7 @@ describe('whatever comes in, no secret is logged', () => {
     },
   );
 
-  it.each(names)('by the %s, which logs all that it refuses', (program) => {
+  it.each(names)('by the %s, which logs every refused request', (program) => {
     const refused = String(logs[program]?.stdout).match(/"msg":"(?:call refused|request answered)"/g) ?? [];
     expect(refused.length).toBeGreaterThan(TOKENS.length * 20);
   });
@@ -192,26 +192,23 @@ describe('whatever comes in, no secret is logged', () => {
     ['main', 'DATABASE_URL_FILE'],
     ['migrate', 'DATABASE_URL'],
     ['migrate', 'DATABASE_URL_FILE'],
-  ])(
-    'nor by %s, which says in one line that the database cannot be reached: the password in %s',
-    async (program, name) => {
-      const password = 'swordfish-of-the-database';
-      const url = `mysql://me:${password}@127.0.0.1:${await freePort()}/routes`;
-      const file = join(programs.folder, 'url');
-      writeFileSync(file, url);
-      const settings = {
-        ...SERVICE_SETTINGS,
-        LOG_LEVEL: 'trace',
-        NODE_OPTIONS: `--import ${WITHOUT_SECONDS}`,
-      };
-      const database = name === 'DATABASE_URL' ? { [name]: url } : { [name]: file };
-      const { exitCode, stdout, stderr } = await programs.start(program, [], { ...settings, ...database })
-        .ended;
-      expect(exitCode).toBe(1);
-      expect(stderr).toMatch(
-        /^(?:The service cannot start: )?The database named by DATABASE_URL cannot be reached: .*ECONNREFUSED.*\n$/,
-      );
-      expect(`${stdout}${stderr}`).not.toContain(password);
-    },
-  );
+  ])('by %s: the password in %s, when the database cannot be reached', async (program, name) => {
+    const password = 'swordfish-of-the-database';
+    const url = `mysql://me:${password}@127.0.0.1:${await freePort()}/routes`;
+    const file = join(programs.folder, 'url');
+    writeFileSync(file, url);
+    const settings = {
+      ...SERVICE_SETTINGS,
+      LOG_LEVEL: 'trace',
+      NODE_OPTIONS: `--import ${WITHOUT_SECONDS}`,
+    };
+    const database = name === 'DATABASE_URL' ? { [name]: url } : { [name]: file };
+    const { exitCode, stdout, stderr } = await programs.start(program, [], { ...settings, ...database })
+      .ended;
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(
+      /^(?:The service cannot start: )?The database named by DATABASE_URL cannot be reached: .*ECONNREFUSED.*\n$/,
+    );
+    expect(`${stdout}${stderr}`).not.toContain(password);
+  });
 });

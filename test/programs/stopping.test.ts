@@ -16,7 +16,7 @@ import { startTcpProxy } from '../support/tcp-proxy.js';
 
 /** Longer than any test waits. */
 const NEVER_MS = '60000';
-/** Building takes its time where other tests run. */
+/** Allows for a build while other tests run. */
 const NPM_START_MS = 120_000;
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -34,17 +34,17 @@ function messagesOf(program: Program): unknown[] {
   return program.lines().map(({ msg }) => msg);
 }
 
-/** Keeps a thread of Node's pool busy for a while from SIGTERM on. */
+/** Keeps a thread of Node's pool busy for a while after SIGTERM. */
 const BUSY_WHEN_STOPPED = moduleUrl(`
   import { pbkdf2 } from 'node:crypto';
   process.on('SIGTERM', () => pbkdf2('', '', 50_000, 32, 'sha256', () => undefined));
 `);
-/** Throws and rejects, respectively, on these signals. */
+/** Throws on SIGUSR2, and rejects a promise on SIGWINCH. */
 const FAULTY = moduleUrl(`
   process.on('SIGUSR2', () => { throw new Error('unforeseen'); });
   process.on('SIGWINCH', () => void Promise.reject(new Error('unforeseen')));
 `);
-/** The environment of a service whose only HTTP server, the listener for operators, closes in this way. */
+/** The environment of a service whose only HTTP server, the listener for operators, runs this code to close. */
 function closing(body: string): Record<string, string> {
   const module = moduleUrl(`
     import { Server } from 'node:http';
@@ -53,7 +53,7 @@ function closing(body: string): Record<string, string> {
   return { ROLE: 'grpc', NODE_OPTIONS: `--import ${module}` };
 }
 
-it('a stop is these steps, each logged with its time, however busy the threads are that write the log', async () => {
+it('a stop logs each step with its time, even while the threads that write the log are busy', async () => {
   const drainMs = 500;
   const collector = await OtlpCollector.open();
   onTestFinished(() => collector.close());
@@ -84,7 +84,7 @@ it('a stop is these steps, each logged with its time, however busy the threads a
 });
 
 describe('after a signal to stop', () => {
-  it('the health is not serving, while all else goes on', async () => {
+  it('the health check reports not serving while calls still succeed', async () => {
     const service = run({ DRAIN_DELAY_MS: NEVER_MS });
     const url = await httpUrlOf(service);
     void service.stop();
@@ -93,7 +93,7 @@ describe('after a signal to stop', () => {
     await expect(createOver(url)).resolves.toMatchObject({ status: 201 });
   });
 
-  it('a request in progress is answered, and its connection takes no further one', async () => {
+  it('a request in progress completes before the service exits', async () => {
     const service = run();
     const url = new URL(await httpUrlOf(service));
     const agent = new Agent({ keepAlive: true });
@@ -124,7 +124,7 @@ describe('after a signal to stop', () => {
     agent.destroy();
   });
 
-  it('more of them change nothing within a second, and then end it at once, with its log complete', async () => {
+  it('further signals have no effect for a second, and then end the service at once with a complete log', async () => {
     const service = run({ DRAIN_DELAY_MS: NEVER_MS });
     await service.line('listening');
     let ended = false;
@@ -147,11 +147,11 @@ describe('after a signal to stop', () => {
 });
 
 it(
-  'Ctrl-C under npm start, which is two signals, ends it in order',
+  'Ctrl-C under npm start, which sends two signals, stops the service gracefully',
   async () => {
     const npm = spawn('npm', ['start'], {
       cwd: ROOT,
-      // A group of its own, as in a terminal.
+      // Its own process group, as in a terminal.
       detached: true,
       env: {
         PATH: process.env['PATH'],
@@ -181,7 +181,7 @@ it(
   NPM_START_MS,
 );
 
-it('what does not close is left open after eight seconds, with exit code 0', async () => {
+it('a resource that does not close is abandoned after eight seconds, with exit code 0', async () => {
   const service = run(closing(''));
   await service.line('listening');
   await expect(service.stop()).resolves.toMatchObject({ exitCode: 0, stderr: '' });
@@ -192,15 +192,15 @@ it('what does not close is left open after eight seconds, with exit code 0', asy
   ]);
 });
 
-it('what fails to close is told by exit code 1, after all else has closed', async () => {
+it('a resource that fails to close leads to exit code 1, after everything else has closed', async () => {
   const service = run(closing("throw new Error('unforeseen');"));
   await service.line('listening');
   await expect(service.stop()).resolves.toMatchObject({ exitCode: 1, stderr: '' });
   expect(messagesOf(service).slice(-2)).toEqual(['closed the database', 'not everything could be closed']);
 });
 
-describe('while it waits for the database', () => {
-  it('it is alive and not ready, and a signal ends it at once with exit code 0', async () => {
+describe('while the service waits for the database', () => {
+  it('it is alive but not ready, and a signal stops it at once with exit code 0', async () => {
     const ops = `127.0.0.1:${await freePort()}`;
     const service = run({
       DATABASE_URL: `mysql://me:password@127.0.0.1:${await freePort()}/routes`,
@@ -214,7 +214,7 @@ describe('while it waits for the database', () => {
     expect(messagesOf(service).slice(-2)).toEqual(['stopping', 'stopped']);
   });
 
-  itOn(engines.slice(1))('it, and a migration, begin when $name is there', async (engine) => {
+  itOn(engines.slice(1))('it and a migration start as soon as $name is reachable', async (engine) => {
     const database = await engine.createDatabase();
     const url = new URL(database.url);
     const target = Number(url.port);
@@ -235,7 +235,7 @@ describe('while it waits for the database', () => {
   });
 });
 
-it('an error that nothing handles is logged once with its stack, ends it with exit code 1 and loses no create', async () => {
+it('an uncaught error is logged once with its stack, ends the service with exit code 1 and loses no create', async () => {
   const settings = { NODE_OPTIONS: `--import ${FAULTY}` };
   const ends = async (service: Program, signal: NodeJS.Signals): Promise<void> => {
     await expect(service.stop(signal)).resolves.toMatchObject({ exitCode: 1, stderr: '' });
@@ -255,9 +255,9 @@ it('an error that nothing handles is logged once with its stack, ends it with ex
   await ends(second, 'SIGWINCH');
 });
 
-it('a log that cannot be written neither ends it nor keeps it from ending', async () => {
+it('a log that cannot be written neither stops the service nor keeps it from stopping', async () => {
   const address = `127.0.0.1:${await freePort()}`;
-  // No file that it writes may have a byte.
+  // The service cannot write a single byte to any file.
   const script = 'ulimit -f 0 && exec "$0" --import "$1" "$2" > log';
   const service = spawn('sh', ['-c', script, process.execPath, LEASH, join(built(), 'main.js')], {
     cwd: programs.folder,

@@ -21,7 +21,7 @@ function secured(clientAuthority?: string): Record<string, string> {
 }
 
 describe('the service with TLS, as its own process', () => {
-  it('says in its log that it speaks TLS, and has a health probe', async () => {
+  it('logs an https URL and passes its health probe', async () => {
     const settings = secured();
     const program = run('main', settings);
     const { http } = await program.line('listening');
@@ -33,7 +33,7 @@ describe('the service with TLS, as its own process', () => {
     await expect(probe.ended).resolves.toMatchObject({ exitCode: 0 });
   });
 
-  it('says which setting is half a pair, and ends', async () => {
+  it('exits and names the settings when the key does not match the certificate', async () => {
     const other = secured()['TLS_KEY_FILE'] ?? '';
     const { exitCode, stderr } = await run('main', { ...secured(), TLS_KEY_FILE: other }).ended;
     expect(exitCode).toBe(1);
@@ -44,9 +44,9 @@ describe('the service with TLS, as its own process', () => {
 
   it.each<[string, number, string | undefined]>([
     ['gRPC', 0, undefined],
-    ['gRPC with authorities that signed its own certificate', 0, authority.cert],
-    ['gRPC with authorities that did not', 1, otherAuthority.cert],
-  ])('over %s, has a health probe with the exit code %i', async (_, exitCode, clientAuthority) => {
+    ['gRPC with a client CA that signed its certificate', 0, authority.cert],
+    ['gRPC with a client CA that did not sign its certificate', 1, otherAuthority.cert],
+  ])('over %s, has a health probe that exits with code %i', async (_, exitCode, clientAuthority) => {
     const settings = { ...secured(clientAuthority), ROLE: 'grpc' };
     const { grpc } = await run('main', settings).line('listening');
     const probe = run('health-probe', { ...settings, GRPC_ADDRESS: String(grpc) });

@@ -8,7 +8,7 @@ import { createOver, httpUrlOf, programsOfTest } from '../support/program-fixtur
 import { SERVICE_SETTINGS } from '../support/service.js';
 import { chainOf, clientSpan } from '../watch/tracing/traced-service.js';
 
-/** Runs in the thread of Node's module loader, and prints the URL of each module that is imported. */
+/** Runs in Node's module loader thread and prints the URL of each imported module. */
 const PRINTING = moduleUrl(`
   import { writeSync } from 'node:fs';
   export async function resolve(specifier, context, next) {
@@ -22,7 +22,7 @@ const PRINT_IMPORTS = moduleUrl(`
   register(${JSON.stringify(PRINTING)});
 `);
 
-/** A collector that is not there. */
+/** The address of a collector that does not run. */
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
 
 let programs: Programs;
@@ -50,8 +50,8 @@ async function createIn(program: Program, { traceparent } = clientSpan()): Promi
 describe('the code of OpenTelemetry', () => {
   it.each([
     ['is not loaded without a collector', {}, 0],
-    ['nor where it is disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' }, 0],
-    ['but with one', ENDPOINT, 5],
+    ['is not loaded when it is disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' }, 0],
+    ['is loaded with a collector', ENDPOINT, 5],
   ])('%s', async (_, settings, packages) => {
     const program = run({ ...settings, NODE_OPTIONS: `--import ${PRINT_IMPORTS}` });
     await createIn(program);
@@ -63,7 +63,7 @@ describe('the code of OpenTelemetry', () => {
 });
 
 describe('two processes', () => {
-  it('have one trace', async () => {
+  it('share one trace', async () => {
     const collector = await openCollector();
     const { settings } = collector;
     const server = run({ ...settings, ROLE: 'grpc', OTEL_SERVICE_NAME: 'server' });
@@ -94,7 +94,7 @@ describe('when the service stops', () => {
     expect(collector.spans.map(({ name }) => name)).toContain('POST /v1/routing');
   });
 
-  it('a collector that does not answer is not waited for long', async () => {
+  it('an unresponsive collector does not keep it from stopping', async () => {
     const silent = createServer((socket) => socket.resume().on('error', () => undefined));
     await once(silent.listen(0, '127.0.0.1'), 'listening');
     onTestFinished(() => {
@@ -108,8 +108,8 @@ describe('when the service stops', () => {
   });
 });
 
-describe('without its collector', () => {
-  it('the service goes on, and one line says that spans are lost', async () => {
+describe('when the collector is down', () => {
+  it('the service keeps serving and logs once that spans are lost', async () => {
     const program = run({
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}`,
       OTEL_EXPORTER_OTLP_TIMEOUT: '50',

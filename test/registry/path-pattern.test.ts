@@ -11,7 +11,7 @@ describe('a valid path pattern', () => {
     ['two parameters', '/users/:id/tasks/:task_id'],
     ['a parameter that begins with an underscore', '/:_id'],
     ['names that differ by case', '/:id/:Id'],
-    ['every character of RFC 3986', "/AZaz09-._~!$&'()*+,;=:@"],
+    ['every character that RFC 3986 allows', "/AZaz09-._~!$&'()*+,;=:@"],
     ['an escape', '/caf%C3%a9'],
     ['an escaped slash', '/a%2Fb'],
     ['a colon within a segment', '/a:b'],
@@ -25,7 +25,7 @@ describe('a valid path pattern', () => {
 describe('an invalid path pattern', () => {
   it.each([
     [
-      'no path',
+      'an empty path',
       '',
       ['Is empty or missing. Give a path pattern of 1 to 2048 characters that begins with "/".'],
     ],
@@ -76,7 +76,7 @@ describe('an invalid path pattern', () => {
       ],
     ],
     [
-      'a letter beyond ASCII',
+      'a non-ASCII letter',
       '/é',
       ['Has the character "é", which RFC 3986 does not allow in a path. Percent-encode it.'],
     ],
@@ -91,12 +91,12 @@ describe('an invalid path pattern', () => {
       ['Has the character "\\u{0}", which RFC 3986 does not allow in a path. Percent-encode it.'],
     ],
     [
-      'an escape of one digit',
+      'an escape with one digit',
       '/%2',
       ['Has a "%" that is not followed by two hexadecimal digits. Write a literal "%" as "%25".'],
     ],
     [
-      'an escape of other letters',
+      'an escape with letters that are not hexadecimal',
       '/%zz',
       ['Has a "%" that is not followed by two hexadecimal digits. Write a literal "%" as "%25".'],
     ],
@@ -135,21 +135,25 @@ describe('an invalid path pattern', () => {
       ['Has the character " ", which RFC 3986 does not allow in a path. Percent-encode it.'],
     ],
     [
-      'a letter beyond ASCII after as many dots as fit',
+      'a non-ASCII letter at the end of the longest path',
       `/${'.'.repeat(2046)}é`,
       ['Has the character "é", which RFC 3986 does not allow in a path. Percent-encode it.'],
     ],
-    ['a name twice', '/:id/x/:id', ['Has the parameter ":id" more than once. Each name may occur once.']],
-  ])('%s is named', (_, path, problems) => {
+    [
+      'a repeated parameter name',
+      '/:id/x/:id',
+      ['Has the parameter ":id" more than once. Each name may occur once.'],
+    ],
+  ])('is reported for %s', (_, path, problems) => {
     expect(checkPath(path)).toEqual(problems);
   });
 
-  it('has all its problems named at once', () => {
+  it('has all its problems reported at once', () => {
     expect(checkPath('a b//../:1/:id/:id')).toHaveLength(6);
   });
 });
 
-/** The rule as the contract words it, sentence by sentence. */
+/** The rule as the contract states it, sentence by sentence. */
 function isPathPattern(path: string): boolean {
   const segments = path.split('/').slice(1);
   const parameters = segments.filter((segment) => segment.startsWith(':'));
@@ -165,13 +169,13 @@ function isPathPattern(path: string): boolean {
   );
 }
 
-describe('a path pattern of any pieces', () => {
+describe('a path pattern of random pieces', () => {
   const piece = fc.constantFrom(
     ...['/', '/', '/', ':', ':a', ':a', '/:b', ':9', 'a', 'Z', '_', '.', '..', '%4f', '%', '%4', '%zz'],
     ...['~', '*', '@', '?', '#', ' ', '\\', '\n', '\0', 'é', '😀', '\ud800'],
   );
 
-  it('has no problem if it follows the rule, and has one if not', () => {
+  it('has a problem if and only if it breaks the rule', () => {
     fc.assert(
       fc.property(fc.array(piece, { minLength: 1, maxLength: 10 }), (pieces) => {
         const path = pieces.join('');

@@ -20,7 +20,7 @@ const COMMAND: CreateCommand = {
   idempotencyKeys: [],
 };
 
-/** A store that answers as told; the real ones have a suite of their own. */
+/** A fake store with these methods; test/store tests the real one. */
 function storeThat(answers: Partial<RouteStore>): RouteStore {
   const empty: RouteStore = {
     insert: () => Promise.resolve<InsertOutcome>({ outcome: 'inserted' }),
@@ -37,7 +37,7 @@ function registryOver(answers: Partial<RouteStore>, duplicates: 'allow' | 'rejec
 }
 
 describe('create', () => {
-  it('returns the definition with the id and the time that the service gave it', async () => {
+  it('returns the definition with the id and the time that the service assigns', async () => {
     await expect(registryOver({}).create(COMMAND)).resolves.toEqual({
       ...COMMAND.definition,
       id: ID,
@@ -45,7 +45,7 @@ describe('create', () => {
     });
   });
 
-  it('returns the first route when the same request id comes with the same definition', async () => {
+  it('returns the first route when a request id is repeated with the same definition', async () => {
     const registry = registryOver({ insert: () => Promise.resolve({ outcome: 'repeated', route: EARLIER }) });
     await expect(registry.create({ ...COMMAND, idempotencyKeys: ['k'] })).resolves.toEqual(EARLIER);
   });
@@ -59,7 +59,7 @@ describe('create', () => {
     });
   });
 
-  it('refuses a duplicate with the id of the first route', async () => {
+  it('refuses a duplicate and names the id of the first route', async () => {
     const registry = registryOver({
       insert: () => Promise.resolve({ outcome: 'duplicate', id: EARLIER.id }),
     });
@@ -69,7 +69,7 @@ describe('create', () => {
     });
   });
 
-  it('names the first fields of a request with many violations, and says how many there are', async () => {
+  it('names the first fields of a request with many violations and their number', async () => {
     const definition = { ...COMMAND.definition, method: '', middleware: Array<string>(64).fill('') };
     await expect(registryOver({}).create({ ...COMMAND, definition })).rejects.toMatchObject({
       message:
@@ -80,7 +80,7 @@ describe('create', () => {
     });
   });
 
-  it('names the fields of the request, those of the route and the request id together', async () => {
+  it('reports invalid fields of the route and an invalid request id together', async () => {
     const definition = { ...COMMAND.definition, method: '', middleware: [''] };
     await expect(
       registryOver({}).create({ ...COMMAND, definition, idempotencyKeys: ['a b'] }),
@@ -92,19 +92,19 @@ describe('create', () => {
   });
 
   it.each([
-    ['empty', ['']],
+    ['that is empty', ['']],
     ['of 129 characters', ['k'.repeat(129)]],
     ['with a space', ['a b']],
-    ['beyond ASCII', ['é']],
+    ['with a non-ASCII character', ['é']],
     ['given twice with different values', ['a', 'b']],
-  ])('refuses a request id that is %s', async (_, idempotencyKeys) => {
+  ])('refuses a request id %s', async (_, idempotencyKeys) => {
     await expect(registryOver({}).create({ ...COMMAND, idempotencyKeys })).rejects.toMatchObject({
       reason: 'ROUTE_INVALID',
       violations: [{ field: 'request_id' }],
     });
   });
 
-  it('says how many violations there are where one field has several', async () => {
+  it('says how many violations a single field has', async () => {
     const definition = { ...COMMAND.definition, path: '/:9'.repeat(300) };
     await expect(registryOver({}).create({ ...COMMAND, definition })).rejects.toMatchObject({
       message: 'The request is not valid: 300 violations of route.path.',
@@ -130,16 +130,16 @@ describe('check', () => {
     });
   });
 
-  it('finds a duplicate while duplicates are refused', async () => {
+  it('reports a duplicate while duplicates are refused', async () => {
     const registry = registryOver({ findByShape: () => Promise.resolve(EARLIER.id) }, 'reject');
     await expect(registry.check(COMMAND)).rejects.toMatchObject({ reason: 'ROUTE_EXISTS' });
   });
 
-  it('passes a first route of its shape while duplicates are refused', async () => {
+  it('accepts the first route of a shape while duplicates are refused', async () => {
     await expect(registryOver({}, 'reject').check(COMMAND)).resolves.toEqual(COMMAND.definition);
   });
 
-  it('finds a request id that was used for another definition', async () => {
+  it('reports a request id that was used for another definition', async () => {
     const registry = registryOver({
       findByIdempotencyKey: () => Promise.resolve({ ...EARLIER, path: '/other' }),
     });
@@ -148,7 +148,7 @@ describe('check', () => {
     });
   });
 
-  it('passes a repeat of a create, even while duplicates are refused', async () => {
+  it('accepts a repeat of a create, even while duplicates are refused', async () => {
     const registry = registryOver(
       {
         findByIdempotencyKey: () => Promise.resolve(EARLIER),

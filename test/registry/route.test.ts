@@ -15,18 +15,18 @@ function fieldsOf(change: Partial<RouteDefinition>): string[] {
 
 describe('a valid definition', () => {
   it.each<[string, Partial<RouteDefinition>]>([
-    ['the plain one', {}],
+    ['the usual values', {}],
     ['a method of one character', { method: 'X' }],
     ['a method of 32 characters', { method: 'M'.repeat(32) }],
-    ['a method in lower case, which is another method than in upper case', { method: 'get' }],
-    ['a method of every token character', { method: "!#$%&'*+-.^_`|~09AZaz" }],
+    ['a lower-case method, which is distinct from the upper-case one', { method: 'get' }],
+    ['a method with every token character', { method: "!#$%&'*+-.^_`|~09AZaz" }],
     ['no middleware', { middleware: [] }],
     ['64 middleware', { middleware: Array<string>(64).fill('log') }],
     ['a handler of 255 characters that take four bytes each', { handler: '😀'.repeat(255) }],
     ['a middleware name of 255 characters that take four bytes each', { middleware: ['😀'.repeat(255)] }],
     ['a space within a name', { handler: 'get user' }],
     ['an emoji of several code points', { handler: '👩‍👩‍👧' }],
-  ])('%s has no violation', (_, change) => {
+  ])('may have %s', (_, change) => {
     expect(checkDefinition({ ...VALID, ...change })).toEqual([]);
   });
 });
@@ -36,12 +36,12 @@ describe('an invalid definition', () => {
     ['an empty method', { method: '' }, ['method']],
     ['a method of 33 characters', { method: 'M'.repeat(33) }, ['method']],
     ['a method with a space', { method: 'GE T' }, ['method']],
-    ['a method with a line break at its end', { method: 'GET\n' }, ['method']],
-    ['a method beyond ASCII', { method: 'GÉT' }, ['method']],
+    ['a method with a trailing line break', { method: 'GET\n' }, ['method']],
+    ['a non-ASCII method', { method: 'GÉT' }, ['method']],
     ['an empty path', { path: '' }, ['path']],
     ['65 middleware', { middleware: Array<string>(65).fill('log') }, ['middleware']],
     [
-      '65 empty middleware names, of which no more than 64 are looked at',
+      '65 empty middleware names, of which only 64 are checked',
       { middleware: Array<string>(65).fill('') },
       ['middleware', ...Array.from({ length: 64 }, (_, index) => `middleware[${index}]`)],
     ],
@@ -50,23 +50,23 @@ describe('an invalid definition', () => {
     ['a handler of 256 characters', { handler: 'h'.repeat(256) }, ['handler']],
     ['a handler of 256 characters that take four bytes each', { handler: '😀'.repeat(256) }, ['handler']],
     ['a NUL', { handler: 'a\0b' }, ['handler']],
-    ['a control character of the upper range', { handler: 'a\u0085b' }, ['handler']],
+    ['a C1 control character', { handler: 'a\u0085b' }, ['handler']],
     [
-      'a control character after as many spaces as fit',
+      'a control character at the end of the longest name',
       { handler: `h${' '.repeat(253)}\u007f` },
       ['handler'],
     ],
-    ['trailing spaces, as many as fit', { handler: `h${' '.repeat(254)}` }, ['handler']],
+    ['as many trailing spaces as fit', { handler: `h${' '.repeat(254)}` }, ['handler']],
     ['a lone surrogate', { handler: 'a\ud800b' }, ['handler']],
     ['a leading space', { handler: ' h' }, ['handler']],
     ['a trailing space', { middleware: ['h '] }, ['middleware[0]']],
-    ['a no-break space behind', { handler: 'h\u00a0' }, ['handler']],
-    ['a trailing tab is a control character and whitespace', { handler: 'h\t' }, ['handler', 'handler']],
-  ])('%s is named', (_, change, fields) => {
+    ['a trailing no-break space', { handler: 'h\u00a0' }, ['handler']],
+    ['a trailing tab, as a control character and as whitespace', { handler: 'h\t' }, ['handler', 'handler']],
+  ])('is reported for %s', (_, change, fields) => {
     expect(fieldsOf(change)).toEqual(fields);
   });
 
-  it('reports every violation at once, in the order of the fields', () => {
+  it('has every violation reported at once, in the order of the fields', () => {
     expect(fieldsOf({ method: '', path: 'x', middleware: ['', 'ok', ' '], handler: '' })).toEqual([
       'method',
       'path',
@@ -76,7 +76,7 @@ describe('an invalid definition', () => {
     ]);
   });
 
-  it('says what was sent and what is allowed', () => {
+  it('is described by what was sent and what is allowed', () => {
     expect(checkDefinition({ ...VALID, method: 'GE T', handler: 'h'.repeat(256) })).toEqual([
       {
         field: 'method',
@@ -86,12 +86,12 @@ describe('an invalid definition', () => {
     ]);
   });
 
-  it('shows a value of 40 characters in full', () => {
+  it('has a value of 40 characters quoted in full', () => {
     const [violation] = checkDefinition({ ...VALID, handler: `\u0007${'x'.repeat(39)}` });
     expect(violation?.description).toContain(`"\\u{7}${'x'.repeat(39)}"`);
   });
 
-  it('shows invisible characters escaped and long values cut', () => {
+  it('has invisible characters escaped and long values truncated', () => {
     const [violation] = checkDefinition({ ...VALID, handler: `\u0007\u202e${'x'.repeat(60)}` });
     expect(violation?.description).toBe(
       `Is "\\u{7}\\u{202e}${'x'.repeat(38)}…". Control characters are not allowed.`,
@@ -99,7 +99,7 @@ describe('an invalid definition', () => {
   });
 });
 
-/** The rule for names as the contract words it, sentence by sentence. */
+/** The rule for names as the contract states it, sentence by sentence. */
 function isName(name: string): boolean {
   const codePoints = Array.from(name, (character) => Number(character.codePointAt(0)));
   return (
@@ -111,13 +111,13 @@ function isName(name: string): boolean {
   );
 }
 
-describe('any text', () => {
+describe('a random string', () => {
   const piece = fc.constantFrom(
     ...Array.from('aé😀 \t\u00a0\ufeff\u2028\u200b\u007f\u0085\u00a1\0'),
     ...['\ud83d', '\ude00', 'x'.repeat(253), '😀'.repeat(127), '😀'.repeat(254)],
   );
 
-  it('is a handler or middleware name if it follows the rule, and is reported if not', () => {
+  it('is a valid handler and middleware name if and only if it follows the rule', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 5 }), (pieces) => {
         const name = pieces.join('');
@@ -128,7 +128,7 @@ describe('any text', () => {
     );
   });
 
-  it('is a method if it is a token of at most 32 characters, and is reported if not', () => {
+  it('is a valid method if and only if it is a token of 1 to 32 characters', () => {
     const token = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     const character = fc.oneof(
       { weight: 9, arbitrary: fc.constantFrom(...Array.from(token)) },
@@ -147,12 +147,12 @@ describe('any text', () => {
 
 describe('two definitions', () => {
   it.each<[string, Partial<RouteDefinition>]>([
-    ['another method', { method: 'POST' }],
-    ['another path', { path: '/users/:user' }],
-    ['another handler', { handler: 'GetUser' }],
-    ['more middleware', { middleware: ['authenticate', 'log'] }],
-    ['other middleware', { middleware: ['log'] }],
-  ])('with %s are not the same', (_, change) => {
+    ['the method', { method: 'POST' }],
+    ['the path', { path: '/users/:user' }],
+    ['the case of the handler', { handler: 'GetUser' }],
+    ['the number of middleware', { middleware: ['authenticate', 'log'] }],
+    ['a middleware name', { middleware: ['log'] }],
+  ])('that differ in %s are not the same', (_, change) => {
     expect(sameDefinition(VALID, { ...VALID, ...change })).toBe(false);
   });
 
@@ -161,18 +161,18 @@ describe('two definitions', () => {
   });
 
   it.each([
-    ['parameters of other names', '/tasks/:id', '/tasks/:task_id'],
-    ['several parameters', '/a/:x/:y/c', '/a/:y/:x/c'],
+    ['different parameter names', '/tasks/:id', '/tasks/:task_id'],
+    ['several different parameter names', '/a/:x/:y/c', '/a/:y/:x/c'],
   ])('with %s are duplicates', (_, one, other) => {
     expect(shapeOf({ ...VALID, path: one })).toBe(shapeOf({ ...VALID, path: other }));
   });
 
   it.each([
     ['a final slash', '/tasks', '/tasks/'],
-    ['another case', '/tasks', '/Tasks'],
-    ['a parameter in place of a name', '/tasks/id', '/tasks/:id'],
-    ['a colon within a segment', '/tasks/a:b', '/tasks/a:c'],
-  ])('that differ by %s are not duplicates', (_, one, other) => {
+    ['letter case', '/tasks', '/Tasks'],
+    ['a parameter in place of a literal segment', '/tasks/id', '/tasks/:id'],
+    ['the text after a colon within a segment', '/tasks/a:b', '/tasks/a:c'],
+  ])('that differ in %s are not duplicates', (_, one, other) => {
     expect(shapeOf({ ...VALID, path: one })).not.toBe(shapeOf({ ...VALID, path: other }));
   });
 

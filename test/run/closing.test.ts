@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Closing } from '../../src/run/closing.js';
 
 describe('closing', () => {
-  it('begins with all servers at once and goes on with the rest in reverse', async () => {
+  it('closes all servers at once, and then the resources in reverse order', async () => {
     const closing = new Closing();
     const order: string[] = [];
     const server = (name: string) => async (): Promise<void> => {
@@ -27,7 +27,7 @@ describe('closing', () => {
         throw error;
       },
     ],
-  ])('continues after something that %s, and reports every failure in the end', async (_, failWith) => {
+  ])('continues after a close that %s, and reports every failure at the end', async (_, failWith) => {
     const closing = new Closing();
     const order: string[] = [];
     const failing = (name: string) => (): Promise<void> => {
@@ -47,7 +47,7 @@ describe('closing', () => {
     expect(order).toEqual(['gRPC', 'HTTP', 'channel', 'pool']);
   });
 
-  it('tells others first, and goes on for the given time', async () => {
+  it('makes the announcements first, and keeps the servers open for the drain time', async () => {
     const closing = new Closing();
     const order: string[] = [];
     closing.server('HTTP server', () => void order.push('HTTP'));
@@ -59,13 +59,13 @@ describe('closing', () => {
     expect(order).toEqual(['announcement', 'HTTP']);
   });
 
-  it('has its whole limit after that time', async () => {
+  it('starts its time limit after the drain time', async () => {
     const closing = new Closing(100);
     closing.server('HTTP server', () => delay(10));
     await expect(closing.close({ drainMs: 150 })).resolves.toBe(true);
   });
 
-  it('logs each step with its time', async () => {
+  it('logs each step with the time since the beginning', async () => {
     const closing = new Closing();
     closing.announce('not serving', () => undefined);
     closing.server('HTTP server', () => delay(20));
@@ -80,13 +80,13 @@ describe('closing', () => {
     expect(log[1]?.ms).toBeGreaterThanOrEqual(38);
   });
 
-  it('ends at its limit, whatever takes longer', async () => {
+  it('ends at its time limit, even if a resource takes longer', async () => {
     const closing = new Closing(1);
     closing.resource('x', () => new Promise(() => undefined));
     await expect(closing.close()).resolves.toBe(false);
   });
 
-  it('reports at its limit the failures until then', async () => {
+  it('reports the failures so far at its time limit', async () => {
     const closing = new Closing(1);
     closing.server('x', () => Promise.reject(new Error('gRPC')));
     closing.resource('x', () => new Promise(() => undefined));

@@ -13,7 +13,7 @@ function tokens(key: TokenKey) {
 const LOCAL = tokens({ kind: 'local', file: 'data/jwt-secret' });
 
 describe('the first steps', () => {
-  it('are where the service is, and a token, in four lines', () => {
+  it('show the addresses of the service and a token command in four lines', () => {
     expect(firstSteps(PLACES, LOCAL, undefined)).toBe(`
 gRPC   127.0.0.1:50051
 REST   http://127.0.0.1:8080/api
@@ -23,13 +23,13 @@ token  export TOKEN=$(npm run --silent token -- --scope "routes:read routes:writ
 `);
   });
 
-  it('are in the README as they are printed', () => {
+  it('appear in the README exactly as printed', () => {
     const readme = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
     const places = { ...PLACES, httpUrl: 'http://127.0.0.1:8080' };
     expect(readme).toContain(`\`\`\`${firstSteps(places, LOCAL, undefined).trimEnd()}\n\`\`\``);
   });
 
-  it('in a container make a token with its own program', () => {
+  it('in a container make a token with docker exec', () => {
     expect(firstSteps(PLACES, LOCAL, 'c0ffee')).toContain(
       '\ntoken  export TOKEN=$(docker exec c0ffee node dist/token.js --scope ',
     );
@@ -44,25 +44,25 @@ token  export TOKEN=$(npm run --silent token -- --scope "routes:read routes:writ
     ],
     ['a public key', { kind: 'publicKeyFile', file: 'f' }, 'from https://issuer.test\n'],
     ['a key set', { kind: 'jwks', url: 'https://issuer.test/keys' }, 'from https://issuer.test\n'],
-  ])('with %s say what a token takes', (_, key, line) => {
+  ])('with %s say how to get a token', (_, key, line) => {
     expect(firstSteps(PLACES, tokens(key), undefined)).toContain(`\ntoken  ${line}`);
   });
 
-  it.each(['0.0.0.0', '[::]'])('have an address to connect to for a service that listens on %s', (host) => {
+  it.each(['0.0.0.0', '[::]'])('show localhost for a service that listens on %s', (host) => {
     const places = { grpcAddress: `${host}:50051`, httpUrl: `https://${host}:8080`, docs: true };
     expect(firstSteps(places, LOCAL, undefined)).toMatch(
       /^\ngRPC {3}localhost:50051\nREST {3}https:\/\/localhost:8080\ndocs {3}https:\/\/localhost:8080\/docs\n/,
     );
   });
 
-  it('name only what runs', () => {
+  it('list only the servers that run', () => {
     const gateway = { ...PLACES, grpcAddress: undefined, docs: false };
     expect(firstSteps(gateway, undefined, undefined)).toBe('\nREST   http://127.0.0.1:8080/api\n\n');
     const server = { ...PLACES, httpUrl: undefined };
     expect(firstSteps(server, LOCAL, undefined)).toMatch(/^\ngRPC .*\ntoken .*\n\n$/);
   });
 
-  it('of a process under npm have the commands for a folder', () => {
+  it('under npm show the commands for a folder', () => {
     expect(containerOfThisProcess({ npm_lifecycle_event: 'start' })).toBeUndefined();
   });
 });

@@ -14,7 +14,7 @@ async function written(options: Partial<LogOptions>, fields: object, message = '
 describe('a log line', () => {
   it.each([
     ['in a pipe', { format: 'auto', terminal: false }],
-    ['where it is asked for, also at a terminal', { format: 'json', terminal: true }],
+    ['with the format json, even at a terminal', { format: 'json', terminal: true }],
   ] as const)('is JSON with the level as a word and an ISO time %s', async (_, options) => {
     expect(JSON.parse(await written(options, { key: 'value' }))).toMatchObject({
       level: 'warn',
@@ -26,8 +26,8 @@ describe('a log line', () => {
 
   it.each([
     ['at a terminal', { format: 'auto', terminal: true }],
-    ['where it is asked for, also in a pipe', { format: 'pretty', terminal: false }],
-  ] as const)('is one line with time, level, words and fields %s', async (_, options) => {
+    ['with the format pretty, even in a pipe', { format: 'pretty', terminal: false }],
+  ] as const)('is one line with time, level, message and fields %s', async (_, options) => {
     const line = (await written(options, { key: 'value' })).replaceAll(/\u001b\[\d+m/g, '');
     expect(line).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] WARN: words \{"key":"value"\}\n$/);
   });
@@ -40,13 +40,13 @@ describe('a log line', () => {
     ['a message', {}, `a${ESCAPE}[2Jb`],
     ['a field', { text: `a${ESCAPE}[2Jb` }, 'words'],
     ['the stack of an error', { err: new Error(`a${ESCAPE}[2Jb`) }, 'words'],
-  ])('shows a terminal no control sequence of %s', async (_, fields, message) => {
+  ])('contains no terminal control sequence from %s', async (_, fields, message) => {
     const line = await written({ format: 'pretty' }, fields, message);
     expect(line).not.toContain(ESCAPE);
     expect(line).toContain('[2Jb');
   });
 
-  it('shows the stack of an error in lines of its own', async () => {
+  it('shows the stack of an error on separate lines', async () => {
     const line = await written({ format: 'pretty' }, { err: new Error('broken') });
     expect(line).toMatch(/Error: broken\n\s+at /);
   });

@@ -16,21 +16,24 @@ function endOf(name: 'main' | 'migrate', settings: Record<string, string>): Prom
   return programs.start(name, [], { ...SERVICE_SETTINGS, ...settings }).ended;
 }
 
-it.each(['main', 'migrate'] as const)('%s shows no control character of a server', async (name) => {
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined).end(errorPacket(ER_HOST_IS_BLOCKED, 'go\n\x1b[2Jaway\u202e', 0));
-  }).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const { exitCode, stderr } = await endOf(name, { DATABASE_URL: `mysql://me:p@127.0.0.1:${port}/routes` });
-  expect(exitCode).toBe(1);
-  expect(stderr).toMatch(/cannot be reached: go\\u\{a\}\\u\{1b\}\[2Jaway\\u\{202e\}\n$/);
-});
+it.each(['main', 'migrate'] as const)(
+  '%s prints no control character from a database server',
+  async (name) => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined).end(errorPacket(ER_HOST_IS_BLOCKED, 'go\n\x1b[2Jaway\u202e', 0));
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { exitCode, stderr } = await endOf(name, { DATABASE_URL: `mysql://me:p@127.0.0.1:${port}/routes` });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/cannot be reached: go\\u\{a\}\\u\{1b\}\[2Jaway\\u\{202e\}\n$/);
+  },
+);
 
 describe('a start on a database without TLS', () => {
   async function warnings(query: string): Promise<string[]> {
-    // Leads to this machine, too, but is no address of the loopback.
+    // Also reaches this machine, but is not a loopback address.
     const url = `mysql://me:p@0.0.0.0:${await freePort()}/routes${query}`;
     const { stdout } = await endOf('main', { DATABASE_URL: url });
     return stdout.split('\n').filter((line) => line.includes('"level":"warn"'));
@@ -40,7 +43,7 @@ describe('a start on a database without TLS', () => {
     expect(await warnings('')).toEqual([expect.stringContaining('no TLS to the database')]);
   });
 
-  it('does not warn where that was chosen', async () => {
+  it('does not warn when ssl-mode=DISABLED was chosen', async () => {
     expect(await warnings('?ssl-mode=DISABLED')).toEqual([]);
   });
 });
@@ -48,26 +51,29 @@ describe('a start on a database without TLS', () => {
 const ABORTABLE =
   'anybody who reaches the gRPC port can abort this process through a fault in the HTTP/2 of this Node: use 22.23.3, 24.21 or later';
 
-describe('a start of the gRPC server for other machines', () => {
+describe('a start of the gRPC server', () => {
   it.each([
     ['0.0.0.0:0', canBeAborted()],
     ['127.0.0.1:0', false],
-  ])('on %s warns of the HTTP/2 of Node where that can be aborted', async (address, warned) => {
-    const programs = new Programs();
-    onTestFinished(() => programs.end());
-    const settings = { ...SERVICE_SETTINGS, DATABASE_URL: 'sqlite::memory:', GRPC_ADDRESS: address };
-    const program = programs.start('main', [], settings);
-    await program.line('listening');
-    const warnings = program.lines().filter(({ msg }) => msg === ABORTABLE);
-    expect(warnings).toHaveLength(Number(warned));
-  });
+  ])(
+    'on %s warns if other machines can abort the process through the HTTP/2 of this Node',
+    async (address, warned) => {
+      const programs = new Programs();
+      onTestFinished(() => programs.end());
+      const settings = { ...SERVICE_SETTINGS, DATABASE_URL: 'sqlite::memory:', GRPC_ADDRESS: address };
+      const program = programs.start('main', [], settings);
+      await program.line('listening');
+      const warnings = program.lines().filter(({ msg }) => msg === ABORTABLE);
+      expect(warnings).toHaveLength(Number(warned));
+    },
+  );
 
   it.each([
     ['1.61.0', true],
     ['1.68.1', true],
     ['1.69.0', false],
     ['2.0.0', false],
-  ])('with nghttp2 %s can end by three frames: %s', (version, expected) => {
+  ])('with nghttp2 %s can be aborted by three frames: %s', (version, expected) => {
     expect(canBeAborted(version)).toBe(expected);
   });
 });

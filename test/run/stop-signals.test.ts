@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { built } from '../support/built.js';
 
-/** Sends itself the signal, and again when it is to stop; 0 if nothing ends it before. */
+/** Sends itself the signal, and again once it begins to stop; exits with 0 unless the repeat ends it first. */
 const SIGNALLED_TWICE = `
   const { onStopSignals } = await import('${built()}/run/stop-signals.js');
   const [signal, repeatMs] = process.argv.slice(1);
@@ -27,11 +27,11 @@ describe.each([
   ['SIGINT', 130],
   ['SIGHUP', 129],
 ])('%s', (signal, exitCode) => {
-  it('stops a process in order, also when it is repeated soon', async () => {
+  it('stops a process gracefully, even when repeated soon', async () => {
     await expect(exitCodeAfter(signal, 60_000)).resolves.toBe(0);
   });
 
-  it(`ends it with exit code ${exitCode} when it comes later`, async () => {
+  it(`ends the process with exit code ${exitCode} when repeated later`, async () => {
     await expect(exitCodeAfter(signal, 0)).resolves.toBe(exitCode);
   });
 });

@@ -56,7 +56,7 @@ function judge(authenticator: Authenticator, key: KeyObject, header: Header) {
 const secret = (text: string): KeyObject => createSecretKey(Buffer.from(text));
 const pemOf = (key: KeyObject): string => key.export({ type: 'spki', format: 'pem' }).toString();
 
-describe('the secrets of a file', () => {
+describe('the secrets in a file', () => {
   const judgeBy = (authenticator: Authenticator, text: string) =>
     judge(authenticator, secret(text), { alg: 'HS256' });
 
@@ -64,7 +64,7 @@ describe('the secrets of a file', () => {
     replaceFile(OLD);
   });
 
-  it('verify as soon as they are added, and the others go on', async () => {
+  it('verify tokens as soon as they are added, together with the existing ones', async () => {
     const authenticator = await open({ kind: 'secretFile', file });
     expect(judgeBy(authenticator, NEW)).toMatchObject({ ok: false });
     replaceFile(`${NEW}\r\n\n ${OLD} \n`);
@@ -74,7 +74,7 @@ describe('the secrets of a file', () => {
     expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
   });
 
-  it('refuse the tokens of a secret that is removed, even those that are remembered', async () => {
+  it('no longer verify tokens of a removed secret, even cached ones', async () => {
     const authenticator = await open({ kind: 'secretFile', file });
     expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
     replaceFile(NEW);
@@ -87,8 +87,8 @@ describe('the secrets of a file', () => {
   it.each([
     ['is empty', ''],
     ['holds a short secret', 'hush-hush'],
-    ['holds too many', `${NEW}\n`.repeat(17)],
-  ])('stay while the file %s, and a warning without secrets is logged', async (_, content) => {
+    ['holds too many secrets', `${NEW}\n`.repeat(17)],
+  ])('stay in use while the file %s, with a logged warning that contains no secret', async (_, content) => {
     const authenticator = await open({ kind: 'secretFile', file });
     replaceFile(content);
     await vi.waitFor(() => {
@@ -98,7 +98,7 @@ describe('the secrets of a file', () => {
     expect(log).not.toMatch(/hush|new|oldold/);
   });
 
-  it('stay while the file is away', async () => {
+  it('stay in use while the file is missing', async () => {
     const authenticator = await open({ kind: 'secretFile', file });
     rmSync(file);
     await vi.waitFor(() => {
@@ -108,11 +108,11 @@ describe('the secrets of a file', () => {
   });
 });
 
-describe('the public key of a file', () => {
+describe('the public key in a file', () => {
   const judgeBy = (authenticator: Authenticator, key: KeyObject) =>
     judge(authenticator, key, { alg: 'RS256' });
 
-  it('is replaced with the file, and remembered tokens end with it', async () => {
+  it('is replaced with the file, and then even cached tokens of the old key are refused', async () => {
     replaceFile(pemOf(OLD_RSA.publicKey));
     const authenticator = await open({ kind: 'publicKeyFile', file });
     expect(judgeBy(authenticator, OLD_RSA.privateKey)).toMatchObject({ ok: true });

@@ -7,7 +7,7 @@ import { listen } from '../../packages/transcoder/test/support/grpc-server.js';
 import { opening } from '../../packages/transcoder/test/support/opening.js';
 import { PATH, unaryCall } from '../../packages/transcoder/test/support/unary-call.js';
 
-it('a gateway takes no answer of more than 256 KiB from its server, and tells nobody of its own bound', async () => {
+it('a gateway fails a call whose response exceeds 256 KiB, and keeps its limit from the client', async () => {
   const server = opening(
     await listen(
       {

@@ -88,7 +88,7 @@ describe('a setting', () => {
       { ROLE: 'gateway', GRPC_UPSTREAM: 'unix:/run/rr.sock' },
       { grpc: undefined, http: { upstream: 'unix:/run/rr.sock' } },
     ],
-    ['GRPC_UPSTREAM is used in ROLE=all too', { GRPC_UPSTREAM: 'a:1' }, { http: { upstream: 'a:1' } }],
+    ['GRPC_UPSTREAM is also used with ROLE=all', { GRPC_UPSTREAM: 'a:1' }, { http: { upstream: 'a:1' } }],
     [
       'GRPC_UPSTREAM may be a DNS name',
       { GRPC_UPSTREAM: 'dns:///routes.internal:50051' },
@@ -105,14 +105,14 @@ describe('a setting', () => {
       { grpc: { address: 'unix:/run/rr.sock' } },
     ],
     ['OPS_ADDRESS may be off', { OPS_ADDRESS: 'off' }, { ops: undefined }],
-    ['OPS_ADDRESS may be on any port', { OPS_ADDRESS: '[::1]:0' }, { ops: { host: '::1', port: 0 } }],
+    ['OPS_ADDRESS may have the port 0', { OPS_ADDRESS: '[::1]:0' }, { ops: { host: '::1', port: 0 } }],
     [
-      'OPS_ADDRESS may be the port of a half that does not run',
+      'OPS_ADDRESS may be the address of a server that does not run',
       { ROLE: 'grpc', OPS_ADDRESS: '127.0.0.1:8080' },
       { ops: { host: '127.0.0.1', port: 8_080 } },
     ],
     [
-      'each address may be on any port',
+      'every address may have the port 0',
       { OPS_ADDRESS: '127.0.0.1:0', HTTP_ADDRESS: '127.0.0.1:0', GRPC_ADDRESS: '127.0.0.1:0' },
       { ops: { host: '127.0.0.1', port: 0 } },
     ],
@@ -131,11 +131,7 @@ describe('a setting', () => {
     ['DOCS may be off', { DOCS: 'off' }, { http: { docs: false } }],
     ['REFLECTION may be off', { REFLECTION: 'off' }, { grpc: { reflection: false } }],
     ['DEADLINE_MS is in milliseconds', { DEADLINE_MS: '250' }, { limits: { deadlineMs: 250 } }],
-    [
-      'MAX_WAITING_CALLS leaves a place to every caller',
-      { MAX_WAITING_CALLS: '2' },
-      { limits: { maxWaitingCalls: 2 } },
-    ],
+    ['MAX_WAITING_CALLS may be 2', { MAX_WAITING_CALLS: '2' }, { limits: { maxWaitingCalls: 2 } }],
     [
       'GRPC_MAX_AGE_MS is in milliseconds',
       { GRPC_MAX_AGE_MS: '60000' },
@@ -145,24 +141,28 @@ describe('a setting', () => {
     ['DRAIN_DELAY_MS is in milliseconds', { DRAIN_DELAY_MS: '2500' }, { drainDelayMs: 2_500 }],
     ['ROUTE_CACHE_MIB may be 0', { ROUTE_CACHE_MIB: '0' }, { routeCacheBytes: 0 }],
     ['ROUTE_CACHE_MIB is in MiB', { ROUTE_CACHE_MIB: '1' }, { routeCacheBytes: 1_048_576 }],
-    ['LOG_LEVEL is a level of pino', { LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
-    ['LOG_FORMAT may be for people', { LOG_FORMAT: 'pretty' }, { logFormat: 'pretty' }],
+    ['LOG_LEVEL is a pino level', { LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
+    ['LOG_FORMAT may be pretty', { LOG_FORMAT: 'pretty' }, { logFormat: 'pretty' }],
     ['OTEL_EXPORTER_OTLP_ENDPOINT turns traces on', COLLECTOR, { traces: true }],
-    ['OTEL_SDK_DISABLED=True turns them off', { ...COLLECTOR, OTEL_SDK_DISABLED: 'True' }, { traces: false }],
-    ['OTEL_SDK_DISABLED=1 does not', { ...COLLECTOR, OTEL_SDK_DISABLED: '1' }, { traces: true }],
-    ['ACCESS_LOG may be for failures', { ACCESS_LOG: 'failures' }, { accessLog: 'failures' }],
     [
-      'JWT_SECRET ends the local mode',
+      'OTEL_SDK_DISABLED=True turns traces off',
+      { ...COLLECTOR, OTEL_SDK_DISABLED: 'True' },
+      { traces: false },
+    ],
+    ['OTEL_SDK_DISABLED=1 leaves traces on', { ...COLLECTOR, OTEL_SDK_DISABLED: '1' }, { traces: true }],
+    ['ACCESS_LOG may be failures', { ACCESS_LOG: 'failures' }, { accessLog: 'failures' }],
+    [
+      'JWT_SECRET turns the local mode off',
       JWT,
       { grpc: { tokens: { key: { kind: 'secret', secret: SECRET }, issuer: 'i', audience: 'a' } } },
     ],
     [
-      'JWT_SECRET is counted in bytes of UTF-8',
+      'JWT_SECRET is measured in bytes of UTF-8',
       { ...JWT, JWT_SECRET: 'ß'.repeat(16) },
       { grpc: { tokens: { key: { kind: 'secret', secret: 'ß'.repeat(16) } } } },
     ],
     [
-      'JWT_JWKS_URL is a key',
+      'JWT_JWKS_URL names a key set',
       { JWT_JWKS_URL: 'https://issuer.test/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
       { grpc: { tokens: { key: { kind: 'jwks', url: 'https://issuer.test/keys' } } } },
     ],
@@ -173,12 +173,12 @@ describe('a setting', () => {
   it.each([
     ['JWT_PUBLIC_KEY_FILE', 'publicKeyFile'],
     ['JWT_SECRET_FILE', 'secretFile'],
-  ])('%s is a file to follow', (name, kind) => {
+  ])('%s names a file to follow', (name, kind) => {
     const file = fileOf(`${SECRET}\n`);
     expect(readTokens({ [name]: file, JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' }).key).toEqual({ kind, file });
   });
 
-  it('DATABASE_URL_FILE holds the URL, blanks around it ignored', () => {
+  it('DATABASE_URL_FILE names a file with the URL, and white space around the URL is ignored', () => {
     const env = { DATABASE_URL_FILE: fileOf(` ${MYSQL.DATABASE_URL}\n`) };
     expect(readMigration(env).database).toEqual(readMigration(MYSQL).database);
   });
@@ -224,12 +224,12 @@ describe('a setting', () => {
     ['mysql://u:p@localhost/d', false],
     ['mysql://u:p@127.0.0.2/d', false],
     ['mysql://u:p@[::1]/d', false],
-  ])('the connection to the database %s is exposed to the network: %s', (url, exposed) => {
+  ])('DATABASE_URL=%s exposes the connection to the network: %s', (url, exposed) => {
     expect(readMigration({ DATABASE_URL: url }).database).toMatchObject({ exposed });
   });
 });
 
-describe('wrong settings', () => {
+describe('invalid settings', () => {
   it.each<[string, Record<string, string>, string[]]>([
     ['an unknown role', { ROLE: 'both' }, ['ROLE is "both"; it must be one of all, grpc, gateway.']],
     [
@@ -245,7 +245,7 @@ describe('wrong settings', () => {
       ],
     ],
     [
-      'an upstream one of whose addresses has no port',
+      'an upstream with an address that has no port',
       { ROLE: 'gateway', GRPC_UPSTREAM: 'ipv4:10.0.0.1:50051,10.0.0.2' },
       [
         'GRPC_UPSTREAM is "ipv4:10.0.0.1:50051,10.0.0.2"; it must be host:port, with a port up to 65535, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
@@ -257,7 +257,7 @@ describe('wrong settings', () => {
       ['GRPC_ADDRESS is "localhost"; it must be host:port, with a port up to 65535, or unix:/path.'],
     ],
     [
-      'an HTTP address with a port too high',
+      'an HTTP address whose port is too high',
       { HTTP_ADDRESS: '127.0.0.1:65536' },
       ['HTTP_ADDRESS is "127.0.0.1:65536"; it must be host:port, with a port up to 65535.'],
     ],
@@ -267,12 +267,12 @@ describe('wrong settings', () => {
       ['OPS_ADDRESS is "on"; it must be host:port, with a port up to 65535, or off.'],
     ],
     [
-      'the public address of REST for operators',
+      'an address for operators that is the REST address',
       { OPS_ADDRESS: '127.0.0.1:8080' },
       ['OPS_ADDRESS is "127.0.0.1:8080"; it must differ from HTTP_ADDRESS, which is public.'],
     ],
     [
-      'the public address of gRPC for operators, in other letters',
+      'an address for operators that is the gRPC address in other case',
       { OPS_ADDRESS: 'LOCALHOST:7', GRPC_ADDRESS: 'localhost:7' },
       ['OPS_ADDRESS is "LOCALHOST:7"; it must differ from GRPC_ADDRESS, which is public.'],
     ],
@@ -294,23 +294,23 @@ describe('wrong settings', () => {
       ['DEADLINE_MS is "0"; it must be a whole number from 1 to 600000.'],
     ],
     [
-      'a deadline that is no number',
+      'a deadline that is not a number',
       { DEADLINE_MS: '1e3' },
       ['DEADLINE_MS is "1e3"; it must be a whole number from 1 to 600000.'],
     ],
     ['a short secret', { ...JWT, JWT_SECRET: 's'.repeat(31) }, ['JWT_SECRET is shorter than 32 bytes.']],
     [
-      'a key file that is not there',
+      'a key file that does not exist',
       { JWT_PUBLIC_KEY_FILE: '/nowhere', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
       ['JWT_PUBLIC_KEY_FILE names a file that cannot be read.'],
     ],
     [
-      'a file of secrets that is not there',
+      'a file of secrets that does not exist',
       { JWT_SECRET_FILE: '/nowhere', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
       ['JWT_SECRET_FILE names a file that cannot be read.'],
     ],
     [
-      'a secret beside a file of secrets',
+      'a secret and a file of secrets',
       { ...JWT, JWT_SECRET_FILE: '/nowhere' },
       [
         'JWT_SECRET_FILE names a file that cannot be read.',
@@ -318,17 +318,17 @@ describe('wrong settings', () => {
       ],
     ],
     [
-      'a file for the URL of the database that is not there',
+      'a file for the database URL that does not exist',
       { ...JWT, DATABASE_URL_FILE: '/nowhere' },
       ['DATABASE_URL_FILE names a file that cannot be read.'],
     ],
     [
-      'a JWKS that is a file',
+      'a JWKS URL of a file',
       { JWT_JWKS_URL: 'file:///keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
       ['JWT_JWKS_URL must be an http or https URL.'],
     ],
     [
-      'a JWKS that is no URL',
+      'a JWKS URL that is not a URL',
       { JWT_JWKS_URL: 'keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
       ['JWT_JWKS_URL must be an http or https URL.'],
     ],
@@ -367,7 +367,7 @@ describe('wrong settings', () => {
       ],
     ],
     [
-      'MySQL without any JWT setting: there is no local mode',
+      'MySQL without any JWT setting, since MySQL has no local mode',
       MYSQL,
       [
         'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
@@ -375,7 +375,7 @@ describe('wrong settings', () => {
         'JWT_AUDIENCE is missing; it is the aud that every token must have.',
       ],
     ],
-  ])('%s', (_, env, problems) => {
+  ])('are reported: %s', (_, env, problems) => {
     expect(problemsOf(env)).toEqual(problems);
   });
 
@@ -389,14 +389,14 @@ describe('wrong settings', () => {
     'mysql:///d',
     'routes.db',
     'sqlite:',
-  ])('DATABASE_URL=%s is refused without being repeated', (url) => {
+  ])('such as DATABASE_URL=%s are reported without their value', (url) => {
     expect(problemsOf({ ...JWT, DATABASE_URL: url })).toEqual([
       'DATABASE_URL must be mysql://user:password@host:port/database or sqlite:path.',
     ]);
   });
 
   it.each(['mysql://u:p@h/d', 'http://h/d', 'file:routes.db', 'sqlite:routes.db', 'libsql://u:p@h'])(
-    'DATABASE_URL=sqlite:%s is refused without being repeated',
+    'such as DATABASE_URL=sqlite:%s are reported without their value',
     (path) => {
       expect(problemsOf({ ...JWT, DATABASE_URL: `sqlite:${path}` })).toEqual([
         'DATABASE_URL names another scheme after sqlite:, which takes the path of a file. Take one of them out; if a file is really called so, write ./ before its name.',
@@ -408,19 +408,19 @@ describe('wrong settings', () => {
     ['no secret', '\n \n', 'It holds 0 secrets; it must hold 1 to 16, one a line.'],
     ['17 secrets', `${SECRET}\n`.repeat(17), 'It holds 17 secrets; it must hold 1 to 16, one a line.'],
     ['a short secret', `${SECRET}\n\nhush\n`, 'Secret 2 is shorter than 32 bytes.'],
-  ])('JWT_SECRET_FILE with %s is refused without being repeated', (_, text, problem) => {
+  ])('such as a JWT_SECRET_FILE with %s are reported without their value', (_, text, problem) => {
     const env = { JWT_SECRET_FILE: fileOf(text), JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
     expect(problemsOf(env)).toEqual([`JWT_SECRET_FILE names a file that cannot be used. ${problem}`]);
   });
 
-  it('DATABASE_URL_FILE without a URL is refused without being repeated', () => {
+  it('such as a DATABASE_URL_FILE with an invalid URL are reported without their value', () => {
     expect(problemsOf({ ...JWT, DATABASE_URL_FILE: fileOf('postgres://u:p@h/d') })).toEqual([
       'DATABASE_URL_FILE names a file whose text must be mysql://user:password@host:port/database or sqlite:path.',
     ]);
   });
 
   it.each(['localhost:4318', 'grpc://localhost:4317', 'http://', 'me:hush@localhost:4318'])(
-    'OTEL_EXPORTER_OTLP_ENDPOINT=%s is refused without being repeated',
+    'such as OTEL_EXPORTER_OTLP_ENDPOINT=%s are reported without their value',
     (url) => {
       expect(problemsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: url })).toEqual([
         'OTEL_EXPORTER_OTLP_ENDPOINT must be the http or https URL of a collector.',
@@ -428,7 +428,7 @@ describe('wrong settings', () => {
     },
   );
 
-  it('DATABASE_URL and DATABASE_URL_FILE exclude each other', () => {
+  it('include both DATABASE_URL and DATABASE_URL_FILE', () => {
     expect(problemsOf({ ...JWT, ...MYSQL, DATABASE_URL_FILE: fileOf(MYSQL.DATABASE_URL) })).toEqual([
       'DATABASE_URL_FILE and DATABASE_URL are both set; only one of them may be.',
     ]);
@@ -447,7 +447,7 @@ describe('wrong settings', () => {
     ['MAX_STREAMS', 1, 1_000_000],
     ['MAX_WAITING_CALLS', 2, 1_000_000],
     ['ROUTE_CACHE_MIB', 0, 1_024],
-  ])('%s is refused outside %i to %i', (name, least, most) => {
+  ])('include %s outside %i to %i', (name, least, most) => {
     const problems = (value: number): string[] => problemsOf({ ...JWT, ...MYSQL, [name]: String(value) });
     const refused = (value: number): string[] => [
       `${name} is "${value}"; it must be a whole number from ${least} to ${most}.`,
@@ -464,41 +464,41 @@ describe('wrong settings', () => {
 
   it.each([
     ['DATABSE_URL', 'DATABASE_URL', 'a character is missing'],
-    ['DATABSAE_URL', 'DATABASE_URL', 'two are swapped'],
-    ['DATABASE_URI', 'DATABASE_URL', 'another one at its end'],
-    ['JWT_SECRE', 'JWT_SECRET', 'the last one is missing'],
-    ['JWT_ISSSUER', 'JWT_ISSUER', 'one is too many'],
+    ['DATABSAE_URL', 'DATABASE_URL', 'two characters are swapped'],
+    ['DATABASE_URI', 'DATABASE_URL', 'the last character is wrong'],
+    ['JWT_SECRE', 'JWT_SECRET', 'the last character is missing'],
+    ['JWT_ISSSUER', 'JWT_ISSUER', 'a character is repeated'],
     ['TLS_CERTFILE', 'TLS_CERT_FILE', 'the underscore is missing'],
-    ['TLS_CLIENT_CA_FILES', 'TLS_CLIENT_CA_FILE', 'one more at its end'],
-    ['DUPLICATED_ROUTES', 'DUPLICATE_ROUTES', 'one is too many'],
-  ])('name %s as a slip for %s, with whose default nothing may start: %s', (name, meant) => {
+    ['TLS_CLIENT_CA_FILES', 'TLS_CLIENT_CA_FILE', 'an extra character is at the end'],
+    ['DUPLICATED_ROUTES', 'DUPLICATE_ROUTES', 'an extra character is inside'],
+  ])('include %s as a misspelling of %s, whose default must not be used by mistake: %s', (name, meant) => {
     expect(problemsOf({ [name]: 'hush' })).toEqual([
       `${name} is not a setting; ${meant} was probably meant. If not, set ${meant} as well; it may be empty.`,
     ]);
   });
 
-  it('show the beginning of a long value', () => {
+  it('are reported with only the beginning of a long value', () => {
     expect(problemsOf({ ROLE: 'x'.repeat(1_000) })).toEqual([
       `ROLE is "${'x'.repeat(127)}…"; it must be one of all, grpc, gateway.`,
     ]);
   });
 
-  it('never show a secret', () => {
+  it('are reported without a secret', () => {
     expect(() => readTokens({ JWT_SECRET: 'hush' })).toThrow(/^(?!.*hush)/s);
   });
 });
 
 describe('CORS_ORIGINS', () => {
   it.each([
-    ['*', 'would let every page call'],
+    ['*', 'would allow every page'],
     ['https://app.example.com/', 'a final slash'],
     ['https://app.example.com/app', 'a path'],
-    ['https://app.example.com:443', 'the port that browsers leave out'],
-    ['https://App.example.com', 'a host as browsers do not write it'],
+    ['https://app.example.com:443', 'the default port, which browsers omit'],
+    ['https://App.example.com', 'an upper-case letter in the host, which browsers never send'],
     ['https://user@app.example.com', 'a user'],
     ['app.example.com', 'no scheme'],
-    ['null', 'the origin of sandboxed pages, which anybody can make'],
-    ['file:///page.html', 'a scheme that has no origins'],
+    ['null', 'the origin of sandboxed pages, which anybody can create'],
+    ['file:///page.html', 'a scheme without origins'],
     ['', 'nothing between two commas'],
   ])('refuses %j: %s', (origin) => {
     const read = () => readConfig({ CORS_ORIGINS: `https://good.example.com,${origin},` });
@@ -507,7 +507,7 @@ describe('CORS_ORIGINS', () => {
 });
 
 describe('variables that look like settings', () => {
-  it('are named when they are those of an earlier version, and refuse no start', () => {
+  it('are reported without failing the start when they are settings of an earlier version', () => {
     const env = { MAX_STREAMING_CALLS: '0', MAX_EVENT_LOOP_DELAY_MS: 'x' };
     expect(problemsOf({ ...env, MAX_CALLS: 'x' })).toHaveLength(1);
     expect(ignoredSettings(env)).toEqual(['MAX_EVENT_LOOP_DELAY_MS', 'MAX_STREAMING_CALLS']);
@@ -519,7 +519,7 @@ describe('variables that look like settings', () => {
     ['MAX_CALSL', 'MAX_CALLS'],
     ['HTTP_ADRESS', 'HTTP_ADDRESS'],
     ['XBASE_PATH', 'BASE_PATH'],
-  ])('are named when they are misspelled, and refuse no start: %s for %s', (name, meant) => {
+  ])('are reported without failing the start when they are misspelled: %s for %s', (name, meant) => {
     expect(readConfig({ [name]: 'x' })).toEqual(readConfig({}));
     expect(ignoredSettings({ [name]: 'x' })).toEqual([`${name} (${meant}?)`]);
   });
@@ -533,12 +533,12 @@ describe('variables that look like settings', () => {
     'OTEL_EXPORTER_OTLP_HEADERS',
     'OTEL_SERVICE_NAME',
     'KUBERNETES_SERVICE_HOST',
-  ])('are none of ours when more than one edit lies between: %s', (name) => {
+  ])('are not reported when they differ from a setting by more than one edit: %s', (name) => {
     expect(readConfig({ [name]: 'x' })).toEqual(readConfig({}));
     expect(ignoredSettings({ [name]: 'x' })).toEqual([]);
   });
 
-  it('are none of ours when the setting itself is set', () => {
+  it('are not reported when the setting itself is set', () => {
     const env = { LOG_LEVELS: 'x', LOG_LEVEL: '', DATABASE_URI: 'x', DATABASE_URL: '' };
     expect(readConfig(env)).toEqual(readConfig({}));
     expect(ignoredSettings(env)).toEqual([]);

@@ -18,7 +18,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { localSecret } from '../../src/settings/local-secret.js';
 import { built } from '../support/built.js';
 
-/** Root may read everything, so it tries as nobody, who may not read the project. */
+/** Root can read everything, so the code switches to the user nobody, who cannot read the project. */
 const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
 const SECRET = 'a'.repeat(64);
 
@@ -36,7 +36,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** The secret that another process reads or makes. */
+/** Returns the secret that another process reads or creates. */
 async function secretOfProcess(): Promise<string> {
   const print = `process.stdout.write((await import('${built()}/settings/local-secret.js')).localSecret(process.argv[1]))`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', print, file], {
@@ -49,7 +49,7 @@ async function secretOfProcess(): Promise<string> {
 }
 
 describe('the local secret', () => {
-  it('is made once, in a folder that need not be there, for its owner alone', () => {
+  it('is created once, together with its folder, with access only for its owner', () => {
     rmSync(join(folder, 'data'), { recursive: true });
     const secret = localSecret(file);
     expect(secret).toMatch(/^[0-9a-f]{64}$/);
@@ -70,7 +70,7 @@ describe('the local secret', () => {
     expect(localSecret(file)).toBe(SECRET);
   });
 
-  it('is not written through a planted draft', () => {
+  it('is not written through a link planted at the name of a temporary file', () => {
     const prey = join(folder, 'prey');
     const planted = `${file}.${process.pid}`;
     symlinkSync(prey, planted);
@@ -101,16 +101,16 @@ describe('the local secret', () => {
       },
       /is not a regular file/,
     ],
-    ['a pipe, which is not waited for', () => execFileSync('mkfifo', [file]), /is not a regular file/],
+    ['a pipe, without waiting for it', () => execFileSync('mkfifo', [file]), /is not a regular file/],
     [
-      'open to its group',
+      'readable by its group',
       () => {
         loose(0o640);
       },
       /is open to other users\. Close it with: chmod 600 /,
     ],
     [
-      'writable for others',
+      'writable by others',
       () => {
         loose(0o602);
       },
@@ -124,7 +124,7 @@ describe('the local secret', () => {
       /does not hold a secret/,
     ],
     [
-      'a secret and more',
+      'longer than a secret',
       () => {
         writeFileSync(file, `${SECRET}\n${'x'.repeat(1e6)}`, { mode: 0o600 });
       },
@@ -136,7 +136,7 @@ describe('the local secret', () => {
     expect(existsSync(join(folder, 'nothing'))).toBe(false);
   });
 
-  it('is refused with its full path and the remedy where this user may not enter its folder', () => {
+  it('is refused with its full path and a remedy when this user may not enter its folder', () => {
     chmodSync(folder, 0o755);
     chmodSync(join(folder, 'data'), 0);
     const module = JSON.stringify(
@@ -152,7 +152,7 @@ describe('the local secret', () => {
 
   it('is refused when its file belongs to another user', () => {
     writeFileSync(file, SECRET, { mode: 0o600 });
-    // Only the superuser could give the file away.
+    // Only root can change the owner of a file.
     vi.spyOn(process, 'getuid').mockReturnValue(statSync(file).uid + 1);
     expect(() => localSecret(file)).toThrow(/belongs to another user/);
     expect(readFileSync(file, 'utf8')).toBe(SECRET);

@@ -17,22 +17,22 @@ const GATEWAY = { ROLE: 'gateway', GRPC_UPSTREAM: 'a:1' };
 const UPSTREAM_PAIR = { GRPC_UPSTREAM_CERT_FILE: 'c', GRPC_UPSTREAM_KEY_FILE: 'k' };
 const URL = 'mysql://u:p@h/d';
 
-describe('the settings of TLS', () => {
+describe('the TLS settings', () => {
   it.each<[string, Record<string, string>, object]>([
-    ['are none by default', GATEWAY, { tls: undefined, http: { upstreamTls: undefined } }],
-    ['name a pair', PAIR, { tls: { certFile: 'c', keyFile: 'k', caFile: undefined } }],
+    ['are unset by default', GATEWAY, { tls: undefined, http: { upstreamTls: undefined } }],
+    ['name a certificate and its key', PAIR, { tls: { certFile: 'c', keyFile: 'k', caFile: undefined } }],
     [
-      'name authorities of clients',
+      'name client CAs',
       { ...PAIR, TLS_CLIENT_CA_FILE: 'a' },
       { tls: { certFile: 'c', keyFile: 'k', caFile: 'a' } },
     ],
     [
-      'of the channel need no file',
+      'of the upstream channel need no files',
       { ...GATEWAY, GRPC_UPSTREAM_TLS: 'on' },
       { http: { upstreamTls: { certFile: undefined, keyFile: undefined, caFile: undefined } } },
     ],
     [
-      'of the channel name files',
+      'of the upstream channel name files',
       { ...GATEWAY, GRPC_UPSTREAM_TLS: 'on', GRPC_UPSTREAM_CA_FILE: 'a', ...UPSTREAM_PAIR },
       { http: { upstreamTls: { certFile: 'c', keyFile: 'k', caFile: 'a' } } },
     ],
@@ -41,35 +41,35 @@ describe('the settings of TLS', () => {
   });
 
   it.each<[string, Record<string, string>, string]>([
-    ['a certificate alone', { TLS_CERT_FILE: 'c' }, 'TLS_KEY_FILE is missing; TLS_CERT_FILE is set.'],
-    ['a key alone', { TLS_KEY_FILE: 'k' }, 'TLS_CERT_FILE is missing; TLS_KEY_FILE is set.'],
+    ['a certificate without a key', { TLS_CERT_FILE: 'c' }, 'TLS_KEY_FILE is missing; TLS_CERT_FILE is set.'],
+    ['a key without a certificate', { TLS_KEY_FILE: 'k' }, 'TLS_CERT_FILE is missing; TLS_KEY_FILE is set.'],
     [
-      'authorities of clients alone',
+      'client CAs without a certificate',
       { TLS_CLIENT_CA_FILE: 'a' },
       'TLS_CLIENT_CA_FILE needs TLS_CERT_FILE and TLS_KEY_FILE.',
     ],
     [
-      'authorities of clients for a gateway',
+      'client CAs for a gateway',
       { ...GATEWAY, ...PAIR, TLS_CLIENT_CA_FILE: 'a' },
       'TLS_CLIENT_CA_FILE is for the gRPC server, which ROLE=gateway does not run.',
     ],
     [
-      'TLS to no server',
+      'TLS for an upstream channel without a server',
       { GRPC_UPSTREAM_TLS: 'on' },
       'GRPC_UPSTREAM_TLS needs GRPC_UPSTREAM, the gRPC server to call.',
     ],
     [
-      'half a pair for the channel',
+      'a certificate without a key for the upstream channel',
       { ...GATEWAY, GRPC_UPSTREAM_TLS: 'on', GRPC_UPSTREAM_CERT_FILE: 'c' },
       'GRPC_UPSTREAM_KEY_FILE is missing; GRPC_UPSTREAM_CERT_FILE is set.',
     ],
     [
-      'a pair for a channel without TLS',
+      'a certificate and a key for an upstream channel without TLS',
       { ...GATEWAY, ...UPSTREAM_PAIR },
       'GRPC_UPSTREAM_CERT_FILE needs GRPC_UPSTREAM_TLS=on.',
     ],
     [
-      'authorities for a channel without TLS',
+      'CAs for an upstream channel without TLS',
       { ...GATEWAY, GRPC_UPSTREAM_CA_FILE: 'a' },
       'GRPC_UPSTREAM_CA_FILE needs GRPC_UPSTREAM_TLS=on.',
     ],
@@ -106,7 +106,7 @@ describe('TLS in DATABASE_URL', () => {
     ['?ssl-mode=VERIFY_CA&ssl-ca=/nowhere', 'names a file in ssl-ca that cannot be read.'],
     ['?ssl-mode=VERIFY_CA&ssl-mode=DISABLED', 'has the parameter ssl-mode more than once.'],
     [`?ssl-mode=VERIFY_CA&ssl-ca=${CA}&ssl-key=${CA}`, 'has only one of ssl-cert and ssl-key.'],
-  ])('cannot be "%s"', (query, problem) => {
+  ])('is refused for "%s"', (query, problem) => {
     expect(() => readMigration({ DATABASE_URL: URL + query })).toThrow(`\n- DATABASE_URL ${problem}`);
   });
 });

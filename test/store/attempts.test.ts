@@ -9,32 +9,32 @@ const CROWDED = { code: 'ER_CON_COUNT_ERROR', errno: 1040, sqlState: '08004' };
 const LATE = { name: 'KnexTimeoutError' };
 const DUPLICATE = { code: 'ER_DUP_ENTRY', errno: 1062, sqlState: '23000' };
 
-/** The errors of a server that is not in charge: no older connection to it can be used. */
+/** The errors of a server that cannot serve: older connections to it must not be reused. */
 const WRONG_SERVER = [
-  ['a node of Galera without its cluster', 1047, '08S01'],
+  ['a Galera node without its cluster', 1047, '08S01'],
   ['read_only', 1290, 'HY000'],
   ['transaction_read_only', 1792, '25006'],
   ['a server in read-only mode', 1836, 'HY000'],
   ['innodb_read_only', 1874, 'HY000'],
-  ['Group Replication that rolled a commit back', 3101, '40000'],
+  ['a commit that Group Replication rolled back', 3101, '40000'],
 ] as const;
 
-/** The errors of a statement that the same server may carry out the next time. */
+/** The errors of a statement that the same server may execute when it is retried. */
 const PASSING = [
   ['a server that shuts down', 1053, '08S01'],
-  ['an unknown error, as of Vitess without a tablet', 1105, 'HY000'],
-  ['packets that were lost on the way', 1158, '08S01'],
+  ['an unknown error, such as from Vitess without a tablet', 1105, 'HY000'],
+  ['lost packets', 1158, '08S01'],
   ['an error during the commit', 1180, 'HY000'],
-  ['a lock that was not given in time', 1205, 'HY000'],
+  ['a lock wait timeout', 1205, 'HY000'],
   ['a deadlock', 1213, '40001'],
-  ['a query that was interrupted', 1317, '70100'],
-  ['a connection that was killed', 1927, '70100'],
+  ['an interrupted query', 1317, '70100'],
+  ['a killed connection', 1927, '70100'],
   ['a proxy that lost its server', 2013, 'HY000'],
-  ['a hook of replication that failed', 3100, 'HY000'],
+  ['a failed replication hook', 3100, 'HY000'],
   ['an error without SQLSTATE', 9004, ''],
 ] as const;
 
-/** Sends a statement that fails with each of these errors in turn, and then succeeds; resolves with how often it was sent. */
+/** Sends a statement that fails with each error in turn and then succeeds; resolves with the number of attempts. */
 async function attempted(...failures: readonly object[]): Promise<number> {
   let sent = 0;
   await inAttempts(
@@ -51,24 +51,27 @@ async function attempted(...failures: readonly object[]): Promise<number> {
 }
 
 describe('a statement', () => {
-  it('that succeeds is sent once', async () => {
+  it('is sent once if it succeeds', async () => {
     await expect(attempted()).resolves.toBe(1);
   });
 
-  it('is sent again over a database that is out of reach meanwhile', async () => {
+  it('is retried through an outage of the database', async () => {
     await expect(attempted(LOST, REFUSED, CROWDED, LATE)).resolves.toBe(5);
   });
 
-  it.each([...WRONG_SERVER, ...PASSING])('is sent again over %s (%i)', async (_, errno, sqlState) => {
-    await expect(attempted({ errno, sqlState })).resolves.toBe(2);
-    expect(isRefusal({ errno, sqlState })).toBe(false);
-  });
+  it.each([...WRONG_SERVER, ...PASSING])(
+    'is retried if it fails because of %s (%i)',
+    async (_, errno, sqlState) => {
+      await expect(attempted({ errno, sqlState })).resolves.toBe(2);
+      expect(isRefusal({ errno, sqlState })).toBe(false);
+    },
+  );
 
-  it.each(['ECONNRESET', 'EPIPE', 'PROTOCOL_CONNECTION_LOST'])('is sent again over %s', async (code) => {
+  it.each(['ECONNRESET', 'EPIPE', 'PROTOCOL_CONNECTION_LOST'])('is retried after %s', async (code) => {
     await expect(attempted({ code })).resolves.toBe(2);
   });
 
-  it('is sent again after a pause that depends on the attempt', async () => {
+  it('is retried after a pause that depends on the attempt', async () => {
     const events: unknown[] = [];
     let shorter = Promise.resolve();
     await inAttempts(
@@ -86,44 +89,44 @@ describe('a statement', () => {
   });
 
   it.each([
-    ['a database that cannot be reached', REFUSED],
-    ['a database that is full of connections', CROWDED],
-    ['a pool that is', LATE],
+    ['an unreachable database', REFUSED],
+    ['a database with too many connections', CROWDED],
+    ['an exhausted connection pool', LATE],
     ['a user with too many connections', { errno: 1203, sqlState: '42000' }],
-    ['a login that is refused', { errno: 1045, sqlState: '28000' }],
-    ['a row that is refused', DUPLICATE],
+    ['a refused login', { errno: 1045, sqlState: '28000' }],
+    ['a refused row', DUPLICATE],
     ['a value that is too long', { errno: 1406, sqlState: '22001' }],
-    ['a table that is not there', { errno: 1146, sqlState: '42S02' }],
-    ['a read that takes longer than MySQL lets it', { errno: 3024, sqlState: 'HY000' }],
-    ['a statement that takes longer than MariaDB lets it', { errno: 1969, sqlState: '70100' }],
-    ['a mistake of ours', {}],
-  ])('is not sent again over %s from the beginning', async (_, failure) => {
+    ['a missing table', { errno: 1146, sqlState: '42S02' }],
+    ['a read that exceeds its time limit in MySQL', { errno: 3024, sqlState: 'HY000' }],
+    ['a statement that exceeds its time limit in MariaDB', { errno: 1969, sqlState: '70100' }],
+    ['a programming error', {}],
+  ])('is not retried if its first attempt fails because of %s', async (_, failure) => {
     await expect(attempted(failure)).rejects.toThrow('failure 1');
   });
 
-  it('is not sent again when it was refused in the end', async () => {
+  it('is not retried any more once an attempt is refused', async () => {
     await expect(attempted(LOST, DUPLICATE)).rejects.toThrow('failure 2');
   });
 
-  it('is sent ten times at most', async () => {
+  it('is sent at most ten times', async () => {
     await expect(attempted(...Array<object>(MAX_ATTEMPTS).fill(LOST))).rejects.toThrow('failure 10');
   });
 });
 
 describe('a connection to the server that failed a statement', () => {
-  it.each(WRONG_SERVER)('is not used again after %s (%i)', (_, errno, sqlState) => {
+  it.each(WRONG_SERVER)('is not reused after a failure because of %s (%i)', (_, errno, sqlState) => {
     expect(isWrongServer({ errno, sqlState })).toBe(true);
   });
 
-  it.each([...PASSING, ['a row that is refused', 1062, '23000'] as const])(
-    'may be used again after %s (%i)',
+  it.each([...PASSING, ['a refused row', 1062, '23000'] as const])(
+    'may be reused after a failure because of %s (%i)',
     (_, errno, sqlState) => {
       expect(isWrongServer({ errno, sqlState })).toBe(false);
     },
   );
 });
 
-describe('the pause after an attempt', () => {
+describe('the pause after attempt', () => {
   it.each([
     [1, 5, 10],
     [2, 10, 20],
@@ -131,7 +134,7 @@ describe('the pause after an attempt', () => {
     [7, 320, 640],
     [8, 500, 1_000],
     [9, 500, 1_000],
-  ])('%i is between %i and %i ms, at random', (attempt, shortest, longest) => {
+  ])('%i is random between %i and %i ms', (attempt, shortest, longest) => {
     expect([pauseAfter(attempt, 0), pauseAfter(attempt, 1)]).toEqual([shortest, longest]);
     const pauses = new Set(Array.from({ length: 20 }, () => pauseAfter(attempt)));
     expect(pauses.size).toBeGreaterThan(1);

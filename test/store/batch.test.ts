@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Signal } from '../../src/registry/route-store.js';
 import { batched } from '../../src/store/batch.js';
 
-/** A database that answers when told to, and records what it was asked. */
+/** A fake database that responds on demand and records its statements. */
 function database(): {
   asked: number[][];
   answer: () => void;
@@ -25,7 +25,7 @@ function database(): {
   };
 }
 
-/** Numbers as entries, each wanted until its signal says otherwise. */
+/** Batches numbers, each of which is wanted until its signal is aborted. */
 function loading(
   manner: 'at once' | 'when full',
   run: (entries: readonly number[]) => Promise<readonly (number | Error)[]>,
@@ -37,7 +37,7 @@ function loading(
 }
 
 describe('calls to a busy database', () => {
-  it('go out alone when they come alone', async () => {
+  it('are sent alone when they come one by one', async () => {
     const { asked, answer, run } = database();
     const load = loading('at once', run);
     const one = load(1);
@@ -50,7 +50,7 @@ describe('calls to a busy database', () => {
     await expect(Promise.all([one, two])).resolves.toEqual([2, 4]);
   });
 
-  it('that come together go out together', async () => {
+  it('share a statement when they come together', async () => {
     const { asked, answer, run } = database();
     const load = loading('at once', run);
     const all = Promise.all([load(1), load(2), load(3)]);
@@ -60,7 +60,7 @@ describe('calls to a busy database', () => {
     await expect(all).resolves.toEqual([2, 4, 6]);
   });
 
-  it('that come while two are under way go out together when one of them is answered', async () => {
+  it('share the next statement when they come while two statements run', async () => {
     const { asked, answer, run } = database();
     const load = loading('at once', run);
     for (const entry of [1, 2, 3, 4, 5]) {
@@ -73,7 +73,7 @@ describe('calls to a busy database', () => {
     expect(asked).toEqual([[1], [2], [3, 4, 5]]);
   });
 
-  it('wait beside one that is under way until they fill a statement, where that is asked for', async () => {
+  it('at the pace "when full", wait until the running statement ends or they fill another one', async () => {
     const { asked, answer, run } = database();
     const load = loading('when full', run);
     for (const entry of [1, 2, 3]) {
@@ -92,7 +92,7 @@ describe('calls to a busy database', () => {
     expect(asked.map(({ length }) => length)).toEqual([1, 64, 1]);
   });
 
-  it('fill up to four statements at once, and no more', async () => {
+  it('fill at most four statements at once', async () => {
     const { asked, answer, run } = database();
     const load = loading('when full', run);
     for (let entry = 0; entry < 6 * 64; entry++) void load(entry);
@@ -103,7 +103,7 @@ describe('calls to a busy database', () => {
     expect(asked.map(({ length }) => length)).toEqual([64, 64, 64, 64, 64]);
   });
 
-  it('keep no others waiting when nobody waits for them any more', async () => {
+  it('do not delay others once they are no longer wanted', async () => {
     const { asked, run } = database();
     const load = loading('when full', run);
     for (let entry = 0; entry < 5 * 64; entry++) load(entry, AbortSignal.abort()).catch(() => undefined);
@@ -113,7 +113,7 @@ describe('calls to a busy database', () => {
     expect(asked).toEqual([[1_000]]);
   });
 
-  it('are 64 at most in one', async () => {
+  it('are at most 64 in one statement', async () => {
     const { asked, run } = database();
     const load = loading('at once', run);
     for (let entry = 0; entry < 65; entry++) void load(entry);
@@ -121,7 +121,7 @@ describe('calls to a busy database', () => {
     expect(asked.map(({ length }) => length)).toEqual([64, 1]);
   });
 
-  it('are left out when nobody waits for them any more', async () => {
+  it('are left out of a statement when they are no longer wanted', async () => {
     const { asked, answer, run } = database();
     const load = loading('when full', run);
     const caller = new AbortController();
@@ -138,7 +138,7 @@ describe('calls to a busy database', () => {
     expect(await rest).toMatchObject([{ value: 4 }, { reason: { name: 'NotSent' } }, { value: 8 }]);
   });
 
-  it('cost no statement when nobody waits for any of them', async () => {
+  it('send no statement when none of them is wanted any more', async () => {
     const { asked, run } = database();
     const load = loading('at once', run);
     await expect(load(1, AbortSignal.abort())).rejects.toThrow(
@@ -149,7 +149,7 @@ describe('calls to a busy database', () => {
     expect(asked).toEqual([[2]]);
   });
 
-  it('fail each by itself', async () => {
+  it('fail individually', async () => {
     const { answer, run } = database();
     const load = loading('at once', run);
     const settled = Promise.allSettled([load(1), load(-1), load(3)]);
@@ -158,7 +158,7 @@ describe('calls to a busy database', () => {
     expect((await settled).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('fail together when the database does, and later ones go on', async () => {
+  it('fail together when the database fails, and later ones succeed', async () => {
     let away = true;
     const load = loading('at once', (entries: readonly number[]) =>
       away ? Promise.reject(new Error('away')) : Promise.resolve(entries),

@@ -3,7 +3,7 @@ import { engines } from '../support/engines.js';
 import { openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 
-it('a create that is acknowledged after one that found the embedded database busy is committed', async () => {
+it('a create is committed even after an earlier one found the embedded database busy', async () => {
   const { knex, store, connect, close } = await openStore(engines[0]);
   onTestFinished(close);
   const other = connect();

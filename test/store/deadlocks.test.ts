@@ -8,7 +8,7 @@ import { entryOf } from '../support/store-entries.js';
 const ROW = 'insert into routes values (?, "GET", "/", "[]", "h", 0, "other", ?, ?)';
 
 describeOn(engines.slice(1))('on $name', (engine) => {
-  it('an insert that loses a deadlock is stored when the other has ended', async () => {
+  it('an insert that loses a deadlock is stored after the other transaction ends', async () => {
     const { url, store, close } = await openStore(engine);
     const other = await createConnection({ uri: url });
     onTestFinished(async () => {
@@ -17,18 +17,18 @@ describeOn(engines.slice(1))('on $name', (engine) => {
     });
     const entry = entryOf({}, { caller: 'other', idempotencyKey: 'key' });
 
-    // More rows than the store's one: the lighter transaction loses.
+    // More rows than the store inserts, since the lighter transaction loses a deadlock.
     await other.beginTransaction();
     for (let row = 0; row < 20; row++) await other.query(ROW, [Buffer.alloc(16, row), null, null]);
     await other.query(ROW, [Buffer.alloc(16, 'a'), null, Buffer.from(entry.shape)]);
-    // It has the key and waits for the shape, …
+    // The insert holds the key and waits for the shape, …
     const stored = store.insert(entry, 'allow');
     const waiting = async (): Promise<unknown[]> => {
       const [threads] = await other.query<RowDataPacket[]>('show full processlist');
       return threads.filter((thread) => String(thread['Info']).includes(entry.route.path));
     };
     await expect.poll(waiting).toHaveLength(1);
-    // … while the other has the shape and waits for the key.
+    // … while the other transaction holds the shape and waits for the key.
     await other.query(ROW, [Buffer.alloc(16, 'b'), 'key', null]);
     await other.rollback();
     await expect(stored).resolves.toEqual({ outcome: 'inserted' });

@@ -6,8 +6,8 @@ import { DatabaseError, isRefusal, translate } from '../../src/store/driver-erro
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { freePort } from '../support/free-port.js';
 
-describe('a database that is away', () => {
-  it('makes every method fail with STORE_UNAVAILABLE and says nothing of hosts or statements', async () => {
+describe('an unreachable database', () => {
+  it('makes every method fail with STORE_UNAVAILABLE and a message without hosts and statements', async () => {
     const port = await freePort();
     const knex = openDatabase({
       engine: 'mysql',
@@ -42,26 +42,26 @@ describe('a database that is away', () => {
   });
 });
 
-describe('an error of a driver', () => {
+describe('a driver error', () => {
   it.each([
     ['a lost connection', { code: 'PROTOCOL_CONNECTION_LOST' }],
     ['too many connections', { errno: 1040, sqlState: '08004' }],
     ['a network that loses packets', { errno: 1158, sqlState: '08S01' }],
-    ['a lock that is not given in time', { errno: 1205, sqlState: 'HY000' }],
-    ['a transaction that was rolled back', { errno: 3101, sqlState: '40000' }],
-    ['a connection that was killed, for which mysql2 has no name', { errno: 1927, sqlState: '70100' }],
-    ['a login that is refused', { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045, sqlState: '28000' }],
+    ['a lock wait timeout', { errno: 1205, sqlState: 'HY000' }],
+    ['a rolled-back transaction', { errno: 3101, sqlState: '40000' }],
+    ['a killed connection, for which mysql2 has no error name,', { errno: 1927, sqlState: '70100' }],
+    ['a refused login', { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045, sqlState: '28000' }],
     ['a database that the user may not use', { errno: 1044, sqlState: '42000' }],
-    ['a database that is not there', { errno: 1049, sqlState: '42000' }],
+    ['a missing database', { errno: 1049, sqlState: '42000' }],
     ['a user with too many connections', { errno: 1203, sqlState: '42000' }],
     ['a user who has reached a limit', { errno: 1226, sqlState: '42000' }],
     ['a full disk', { code: 'ER_DISK_FULL', errno: 1021, sqlState: 'HY000' }],
-    ['an error of a proxy, without SQLSTATE', { errno: 9003 }],
+    ['a proxy error without SQLSTATE', { errno: 9003 }],
     ['an empty SQLSTATE', { errno: 10_058, sqlState: '' }],
     ['a busy embedded database', { code: 'SQLITE_BUSY' }],
-    ['an embedded database that can only be read', { code: 'SQLITE_READONLY_DBMOVED' }],
+    ['a read-only embedded database', { code: 'SQLITE_READONLY_DBMOVED' }],
     ['no free connection in time', { name: 'KnexTimeoutError' }],
-  ])('%s means that the store is unavailable, and not that it refused a row', (_, facts) => {
+  ])('for %s means that the store is unavailable, not that it refused a row', (_, facts) => {
     const error = Object.assign(new Error('insert into …'), facts);
     expect(translate(error)).toBeInstanceOf(RegistryError);
     expect(isRefusal(error)).toBe(false);
@@ -70,10 +70,10 @@ describe('an error of a driver', () => {
   it.each([
     ['MySQL', { code: 'ER_QUERY_TIMEOUT', errno: 3024, sqlState: 'HY000' }],
     [
-      'MariaDB, for which mysql2 has another name',
+      'MariaDB, for which mysql2 has another error name',
       { code: 'ER_STATEMENT_TIMEOUT', errno: 1969, sqlState: '70100' },
     ],
-  ])('of a statement that took too long, from %s, means that the deadline passed', (_, facts) => {
+  ])('for a statement that took too long, from %s, means that the deadline has passed', (_, facts) => {
     const error = Object.assign(new Error('select …'), facts);
     expect(translate(error)).toMatchObject({ reason: 'DEADLINE_EXCEEDED', cause: new DatabaseError(facts) });
     expect(toCallFailure(translate(error)).message).toBe(deadlineExceeded().message);
@@ -85,13 +85,13 @@ describe('an error of a driver', () => {
     ['a key', { errno: 1062, sqlState: '23000' }],
     ['a name', { errno: 1146, sqlState: '42S02' }],
     ['a key of the embedded database', { code: 'SQLITE_CONSTRAINT_PRIMARYKEY' }],
-  ])('that refuses %s is our own, and means that nothing was stored', (_, facts) => {
+  ])('for a statement that is refused because of %s means that nothing was stored', (_, facts) => {
     const error = Object.assign(new Error('insert into …'), facts);
     expect(translate(error)).toBeInstanceOf(DatabaseError);
     expect(isRefusal(error)).toBe(true);
   });
 
-  it('of ours keeps its code and loses statement and values', () => {
+  it('for a refused statement keeps its code and loses the statement and its values', () => {
     const error = Object.assign(new Error("insert into `routes` … - Data too long: 'secret'"), {
       code: 'ER_DATA_TOO_LONG',
       errno: 1406,
@@ -101,13 +101,13 @@ describe('an error of a driver', () => {
     expect(translate(error)).toHaveProperty('message', 'The database answered ER_DATA_TOO_LONG (1406).');
   });
 
-  it('names the address of its database, and has no stack', () => {
+  it('names the address of its database and has no stack trace', () => {
     const { cause } = translate({ code: 'ECONNREFUSED', errno: -111 }, 'db:3306') as Error;
     expect(cause).toHaveProperty('message', 'The database at db:3306 answered ECONNREFUSED (-111).');
     expect(cause).not.toHaveProperty('stack');
   });
 
-  it('that has only a number loses statement and values, too', () => {
+  it('with only a number loses the statement and its values as well', () => {
     const error = Object.assign(new Error("insert into `routes` … 'secret'"), {
       errno: 4025,
       sqlState: '23000',
@@ -117,8 +117,8 @@ describe('an error of a driver', () => {
     expect(String(bare)).toBe('DatabaseError: The database answered an error without a name (4025).');
   });
 
-  it.each([[new TypeError('a mistake of ours')], ['a string'], [null], [undefined]])(
-    'is told apart from %s, which stays as it is',
+  it.each([[new TypeError('a programming error')], ['a string'], [null], [undefined]])(
+    'is distinguished from %s, which is returned unchanged',
     (error) => {
       expect(translate(error)).toBe(error);
     },

@@ -22,7 +22,7 @@ describeOn(engines)('a call that has ended, on $name', (engine) => {
 
   afterAll(() => database.close());
 
-  /** Takes every connection, so that statements wait for one; resolves with how to give them back. */
+  /** Takes every connection, so that statements wait; resolves with a function that releases them. */
   async function takeConnections(): Promise<() => Promise<unknown>> {
     const { max } = (knex.client as { config: { pool: { max: number } } }).config.pool;
     const taken = await Promise.all(Array.from({ length: max }, () => knex.transaction()));
@@ -46,13 +46,13 @@ describeOn(engines)('a call that has ended, on $name', (engine) => {
     ['find', () => store.find(entryOf().route.id, AbortSignal.abort())],
     ['findByIdempotencyKey', () => store.findByIdempotencyKey('me', 'key', AbortSignal.abort())],
     ['findByShape', () => store.findByShape('shape', AbortSignal.abort())],
-  ])('sends nothing to the database by %s', async (_, call) => {
+  ])('sends nothing to the database from %s', async (_, call) => {
     sent = [];
     await expect(call()).rejects.toThrow(NotSent);
     expect(sent).toEqual([]);
   });
 
-  it('stores nothing, though it ended while its statement waited for a connection', async () => {
+  it('stores nothing, even if it ended while its statement waited for a connection', async () => {
     const giveBack = await takeConnections();
     const caller = new AbortController();
     const gone = entryOf();
@@ -65,7 +65,7 @@ describeOn(engines)('a call that has ended, on $name', (engine) => {
     await expect(stored([gone])).resolves.toEqual([false]);
   });
 
-  it('keeps no other from being stored with those that came together with it', async () => {
+  it('does not keep the other calls of its statement from being stored', async () => {
     const giveBack = await takeConnections();
     const caller = new AbortController();
     const entries = [entryOf(), entryOf(), entryOf()];

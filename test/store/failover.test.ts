@@ -10,11 +10,11 @@ import { describeOn } from '../support/needs.js';
 import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 
-/** Some of the errors that leave open whether a statement was done; attempts.test.ts has all of them. */
+/** Some of the errors that leave open whether a statement was executed; attempts.test.ts has all of them. */
 const UNCLEAR: readonly (readonly [errno: number | undefined, name: string])[] = [
   [undefined, 'a lost connection'],
   [1180, 'an error during the commit'],
-  [1927, 'a connection that was killed, for which mysql2 has no name'],
+  [1927, 'a killed connection (an error that mysql2 has no name for)'],
 ];
 
 const faultOf = (errno: number | undefined, done: boolean): Fault =>
@@ -34,13 +34,13 @@ describeOn(engines.slice(1))('on $name', (engine) => {
     readonly front: MysqlFaultFront;
   }
 
-  /** A store whose statements have faults. */
+  /** Opens a store whose statements have these faults. */
   async function opened(faultAt: (statement: Statement) => Fault | undefined): Promise<Opened> {
     const front = await startMysqlFaultFront(database.port, faultAt);
     return { store: database.storeWith({}, database.connect(front.port)), front };
   }
 
-  /** A store of which the first statement of a kind has a fault. */
+  /** Opens a store whose first statement of a kind has the fault. */
   async function openedWithFirst(kind: Statement['kind'], fault: Fault): Promise<Opened> {
     let first = true;
     return opened((statement) => {
@@ -63,12 +63,12 @@ describeOn(engines.slice(1))('on $name', (engine) => {
   }
 
   describe('a create', () => {
-    it('that comes to the wrong server goes to another one', async () => {
+    it('that reaches the wrong server is retried on another one', async () => {
       let demoted = 0;
       const { store, front } = await opened(({ kind, connection }) =>
         kind === 'INSERT' && connection <= demoted ? { done: false, answer: 1290 } : undefined,
       );
-      // Two connections lead to the server that is demoted then.
+      // Opens at least two connections to the server before it is demoted.
       await Promise.all(Array.from({ length: 65 }, () => store.find(entryOf().route.id)));
       demoted = Math.max(...front.statements.map(({ connection }) => connection));
       expect(demoted).toBeGreaterThan(1);
@@ -78,7 +78,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       await expect(rowsOf([entry])).resolves.toEqual([1]);
     });
 
-    it('that comes to the wrong server keeps gets from going there', async () => {
+    it('that reaches the wrong server keeps gets away from it', async () => {
       let demoted = 0;
       const { store, front } = await opened(({ kind, connection }) =>
         kind === 'INSERT' && connection <= demoted ? { done: false, answer: 1290 } : undefined,
@@ -95,9 +95,9 @@ describeOn(engines.slice(1))('on $name', (engine) => {
 
     it.each(
       UNCLEAR.flatMap(([errno, name]) =>
-        [true, false].map((done) => [name, done ? 'done' : 'not done', errno, done] as const),
+        [true, false].map((done) => [name, done ? 'executed' : 'not executed', errno, done] as const),
       ),
-    )('that ends with %s, %s, is stored once', async (_name, _done, errno, done) => {
+    )('is stored once after %s, with its statement %s', async (_name, _done, errno, done) => {
       const { store, front } = await openedWithFirst('INSERT', faultOf(errno, done));
       const entry = entryOf({ handler: 'once' });
       await expect(store.insert(entry, 'allow')).resolves.toEqual({ outcome: 'inserted' });
@@ -110,14 +110,17 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       ['with a request id', 'allow', 'key'],
       ['while duplicates are refused', 'reject', undefined],
       ['with a request id, while duplicates are refused', 'reject', 'another key'],
-    ])('whose end is not seen is no repeat or duplicate of itself: %s', async (_, duplicates, requestId) => {
-      const { store } = await openedWithFirst('INSERT', { done: true });
-      const entry = entryOf({ handler: 'own' }, { idempotencyKey: requestId });
-      await expect(store.insert(entry, duplicates)).resolves.toEqual({ outcome: 'inserted' });
-      await expect(rowsOf([entry])).resolves.toEqual([1]);
-    });
+    ])(
+      'whose outcome is lost is not a repeat or duplicate of itself: %s',
+      async (_, duplicates, requestId) => {
+        const { store } = await openedWithFirst('INSERT', { done: true });
+        const entry = entryOf({ handler: 'own' }, { idempotencyKey: requestId });
+        await expect(store.insert(entry, duplicates)).resolves.toEqual({ outcome: 'inserted' });
+        await expect(rowsOf([entry])).resolves.toEqual([1]);
+      },
+    );
 
-    it('of a known shape whose end is not seen is stored once', async () => {
+    it('of a known shape whose outcome is lost is stored once', async () => {
       let inserts = 0;
       const { store } = await opened(({ kind }) =>
         kind === 'INSERT' && ++inserts === 2 ? { done: true } : undefined,
@@ -129,21 +132,21 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       await expect(rowsOf([first, second])).resolves.toEqual([1, 1]);
     });
 
-    it('that its proxy has sent twice by itself is stored once', async () => {
-      // The second one is refused for the row of the first one, without any error before.
+    it('that a proxy sends twice is stored once', async () => {
+      // The second statement is refused for the row of the first one, without an earlier error.
       const { store } = await openedWithFirst('INSERT', { done: true, answer: 1062 });
       const entry = entryOf({ handler: 'proxied' });
       await expect(store.insert(entry, 'reject')).resolves.toEqual({ outcome: 'inserted' });
       await expect(rowsOf([entry])).resolves.toEqual([1]);
     });
 
-    it('that takes longer than the server lets it is not sent again', async () => {
+    it('that exceeds the time limit of the server is not retried', async () => {
       const { store, front } = await openedWithFirst('INSERT', { done: false, answer: 1969 });
       await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ reason: 'DEADLINE_EXCEEDED' });
       expect(insertsIn(front)).toHaveLength(1);
     });
 
-    it('is not sent again when nobody waits for it any more', async () => {
+    it('is not retried once its caller is gone', async () => {
       const caller = new AbortController();
       let inserts = 0;
       const { store, front } = await opened(({ kind }) => {
@@ -156,7 +159,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       expect(insertsIn(front)).toHaveLength(2);
     });
 
-    it('is not tried any longer on a database that cannot be reached when nobody waits for it', async () => {
+    it('is no longer retried on an unreachable database once its caller is gone', async () => {
       const caller = new AbortController();
       const { store, front } = await opened(({ kind }) => {
         if (kind !== 'INSERT') return undefined;
@@ -169,7 +172,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       });
     });
 
-    it('that the database refuses is not sent again', async () => {
+    it('that the database refuses is not retried', async () => {
       const { store, front } = await openedWithFirst('INSERT', { done: false, answer: 1406 });
       await expect(store.insert(entryOf(), 'allow')).rejects.toThrow('ER_DATA_TOO_LONG');
       expect(insertsIn(front)).toHaveLength(1);
@@ -178,7 +181,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
 
   describe('creates that share a statement', () => {
     it.each(UNCLEAR.flatMap(([errno, name]) => [true, false].map((done) => [name, done, errno] as const)))(
-      'that ends with %s (done: %s) are each stored once',
+      'are each stored once after %s (statement executed: %s)',
       async (_, done, errno) => {
         const { store } = await openedWithFirst('INSERT', faultOf(errno, done));
         const entries = Array.from({ length: 20 }, (_each, i) => entryOf({ handler: `h${i}` }));
@@ -188,7 +191,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       },
     );
 
-    it('are each stored once, repeated or refused as without faults, whatever statements have them', async () => {
+    it('are each stored, repeated or refused as without faults, whichever statements have faults', async () => {
       const faults: readonly Fault[] = [
         { done: false, answer: 1105 },
         { done: true },
@@ -235,7 +238,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
   });
 
   describe('a get', () => {
-    it.each(UNCLEAR)('that ends with %s (%s) is sent again', async (errno) => {
+    it.each(UNCLEAR)('is retried after error %s (%s)', async (errno) => {
       const { store, front } = await openedWithFirst('SELECT', faultOf(errno, false));
       const entry = entryOf();
       await store.insert(entry, 'allow');
@@ -247,7 +250,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       (['BEGIN', 'SELECT'] as const).flatMap((kind) =>
         UNCLEAR.map(([errno, name]) => [name, kind, errno] as const),
       ),
-    )('by request id or shape is sent again after %s at its %s', async (_, kind, errno) => {
+    )('by request id or shape is retried after %s at its %s', async (_, kind, errno) => {
       let first = false;
       const { store } = await opened((statement) => {
         if (statement.kind !== kind || !first) return undefined;

@@ -9,78 +9,75 @@ import { startTcpProxy } from '../support/tcp-proxy.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
 
-describeOn(engines.slice(1))(
-  'a migration on $name that loses its connection, at any statement,',
-  (engine) => {
-    let database: OpenedStore;
-    let knex: Knex;
+describeOn(engines.slice(1))('a migration on $name that loses its connection at any statement', (engine) => {
+  let database: OpenedStore;
+  let knex: Knex;
 
-    beforeEach(async () => {
-      database = await openStore(engine);
-      ({ knex } = database);
-    });
+  beforeEach(async () => {
+    database = await openStore(engine);
+    ({ knex } = database);
+  });
 
-    afterEach(() => database.close());
+  afterEach(() => database.close());
 
-    /** Migrates over a connection that is cut once it has sent so many statements. Resolves with whether it was. */
-    async function cutAt(statement: number, migrate: (knex: Knex) => Promise<unknown>): Promise<boolean> {
-      const proxy = await startTcpProxy(database.port);
-      const cut = database.connect(proxy.port);
-      let closed: Promise<void> | undefined;
-      let sent = 0;
-      cut.on('query', () => {
-        if (++sent !== statement) return;
-        setImmediate(() => {
-          closed = proxy.close();
-        });
+  /** Migrates over a connection that is cut after this many statements. Resolves with whether it was cut. */
+  async function cutAt(statement: number, migrate: (knex: Knex) => Promise<unknown>): Promise<boolean> {
+    const proxy = await startTcpProxy(database.port);
+    const cut = database.connect(proxy.port);
+    let closed: Promise<void> | undefined;
+    let sent = 0;
+    cut.on('query', () => {
+      if (++sent !== statement) return;
+      setImmediate(() => {
+        closed = proxy.close();
       });
-      const failed = await migrate(cut).then(
-        () => false,
-        () => true,
-      );
-      expect(failed).toBe(closed !== undefined);
-      await proxy.close();
-      await cut.destroy();
-      return failed;
-    }
-
-    /** The definition of the table without its engine's counters, and its content. */
-    async function everything(): Promise<unknown> {
-      const [definition] = (await knex.raw('show create table routes')) as unknown[];
-      return { definition, rows: await knex('routes').orderBy('id').select('id', 'shape') };
-    }
-
-    it('is completed by the next one', async () => {
-      const complete = await everything();
-      const cutInMiddle = async (statement: number): Promise<boolean> => {
-        for (const table of ['routes', 'knex_migrations', 'knex_migrations_lock'])
-          await knex.schema.dropTableIfExists(table);
-        const cut = await cutAt(statement, migrateUp);
-        await migrateUp(knex);
-        await expect(knex('knex_migrations').orderBy('id').pluck('name')).resolves.toEqual(NAMES);
-        await expect(everything()).resolves.toEqual(complete);
-        return cut;
-      };
-      let statement = 1;
-      while (await cutInMiddle(statement)) statement++;
-      expect(statement).toBeGreaterThan(20);
     });
+    const failed = await migrate(cut).then(
+      () => false,
+      () => true,
+    );
+    expect(failed).toBe(closed !== undefined);
+    await proxy.close();
+    await cut.destroy();
+    return failed;
+  }
 
-    it('and was to roll back, rolls back when it runs again', async () => {
-      await Promise.all(['/a', '/b', '/c'].map((path) => database.store.insert(entryOf({ path }), 'allow')));
-      await migrateDown(knex);
-      const rolledBack = await everything();
-      const cutInMiddle = async (statement: number): Promise<boolean> => {
-        await migrateUp(knex);
-        const cut = await cutAt(statement, migrateDown);
-        while ((await migrationStatus(knex)).pending.length === 0)
-          await expect(migrateDown(knex)).resolves.toEqual(NAMES.slice(-1));
-        await expect(everything()).resolves.toEqual(rolledBack);
-        return cut;
-      };
-      let statement = 1;
-      while (await cutInMiddle(statement)) statement++;
-      expect(statement).toBeGreaterThan(15);
-    });
-  },
-);
+  /** The definition of the table and its content. */
+  async function everything(): Promise<unknown> {
+    const [definition] = (await knex.raw('show create table routes')) as unknown[];
+    return { definition, rows: await knex('routes').orderBy('id').select('id', 'shape') };
+  }
+
+  it('is completed by the next run', async () => {
+    const complete = await everything();
+    const cutInMiddle = async (statement: number): Promise<boolean> => {
+      for (const table of ['routes', 'knex_migrations', 'knex_migrations_lock'])
+        await knex.schema.dropTableIfExists(table);
+      const cut = await cutAt(statement, migrateUp);
+      await migrateUp(knex);
+      await expect(knex('knex_migrations').orderBy('id').pluck('name')).resolves.toEqual(NAMES);
+      await expect(everything()).resolves.toEqual(complete);
+      return cut;
+    };
+    let statement = 1;
+    while (await cutInMiddle(statement)) statement++;
+    expect(statement).toBeGreaterThan(20);
+  });
+
+  it('completes a rollback when it runs again', async () => {
+    await Promise.all(['/a', '/b', '/c'].map((path) => database.store.insert(entryOf({ path }), 'allow')));
+    await migrateDown(knex);
+    const rolledBack = await everything();
+    const cutInMiddle = async (statement: number): Promise<boolean> => {
+      await migrateUp(knex);
+      const cut = await cutAt(statement, migrateDown);
+      while ((await migrationStatus(knex)).pending.length === 0)
+        await expect(migrateDown(knex)).resolves.toEqual(NAMES.slice(-1));
+      await expect(everything()).resolves.toEqual(rolledBack);
+      return cut;
+    };
+    let statement = 1;
+    while (await cutInMiddle(statement)) statement++;
+    expect(statement).toBeGreaterThan(15);
+  });
+});

@@ -6,12 +6,12 @@ import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { type OpenedDatabase, openEmpty } from '../support/open-store.js';
 
-/** A wait that is over before the test is. */
+/** A wait that ends before the test times out. */
 const SHORT_MS = 1_000;
-/** Lets an attempt to lock fail at once: in one process, the first one could not go on while the second one waits. */
+/** Makes a lock attempt fail at once: a blocking wait would also block the holder of the lock, in the same process. */
 const IMPATIENT = new Map([[engines[0], 'PRAGMA busy_timeout = 0']]);
 
-describeOn(engines)('the lock of migrations on $name', (engine) => {
+describeOn(engines)('the migration lock on $name', (engine) => {
   let database: OpenedDatabase;
   let one: Knex;
   let other: Knex;
@@ -24,7 +24,7 @@ describeOn(engines)('the lock of migrations on $name', (engine) => {
 
   afterEach(() => database.close());
 
-  it('makes a second one wait for the first', async () => {
+  it('makes a second migration wait for the first', async () => {
     await other.raw(IMPATIENT.get(engine) ?? 'select 1');
     const order: string[] = [];
     let second: Promise<unknown> | undefined;
@@ -32,7 +32,7 @@ describeOn(engines)('the lock of migrations on $name', (engine) => {
       const asked = once(other, 'query');
       second = locked(other, () => Promise.resolve(order.push('second begins')));
       await asked;
-      // Longer than the other one would need for a lock that is free.
+      // Longer than the second migration would need for a free lock.
       for (let statement = 0; statement < 20; statement++) await connection.raw('select 1');
       order.push('first ends');
     });
@@ -40,7 +40,7 @@ describeOn(engines)('the lock of migrations on $name', (engine) => {
     expect(order).toEqual(['first ends', 'second begins']);
   });
 
-  it('is waited for no longer than a limit', async () => {
+  it('is waited for only up to a time limit', async () => {
     await locked(one, async () => {
       const second = locked(other, () => Promise.resolve(), SHORT_MS);
       await expect(second).rejects.toThrow(
@@ -49,7 +49,7 @@ describeOn(engines)('the lock of migrations on $name', (engine) => {
     });
   });
 
-  it('is free again after a failure, which is passed on', async () => {
+  it('is released after a failure, which is passed on', async () => {
     const failure = new Error('failed');
     await expect(locked(one, () => Promise.reject(failure))).rejects.toBe(failure);
     await expect(locked(other, () => Promise.resolve('done'), 0)).resolves.toBe('done');
@@ -57,8 +57,8 @@ describeOn(engines)('the lock of migrations on $name', (engine) => {
   });
 });
 
-describeOn(engines.slice(1))('the lock of migrations on $name', (engine) => {
-  it('ends with its connection, and so does the work', async () => {
+describeOn(engines.slice(1))('the migration lock on $name', (engine) => {
+  it('is released when its connection ends, and the work stops', async () => {
     const { knex: one, connect, close } = await openEmpty(engine);
     onTestFinished(close);
     const other = connect();

@@ -11,7 +11,7 @@ import { entryOf } from '../support/store-entries.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
 const NEWEST = NAMES.slice(-1);
-/** The number of an earlier run. */
+/** The batch number of an earlier run. */
 const BATCH = 3;
 
 describeOn(engines)('the migrations on $name', (engine) => {
@@ -34,7 +34,7 @@ describeOn(engines)('the migrations on $name', (engine) => {
     await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
   });
 
-  it('free a lock that a run of Knex left, and count on from its batches', async () => {
+  it('release a lock that a Knex run left, and continue its batch numbers', async () => {
     await migrateUp(knex);
     await migrateDown(knex);
     await knex('knex_migrations_lock').update({ is_locked: 1 });
@@ -47,7 +47,7 @@ describeOn(engines)('the migrations on $name', (engine) => {
     await expect(migrateDown(knex)).resolves.toEqual(NEWEST);
   });
 
-  it('complete a run of 0.1.0 that was interrupted', async () => {
+  it('complete an interrupted run of 0.1.0', async () => {
     await migrateUp(knex);
     await knex.schema.dropTable('knex_migrations_lock');
     await knex('knex_migrations').where({ name: NEWEST[0] }).update({ batch: 0 });
@@ -56,14 +56,14 @@ describeOn(engines)('the migrations on $name', (engine) => {
     await expect(knex('knex_migrations').orderBy('id').pluck('name')).resolves.toEqual(NAMES);
   });
 
-  it('roll back what 0.1.0 was about to roll back, and no earlier one', async () => {
+  it('roll back only the migration that 0.1.0 was about to roll back', async () => {
     await migrateUp(knex);
     await knex('knex_migrations').where({ name: NEWEST[0] }).update({ batch: 0 });
     await expect(migrateDown(knex)).resolves.toEqual(NEWEST);
     await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
   });
 
-  it('leave a table of the same name alone that is not theirs', async () => {
+  it('leave an unrelated table of the same name alone', async () => {
     await knex.schema.createTable('routes', (table) => {
       table.string('stop');
     });
@@ -73,22 +73,22 @@ describeOn(engines)('the migrations on $name', (engine) => {
     await expect(knex('routes').select()).resolves.toEqual([{ stop: 'Station' }]);
   });
 
-  it('run once', async () => {
+  it('do nothing when they run again', async () => {
     await migrateUp(knex);
     await expect(migrateUp(knex)).resolves.toEqual([]);
   });
 
-  it('tell what the database has, and change nothing by it', async () => {
+  it('report their status without changing the database', async () => {
     await expect(migrationStatus(knex)).resolves.toEqual({ applied: [], pending: NAMES });
     await expect(knex.schema.hasTable('knex_migrations')).resolves.toBe(false);
     await migrateUp(knex);
     await expect(migrationStatus(knex)).resolves.toEqual({ applied: NAMES, pending: [] });
   });
 
-  it('turn the shapes of stored routes into text and back', async () => {
+  it('convert the shapes of stored routes to text and back', async () => {
     const { knex, store, close } = await openStore(engine);
     onTestFinished(close);
-    // More than one statement changes, and a second route with the shape of the first one, which holds none.
+    // More routes than one statement converts, and a duplicate of the first route, which stores no shape.
     const entries = [
       ...Array.from({ length: 1_100 }, (_, i) => entryOf({ path: `/r${i}/:id` })),
       entryOf({ path: '/r0/:key' }),
@@ -115,7 +115,7 @@ describeOn(engines)('the migrations on $name', (engine) => {
 });
 
 describe('an embedded database', () => {
-  it('is brought up to date at start', async () => {
+  it('is migrated when the service starts', async () => {
     const { knex, location, close } = await openEmpty(engines[0]);
     onTestFinished(close);
     await expect(ensureSchema(knex, location)).resolves.toBe(NAMES.length);
@@ -134,19 +134,19 @@ describeOn(engines.slice(1))('a database on $name', (engine) => {
 
   afterEach(() => database.close());
 
-  it('whose schema is behind is refused with the command that helps', async () => {
+  it('with an outdated schema is refused with the command that updates it', async () => {
     await expect(ensureSchema(knex, database.location)).rejects.toThrow(
       'The database schema is out of date. Update it with: npm run migrate',
     );
     await expect(knex.schema.hasTable('routes')).resolves.toBe(false);
   });
 
-  it('whose schema is up to date is accepted', async () => {
+  it('with an up-to-date schema is accepted', async () => {
     await migrateUp(knex);
     await expect(ensureSchema(knex, database.location)).resolves.toBe(NAMES.length);
   });
 
-  it('keeps text as utf8mb4 whatever its default is', async () => {
+  it('stores text as utf8mb4, whatever its default', async () => {
     await migrateUp(knex);
     const rows = (await knex('information_schema.columns')
       .where({ table_schema: knex.raw('database()'), table_name: 'routes' })

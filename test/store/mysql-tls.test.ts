@@ -24,7 +24,7 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
 
   afterAll(() => database.drop());
 
-  /** The database behind a front with TLS. */
+  /** Opens the database behind a front with TLS. */
   async function opened(
     parameters: Readonly<Record<string, string>>,
     tls: TlsOptions | undefined,
@@ -49,7 +49,7 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
     ['VERIFY_IDENTITY, by address', IDENTITY, addressesOnly, '127.0.0.1'],
     ['VERIFY_CA, whatever the host', AUTHORITY, elsewhere, 'localhost'],
     ['VERIFY_CA, whatever the address', AUTHORITY, elsewhere, '127.0.0.1'],
-  ])('takes a good certificate: %s', async (_, parameters, pair, host) => {
+  ])('accepts a valid certificate: %s', async (_, parameters, pair, host) => {
     const { knex, front } = await opened(parameters, { ...pair }, host);
     await reachDatabase(knex, { waitMs: 0, log: () => undefined });
     expect(front.logins()).toBe(1);
@@ -76,7 +76,7 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
     expect(front.logins()).toBe(0);
   });
 
-  it('shows a certificate to a server that asks for one', async () => {
+  it('presents a client certificate to a server that requests one', async () => {
     const asking = { ...first, ca: authority.cert, requestCert: true };
     const without = await opened(IDENTITY, asking);
     await expect(without.knex.raw('select 1')).rejects.toThrow();
@@ -87,8 +87,8 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
   });
 });
 
-describe('a database that cannot be trusted', () => {
-  it.each(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_SUPPORT'])('is unavailable: %s', (code) => {
+describe('a database server that cannot be trusted', () => {
+  it.each(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_SUPPORT'])('makes the store unavailable: %s', (code) => {
     expect(translate(Object.assign(new Error(), { code }))).toMatchObject({ reason: 'STORE_UNAVAILABLE' });
   });
 });

@@ -10,7 +10,7 @@ import { startTcpProxy } from '../support/tcp-proxy.js';
 const WAITING = 'waiting up to 20 s for the database';
 
 describeOn(engines.slice(1))('the wait for $name', (engine) => {
-  it('ends when the database answers, and tells of both', async () => {
+  it('ends when the database responds, and logs both its start and its end', async () => {
     const { port, connect, close } = await openEmpty(engine);
     onTestFinished(close);
     const proxy = await startTcpProxy(port);
@@ -27,7 +27,7 @@ describeOn(engines.slice(1))('the wait for $name', (engine) => {
     expect(lines).toEqual([WAITING, 'the database answers']);
   });
 
-  it('does not begin for a database that refuses the login', async () => {
+  it('does not start for a database that refuses the login', async () => {
     const { location, close } = await openEmpty(engine);
     const knex = openDatabase({ ...location, password: 'wrong' } as typeof location);
     onTestFinished(async () => {
@@ -42,8 +42,8 @@ describeOn(engines.slice(1))('the wait for $name', (engine) => {
   });
 });
 
-describe('the wait for a database that stays away', () => {
-  /** Waits, and resolves with how that ended and what was told of it. */
+describe('the wait for an unreachable database', () => {
+  /** Waits, and resolves with the error and the logged lines. */
   async function waitFor(
     options: Omit<Parameters<typeof reachDatabase>[1], 'log'>,
     onLine: () => void = () => undefined,
@@ -60,19 +60,19 @@ describe('the wait for a database that stays away', () => {
     return { lines, error };
   }
 
-  it('ends at its limit with the reason', async () => {
+  it('ends at its time limit with the error', async () => {
     const { lines, error } = await waitFor({ waitMs: 50 });
     expect(error).toMatchObject({ code: 'ECONNREFUSED' });
     expect(lines).toEqual(['waiting up to 0.05 s for the database']);
   });
 
-  it('does not begin without a limit', async () => {
+  it('does not start with a time limit of 0', async () => {
     const { lines, error } = await waitFor({ waitMs: 0 });
     expect(error).toMatchObject({ code: 'ECONNREFUSED' });
     expect(lines).toEqual([]);
   });
 
-  it('pauses twice as long after each attempt, up to two seconds, and no longer than it may last', async () => {
+  it('doubles its pause after each attempt, up to two seconds, and never pauses beyond its time limit', async () => {
     const pauses: number[] = [];
     const pause = (ms: number): Promise<void> =>
       pauses.push(ms) < 6 ? Promise.resolve() : Promise.reject(new Error('enough'));

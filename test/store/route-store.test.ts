@@ -20,7 +20,7 @@ describeOn(engines)('the store on $name', (engine) => {
 
   afterAll(() => database.close());
 
-  it('answers a ping', async () => {
+  it('responds to a ping', async () => {
     await expect(store.ping()).resolves.toBeUndefined();
   });
 
@@ -28,7 +28,7 @@ describeOn(engines)('the store on $name', (engine) => {
     ['the plainest route', {}],
     ['four-byte characters', { handler: '😀𝒳', middleware: ['👩‍👩‍👧', '𐍈'] }],
     [
-      '64 middleware, repeats and order kept',
+      '64 middleware with repeats, in order,',
       { middleware: Array.from({ length: 64 }, (_, i) => `m${(i * 7) % 60}`) },
     ],
     [
@@ -41,16 +41,19 @@ describeOn(engines)('the store on $name', (engine) => {
       { handler: `'"\\%_\u2028;--`, middleware: ['\\', '"', "'", '\\n'] },
     ],
     [
-      'what a statement holds places open with',
+      'the placeholders of statements',
       { path: '/:a/??', handler: '? ?? \\? :a $1 @a', middleware: ['?', '??', ':b'] },
     ],
-    ['composed and decomposed letters, which stay apart', { handler: '\u00e9', middleware: ['e\u0301'] }],
+    ['composed and decomposed letters, which stay distinct,', { handler: '\u00e9', middleware: ['e\u0301'] }],
     ['inner spaces', { handler: 'a  b', middleware: ['a b'] }],
     ['the first millisecond of a second', { createdAt: new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 0)) }],
     ['the last millisecond of a year', { createdAt: new Date(Date.UTC(2026, 11, 31, 23, 59, 59, 999)) }],
-    ['an hour that summer time skips in Europe', { createdAt: new Date(Date.UTC(2026, 2, 29, 1, 30)) }],
+    [
+      'an hour that daylight saving time skips in Europe',
+      { createdAt: new Date(Date.UTC(2026, 2, 29, 1, 30)) },
+    ],
     ['a time beyond 2038', { createdAt: new Date(Date.UTC(2100, 0, 1)) }],
-  ])('gives back %s as it was stored', async (_, change) => {
+  ])('returns %s as stored', async (_, change) => {
     const entry = entryOf(change);
     await expect(store.insert(entry, 'allow')).resolves.toEqual({ outcome: 'inserted' });
     await expect(otherStore.find(entry.route.id)).resolves.toEqual(entry.route);
@@ -58,7 +61,7 @@ describeOn(engines)('the store on $name', (engine) => {
 
   it.each([
     ['of no route', uuidAt(0)],
-    ['that is no UUID', 'x'],
+    ['that is not a UUID', 'x'],
     ['that is empty', ''],
     ['with a trailing space', `${uuidAt(0)} `],
     ['that looks like SQL', "' OR 1=1 --"],
@@ -66,7 +69,7 @@ describeOn(engines)('the store on $name', (engine) => {
     await expect(store.find(id)).resolves.toBeUndefined();
   });
 
-  it('finds nothing under an identifier in another form than the one it gave', async () => {
+  it('finds nothing under another form of a known identifier', async () => {
     const entry = entryOf();
     await store.insert(entry, 'allow');
     const { id } = entry.route;
@@ -76,7 +79,7 @@ describeOn(engines)('the store on $name', (engine) => {
     );
   });
 
-  it('stores one route for concurrent inserts with one caller and request id, from two instances', async () => {
+  it('stores one route for concurrent inserts with the same caller and request id from two instances', async () => {
     const requestId = randomBytes(8).toString('hex');
     const inserts = Array.from({ length: 50 }, async (_, index) => {
       const entry = entryOf({}, { idempotencyKey: requestId });
@@ -97,8 +100,8 @@ describeOn(engines)('the store on $name', (engine) => {
     ['a caller with a trailing space', 'me ', 'key'],
     ['a caller with an accent', 'mé', 'key'],
     ['a request id that differs by case', 'me', 'KEY'],
-    ['a border between the two at another place', 'mek', 'ey'],
-  ])('does not take %s for a repeat', async (_, caller, requestId) => {
+    ['the same text split elsewhere into caller and request id', 'mek', 'ey'],
+  ])('does not treat %s as a repeat', async (_, caller, requestId) => {
     await store.insert(entryOf({}, { caller: 'me', idempotencyKey: 'key' }), 'allow');
     await expect(store.insert(entryOf({}, { caller, idempotencyKey: requestId }), 'allow')).resolves.toEqual({
       outcome: 'inserted',
@@ -106,17 +109,17 @@ describeOn(engines)('the store on $name', (engine) => {
   });
 
   it.each([
-    ['plain', 'you'],
-    ['beyond ASCII', 'müller@example'],
-    ['with signs of SQL', `o'b"r\\ie?n\0--`],
-  ])('finds a route by its caller and request id: a caller that is %s', async (_, caller) => {
+    ['with a plain name', 'you'],
+    ['with a non-ASCII name', 'müller@example'],
+    ['with SQL metacharacters in its name', `o'b"r\\ie?n\0--`],
+  ])('finds a route by its request id and a caller %s', async (_, caller) => {
     const entry = entryOf({}, { caller, idempotencyKey: `find'me?` });
     await store.insert(entry, 'allow');
     await expect(otherStore.findByIdempotencyKey(caller, `find'me?`)).resolves.toEqual(entry.route);
     await expect(otherStore.findByIdempotencyKey(caller, 'find-you')).resolves.toBeUndefined();
   });
 
-  it('stores many routes without request id for one caller', async () => {
+  it('stores many routes without a request id for one caller', async () => {
     await store.insert(entryOf(), 'allow');
     await expect(store.insert(entryOf(), 'allow')).resolves.toEqual({ outcome: 'inserted' });
   });
@@ -146,7 +149,7 @@ describeOn(engines)('the store on $name', (engine) => {
     });
   });
 
-  it('stores duplicates while they are allowed, and knows the first', async () => {
+  it('stores duplicates while they are allowed, and finds the first', async () => {
     const first = entryOf({ path: '/twice/:id' });
     const second = entryOf({ path: '/twice/:key' });
     await expect(store.insert(first, 'allow')).resolves.toEqual({ outcome: 'inserted' });
@@ -156,14 +159,14 @@ describeOn(engines)('the store on $name', (engine) => {
     await expect(store.findByShape('GET /never')).resolves.toBeUndefined();
   });
 
-  it('looks at the request id before the shape', async () => {
+  it('checks the request id before the shape', async () => {
     const first = entryOf({ path: '/retried/:id' }, { idempotencyKey: 'retried' });
     await store.insert(first, 'reject');
     const again = entryOf({ path: '/retried/:id' }, { idempotencyKey: 'retried' });
     await expect(store.insert(again, 'reject')).resolves.toEqual({ outcome: 'repeated', route: first.route });
   });
 
-  it('takes a duplicate with a request id as a repeat when it comes again', async () => {
+  it('treats a duplicate with a request id as a repeat when it comes again', async () => {
     await store.insert(entryOf({ path: '/both/:id' }), 'allow');
     const second = entryOf({ path: '/both/:id' }, { idempotencyKey: 'both' });
     await expect(store.insert(second, 'allow')).resolves.toEqual({ outcome: 'inserted' });
@@ -193,7 +196,7 @@ describeOn(engines)('the store on $name', (engine) => {
     await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
   });
 
-  it('fails only the insert that is wrong when several come at once', async () => {
+  it('fails only the invalid one of several concurrent inserts', async () => {
     const entries = Array.from({ length: 20 }, () => entryOf());
     const twin = entryOf({ id: String(entries[7]?.route.id) });
     const results = await Promise.allSettled([...entries, twin].map((entry) => store.insert(entry, 'allow')));
@@ -202,7 +205,7 @@ describeOn(engines)('the store on $name', (engine) => {
     expect(found).toEqual(entries.map(({ route }) => route));
   });
 
-  it('answers finds that come at once, each with its own route or none', async () => {
+  it('returns to each of many concurrent finds its own route or none', async () => {
     const entries = Array.from({ length: 100 }, () => entryOf());
     await Promise.all(entries.map((entry) => store.insert(entry, 'allow')));
     const ids = entries.flatMap(({ route }) => [route.id, uuidAt(0), route.id]);
@@ -210,7 +213,7 @@ describeOn(engines)('the store on $name', (engine) => {
     expect(found).toEqual(entries.flatMap(({ route }) => [route, undefined, route]));
   });
 
-  it('stores duplicates that come at once while they are allowed, and one of them is the first', async () => {
+  it('stores concurrent duplicates while they are allowed, and makes one of them the first', async () => {
     const entries = Array.from({ length: 20 }, () => entryOf({ path: '/at-once/:id' }));
     const results = await Promise.all(
       entries.map((entry, index) => (index % 2 === 0 ? store : otherStore).insert(entry, 'allow')),
@@ -224,7 +227,7 @@ describeOn(engines)('the store on $name', (engine) => {
     });
   });
 
-  it('stores nothing under an identifier that is no canonical UUID', async () => {
+  it('stores nothing under an identifier that is not a canonical UUID', async () => {
     await expect(store.insert(entryOf({ id: 'X' }), 'allow')).rejects.toThrow('canonical UUID');
   });
 });

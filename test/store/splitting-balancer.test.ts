@@ -5,13 +5,13 @@ import { describeOn } from '../support/needs.js';
 import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 
-describeOn(engines.slice(1))('before a writer and a reader that lags, both of $name', (engine) => {
+describeOn(engines.slice(1))('behind a balancer that sends reads to a lagging reader, on $name', (engine) => {
   let writer: OpenedStore;
-  /** Has nothing that the writer has. */
+  /** Has none of the writer's routes. */
   let reader: OpenedStore;
   let store: KnexRouteStore;
 
-  /** A store behind the balancer that knows of no route yet. */
+  /** Opens a store behind the balancer that knows no route yet. */
   async function behindBalancer(): Promise<KnexRouteStore> {
     const name = new URL(reader.url).pathname.slice(1);
     return writer.storeWith({}, writer.connect(await startMysqlSplittingFront(writer.port, name)));
@@ -30,7 +30,7 @@ describeOn(engines.slice(1))('before a writer and a reader that lags, both of $n
     await reader.close();
   });
 
-  it('a get asks the reader', async () => {
+  it('a get reads from the reader', async () => {
     const [created, replicated] = [entryOf(), entryOf()];
     await store.insert(created, 'allow');
     await reader.store.insert(replicated, 'allow');
@@ -38,7 +38,7 @@ describeOn(engines.slice(1))('before a writer and a reader that lags, both of $n
     await expect(store.find(replicated.route.id)).resolves.toEqual(replicated.route);
   });
 
-  it('a create with a request id happens once', async () => {
+  it('a create with a request id is stored once', async () => {
     const first = entryOf({}, { idempotencyKey: 'once' });
     await store.insert(first, 'allow');
     await expect(store.insert(entryOf({}, { idempotencyKey: 'once' }), 'allow')).resolves.toEqual({
@@ -60,13 +60,13 @@ describeOn(engines.slice(1))('before a writer and a reader that lags, both of $n
     });
   });
 
-  it('a create that an earlier attempt has stored is no duplicate of itself', async () => {
+  it('a create that an earlier attempt has stored is not a duplicate of itself', async () => {
     const entry = entryOf();
     await writer.store.insert(entry, 'allow');
     await expect(store.insert(entry, 'reject')).resolves.toEqual({ outcome: 'inserted' });
   });
 
-  it('a dry run sees what a create would', async () => {
+  it('a dry run finds what a create would find', async () => {
     const entry = entryOf({}, { idempotencyKey: 'dry' });
     await store.insert(entry, 'allow');
     await expect(store.findByIdempotencyKey('me', 'dry')).resolves.toEqual(entry.route);

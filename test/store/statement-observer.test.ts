@@ -12,7 +12,7 @@ import { entryOf } from '../support/store-entries.js';
 
 type Seen = ObservedStatement & { error?: unknown; ended?: number };
 
-/** Records the statements, and names the calls in the order in which they came. */
+/** Records the statements, and numbers the calls in the order of their arrival. */
 class Recorder {
   readonly seen: Seen[] = [];
   #calls = 0;
@@ -56,7 +56,7 @@ describeOn(engines)('an observer of the store on $name', (engine) => {
 
   afterAll(() => database.close());
 
-  it('sees the statement of each call, and what it captured of it', async () => {
+  it('sees the statement of each call, with what it captured for the call', async () => {
     const entry = entryOf({}, { idempotencyKey: 'observed' });
     await store.insert(entry, 'allow');
     await store.find(entry.route.id);
@@ -78,7 +78,7 @@ describeOn(engines)('an observer of the store on $name', (engine) => {
     ]);
   });
 
-  it('sees an error without statement or values', async () => {
+  it('sees an error without the statement or its values', async () => {
     const entry = entryOf();
     await store.insert(entry, 'allow');
     await expect(store.insert(entryOf({ id: entry.route.id, handler: 'secret' }), 'allow')).rejects.toThrow();
@@ -89,7 +89,7 @@ describeOn(engines)('an observer of the store on $name', (engine) => {
     );
   });
 
-  it('sees nothing of calls that ended before, and of checks of the health', async () => {
+  it('sees neither calls that had already ended nor health checks', async () => {
     await expect(store.find(entryOf().route.id, AbortSignal.abort())).rejects.toThrow();
     await store.ping();
     expect(recorder.seen).toEqual([]);

@@ -26,7 +26,7 @@ describeOn(engines)('on $name', (engine) => {
 
   afterEach(() => database.close());
 
-  it('this version starts and works on the schema of the next one, and has nothing to migrate there', async () => {
+  it('this version starts and works on the schema of the next version, and has nothing to migrate there', async () => {
     await migrateUp(knex, NEXT);
     await expect(ensureSchema(knex, database.location)).resolves.toBe(NEXT.length);
     await expect(migrateUp(knex)).resolves.toEqual([]);
@@ -37,13 +37,13 @@ describeOn(engines)('on $name', (engine) => {
     await use(database.store);
   });
 
-  it('it rolls nothing back there', async () => {
+  it('this version does not roll back a migration of the next version', async () => {
     await migrateUp(knex, NEXT);
     await expect(migrateDown(knex)).rejects.toThrow(EXPAND.name);
     await expect(knex('knex_migrations').pluck('name')).resolves.toHaveLength(NEXT.length);
   });
 
-  it('its calls go on while the next one migrates, there and back', async () => {
+  it('calls to this version succeed while the next version migrates up and down', async () => {
     const { store } = database;
     const other = database.connect();
     const migrated = new AbortController();
@@ -62,7 +62,7 @@ describeOn(engines)('on $name', (engine) => {
   });
 });
 
-it('the migrations of this version run in the order of their numbers', () => {
+it('the migrations run in the order of their unique numbers', () => {
   const names = MIGRATIONS.map(({ name }) => name);
   expect([...names].sort()).toEqual(names);
   expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length);

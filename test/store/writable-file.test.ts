@@ -6,10 +6,10 @@ import ts from 'typescript';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { requireWritable } from '../../src/store/writable-file.js';
 
-/** Root may write everything, so it tries as nobody. */
+/** Root can write everything, so the code switches to the user nobody. */
 const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
 
-/** The module as a URL, since nobody may read this folder. */
+/** The module as a data URL, since the user nobody cannot read this folder. */
 const MODULE = `data:text/javascript,${encodeURIComponent(compiled('src/store/writable-file.ts'))}`;
 
 function compiled(path: string): string {
@@ -27,12 +27,12 @@ beforeEach(() => {
 });
 
 afterEach(() => {
-  // What is protected its owner could not remove either.
+  // Without write permission, not even the owner could remove the folder.
   spawnSync('chmod', ['-R', 'u+w', folder]);
   rmSync(folder, { recursive: true });
 });
 
-/** The complaint about the file that a user without privileges gets; empty for none. */
+/** The error that an unprivileged user gets for the file; empty for none. */
 function toldOf(path: string, cwd = '/'): string {
   const code = `${BECOME_NOBODY} import(${JSON.stringify(MODULE)}).then((it) => it.requireWritable(${JSON.stringify(path)})).catch((e) => console.log(e.message))`;
   const { error, stdout, stderr } = spawnSync(process.execPath, ['-e', code], { cwd, encoding: 'utf8' });
@@ -49,14 +49,14 @@ function write(path: string, mode: number): void {
 }
 
 describe('an embedded database', () => {
-  it('that can be written is accepted, as is one in a folder that can be made', () => {
+  it('is accepted if its file can be written or its folder can be created', () => {
     chmodSync(folder, 0o777);
     expect(toldOf(file)).toBe('');
     write(file, 0o666);
     expect(toldOf(file)).toBe('');
   });
 
-  it('is put into a folder that is made for its owner alone', () => {
+  it('gets a new folder that only its owner can access', () => {
     requireWritable(file);
     expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
   });
@@ -83,19 +83,19 @@ describe('an embedded database', () => {
       },
     ],
     [
-      'the folder of its folder',
+      'the parent of its folder',
       () => {
         chmodSync(folder, 0o555);
       },
     ],
-  ])('is refused where this user may not write %s', (_, protect) => {
+  ])('is refused when this user may not write %s', (_, protect) => {
     protect();
     expect(toldOf(file)).toMatch(
       /^The embedded database \S+routes\.db cannot be written: EACCES.*\. Let this user write the file and its folder, or name another file in DATABASE_URL\.\n$/,
     );
   });
 
-  it('is refused by its full path where this user may not read its folder', () => {
+  it('is refused with its full path when this user may not read its folder', () => {
     mkdirSync(dirname(file));
     chmodSync(dirname(file), 0);
     expect(toldOf('data/routes.db', folder)).toBe(
@@ -104,7 +104,7 @@ describe('an embedded database', () => {
     chmodSync(dirname(file), 0o700);
   });
 
-  it('is refused where its name is that of a folder, or leads through a file', () => {
+  it('is refused when its path is a folder or leads through a file', () => {
     mkdirSync(file, { recursive: true });
     expect(() => {
       requireWritable(file);

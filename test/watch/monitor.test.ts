@@ -5,7 +5,7 @@ import { Monitor, type MonitorOptions } from '../../src/watch/monitor.js';
 const LIMIT_MS = 20;
 const INTERVAL_MS = 10;
 
-/** A store that answers a check when it is not silent. */
+/** A store that responds to checks unless it is silent. */
 class Store {
   asked = 0;
   #answered = Promise.resolve();
@@ -25,7 +25,7 @@ class Store {
   }
 }
 
-/** A monitor that has had its first outcome, with what it has said since. */
+/** Starts a monitor and waits for its first outcome. Outcomes and log lines are recorded from the start. */
 async function watch(
   options: Partial<MonitorOptions>,
 ): Promise<{ monitor: Monitor; outcomes: boolean[]; lines: string[] }> {
@@ -47,7 +47,7 @@ async function watch(
   return { monitor, outcomes, lines };
 }
 
-/** Checks that go as given, one after the other, and then never end. */
+/** Checks that succeed or fail as given, one after the other. Later checks never end. */
 function checks(...well: readonly boolean[]): { check: () => Promise<void>; over: Promise<void> } {
   const left = [...well];
   let end: () => void = () => undefined;
@@ -61,7 +61,7 @@ function checks(...well: readonly boolean[]): { check: () => Promise<void>; over
   return { check, over };
 }
 
-describe('what is watched', () => {
+describe('a watched store', () => {
   it.each([
     { checked: [true, true, true], changes: [true] },
     { checked: [true, false, true, false], changes: [true] },
@@ -69,30 +69,33 @@ describe('what is watched', () => {
     { checked: [true, false, false, true], changes: [true, false, true] },
     { checked: [false], changes: [false] },
     { checked: [false, false, true, false], changes: [false, true] },
-  ])('is away after two failures in a row: $checked', async ({ checked, changes }) => {
-    const { check, over } = checks(...checked);
-    const { monitor, outcomes } = await watch({ check, intervalMs: 1, limitMs: 10_000 });
-    await over;
-    expect(outcomes).toEqual(changes);
-    expect(monitor.well).toBe(changes.at(-1));
-  });
+  ])(
+    'is down after two failures in a row, or if its first check fails: $checked',
+    async ({ checked, changes }) => {
+      const { check, over } = checks(...checked);
+      const { monitor, outcomes } = await watch({ check, intervalMs: 1, limitMs: 10_000 });
+      await over;
+      expect(outcomes).toEqual(changes);
+      expect(monitor.well).toBe(changes.at(-1));
+    },
+  );
 
   it.each([
-    ['stays well', [true, true, true], ['the store answers: serving']],
-    ['is away from the beginning', [false, false, false], []],
+    ['stays up', [true, true, true], ['the store answers: serving']],
+    ['is down from the start', [false, false, false], []],
     [
-      'goes and comes back',
+      'goes down and comes back',
       [true, false, false, true],
       ['the store answers: serving', 'the store does not answer: not serving', 'the store answers: serving'],
     ],
-  ])('is in the log when it changes: a store that %s', async (_, well, messages) => {
+  ])('is logged when its state changes: a store that %s', async (_, well, messages) => {
     const { check, over } = checks(...well);
     const { lines } = await watch({ check, intervalMs: 1, limitMs: 10_000 });
     await over;
     expect(lines).toEqual(messages);
   });
 
-  it('changes nothing by a check that was in progress when watching stopped', async () => {
+  it('keeps its state when a check that was in progress at the stop of the monitor fails', async () => {
     let fail: (error: Error) => void = () => undefined;
     const pings = [() => Promise.resolve(), () => new Promise<void>((_, reject) => (fail = reject))];
     let asked = 0;
@@ -107,7 +110,7 @@ describe('what is watched', () => {
 });
 
 describe('while the store is silent', () => {
-  it('its checks fail from their limit on, until it answers', async () => {
+  it('its checks fail at their time limit, until it responds', async () => {
     const store = new Store();
     const { monitor } = await watch({ check: store.ping });
     expect(monitor.well).toBe(true);
@@ -117,12 +120,12 @@ describe('while the store is silent', () => {
     await expect.poll(() => monitor.well).toBe(true);
   });
 
-  it('no check is sent beside one that is not answered', async () => {
+  it('no further check is sent while one is pending', async () => {
     const store = new Store();
     const { monitor } = await watch({ check: store.ping });
     store.fallSilent();
     await expect.poll(() => monitor.well).toBe(false);
-    // Two checks have failed by now, and only the first one was sent.
+    // Two checks have failed by now, but only the first of them was sent.
     expect(store.asked).toBe(2);
   });
 });

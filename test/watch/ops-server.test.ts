@@ -16,7 +16,7 @@ async function start(change: Partial<OpsPages> = {}, patienceMs?: number): Promi
   return `http://127.0.0.1:${server.port}`;
 }
 
-/** Connects, and writes the beginning of something. */
+/** Connects and writes the given bytes. */
 async function begin(origin: string, bytes: string): Promise<Socket> {
   const socket = connect(Number(new URL(origin).port), '127.0.0.1').on('error', () => undefined);
   onTestFinished(() => {
@@ -39,28 +39,31 @@ describe('the listener for operators', () => {
     { path: '/metrics?name=a', status: 200, text: 'a 1\n' },
     { path: '/', status: 404, text: '{"error":"There are /metrics, /livez and /readyz."}\n' },
     { path: '/metrics/', status: 404, text: '{"error":"There are /metrics, /livez and /readyz."}\n' },
-  ])('answers GET $path with $status', async ({ path, status, text }) => {
+  ])('responds to GET $path with $status', async ({ path, status, text }) => {
     const response = await httpRequest(await start(), { path });
     expect(response).toMatchObject({ status, text, headers: { 'cache-control': 'no-store' } });
   });
 
-  it.each(['/livez', '/readyz', '/metrics'])('answers HEAD %s as GET, without a body', async (path) => {
-    const origin = await start();
-    const { headers } = await httpRequest(origin, { path });
-    const head = await httpRequest(origin, { path, method: 'HEAD' });
-    expect(head).toMatchObject({
-      status: 200,
-      text: '',
-      headers: { 'content-length': headers['content-length'] },
-    });
-  });
+  it.each(['/livez', '/readyz', '/metrics'])(
+    'responds to HEAD %s as to GET, without a body',
+    async (path) => {
+      const origin = await start();
+      const { headers } = await httpRequest(origin, { path });
+      const head = await httpRequest(origin, { path, method: 'HEAD' });
+      expect(head).toMatchObject({
+        status: 200,
+        text: '',
+        headers: { 'content-length': headers['content-length'] },
+      });
+    },
+  );
 
-  it.each(['POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE'])('takes no %s', async (method) => {
+  it.each(['POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE'])('refuses %s with 405', async (method) => {
     const response = await httpRequest(await start(), { path: '/livez', method });
     expect(response).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
   });
 
-  it('says that a process is not ready by 503', async () => {
+  it('reports a process that is not ready with 503', async () => {
     const readiness = new Readiness(['database']);
     readiness.run();
     const { status, text } = await httpRequest(await start({ readiness: () => readiness.report }), {
@@ -69,7 +72,7 @@ describe('the listener for operators', () => {
     expect({ status, text: JSON.parse(text) as unknown }).toEqual({ status: 503, text: readiness.report });
   });
 
-  it('answers 500 where the metrics cannot be read, and goes on', async () => {
+  it('returns 500 when the metrics cannot be read, and keeps serving', async () => {
     const metrics = { text: () => Promise.reject(new Error('secret')), contentType: 'text/plain' };
     const origin = await start({ metrics });
     const failed = await httpRequest(origin, { path: '/metrics' });
@@ -77,7 +80,7 @@ describe('the listener for operators', () => {
     await expect(httpRequest(origin, { path: '/livez' })).resolves.toMatchObject({ status: 200 });
   });
 
-  it('reads the metrics once for scrapes at the same time', async () => {
+  it('reads the metrics once for concurrent scrapes', async () => {
     let read = 0;
     let finish: (text: string) => void = () => undefined;
     const text = (): Promise<string> => {
@@ -87,7 +90,7 @@ describe('the listener for operators', () => {
     const origin = await start({ metrics: { text, contentType: 'text/plain' } });
     const scrapes = [1, 2, 3].map(() => httpRequest(origin, { path: '/metrics' }));
     await expect.poll(() => read).toBe(1);
-    // Answered after the scrapes, which came before it.
+    // Sent after the scrapes, so that its response shows that they have arrived.
     await httpRequest(origin, { path: '/livez' });
     finish('b 2\n');
     expect((await Promise.all(scrapes)).map((response) => response.text)).toEqual([
@@ -100,28 +103,28 @@ describe('the listener for operators', () => {
 });
 
 describe('a bad client of the listener for operators', () => {
-  it('gets 431 for a head of more than 8 KiB', async () => {
+  it('gets 431 for headers of more than 8 KiB', async () => {
     const head = `GET /livez HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(9_000)}\r\n\r\n`;
     expect(await rawExchange(await start(), head)).toMatch(/^HTTP\/1\.1 431 /);
   });
 
-  it('has its connection ended when its head does not come in time', async () => {
+  it('is disconnected when its headers do not arrive in time', async () => {
     const socket = await begin(await start({}, 50), 'GET /livez HTTP/1.1\r\n');
     await once(socket.resume(), 'close');
   });
 
-  it('has its connection ended when it asks for nothing more', async () => {
+  it('is disconnected when it sends no further request', async () => {
     const socket = await begin(await start({}, 500), 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
     await once(socket, 'data');
     await once(socket.resume(), 'close');
   });
 
-  it('has its connection ended after a request with a body', async () => {
+  it('is disconnected after a request with a body', async () => {
     const bytes = 'GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n';
     expect(await rawExchange(await start(), bytes)).toMatch(/^HTTP\/1\.1 200 .*\r\nConnection: close\r\n/s);
   });
 
-  it('finds no place beside 64 connections', async () => {
+  it('is disconnected when 64 connections are open', async () => {
     const origin = await start();
     const request = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n';
     for (let i = 0; i < 63; i++) await begin(origin, '');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Readiness } from '../../src/watch/readiness.js';
 
-/** A readiness that listens, with a database as given. */
+/** The readiness of a running process, with a database in this state. */
 function running(well: boolean | undefined): Readiness {
   const readiness = new Readiness(['database']);
   readiness.watch('database', { well });
@@ -19,7 +19,7 @@ describe('a process', () => {
     });
   });
 
-  it('is not ready while a check is still missing', () => {
+  it('is not ready while a check has no outcome', () => {
     const readiness = new Readiness(['database', 'schema']);
     readiness.watch('database', { well: true });
     readiness.run();
@@ -42,7 +42,7 @@ describe('a process', () => {
     expect(running(well).report).toMatchObject({ status, checks: { database: { state } } });
   });
 
-  it('drains for good', () => {
+  it('reports that it is draining, even with passing checks', () => {
     const readiness = running(true);
     expect(readiness.draining).toBe(false);
     readiness.drain();

@@ -25,8 +25,8 @@ function replyOf(code: status): Reply {
   return { code, details: '', trailers: new Metadata() };
 }
 
-describe('a call over gRPC', () => {
-  it('is counted when it begins, and when it has ended with its code and its time', async () => {
+describe('a gRPC call', () => {
+  it('is counted when it starts and, with its code and duration, when it ends', async () => {
     const { calls, read } = measured();
     let answer: (reply: Reply) => void = () => undefined;
     const reply = calls.interceptor(contextOf(GET), () => new Promise((resolve) => (answer = resolve)));
@@ -43,7 +43,7 @@ describe('a call over gRPC', () => {
     expect(sumOf(after, 'grpc_server_handling_seconds_count', OF_GET)).toBe(1);
   });
 
-  it('that is answered at once is counted just so, with the reason of its refusal', async () => {
+  it('that is refused at once is counted, with the reason of its refusal', async () => {
     const { calls, read } = measured();
     void calls.interceptor(contextOf(GET, 'ROUTE_NOT_FOUND'), () => replyOf(status.NOT_FOUND));
     const text = await read();
@@ -53,7 +53,7 @@ describe('a call over gRPC', () => {
     expect(sumOf(text, 'route_registry_refusals_total', refused)).toBe(1);
   });
 
-  it('that only asks the guard is counted if it is refused, since otherwise the call itself follows', async () => {
+  it('that only asks the guard is counted only if it is refused, since otherwise the call itself follows', async () => {
     const { calls, read } = measured();
     const asking = { ...contextOf(GET, 'TOKEN_MISSING'), asksGuard: true };
     await calls.interceptor(asking, () => Promise.resolve(replyOf(status.OK)));
@@ -69,7 +69,7 @@ describe('a call over gRPC', () => {
     expect(sumOf(refused, 'route_registry_refusals_total')).toBe(1);
   });
 
-  it('of an unknown method has no label of its own', async () => {
+  it('of an unknown method gets no label of its own', async () => {
     const { calls, read } = measured();
     const secret = contextOf('/secret/path', 'PATH_UNKNOWN');
     void calls.interceptor(secret, () => replyOf(status.UNIMPLEMENTED));
@@ -79,7 +79,7 @@ describe('a call over gRPC', () => {
     expect(sumOf(text, 'grpc_server_handled_total', { ...unknown, grpc_code: 'Unimplemented' })).toBe(1);
   });
 
-  it('that streams is counted, and refused only where the service has refused it', async () => {
+  it('that streams is counted, and counted as refused only if the service refused it', async () => {
     const { calls, read } = measured();
     calls.beginStreaming(WATCH)(status.CANCELLED);
     calls.beginStreaming(WATCH)(status.RESOURCE_EXHAUSTED, 'OVERLOADED');
@@ -92,7 +92,7 @@ describe('a call over gRPC', () => {
     expect(sumOf(text, 'route_registry_refusals_total', { reason: 'OVERLOADED' })).toBe(1);
   });
 
-  it('of each method is there from the beginning, at zero for every code and reason', async () => {
+  it('of each method has samples from the start, at zero for every code and reason', async () => {
     const { values } = await measured().read();
     expect(
       [...values].filter(

@@ -7,7 +7,7 @@ import { DatabaseError, storeUnavailable } from '../../../src/store/driver-error
 import { readMetrics, sumOf } from '../../support/metric-text.js';
 
 describe('statements', () => {
-  it('are measured by the calls that they serve and their time', async () => {
+  it('are measured by their batch size and duration, and retries are counted', async () => {
     const metrics = new Metrics();
     const statements = metrics.statements();
     const sent = { operation: 'INSERT', attempt: 1, captured: [] } as const;
@@ -23,8 +23,8 @@ describe('statements', () => {
   });
 });
 
-describe('statements that fail', () => {
-  it('are counted by their kind and the code of the error', async () => {
+describe('failed statements', () => {
+  it('are counted by operation and error code', async () => {
     const metrics = new Metrics();
     const statements = metrics.statements();
     const sent = { operation: 'SELECT', attempt: 1, batchSize: 1, captured: [] } as const;
@@ -47,7 +47,7 @@ describe('statements that fail', () => {
 });
 
 describe('readiness', () => {
-  it('is shown with each of its checks', async () => {
+  it('is exported with each of its checks', async () => {
     const metrics = new Metrics();
     const readiness = new Readiness(['database', 'schema']);
     metrics.readiness(readiness);
@@ -62,8 +62,8 @@ describe('readiness', () => {
   });
 });
 
-describe('what has figures of its own', () => {
-  it('is read whenever it is asked for', async () => {
+describe('the figures of caches and the connection pool', () => {
+  it('are read at each scrape', async () => {
     const metrics = new Metrics();
     let entries = 1;
     metrics.caches({
@@ -85,7 +85,7 @@ describe('what has figures of its own', () => {
     expect(value('route_registry_database_connection_waiters')).toBe(10);
   });
 
-  it('may begin anew, as a cache does with new keys', async () => {
+  it('may start over, as those of a cache do with new keys', async () => {
     const metrics = new Metrics();
     let hits = 5;
     metrics.caches({ tokens: () => ({ hits, misses: 0, entries: 0 }) });
@@ -95,7 +95,7 @@ describe('what has figures of its own', () => {
   });
 });
 
-it('two services in one process count apart, and share what is known about the process', async () => {
+it('two services in one process count separately and share the metrics of the process', async () => {
   const [one, other] = [new Metrics(), new Metrics()];
   one.schemaVersion(1);
   other.schemaVersion(2);
@@ -106,7 +106,7 @@ it('two services in one process count apart, and share what is known about the p
 });
 
 it.each(['grpc', 'rest'])(
-  'over %s, the refusals of every reason of docs/errors.md are counted from zero',
+  'over %s, the refusals for every reason in docs/errors.md start at zero',
   async (protocol) => {
     const document = readFileSync(resolve(import.meta.dirname, '../../../docs/errors.md'), 'utf8');
     const rows = [...document.matchAll(/^\| `(\w+)` \| (\w+) \| (\w+) \|/gm)];

@@ -10,8 +10,8 @@ function measured() {
   return { requests: metrics.requests(), read };
 }
 
-describe('a request over REST', () => {
-  it('is active until its end, and counted by its template', async () => {
+describe('a REST request', () => {
+  it('is active until it ends, and is counted by its path template', async () => {
     const { requests, read } = measured();
     const request = requests.begin({ method: 'GET' });
     expect(sumOf(await read(), 'http_server_active_requests')).toBe(1);
@@ -29,7 +29,7 @@ describe('a request over REST', () => {
 
   it.each([
     {
-      why: 'a method of its own',
+      why: 'an unknown method',
       method: 'SECRET',
       template: '/a',
       labels: { http_request_method: 'other', http_route: '/a' },
@@ -41,12 +41,12 @@ describe('a request over REST', () => {
       labels: { http_request_method: 'GET', http_route: 'unknown' },
     },
     {
-      why: 'what is not HTTP',
+      why: 'bytes that are not HTTP',
       method: '',
       template: undefined,
       labels: { http_request_method: 'other', http_route: 'unknown' },
     },
-  ])('with $why has no label that it chose', async ({ method, template, labels }) => {
+  ])('with $why cannot choose a label', async ({ method, template, labels }) => {
     const { requests, read } = measured();
     requests.begin({ method }).end({ template, status: 404, reason: 'PATH_UNKNOWN', requestId: 'r' });
     const text = await read();
@@ -59,15 +59,18 @@ describe('a request over REST', () => {
     { reason: 'UPSTREAM_UNAVAILABLE', status: 503, counted: 'UPSTREAM_UNAVAILABLE' },
     { reason: 'of_another_version', status: 400, counted: 'other' },
     { reason: undefined, status: undefined, counted: 'CANCELLED' },
-  ])('that ends as $status for $reason is refused as $counted', async ({ reason, status, counted }) => {
-    const { requests, read } = measured();
-    requests.begin({ method: 'GET' }).end({ template: '/a', status, reason, requestId: 'r' });
-    const text = await read();
-    expect(sumOf(text, 'route_registry_refusals_total')).toBe(1);
-    expect(sumOf(text, 'route_registry_refusals_total', { protocol: 'rest', reason: counted })).toBe(1);
-  });
+  ])(
+    'that ends with the status $status and the reason $reason is counted as refused for $counted',
+    async ({ reason, status, counted }) => {
+      const { requests, read } = measured();
+      requests.begin({ method: 'GET' }).end({ template: '/a', status, reason, requestId: 'r' });
+      const text = await read();
+      expect(sumOf(text, 'route_registry_refusals_total')).toBe(1);
+      expect(sumOf(text, 'route_registry_refusals_total', { protocol: 'rest', reason: counted })).toBe(1);
+    },
+  );
 
-  it('whose client went first has the status 499', async () => {
+  it('whose client disconnects first has the status 499', async () => {
     const { requests, read } = measured();
     const gone = { template: '/a', status: undefined, reason: undefined, requestId: 'r' };
     requests.begin({ method: 'GET' }).end(gone);

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { ExportLog } from '../../../src/watch/tracing/export-log.js';
 
-it('one line a minute says what impairs tracing, and how many such lines there would have been', () => {
+it('the log has one line a minute about impaired tracing, with the number of lines that were left out', () => {
   const lines: Record<string, unknown>[] = [];
   const logger = pino({}, { write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
   let now = 0;

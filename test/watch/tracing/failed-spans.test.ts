@@ -14,7 +14,7 @@ import {
 const ABSENT = '01a1f941-715b-7593-b057-19259d7b5bfc';
 const NO_MESSAGE = framed(Buffer.alloc(0));
 
-/** Every create fails. */
+/** Makes every create fail. */
 const FAILING = {
   dependencies: {
     newId: () => {
@@ -32,8 +32,8 @@ async function createIn(service: TracedService, traceparent: string): Promise<nu
   return status;
 }
 
-describe('a span has the status of an error', () => {
-  it('where the server is at fault, and the line of the cause has its trace', async () => {
+describe('a span has the error status', () => {
+  it('if the server is at fault, and the log line of the cause has the same trace id', async () => {
     const service = await tracedService(FAILING);
     const { traceId, traceparent } = clientSpan();
     expect(await createIn(service, traceparent)).toBe(500);
@@ -60,7 +60,7 @@ describe('a span has the status of an error', () => {
     ]);
   });
 
-  it('except where the client is at fault', async () => {
+  it('but not if the client is at fault', async () => {
     const service = await tracedService();
     const { traceId, traceparent } = clientSpan();
     await fetch(`${service.httpUrl}/v1/routing/${ABSENT}`, { headers: { traceparent } });
@@ -72,8 +72,8 @@ describe('a span has the status of an error', () => {
   });
 });
 
-describe('a client cannot invent names of spans', () => {
-  it('by methods and paths of HTTP', async () => {
+describe('a client cannot invent span names', () => {
+  it('with HTTP methods and paths', async () => {
     const service = await tracedService();
     await fetch(`${service.httpUrl}/unknown/one`, { method: 'PROPFIND' });
     const [span] = await service.collector.received(1, ({ kind }) => kind === 'SERVER');
@@ -86,7 +86,7 @@ describe('a client cannot invent names of spans', () => {
     });
   });
 
-  it('by what is not HTTP', async () => {
+  it('with bytes that are not HTTP', async () => {
     const service = await tracedService();
     const { hostname, port } = new URL(service.httpUrl);
     const socket = connect(Number(port), hostname).resume();
@@ -97,7 +97,7 @@ describe('a client cannot invent names of spans', () => {
     expect(service.log).toContainEqual(expect.objectContaining({ status: 400, traceId: span?.traceId }));
   });
 
-  it('by methods of gRPC, of which 128 characters are shown', async () => {
+  it('with gRPC methods, which are truncated to 128 characters', async () => {
     const service = await tracedService();
     await callRaw(service.grpcAddress, `/un.Known/${'x'.repeat(300)}`, {}, NO_MESSAGE);
     const [span] = await service.collector.received(1, ({ kind }) => kind === 'SERVER');
@@ -112,8 +112,8 @@ describe('a client cannot invent names of spans', () => {
   });
 });
 
-describe('what is sent to the collector', () => {
-  it('has no token, no path and no value of a request', async () => {
+describe('the data that is sent to the collector', () => {
+  it('contains no token, path or value from a request', async () => {
     const service = await startTracedService({ databaseUrl: 'sqlite::memory:' });
     const token = tokenFor();
     const { traceparent } = clientSpan();

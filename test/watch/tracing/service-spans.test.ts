@@ -51,7 +51,7 @@ describeOn(setups)('with $name', ({ engine, topology }) => {
     'route_registry.db.attempt': 1,
   });
 
-  it('a REST request, its call and its statement are one trace that goes on from the client', async () => {
+  it('a REST request, its call and its statement are one trace that continues from the client', async () => {
     const { traceId, spanId, traceparent } = clientSpan();
     const { status } = await post({ traceparent, tracestate: 'vendor=mine', 'x-request-id': traceId });
     expect(status).toBe(201);
@@ -88,7 +88,7 @@ describeOn(setups)('with $name', ({ engine, topology }) => {
     );
   });
 
-  it('a check of the health is one trace', async () => {
+  it('a health check is one trace', async () => {
     const { traceId, traceparent } = clientSpan();
     await fetch(`${service.httpUrl}/healthz`, { headers: { traceparent } });
     const chain = chainOf(await inTrace(traceId, apart ? 3 : 2));
@@ -96,7 +96,7 @@ describeOn(setups)('with $name', ({ engine, topology }) => {
     expect(chain.at(-1)?.name).toBe('grpc.health.v1.Health/Check');
   });
 
-  it('a gRPC call and its statement are one trace that goes on from the client', async () => {
+  it('a gRPC call and its statement are one trace that continues from the client', async () => {
     const { traceId, spanId, traceparent } = clientSpan();
     await get(service.client, ABSENT, metadataOf(TOKEN, { traceparent, 'x-request-id': traceId }));
     const chain = chainOf(await inTrace(traceId, 2));
@@ -130,7 +130,7 @@ describeOn(setups)('with $name', ({ engine, topology }) => {
     }
   });
 
-  it('a statement that the database refuses says so', async () => {
+  it('a statement that the database refuses has a span with the error', async () => {
     const { traceId, traceparent } = clientSpan();
     const route = { id: '', createdAt: undefined, ...ROUTE };
     const request = { requestId: traceId, route, validateOnly: false };
@@ -144,12 +144,12 @@ describeOn(setups)('with $name', ({ engine, topology }) => {
       status: 'ERROR',
       attributes: { 'db.response.status_code': code, 'error.type': code },
     });
-    // For the row itself, then for the route of this request id.
+    // The first looks for the row itself, the second for the route of this request id.
     const select = { name: 'SELECT routes', status: 'UNSET' };
     expect(selects).toMatchObject([select, select]);
   });
 
-  it('after a traceparent that is none, a trace begins anew', async () => {
+  it('an invalid traceparent starts a new trace', async () => {
     const headers = { traceparent: TOKEN, tracestate: 'vendor=1' };
     const { traceId: requestId } = clientSpan();
     await get(service.client, ABSENT, metadataOf(TOKEN, { ...headers, 'x-request-id': `${requestId}g` }));
@@ -167,13 +167,13 @@ describeOn(setups)('with $name', ({ engine, topology }) => {
     expect(new Set(chains.flat().map(({ traceState }) => traceState))).toEqual(new Set(['']));
   });
 
-  it('of a trace that the client does not record, nothing is recorded', async () => {
+  it('nothing is recorded of a trace that the client does not record', async () => {
     const [unrecorded, recorded] = [clientSpan('00'), clientSpan('01')];
     const earlier = new Set(service.collector.spans);
     await post({ traceparent: unrecorded.traceparent, 'x-request-id': unrecorded.traceId });
     await post({ traceparent: recorded.traceparent });
     await inTrace(recorded.traceId, apart ? 4 : 3);
-    // The service checks its health meanwhile, in traces of its own.
+    // Meanwhile the service checks its health, in separate traces.
     const since = service.collector.spans.filter(
       (span) => !earlier.has(span) && !span.name.startsWith('grpc.health'),
     );

@@ -11,7 +11,7 @@ export interface TracedService extends Service {
 /**
  * Starts the service with a collector of its own.
  *
- * @param variables further ones of the OpenTelemetry specification, which the SDK reads by itself
+ * @param variables further variables of the OpenTelemetry specification, which the SDK reads from the environment
  */
 export async function startTracedService(
   options: ServiceOptions,
@@ -32,7 +32,7 @@ export async function startTracedService(
   };
 }
 
-/** The same, until the end of the test. */
+/** Starts the service as {@link startTracedService} does, and closes it when the test ends. */
 export async function tracedService(
   options: Partial<ServiceOptions> = {},
   variables: Readonly<Record<string, string>> = {},
@@ -42,7 +42,7 @@ export async function tracedService(
   return service;
 }
 
-/** The span of a client, and the header by which its request goes on from there. */
+/** The span of a client, and the header with which its request continues the trace. */
 interface ClientSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -55,7 +55,7 @@ export function clientSpan(flags: '01' | '00' = '01'): ClientSpan {
   return { traceId, spanId, traceparent: `00-${traceId}-${spanId}-${flags}` };
 }
 
-/** Spans that are each the parent of the next one, from the outermost on. @throws Error when they are not */
+/** The spans in order, each the parent of the next one. @throws Error if they are not one chain */
 export function chainOf(spans: readonly Received[]): Received[] {
   const ids = new Set(spans.map(({ spanId }) => spanId));
   const chain = spans.filter(({ parentSpanId }) => !ids.has(parentSpanId));

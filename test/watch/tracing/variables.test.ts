@@ -3,7 +3,7 @@ import { tokenFor } from '../../support/service.js';
 import { clientSpan, startTracedService, tracedService } from './traced-service.js';
 
 describe('the variables of the OpenTelemetry specification', () => {
-  it('name the service and its resource', async () => {
+  it('set the service name and the resource attributes', async () => {
     const service = await tracedService(
       {},
       { OTEL_SERVICE_NAME: 'mine', OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test' },
@@ -13,7 +13,7 @@ describe('the variables of the OpenTelemetry specification', () => {
     expect(span?.resource).toMatchObject({ 'service.name': 'mine', 'deployment.environment.name': 'test' });
   });
 
-  it('compress what is sent', async () => {
+  it('turn on compression', async () => {
     const service = await tracedService({}, { OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip' });
     await fetch(`${service.httpUrl}/healthz`);
     await service.collector.received(1, ({ name }) => name === 'GET /healthz');
@@ -23,18 +23,21 @@ describe('the variables of the OpenTelemetry specification', () => {
   it.each([
     ['parentbased_traceidratio', 3],
     ['traceidratio', 0],
-  ])('by OTEL_TRACES_SAMPLER=%s, decide whether clients decide', async (OTEL_TRACES_SAMPLER, spans) => {
-    const service = await startTracedService(
-      { databaseUrl: 'sqlite::memory:' },
-      { OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG: '0' },
-    );
-    const { traceparent } = clientSpan();
-    await fetch(`${service.httpUrl}/v1/routing`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json', traceparent },
-      body: '{"method":"GET","path":"/","handler":"h"}',
-    });
-    await service.close();
-    expect(service.collector.spans).toHaveLength(spans);
-  });
+  ])(
+    'decide with OTEL_TRACES_SAMPLER=%s whether the sampling decision of the client counts',
+    async (OTEL_TRACES_SAMPLER, spans) => {
+      const service = await startTracedService(
+        { databaseUrl: 'sqlite::memory:' },
+        { OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG: '0' },
+      );
+      const { traceparent } = clientSpan();
+      await fetch(`${service.httpUrl}/v1/routing`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json', traceparent },
+        body: '{"method":"GET","path":"/","handler":"h"}',
+      });
+      await service.close();
+      expect(service.collector.spans).toHaveLength(spans);
+    },
+  );
 });
