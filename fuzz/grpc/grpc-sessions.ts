@@ -34,6 +34,7 @@ export interface GrpcAnswer {
   readonly resetCode: number;
 }
 
+/** The least number of connections. */
 const SESSIONS = 4;
 const MOST_TRIES = 10;
 /** This many pings in sequence take at least as long as a call that needs the database. */
@@ -47,6 +48,7 @@ const SESSION_MIB = 100_000;
 export class GrpcSessions {
   readonly #target: string;
   readonly #sessions: (ClientHttp2Session | undefined)[] = [];
+  readonly #openStreams = new WeakMap<ClientHttp2Session, number>();
   #pinged: ClientHttp2Session | undefined;
   #turn = 0;
   /** The number of connections that the service ended with an error, which it must not do. */
@@ -81,7 +83,9 @@ export class GrpcSessions {
   }
 
   #try({ path, headers, body, ends }: GrpcCall, signal: AbortSignal): Promise<GrpcAnswer> {
-    const stream = requestOn(this.#next(), path, headers);
+    const session = this.#next();
+    const stream = requestOn(session, path, headers);
+    this.#count(session, 1);
     const chunks: Buffer[] = [];
     let first: IncomingHttpHeaders & IncomingHttpStatusHeader = {};
     let last: IncomingHttpHeaders = {};
@@ -103,6 +107,7 @@ export class GrpcSessions {
     else stream.write(body);
     return new Promise((resolve) => {
       stream.once('close', () => {
+        this.#count(session, -1);
         const status = last['grpc-status'];
         resolve({
           httpStatus: first[':status'],
@@ -126,13 +131,32 @@ export class GrpcSessions {
     });
   }
 
+  /** Returns a connection with room for another stream; the connections take turns. */
   #next(): ClientHttp2Session {
-    const index = this.#turn++ % SESSIONS;
-    const open = this.#sessions[index];
-    if (isOpen(open)) return open;
-    const session = this.#connect();
-    this.#sessions[index] = session;
-    return session;
+    const first = this.#turn++ % SESSIONS;
+    for (let index = first; ; index++) {
+      const open = this.#sessions[index];
+      if (isOpen(open)) {
+        if (this.#hasRoom(open)) return open;
+      } else {
+        const session = this.#connect();
+        this.#sessions[index] = session;
+        return session;
+      }
+    }
+  }
+
+  /**
+   * Whether a connection has at most half as many streams as the server allows. Node also counts streams that have closed
+   * and are not yet freed, so that near the limit it may reset a valid one (ENHANCE_YOUR_CALM).
+   */
+  #hasRoom(session: ClientHttp2Session): boolean {
+    const { maxConcurrentStreams = Infinity } = session.remoteSettings;
+    return (this.#openStreams.get(session) ?? 0) < maxConcurrentStreams / 2;
+  }
+
+  #count(session: ClientHttp2Session, change: number): void {
+    this.#openStreams.set(session, (this.#openStreams.get(session) ?? 0) + change);
   }
 
   #connect(): ClientHttp2Session {

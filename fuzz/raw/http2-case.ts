@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import fc, { type Arbitrary } from 'fast-check';
+import { abortsAfterGoaway, abortsAtPing } from '../../src/run/http2-faults.js';
 import {
   ACK,
   DATA,
@@ -37,6 +38,9 @@ interface Http2Sending {
 const NEVER: readonly number[] = [status.UNKNOWN, status.INTERNAL, status.UNAVAILABLE, status.DATA_LOSS];
 const PREFIX_BYTES = 5;
 const ID_BYTES = 36;
+/** The payload of a PING, and the shortest of a GOAWAY, in bytes (RFC 9113, sections 6.7 and 6.8). */
+const PING_BYTES = 8;
+const GOAWAY_BYTES = 8;
 /** The payload of the last PING. Its ACK shows that the service has read everything before it. */
 const LAST_PING = Buffer.from('the last');
 /** The silence after which no more data is expected once the service has read everything, in milliseconds. */
@@ -54,7 +58,9 @@ function http2Case(
   cut: (bytes: Buffer) => Buffer[],
   world: World,
 ): FuzzCase {
-  const bytes = frames.map(({ type, flags, stream, payload }) => frame(type, flags, stream, payload));
+  const bytes = frames
+    .filter((each) => !mayAbortNode(each))
+    .map(({ type, flags, stream, payload }) => frame(type, flags, stream, payload));
   const whole = Buffer.concat([PREFACE, spoil(Buffer.concat(bytes)), frame(PING, 0, 0, LAST_PING)]);
   const pieces = cut(whole);
   const creates = calls.filter((call) => call.creates).length;
@@ -84,6 +90,14 @@ function http2Case(
       return { answers: seen.size === 0 ? [`no answer (${ending})`] : [...seen], problems };
     },
   };
+}
+
+/** Whether the running Node has a fault by which this frame may abort the process (SECURITY.md). */
+function mayAbortNode({ type, payload }: Frame): boolean {
+  if (type === PING) return payload.length !== PING_BYTES && abortsAtPing();
+  return (
+    type === GOAWAY && payload.length >= GOAWAY_BYTES && payload.readUInt32BE(4) !== 0 && abortsAfterGoaway()
+  );
 }
 
 function isLastPing({ type, flags, payload }: Frame): boolean {

@@ -165,7 +165,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     file: 'test/end-to-end/connection-errors.test.ts',
     test: 'a gRPC connection that ends with an error is logged with the reason, within the limit for unauthenticated clients',
   },
-  'anybody who reaches the gRPC port can abort this process through a fault in the HTTP/2 of this Node: use 22.23.3, 24.21 or later':
+  'anybody who reaches the gRPC port can abort this process through a fault in the HTTP/2 of this Node: use 24.21, 26.10 or later':
     {
       file: 'test/run/start.test.ts',
       test: 'warns if other machines can abort the process through the HTTP/2 of this Node',
