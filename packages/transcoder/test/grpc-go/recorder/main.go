@@ -1,7 +1,7 @@
-// Records how grpc-go's server reflection describes a server with two of grpc-go's own examples, its health service and a
+// Records how grpc-go's reflection describes a server with two of grpc-go's own examples, its health service and a
 // contract with HTTP rules.
 //
-// For each reflection request, writes one line with a JSON object: the protocol version, the request and the response, both
+// Writes a JSON object in one line for each request: the version of the protocol, the request and the response, both
 // serialized and in base64.
 package main
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Records how grpc-go's server reflection describes a server:
+# Records how grpc-go's reflection describes a server:
 #   record.sh SET >reflection.jsonl
 # SET is the contract in ../../contract/compared, a serialized google.protobuf.FileDescriptorSet.
 # Needs Go, protoc, the plugins go and go-grpc in PATH, and the libraries in GOPATH. On Debian they are in golang-go,
