@@ -645,7 +645,7 @@ describe('the transcoder as Express middleware', () => {
     const read = express.raw({ type: () => true, limit: 1_000 });
 
     it.each([
-      { what: 'as it came', body: shelf.body, coding: 'identity' },
+      { what: 'as sent', body: shelf.body, coding: 'identity' },
       { what: 'decoded once', body: gzipSync(shelf.body), coding: 'gzip' },
     ])('takes the body $what', async ({ body, coding }) => {
       const origin = await listen(express().use(read, transcoderWith({})));
