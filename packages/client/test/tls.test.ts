@@ -28,7 +28,7 @@ describe('a TLS server', () => {
   });
 
   it.each<{ how: string; tls: RouteClientOptions['tls'] }>([
-    { how: "Node's CAs, none of which signed its certificate", tls: true },
+    { how: "Node's CAs, none of which signed it", tls: true },
     { how: 'a CA that did not sign its certificate', tls: { ca: client.cert } },
     { how: 'plaintext', tls: false },
   ])('receives no token from a client that uses $how', async ({ tls }) => {
@@ -134,8 +134,8 @@ describe('the default of the tls option', () => {
     { target: 'ipv4:127.0.0.1:50051,10.0.0.2:50051', why: 'one of its addresses is elsewhere' },
     { target: 'localhost.example:50051', why: 'it only starts with localhost' },
     { target: '127.0.0.1.example:50051', why: 'it only starts with 127.0.0.1' },
-    { target: 'dns://10.0.0.1/localhost:50051', why: 'the given DNS server may return any address' },
-    { target: '::1:50051', why: 'it is an IPv6 address whose last group is 50051' },
+    { target: 'dns://10.0.0.1/localhost:50051', why: 'the DNS server may return any address' },
+    { target: '::1:50051', why: '50051 is part of the IPv6 address' },
     { target: 'xds:///localhost:50051', why: 'the xDS server may return any address' },
   ])('is TLS for $target: $why', ({ target }) => {
     expect(isOnThisMachine(target)).toBe(false);

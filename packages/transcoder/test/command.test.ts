@@ -96,9 +96,9 @@ describe('the command', () => {
     },
     { by: 'a page from another origin', headers: { origin: 'https://pages.example' }, status: 403 },
     { by: 'a page on another port', headers: { origin: 'http://127.0.0.1:1' }, status: 403 },
-    { by: 'a page whose host name resolves to 127.0.0.1', headers: { host: 'pages.example:1' }, status: 403 },
+    { by: 'a host name that resolves to 127.0.0.1', headers: { host: 'pages.example:1' }, status: 403 },
     {
-      by: 'a page whose host name only starts with localhost',
+      by: 'a host name that starts with localhost',
       headers: { host: 'localhost.pages.example' },
       status: 403,
     },

@@ -306,7 +306,7 @@ describe('a failing stream', () => {
     expect(answer.headers['www-authenticate']).toContain('Bearer');
   });
 
-  it('ends with a line with the error after its first message, and is logged and observed with the reason', async () => {
+  it('ends with an error line after its first message, and its reason is logged and observed', async () => {
     const { answer, fail } = failingAfterOne();
     const feed = await startFeed(answer);
     const { response, text, ended } = await reading(feed.origin + ENTRIES);

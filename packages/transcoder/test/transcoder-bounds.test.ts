@@ -117,7 +117,7 @@ describe('a body', () => {
     },
   );
 
-  it('is malformed for an admitted client after one guard check if it is invalid', async () => {
+  it('is refused as malformed after one guard check if it is invalid', async () => {
     const { calls, guarded, ...server } = counted();
     const gateway = await start(server);
     const request = `${head(1, AS_MEMBER, 'Connection: close')}x`;
@@ -525,7 +525,7 @@ describe('log lines', () => {
     { kind: 'unauthenticated', statuses: [404, 401, 503, 'debug', 499, 400] },
     { kind: 'callers', statuses: [400, 403, 'debug'] },
     { kind: 'causes', statuses: ['warn', 'debug'] },
-  ])('can be limited to the kind "$kind"', async ({ kind, statuses }) => {
+  ])('can be limited to the kind $kind', async ({ kind, statuses }) => {
     const gateway = await onlyOf(kind);
     const { origin } = gateway;
     await httpRequest(origin, nowhere);

@@ -168,25 +168,25 @@ describe('a request that breaks a rule of HTTP', () => {
       fields: ['transfer-encoding'],
     })),
     {
-      why: 'a GET has a transfer coding that does not delimit its body',
+      why: 'the body of a GET has no delimiter',
       bytes: head(get, 'Host: x', 'Transfer-Encoding: gzip'),
       ...malformed,
       fields: ['transfer-encoding'],
     },
     {
-      why: 'an HTTP/1.0 request has a transfer coding',
+      why: 'it is HTTP/1.0 with a transfer coding',
       bytes: `${head('POST /v1/shelves HTTP/1.0', 'Connection: keep-alive', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
       ...malformed,
       fields: ['transfer-encoding'],
     },
     {
-      why: 'it has Content-Length and then Transfer-Encoding',
+      why: 'Transfer-Encoding follows a length',
       bytes: head(post, 'Host: x', 'Content-Length: 5', 'Transfer-Encoding: chunked'),
       ...malformed,
       fields: ['transfer-encoding'],
     },
     {
-      why: 'it has Transfer-Encoding and then Content-Length',
+      why: 'a length follows Transfer-Encoding',
       bytes: head(post, 'Host: x', 'Transfer-Encoding: chunked', 'Content-Length: 5'),
       ...malformed,
       fields: ['content-length'],
@@ -280,7 +280,7 @@ describe('a request that HTTP allows', () => {
       bytes: head(`GET /v1/shelves/${'x'.repeat(8_192 - '/v1/shelves/'.length)} HTTP/1.1`, 'Host: x', CLOSE),
     },
     {
-      why: 'it offers an upgrade to another protocol',
+      why: 'it offers an upgrade to WebSocket',
       bytes: head(`GET ${BOOK} HTTP/1.1`, 'Host: x', 'Connection: close, upgrade', 'Upgrade: websocket'),
     },
     {
@@ -337,14 +337,14 @@ describe('what follows a request', () => {
     },
     { what: 'garbage after an immediate response', bytes: unknown + garbage, statuses: [404] },
     {
-      what: 'garbage after a response that waits for an earlier one',
+      what: 'garbage after a queued response',
       bytes: waits('a') + unknown + garbage,
       statuses: [504, 404],
     },
     { what: 'a malformed body', bytes: waits('a') + broken, statuses: [504, 400] },
     { what: 'a malformed body for an unknown path', bytes: broken.replace('/v1/', '/v0/'), statuses: [400] },
     {
-      what: 'a malformed body during the guard check for another fault',
+      what: 'a malformed body during a guard check',
       bytes: broken.replace('Host: x', 'Host: x\r\nContent-Encoding: rot13'),
       statuses: [400],
     },

@@ -448,7 +448,7 @@ describe('the metadata of a reply', () => {
     { name: 'Transfer-Encoding', why: 'is written by the transcoder or by Node' },
     { name: 'X Header', why: 'is not the name of a header' },
     { name: '', why: 'is not the name of a header' },
-  ])('cannot become "$name", which $why', ({ name, why }) => {
+  ])('cannot become $name, which $why', ({ name, why }) => {
     const upstream = new LibraryServer();
     const options = {
       descriptorSet: libraryDescriptorSet,

@@ -59,7 +59,7 @@ describe('a transcoder', () => {
     it.each([
       { path: '/v1/shelves/1/books', body: {}, why: 'the resource has no identifier' },
       { path: '/v1/reviews', body: { text: 'x' }, why: 'no method gets the resource' },
-      { path: '/v1/loans', body: { holder: 'x' }, why: 'the fields of the resource do not fill its path' },
+      { path: '/v1/loans', body: { holder: 'x' }, why: 'its fields do not fill its path' },
     ])('has no Location for a create if $why', async ({ path, body }) => {
       const response = await call('POST', path, body);
       expect(response.status).toBe(201);
@@ -408,7 +408,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'a body that is not an object is missing',
+        why: 'a body with a string is missing',
         method: 'POST',
         path: '/v1/echo/time',
         http: 400,
@@ -501,7 +501,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'the content type of a PATCH is not JSON',
+        why: 'the type of a PATCH is not JSON',
         method: 'PATCH',
         path: '/v1/shelves/1/books/2',
         headers: { 'content-type': 'text/json' },
@@ -511,7 +511,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'a parameter of the content type has spaces around =',
+        why: 'charset has spaces around =',
         method: 'POST',
         path: '/v1/shelves',
         headers: { 'content-type': 'application/json; charset = utf-8' },
@@ -571,7 +571,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'the content type has another parameter than charset',
+        why: 'the content type has a parameter v',
         method: 'POST',
         path: '/v1/shelves',
         headers: { 'content-type': 'application/json; v=1' },
@@ -813,8 +813,8 @@ describe('a transcoder', () => {
 
     it.each([
       { details: 'none', why: 'without a google.rpc.Status' },
-      { details: 'text', why: 'with text in place of a google.rpc.Status' },
-      { details: 'broken', why: 'with a google.rpc.Status that cannot be decoded' },
+      { details: 'text', why: 'with text as its google.rpc.Status' },
+      { details: 'broken', why: 'with a malformed google.rpc.Status' },
     ])('keeps its code and text $why', async ({ details }) => {
       const response = await call('POST', '/v1/fail', { code: Code.ABORTED, message: 'Lost.', details });
       expect(errorOf(response)).toEqual({

@@ -21,12 +21,12 @@ describe('the metadata of a call', () => {
     {
       headers: { authorization: ['Bearer a', 'Bearer b'] },
       metadata: { authorization: 'Bearer a, Bearer b' },
-      why: 'two tokens are joined to an invalid one',
+      why: 'two tokens become an invalid one',
     },
     {
       headers: { authorization: ['Bearer \u00e9\t'] },
       metadata: { authorization: 'Bearer ??' },
-      why: 'a token with invalid bytes stays invalid',
+      why: 'a malformed token stays invalid',
     },
     {
       headers: { authorization: [''] },

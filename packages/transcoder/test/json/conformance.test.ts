@@ -23,7 +23,7 @@ function output(json: JsonValue, options: JsonOptions): JsonValue {
 describe("ProtoJSON as in protobuf's conformance suite", () => {
   it.each<Row>([
     { json: { FieldName52: 0 }, output: {}, why: 'a default is left out' },
-    { json: { __field_name52: 0 }, output: {}, why: 'a default under its proto name is left out too' },
+    { json: { __field_name52: 0 }, output: {}, why: 'so is a default under its proto name' },
     { json: { FieldName52: 1 }, output: { FieldName52: 1 }, why: 'a name may begin with underscores' },
     { json: { nullValue: null }, output: {}, why: 'the only value of NullValue is its default' },
     { json: { nullValue: 'NULL_VALUE' }, output: {}, why: 'NullValue may be written by name' },
@@ -38,7 +38,7 @@ describe("ProtoJSON as in protobuf's conformance suite", () => {
     {
       json: { time: '1970-01-01T00:00:00.010000000Z' },
       output: { time: '1970-01-01T00:00:00.010Z' },
-      why: 'other times have three, six or nine decimals',
+      why: 'others have three, six or nine',
     },
   ])('reads $json and writes $output: $why', ({ json, output: expected }) => {
     expect(output(json, { omit: 'defaults' })).toEqual(expected);

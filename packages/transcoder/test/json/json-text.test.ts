@@ -101,17 +101,17 @@ describe('JSON text', () => {
     {
       text: '{"struct":{"a":[1,1e400]}}',
       fields: ['struct/a/1'],
-      why: 'a nested number is beyond double precision',
+      why: 'a nested number exceeds a double',
     },
     {
       text: '{"noField":1e400}',
       fields: ['noField'],
-      why: 'a number outside of any field is beyond double precision',
+      why: 'a number of no field exceeds a double',
     },
     {
       text: '{"stringValue":1e400}',
       fields: ['stringValue'],
-      why: 'a number in place of a string is beyond double precision',
+      why: 'a number for a string exceeds a double',
     },
     { text: '{"floatValue":1e39}', fields: ['floatValue'], why: 'a number is beyond single precision' },
     { text: '{"int64Value":1e400}', fields: ['int64Value'], why: 'an integer is out of bounds' },

@@ -24,7 +24,7 @@ describe('the violations of a JSON value', () => {
     {
       json: { string_value: null, stringValue: null },
       fields: ['string_value'],
-      why: 'both names are used, even with empty values',
+      why: 'both names are used, even if empty',
     },
     { json: { firstChoice: 'a', secondChoice: 1 }, fields: ['second_choice'], why: 'a oneof takes one' },
     {

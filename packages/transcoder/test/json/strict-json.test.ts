@@ -60,7 +60,7 @@ describe('strict ProtoJSON', () => {
     {
       json: { floatValue: 3.4028235e38 },
       message: { floatValue: 3.4028234663852886e38 },
-      why: 'the largest float may have only the digits that identify it',
+      why: 'the largest float may be rounded up',
     },
     {
       json: { floatValue: '-3.4028235e38' },
@@ -180,7 +180,7 @@ describe('strict ProtoJSON', () => {
     expect(strict.accepts(messageType('Everything'), json)).toBe(true);
   });
 
-  it.each(inNumbers)('refuses "$text" in every number: $why', ({ text }) => {
+  it.each(inNumbers)('refuses $text in every number: $why', ({ text }) => {
     expect(numbers).toHaveLength(13);
     expect(numbers.filter((name) => strict.accepts(schema, { [name]: text }))).toEqual([]);
     expect(strict.accepts(schema, { int32List: [1, text] })).toBe(false);
@@ -209,7 +209,7 @@ describe('strict ProtoJSON', () => {
     { json: { bytesValue: 'AQ=' }, why: 'padding is incomplete' },
     { json: { bytesValue: 'AQID=' }, why: 'padding is superfluous' },
     { json: { bytesValue: '====' }, why: 'padding alone encodes no byte' },
-    { json: { bytesValue: 'AQIDB' }, why: 'a single base64 character encodes no byte' },
+    { json: { bytesValue: 'AQIDB' }, why: 'one base64 digit encodes no byte' },
     { json: { bytesValue: '+_' }, why: 'the alphabets cannot be mixed' },
     { json: { time: '2001-02-29T00:00:00Z' }, why: '2001 is not a leap year' },
     { json: { time: '1900-02-29T00:00:00Z' }, why: '1900 is not a leap year' },
@@ -256,7 +256,7 @@ describe('strict ProtoJSON', () => {
     { json: { nestedMap: { '1e0': {} } }, why: 'a key has one form' },
     { json: { stringByNumber: { '+1': 'a' } }, why: 'a key has one form' },
     { json: { timeByNumber: { '01': '2001-01-01T00:00:00Z' } }, why: 'a key has one form' },
-    { json: anyOf('google.protobuf.Struct', { a: 1 }), why: 'a type with its own JSON form needs "value"' },
+    { json: anyOf('google.protobuf.Struct', { a: 1 }), why: 'a Struct in an Any needs a "value"' },
     { json: anyOf('google.protobuf.Timestamp', {}), why: 'a value is missing' },
     {
       json: anyOf('google.protobuf.Timestamp', { value: '2001-01-01T00:00:00Z', x: 1 }),

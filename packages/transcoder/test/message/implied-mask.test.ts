@@ -23,7 +23,7 @@ it.each<{ json: JsonValue; updateMask: string; why: string }>([
   {
     json: { title: 'T', name: '' },
     updateMask: 'name,title',
-    why: 'a default counts, and paths are in order of their names',
+    why: 'a default counts, and paths are sorted',
   },
   { json: { authors: [{ name: 'A' }] }, updateMask: 'authors', why: 'a list is one path' },
   { json: { title: 'T', nothing: 1 }, updateMask: 'title', why: 'an ignored field is not a path' },

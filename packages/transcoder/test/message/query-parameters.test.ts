@@ -39,7 +39,7 @@ describe('a query', () => {
     {
       query: 'thirdChoice.name=a',
       parameters: [['third_choice.name', 'a']],
-      why: 'dots lead into a message in a oneof too',
+      why: 'dots lead into a message in a oneof',
     },
     {
       query: 'int32_list=1&int32List=2',
@@ -131,10 +131,10 @@ describe('a query', () => {
     {
       query: 'nested_list.string_value=1',
       field: 'nested_list.string_value',
-      why: 'dots do not lead into repeated messages',
+      why: 'dots lead into no repeated messages',
     },
     { query: 'string_map=1', field: 'string_map', why: 'a map has no text form' },
-    { query: 'string_map.a=1', field: 'string_map.a', why: 'dots do not lead into maps' },
+    { query: 'string_map.a=1', field: 'string_map.a', why: 'dots lead into no maps' },
     { query: 'struct=%7B%7D', field: 'struct', why: 'a Struct has no text form' },
     { query: 'time.seconds=1', field: 'time.seconds', why: 'a time is a single string' },
     { query: 'string_wrapper.value=1', field: 'string_wrapper.value', why: 'a wrapper is its value' },
@@ -155,7 +155,7 @@ describe('a query', () => {
     { query: 'double_value=1e400', field: 'double_value', why: 'doubles have bounds' },
     { query: 'float_value=1e39', field: 'float_value', why: 'floats have bounds' },
     { query: 'bytes_value=AQI+', field: 'bytes_value', why: 'a space is not base64' },
-    { query: 'bytes_value=A', field: 'bytes_value', why: 'a single base64 character encodes no byte' },
+    { query: 'bytes_value=A', field: 'bytes_value', why: 'one base64 digit encodes no byte' },
     { query: 'genre=GENRE_NONE', field: 'genre', why: 'the enum has no such value' },
     { query: 'genre_list=genre_poetry', field: 'genre_list', why: 'the enum has no such value' },
     {

@@ -164,7 +164,7 @@ describe('a request message', () => {
         floatValue: Math.fround(0.1),
         nested: { floatValue: Math.fround(0.1) },
       },
-      why: 'the body may repeat NaN, and fractions in single precision',
+      why: 'the body may repeat NaN and fractions',
     },
     {
       template: '/{genre}/{nested.genre}',
@@ -258,7 +258,7 @@ describe('a request message', () => {
       path: '/1',
       json: { stringValue: 1 },
       fields: ['string_value'],
-      why: 'a number is not a string, even with the same digits',
+      why: 'a number does not repeat a string',
     },
     {
       template: '/{int32_value}/{genre}/{bytes_value}/{bool_value}',
@@ -274,7 +274,7 @@ describe('a request message', () => {
       path: '/GENRE_NONE',
       json: { genre: 1 },
       fields: ['genre'],
-      why: 'it is not an enum value, whatever the body is',
+      why: 'it is not an enum value, nor repeated',
     },
     {
       template: '/{nested.string_value}',
@@ -290,7 +290,7 @@ describe('a request message', () => {
       path: '/1',
       json: { nested: 7 },
       fields: ['nested'],
-      why: 'the body has no message where the path needs one',
+      why: 'the path needs a message in the body',
     },
     {
       template: '/{string_value}',
@@ -353,7 +353,7 @@ describe('a request message', () => {
       body: 'nested',
       json: { nested: { nested: { x: 1 } } },
       says: 'nested.nested.nested.x: Is not a known field.',
-      why: 'a message in a field of its own type is not wrapped',
+      why: 'nested is a valid field of nested',
     },
     {
       body: '*',
@@ -361,7 +361,7 @@ describe('a request message', () => {
       says: 'x: Is not a known field.',
       why: 'the body is the whole request',
     },
-  ])('is refused from the body $body of $json with "$says": $why', ({ body, json, says }) => {
+  ])('is refused from the body $body of $json with $says: $why', ({ body, json, says }) => {
     const { field, description } = firstOf(
       refusal(() => read({ template: '/a', body, path: '/a', json })).violations(),
     );

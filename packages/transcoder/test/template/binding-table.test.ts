@@ -50,7 +50,7 @@ describe('a lookup', () => {
       verb: 'GET',
       path: '/v1/books/a%2Fb',
       found: '/v1/books/{string_value}',
-      why: 'an escaped slash does not end a segment',
+      why: 'an escaped slash is in a segment',
     },
     {
       verb: 'GET',
@@ -62,13 +62,13 @@ describe('a lookup', () => {
       verb: 'DELETE',
       path: '/v1/books/latest',
       found: '/v1/books/{string_value}',
-      why: 'the HTTP method decides between matching templates',
+      why: 'the HTTP method decides between them',
     },
     {
       verb: 'PUT',
       path: '/v1/books/latest',
       found: '/v1/{string_value}/latest',
-      why: 'the search backtracks from a literal without a match',
+      why: 'the search backtracks from a literal',
     },
     {
       verb: 'POST',
@@ -80,7 +80,7 @@ describe('a lookup', () => {
       verb: 'GET',
       path: '/v1/books/7:archive',
       found: '/v1/books/{string_value}',
-      why: 'otherwise a colon is part of the segment',
+      why: 'else a colon is part of the segment',
     },
     {
       verb: 'GET',
@@ -214,7 +214,7 @@ describe('a lookup', () => {
     { path: '/v1//books', why: 'no segment is empty' },
     { path: '/v1/books/7/', why: 'a trailing slash counts' },
     { path: '/v1/x/../books', why: 'dot segments are not resolved' },
-    { path: '/v1/b%6Foks', why: 'an escaped letter does not match the letter' },
+    { path: '/v1/b%6Foks', why: 'an escaped letter is not the letter' },
     { path: '/v1/R%20s', why: 'only escapes are case-insensitive' },
     { path: '/v1/r%2Xs', why: 'it is not an escape' },
     { path: '/v1/files/', why: 'no segment of ** is empty' },
@@ -252,7 +252,7 @@ describe('a template of ** alone', () => {
     { path: '*', why: 'it is not a path' },
     { path: ':stat', why: 'it is not a path' },
     { path: 'a/b', why: 'it does not begin with a slash' },
-  ])('does not match "$path": $why', ({ path }) => {
+  ])('does not match $path: $why', ({ path }) => {
     expect(all.find('GET', path)).toEqual({ outcome: 'unknown path' });
   });
 });

@@ -70,18 +70,18 @@ describe('the bindings of a method', () => {
     { why: 'a number cannot contain a slash', rule: rule(get('/{int32_value=a/*}')) },
     { why: 'a boolean cannot contain a slash', rule: rule(get('/{bool_value=*/*}')) },
     { why: 'a word is not a number', rule: rule(get('/{nested.double_value=only}')) },
-    { why: 'two variables are in the same oneof', rule: rule(get('/{first_choice}/{second_choice}')) },
+    { why: 'two variables share a oneof', rule: rule(get('/{first_choice}/{second_choice}')) },
     {
-      why: 'variables lead into two messages of the same oneof',
+      why: 'two variables share a nested oneof',
       rule: rule(get('/{nested.third_choice.name}/{nested.first_choice}')),
     },
     {
-      why: 'a variable and the body are in the same oneof',
+      why: 'a variable and the body share a oneof',
       rule: rule(post('/{first_choice}'), { body: 'third_choice' }),
     },
     { why: '** is not last', rule: rule(get('/**/a')) },
     { why: '** is not last, in a variable', rule: rule(get('/{string_value=**}/b')) },
-    { why: '** is not last, before another variable', rule: rule(get('/**/{string_value=**}')) },
+    { why: '** is not last, before a variable', rule: rule(get('/**/{string_value=**}')) },
     { why: 'a field is in path and body', rule: rule(post('/{string_value}'), { body: 'string_value' }) },
     {
       why: 'additional bindings are nested',
@@ -112,11 +112,11 @@ describe('the bindings of a method', () => {
 
   it.each([
     { path: '/{first_choice}/{nested.second_choice}', why: 'each message has a oneof of its own' },
-    { path: '/{int32_value=**}', why: '** may match a single segment with a number' },
+    { path: '/{int32_value=**}', why: '** may match one segment, a number' },
     { path: '/{int32_value=7}/{bool_value=true}/{genre=GENRE_PROSE}', why: 'a literal may be a value' },
     { path: '/{string_value=a/*}/{bytes_value=b/*}', why: 'text and base64 may contain slashes' },
     { path: '/{third_choice.name}', why: 'a message may be a member of a oneof' },
-    { path: '/{string_value}/{optional_string}', why: 'an optional field is in no oneof with others' },
+    { path: '/{string_value}/{optional_string}', why: 'an optional field shares no oneof' },
   ])('are accepted with $path: $why', ({ path }) => {
     expect(bindingsOf(methodOf('Probe.Echo'), rule(get(path)))).toHaveLength(1);
   });

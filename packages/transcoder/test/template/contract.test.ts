@@ -150,7 +150,7 @@ describe('an unsupported binding', () => {
     { why: 'a malformed template', rule: { pattern: { case: 'get', value: '/a/{' } } },
     { why: 'an unknown field', rule: { pattern: postA, body: 'nothing' } },
     {
-      why: 'an unknown field in an unsupported template',
+      why: 'an unknown field in such a template',
       rule: { pattern: { case: 'get', value: '/**/{nothing}' } },
     },
   ] satisfies { why: string; rule: Rule }[])(
@@ -218,19 +218,19 @@ describe('the served services', () => {
 
 describe('the domain of errors', () => {
   it.each([
-    { why: 'the package of the first served service', set: image, domain: 'branch.v1' },
+    { why: 'the first served service', set: image, domain: 'branch.v1' },
     {
-      why: 'the package of the first service in the set',
+      why: 'the first service in the set',
       set: unmarked,
       domain: 'library.v1',
     },
     {
-      why: 'the package of the first service that the options name',
+      why: 'the first service in the options',
       set: image,
       services: ['library.v1.Probe', 'branch.v1.Branch'],
       domain: 'library.v1',
     },
-  ])('is $why', ({ set, services, domain }) => {
+  ])('is the package of $why', ({ set, services, domain }) => {
     expect(readContract(set, { services }).domain).toBe(domain);
   });
 

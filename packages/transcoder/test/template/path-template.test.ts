@@ -67,7 +67,7 @@ describe('the value of a path variable', () => {
     { segments: ['%'], value: undefined, why: 'an escape is truncated' },
     { segments: ['%C3%28'], value: undefined, why: 'escapes are not UTF-8' },
     { segments: ['%ED%A0%80'], value: undefined, why: 'a surrogate is not UTF-8' },
-    { segments: ['a"b'], value: undefined, why: 'RFC 3986 does not allow the character in a path' },
+    { segments: ['a"b'], value: undefined, why: 'RFC 3986 forbids it in a path' },
     { segments: ['é'], value: undefined, why: 'bytes beyond ASCII must be escaped' },
     { segments: ['a#b'], value: undefined, why: 'a request has no fragment' },
   ])('in one segment is decoded or refused: $why', ({ segments, value }) => {
