@@ -77,8 +77,8 @@ function isDefault(json: JsonValue): boolean {
 }
 
 /**
- * Whether two outcomes are alike: the same status, the same call with an equal message, and the same content. For errors,
- * the content is the text and the details that the server gave.
+ * Whether two outcomes are alike: the same status, the same call with an equal message, and the same content. For
+ * errors, the content is the text and the details that the server gave.
  */
 export function alike(ours: Answer, theirs: Answer): boolean {
   if (ours.status !== theirs.status || ours.called?.method !== theirs.called?.method) return false;

@@ -1,7 +1,7 @@
 // Records how grpc-gateway responds to requests, in front of a gRPC server whose methods mostly return the request.
 //
-// Reads one JSON string per line from standard input, and sends it unchanged as a request. For each, writes a JSON object
-// in one line: the request, the status and the content of the response, and the call that the server received.
+// Reads one JSON string per line from standard input, and sends it unchanged as a request. For each, writes a JSON
+// object in one line: the request, the status and the content of the response, and the call that the server received.
 package main
 
 import (
