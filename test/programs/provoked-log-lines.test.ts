@@ -210,7 +210,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   'method skipped': {
     file: 'packages/transcoder/test/transcoder-options.test.ts',
-    test: 'is left out with a line in the log where it may be skipped',
+    test: 'is left out with a log line if it may be skipped',
   },
   'not everything could be closed in time': {
     file: 'test/programs/stopping.test.ts',

@@ -42,7 +42,7 @@ async function failureOfCreate(answer: () => Answer): Promise<RouteClientError> 
   return failureOf(clientFor(server.address).createRoute(DEFINITION, { requestId: 'mine' }));
 }
 
-it('an error has code, status, reason, text, facts, wrong fields, request id and its cause', async () => {
+it('an error has its code, status, reason, message, metadata, field violations, request id and cause', async () => {
   const failure = await failureOfCreate(INVALID);
   expect(failure).toBeInstanceOf(Error);
   expect(failure).toMatchObject({
@@ -58,7 +58,7 @@ it('an error has code, status, reason, text, facts, wrong fields, request id and
   expect(failure.cause).toMatchObject({ code: 3, details: 'No.' });
 });
 
-it('an error without details has what the client knows', async () => {
+it('an error without details still has its status and request id', async () => {
   const failure = await failureOfCreate(() => ({ code: status.NOT_FOUND, details: 'No.' }));
   expect(failure).toMatchObject({
     status: 'NOT_FOUND',
@@ -70,13 +70,13 @@ it('an error without details has what the client knows', async () => {
   });
 });
 
-it('details that were damaged on the way are ignored', async () => {
+it('details that cannot be decoded are ignored', async () => {
   const trailers = { 'grpc-status-details-bin': Buffer.from([255, 255]) };
   const failure = await failureOfCreate(() => ({ code: status.INTERNAL, details: 'No.', trailers }));
   expect(failure).toMatchObject({ status: 'INTERNAL', message: 'No.', details: [] });
 });
 
-it('a code that gRPC does not define is UNKNOWN, and its number is kept', () => {
+it('a code that gRPC does not define becomes UNKNOWN and keeps its number', () => {
   const failure = new RouteClientError({ code: 99, message: 'No.', requestId: 'mine' });
   expect(failure).toMatchObject({ code: 99, status: 'UNKNOWN' });
 });
@@ -92,7 +92,7 @@ it.each([
   { schema: RequestInfoSchema, init: { requestId: 'x' } },
   { schema: ResourceInfoSchema, init: { resourceName: 'x' } },
   { schema: RetryInfoSchema, init: { retryDelay: { seconds: 1n } } },
-])('a $schema.typeName is parsed', async ({ schema, init }) => {
+])('a detail of type $schema.typeName is parsed', async ({ schema, init }) => {
   const failure = await failureOfCreate(failingWith(status.ABORTED, [detail(schema as DescMessage, init)]));
   expect(failure.details).toMatchObject([{ $typeName: schema.typeName, ...init }]);
 });
@@ -126,7 +126,7 @@ it('an error can be logged as JSON, whatever its details hold', async () => {
   });
 });
 
-it('the stack of an error names the code that made the call', async () => {
+it('the stack of an error names the function that made the call', async () => {
   const server = await startFaultServer(INVALID);
   const client = clientFor(server.address);
   async function theCodeThatCalled(): Promise<void> {
@@ -143,7 +143,7 @@ it('an error shows no token, however it is printed', async () => {
   expect(inspect(failure, { depth: 20, showHidden: true })).not.toContain('very-secret');
 });
 
-it('a server that cannot be reached is UNAVAILABLE, without a reason of the service', async () => {
+it('a call to an unreachable server fails with UNAVAILABLE and no reason', async () => {
   const failure = await failureOf(clientFor('127.0.0.1:1').getRoute('x'));
   expect(failure).toMatchObject({ status: 'UNAVAILABLE', reason: undefined });
   expect(failure.message).toContain('ECONNREFUSED');

@@ -10,10 +10,10 @@ const SOURCES = resolve(import.meta.dirname, '../src');
 const SOURCE = 'routing/v1/route_service.proto';
 const ID = '01a1f941-715b-7593-b057-19259d7b5bfc';
 
-/** Building and packing take their time where other tests run. */
+/** Building and packing are slow while other tests run. */
 const PACKING_MS = 120_000;
 
-describe('the package in the project of a user', () => {
+describe("the package in a user's project", () => {
   let user: PackedPackage;
   let readme: string;
 
@@ -27,7 +27,7 @@ describe('the package in the project of a user', () => {
     await user.remove();
   });
 
-  /** The first block of the README in this language below its heading about the contract, for this server. */
+  /** The first code block in a language under the README's heading about the contract, with the server's address. */
   function block(language: string, address: string): string {
     const [, section = ''] = readme.split('## The contract for other tools\n');
     const [, code = ''] = section.split(`\`\`\`${language}\n`);
@@ -35,7 +35,7 @@ describe('the package in the project of a user', () => {
     return text.replaceAll('127.0.0.1:50051', address).replaceAll('PUT-THE-ID-HERE', ID);
   }
 
-  it('has the contract as it is now, and nothing that only this repository needs', () => {
+  it('contains the current contract and no files that only this repository needs', () => {
     for (const name of ['route-registry.binpb', SOURCE])
       expect(readFileSync(join(user.installed, 'proto', name))).toEqual(readFileSync(join(PROTO, name)));
     expect(readdirSync(user.installed).sort()).toEqual(['README.md', 'dist', 'package.json', 'proto']);
@@ -65,7 +65,7 @@ describe('the package in the project of a user', () => {
     expect(await user.run('node', ['--input-type=module', '--eval', program])).toBe(`${ID}\n`);
   });
 
-  it('lets proto-loader read its descriptor set, by the program of the README', async () => {
+  it("lets proto-loader read its descriptor set with the README's program", async () => {
     const server = await startFaultServer(() => STORED);
     writeFileSync(join(user.folder, 'get.mjs'), block('js', server.address));
     expect(await user.run('node', ['get.mjs'], { TOKEN: 'a.good.token' })).toContain(`id: '${ID}'`);
@@ -73,7 +73,7 @@ describe('the package in the project of a user', () => {
     expect(server.tokens).toEqual(['Bearer a.good.token']);
   });
 
-  /** Gets a route by a command of the README for a shell, after the first one, which says where the contract is. */
+  /** Gets a route with one of the README's shell commands, after the first command, which locates the contract. */
   async function getBy(tool: string): Promise<void> {
     const server = await startFaultServer(() => STORED);
     const [place = '', ...calls] = block('sh', server.address).split('\n\n');
@@ -83,11 +83,11 @@ describe('the package in the project of a user', () => {
     expect(server.ids).toEqual([ID]);
   }
 
-  it('lets buf read its descriptor set, by the command of the README', async () => {
+  it("lets buf read its descriptor set with the README's command", async () => {
     await getBy('buf curl');
   });
 
-  it('lets proto-loader read its source, with google-proto-files as second include path', async () => {
+  it('lets proto-loader read its .proto file with google-proto-files as the second include path', async () => {
     const program = `
       import { loadSync } from '@grpc/proto-loader';
       const includeDirs = ['node_modules/@route-registry/client/proto', 'node_modules/google-proto-files'];
@@ -95,7 +95,7 @@ describe('the package in the project of a user', () => {
     expect(await user.run('node', ['--input-type=module', '--eval', program])).toBe('CreateRoute,GetRoute\n');
   });
 
-  it('exports its source under a subpath', async () => {
+  it('exports its .proto file under a subpath', async () => {
     const program = `console.log(import.meta.resolve('@route-registry/client/proto/${SOURCE}'))`;
     const printed = await user.run('node', ['--input-type=module', '--eval', program]);
     expect(printed).toBe(`file://${user.installed}/proto/${SOURCE}\n`);

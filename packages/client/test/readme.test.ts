@@ -22,8 +22,8 @@ describe('the example that creates a route', () => {
   });
 });
 
-describe('the example that keeps a token', () => {
-  it('issues one for calls at the same time, and another after it was refused', async () => {
+describe('the example that caches a token', () => {
+  it('issues one token for concurrent calls, and another after a refusal', async () => {
     const server = await startFaultServer(({ metadata }) =>
       metadata.get('authorization')[0] === 'Bearer number-2'
         ? STORED
@@ -40,7 +40,7 @@ describe('the example that keeps a token', () => {
     expect(server.tokens.at(-1)).toBe('Bearer number-2');
   });
 
-  it('issues another shortly before the end of the first', async () => {
+  it('issues a new token shortly before the old one expires', async () => {
     let issued = 0;
     const token = keptToken(() =>
       Promise.resolve({ token: `number-${++issued}`, expiresAt: Date.now() + 29_000 }),

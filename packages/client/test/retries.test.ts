@@ -8,7 +8,7 @@ import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
 
 const AWAY: Answer = { code: status.UNAVAILABLE, details: 'The database is away.' };
 
-/** Fails as often as told, and then answers. */
+/** Fails the given number of calls, then succeeds. */
 function failing(times: number, failure: Answer): (received: unknown, earlier: number) => Answer {
   return (_received, earlier) => (earlier < times ? failure : STORED);
 }
@@ -20,7 +20,7 @@ function pushback(ms: number): Answer {
 
 describe('a create', () => {
   it.each([status.UNAVAILABLE, status.RESOURCE_EXHAUSTED])(
-    'is repeated with the same request id after code %i, up to four attempts',
+    'is retried with the same request id after code %i, up to four attempts',
     async (code) => {
       const server = await startFaultServer(failing(3, { code, details: 'Not now.' }));
       await expect(clientFor(server.address).createRoute(DEFINITION)).resolves.toMatchObject(DEFINITION);
@@ -29,7 +29,7 @@ describe('a create', () => {
     },
   );
 
-  it('that fails four times has failed, after pauses of 0.1, 0.2 and 0.4 s, a fifth more or less', async () => {
+  it('fails after four attempts, with pauses of 0.1, 0.2 and 0.4 s, each ±20%', async () => {
     const server = await startFaultServer(() => AWAY);
     const failure = await failureOf(clientFor(server.address).createRoute(DEFINITION));
     expect(failure).toMatchObject({ status: 'UNAVAILABLE', message: 'The database is away.' });
@@ -40,26 +40,26 @@ describe('a create', () => {
   });
 
   it.each([
-    { code: status.INVALID_ARGUMENT, why: 'the same again' },
-    { code: status.NOT_FOUND, why: 'the same again' },
-    { code: status.ALREADY_EXISTS, why: 'the same again' },
-    { code: status.PERMISSION_DENIED, why: 'the same again' },
-    { code: status.INTERNAL, why: 'nobody knows what it is' },
-    { code: status.DEADLINE_EXCEEDED, why: 'the time is over' },
-    { code: status.CANCELLED, why: 'nobody waits' },
-  ])('is not repeated after code $code: $why', async ({ code }) => {
+    { code: status.INVALID_ARGUMENT, why: 'the result would be the same' },
+    { code: status.NOT_FOUND, why: 'the result would be the same' },
+    { code: status.ALREADY_EXISTS, why: 'the result would be the same' },
+    { code: status.PERMISSION_DENIED, why: 'the result would be the same' },
+    { code: status.INTERNAL, why: 'the cause is unknown' },
+    { code: status.DEADLINE_EXCEEDED, why: 'no time is left' },
+    { code: status.CANCELLED, why: 'nobody waits for the result' },
+  ])('is not retried after code $code: $why', async ({ code }) => {
     const server = await startFaultServer(() => ({ code, details: 'No.' }));
     await failureOf(clientFor(server.address).createRoute(DEFINITION));
     expect(server.creates).toHaveLength(1);
   });
 
-  it('is not repeated once an answer has begun', async () => {
+  it('is not retried once the response has begun', async () => {
     const server = await startFaultServer(() => ({ ...AWAY, headersFirst: true }));
     await failureOf(clientFor(server.address).createRoute(DEFINITION));
     expect(server.creates).toHaveLength(1);
   });
 
-  it('whose connection breaks is repeated on another', async () => {
+  it('is retried on another connection if its own breaks', async () => {
     const address = await startHttp2Server((session, stream, earlier) => {
       if (earlier === 0) session.destroy();
       else answer(stream, status.NOT_FOUND);
@@ -68,7 +68,7 @@ describe('a create', () => {
     expect(failure.status).toBe('NOT_FOUND');
   });
 
-  it('that a server has refused unseen is sent again, which counts as no attempt', async () => {
+  it('is sent again after REFUSED_STREAM, which does not count as an attempt', async () => {
     let streams = 0;
     const address = await startHttp2Server((_session, stream, earlier) => {
       streams++;
@@ -81,20 +81,20 @@ describe('a create', () => {
 });
 
 describe("the server's pushback", () => {
-  it('is the pause before the next attempt', async () => {
+  it('sets the pause before the next attempt', async () => {
     const server = await startFaultServer(failing(1, pushback(600)));
     await clientFor(server.address).createRoute(DEFINITION);
     expect(server.pauses).toHaveLength(1);
     expect(server.pauses[0]).toBeGreaterThan(590);
   });
 
-  it('that is negative ends the attempts', async () => {
+  it('ends the attempts if it is negative', async () => {
     const server = await startFaultServer(() => pushback(-1));
     await failureOf(clientFor(server.address).createRoute(DEFINITION));
     expect(server.received).toHaveLength(1);
   });
 
-  it('does not outlast the deadline', async () => {
+  it('does not extend the deadline', async () => {
     const server = await startFaultServer(() => pushback(60_000));
     const failure = await failureOf(clientFor(server.address).createRoute(DEFINITION, { timeoutMs: 300 }));
     expect(failure).toMatchObject({ status: 'DEADLINE_EXCEEDED', reason: undefined });
@@ -102,7 +102,7 @@ describe("the server's pushback", () => {
 });
 
 describe('the deadline', () => {
-  it('holds for all attempts together', async () => {
+  it('covers all attempts together', async () => {
     const server = await startFaultServer((_received, earlier) => (earlier < 2 ? AWAY : 'never'));
     const failure = await failureOf(clientFor(server.address).getRoute('x', { timeoutMs: 700 }));
     expect(failure.status).toBe('DEADLINE_EXCEEDED');
@@ -111,8 +111,8 @@ describe('the deadline', () => {
   });
 });
 
-describe('a signal', () => {
-  it('ends a call in progress, on the server, too', async () => {
+describe('an abort signal', () => {
+  it('cancels a call in progress, also on the server', async () => {
     const server = await startFaultServer(() => 'never');
     const controller = new AbortController();
     const call = failureOf(clientFor(server.address).getRoute('x', { signal: controller.signal }));
@@ -123,7 +123,7 @@ describe('a signal', () => {
     await expect.poll(() => server.received[0]?.cancelled()).toBe(true);
   });
 
-  it('ends the attempts', async () => {
+  it('stops further attempts', async () => {
     const server = await startFaultServer((_received, earlier) => (earlier < 2 ? pushback(300) : STORED));
     const client = clientFor(server.address);
     const controller = new AbortController();
@@ -131,13 +131,13 @@ describe('a signal', () => {
     await expect.poll(() => server.received.length).toBe(1);
     controller.abort();
     expect((await call).status).toBe('CANCELLED');
-    // Repeated after the same pause, which begins later.
+    // This retry comes after the same pause, started later: a retry of the get would have come before.
     await client.createRoute(DEFINITION);
     expect(server.creates).toHaveLength(2);
     expect(server.ids).toHaveLength(1);
   });
 
-  it('that was there before the call keeps it from being sent', async () => {
+  it('that is already aborted keeps a call from being sent', async () => {
     const server = await startFaultServer(() => STORED);
     const signal = AbortSignal.abort('too late');
     const failure = await failureOf(clientFor(server.address).getRoute('x', { signal }));
@@ -145,7 +145,7 @@ describe('a signal', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('is left alone when its calls have ended', async () => {
+  it('has no listeners left after its calls', async () => {
     const server = await startFaultServer(() => STORED);
     const { signal } = new AbortController();
     await clientFor(server.address).getRoute('x', { signal });
@@ -154,13 +154,13 @@ describe('a signal', () => {
 });
 
 describe('the throttle', () => {
-  it('stops retries while more than fifty attempts have failed, and only then', async () => {
+  it('stops retries after more than fifty failed attempts, not before', async () => {
     const server = await startFaultServer(() => AWAY);
     const client = clientFor(server.address);
     const callAtOnce = (calls: number): Promise<unknown> =>
       Promise.all(Array.from({ length: calls }, () => failureOf(client.getRoute('x'))));
     await callAtOnce(10);
-    // Ten calls of four attempts each have all been made.
+    // Ten calls, each with all of its four attempts.
     expect(server.received).toHaveLength(40);
     await callAtOnce(20);
     const before = server.received.length;
@@ -169,7 +169,7 @@ describe('the throttle', () => {
   });
 });
 
-/** A server that answers with frames of HTTP/2, given how many streams came before. */
+/** Starts a bare HTTP/2 server. `onStream` gets the number of earlier streams. Returns `host:port`. */
 async function startHttp2Server(
   onStream: (session: ServerHttp2Session, stream: ServerHttp2Stream, earlier: number) => void,
 ): Promise<string> {
@@ -194,7 +194,7 @@ async function startHttp2Server(
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Ends a call by trailers alone. */
+/** Ends a call with a trailers-only response. */
 function answer(stream: ServerHttp2Stream, code: status): void {
   const head = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': String(code) };
   stream.respond(head, { endStream: true });

@@ -12,7 +12,7 @@ import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const ROUTE = { id: '01a1f941-715b-7593-b057-19259d7b5bfc', ...DEFINITION, createdAt: CREATED_AT };
 
-it('a create sends the definition alone and returns the stored route', async () => {
+it('a create sends only the definition and returns the stored route', async () => {
   const server = await startFaultServer(() => STORED);
   await expect(clientFor(server.address).createRoute(DEFINITION)).resolves.toEqual(ROUTE);
   expect(server.creates).toMatchObject([
@@ -25,13 +25,13 @@ it('a create sends the definition alone and returns the stored route', async () 
   expect(server.creates[0]?.route?.createdAt).toBeUndefined();
 });
 
-it('a create without middleware has none', async () => {
+it('a create without middleware sends an empty list', async () => {
   const server = await startFaultServer(() => STORED);
   await clientFor(server.address).createRoute({ method: 'GET', path: '/', handler: 'h' });
   expect(server.creates[0]?.route?.middleware).toEqual([]);
 });
 
-it('a get asks by the id and returns the route', async () => {
+it('a get sends the id and returns the route', async () => {
   const server = await startFaultServer(() => STORED);
   await expect(clientFor(server.address).getRoute(ROUTE.id)).resolves.toEqual(ROUTE);
   const [received] = server.received;
@@ -39,14 +39,14 @@ it('a get asks by the id and returns the route', async () => {
   expect(fromBinary(GetRouteRequestSchema, received?.message ?? Buffer.alloc(0)).routeId).toBe(ROUTE.id);
 });
 
-it('a dry run returns the definition alone', async () => {
+it('a dry run returns only the definition', async () => {
   const server = await startFaultServer(() => STORED);
   const checked = await clientFor(server.address).createRoute(DEFINITION, { validateOnly: true });
   expect(checked).toEqual(DEFINITION);
   expect(server.creates).toMatchObject([{ validateOnly: true }]);
 });
 
-it('the request id of a call is also its name in the logs of the service', async () => {
+it("a call sends its request id as x-request-id too, for the service's logs", async () => {
   const server = await startFaultServer(() => STORED);
   const client = clientFor(server.address);
   await client.createRoute(DEFINITION, { requestId: 'my-own' });
@@ -57,7 +57,7 @@ it('the request id of a call is also its name in the logs of the service', async
   expect(names).toEqual(['my-own', server.creates[1]?.requestId, 'my-get', expect.stringMatching(UUID)]);
 });
 
-it('a call has five seconds, and another time if it asks for one', async () => {
+it('a call has a timeout of five seconds, or of timeoutMs if given', async () => {
   const server = await startFaultServer(() => STORED);
   const client = clientFor(server.address);
   await client.getRoute('x');
@@ -77,7 +77,7 @@ it.each([
   { change: { handler: HALF }, message: /^handler must be/ },
   { change: { middleware: ['a', HALF] }, message: /^middleware\[1\] must be/ },
 ])(
-  'a lone surrogate is refused before it could be sent as another character: $message',
+  'a lone surrogate is refused instead of being sent as another character: $message',
   async ({ change, message }) => {
     const server = await startFaultServer(() => STORED);
     const failure = await failureOf(clientFor(server.address).createRoute({ ...DEFINITION, ...change }));
@@ -104,16 +104,16 @@ it.each([
     options: { timeoutMs: 2 ** 31 },
     message: 'timeoutMs must be an integer from 1 to 2147483647, not 2147483648.',
   },
-  // The service would take it for none, and a repeat would store a second route.
+  // The service would read it as no id, and a retry would store a second route.
   { options: { requestId: '' }, message: 'requestId must be 1 to 128 visible ASCII characters, not "".' },
   { options: { requestId: 'ä' }, message: 'requestId must be 1 to 128 visible ASCII characters, not "ä".' },
-])('options out of bounds are refused: $message', async ({ options, message }) => {
+])('an option out of range is refused: $message', async ({ options, message }) => {
   const failure = await failureOf(clientFor('127.0.0.1:1').createRoute(DEFINITION, options));
   expect(failure).toMatchObject({ status: 'INVALID_ARGUMENT', reason: undefined, message });
   expect(failure.cause).toBeInstanceOf(RangeError);
 });
 
-it('a value of a wrong type is refused, not converted', async () => {
+it('a value of the wrong type is refused, not converted', async () => {
   const definition = { ...DEFINITION, handler: 5 } as unknown as RouteDefinition;
   const failure = await failureOf(clientFor('127.0.0.1:1').createRoute(definition));
   expect(failure).toMatchObject({
@@ -122,7 +122,7 @@ it('a value of a wrong type is refused, not converted', async () => {
   });
 });
 
-it('a stored route without a time of creation is an INTERNAL failure', async () => {
+it('a stored route without a creation time is an INTERNAL error', async () => {
   const route = Buffer.from(toBinary(RouteSchema, create(RouteSchema, { id: 'x' })));
   const server = await startFaultServer(() => route);
   const failure = await failureOf(clientFor(server.address).getRoute('x'));
@@ -130,7 +130,7 @@ it('a stored route without a time of creation is an INTERNAL failure', async () 
   expect(failure.message).toContain('A stored route without a time of creation.');
 });
 
-it('a closed client refuses calls, and lets those in progress end', async () => {
+it('a closed client refuses new calls and lets calls in progress finish', async () => {
   const server = await startFaultServer(() => 'never');
   const client = clientFor(server.address);
   const inProgress = failureOf(client.getRoute('x', { timeoutMs: 500 }));
@@ -143,18 +143,18 @@ it('a closed client refuses calls, and lets those in progress end', async () => 
   expect((await inProgress).status).toBe('DEADLINE_EXCEEDED');
 });
 
-it('a target that grpc-js cannot read is refused at once', () => {
+it('a target that grpc-js cannot parse is refused at once', () => {
   expect(() => createRouteClient('', { token: 'x' })).toThrow();
 });
 
-it('a token that is not set is refused at once', () => {
+it('an undefined token is refused at once', () => {
   const token = undefined as unknown as string;
   expect(() => createRouteClient('127.0.0.1:1', { token })).toThrow(
     'The token must be a string or a function; it is undefined.',
   );
 });
 
-it('a target may be a name', async () => {
+it('a target may be a DNS name', async () => {
   const { address } = await startFaultServer(() => STORED);
   const [, port = ''] = address.split(':');
   await expect(clientFor(`dns:///localhost:${port}`).getRoute('x')).resolves.toEqual(ROUTE);
@@ -168,7 +168,7 @@ it('a target may be a Unix socket', async () => {
   await expect(clientFor(target).getRoute('x')).resolves.toEqual(ROUTE);
 });
 
-it('the addresses of a target share the calls', async () => {
+it('calls are spread evenly over the addresses of a target', async () => {
   const servers = [await startFaultServer(() => STORED), await startFaultServer(() => STORED)];
   const client = clientFor(`ipv4:${servers.map(({ address }) => address).join(',')}`);
   await expect

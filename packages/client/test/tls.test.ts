@@ -9,15 +9,15 @@ import { clientFor, failureOf } from './support/test-client.js';
 const { ca, server, client } = certificates;
 const pair = { cert_chain: server.cert, private_key: server.key };
 
-/** Node warns of an address as the server name of TLS, which RFC 6066 forbids. */
+/** Node warns about a TLS server name that is an IP address, which RFC 6066 forbids. */
 function byName(address: string): string {
   return address.replace('127.0.0.1', 'localhost');
 }
 
-describe('a server with TLS', () => {
+describe('a TLS server', () => {
   it.each<{ how: string; tls: RouteClientOptions['tls'] }>([
-    { how: 'its authority', tls: { ca: ca.cert } },
-    { how: 'credentials of grpc-js', tls: credentials.createSsl(ca.cert) },
+    { how: 'the CA that signed its certificate', tls: { ca: ca.cert } },
+    { how: 'grpc-js credentials', tls: credentials.createSsl(ca.cert) },
   ])('is called with $how', async ({ tls }) => {
     const { address } = await startFaultServer(() => STORED, {
       credentials: ServerCredentials.createSsl(null, [pair]),
@@ -28,10 +28,10 @@ describe('a server with TLS', () => {
   });
 
   it.each<{ how: string; tls: RouteClientOptions['tls'] }>([
-    { how: 'the authorities of Node, which do not know it', tls: true },
-    { how: 'the certificate of another as authority', tls: { ca: client.cert } },
+    { how: "Node's CAs, none of which signed it", tls: true },
+    { how: 'a CA that did not sign its certificate', tls: { ca: client.cert } },
     { how: 'plaintext', tls: false },
-  ])('gets no token with $how', async ({ tls }) => {
+  ])('receives no token from a client that uses $how', async ({ tls }) => {
     const { address, received } = await startFaultServer(() => STORED, {
       credentials: ServerCredentials.createSsl(null, [pair]),
     });
@@ -40,7 +40,7 @@ describe('a server with TLS', () => {
     expect(received).toEqual([]);
   });
 
-  it('that asks for a certificate gets one', async () => {
+  it('admits only clients with a certificate if it requires one', async () => {
     const { address } = await startFaultServer(() => STORED, {
       credentials: ServerCredentials.createSsl(ca.cert, [pair], true),
     });
@@ -56,7 +56,7 @@ it('a certificate without its key is refused at once', () => {
   expect(() => createRouteClient('127.0.0.1:1', { token: 'x', tls })).toThrow(/key/);
 });
 
-it('a server without TLS gets no token from a client that expects TLS', async () => {
+it('a plaintext server receives no token from a client that expects TLS', async () => {
   const { address, received } = await startFaultServer(() => STORED);
   expect((await failureOf(clientFor(byName(address), { tls: true }).getRoute('x'))).status).toBe(
     'UNAVAILABLE',
@@ -64,8 +64,8 @@ it('a server without TLS gets no token from a client that expects TLS', async ()
   expect(received).toEqual([]);
 });
 
-describe('a client says what to do', () => {
-  it('with a server that does not speak TLS', async () => {
+describe('the error message', () => {
+  it('says what to do if the server does not speak TLS', async () => {
     const { address } = await startFaultServer(() => STORED);
     const { message } = await failureOf(clientFor(byName(address), { tls: true }).getRoute('x'));
     expect(message).toMatch(
@@ -73,7 +73,7 @@ describe('a client says what to do', () => {
     );
   });
 
-  it('with a server that speaks only TLS', async () => {
+  it('says what to do if the server speaks only TLS', async () => {
     const { address } = await startFaultServer(() => STORED, {
       credentials: ServerCredentials.createSsl(null, [pair]),
     });
@@ -83,7 +83,7 @@ describe('a client says what to do', () => {
     );
   });
 
-  it('where nobody listens, in the words of grpc-js', async () => {
+  it('is that of grpc-js if nothing listens at the address', async () => {
     const { message } = await failureOf(clientFor('127.0.0.1:1').getRoute('x'));
     expect(message).toMatch(/^round_robin: .*ECONNREFUSED/);
   });
@@ -92,17 +92,17 @@ describe('a client says what to do', () => {
     ['http://localhost:50051', "'localhost:50051', with the option tls: false."],
     ['https://routes.example/v1', "'routes.example', with the option tls: true."],
     ['HTTPS://routes.example:8443', "'routes.example:8443', with the option tls: true."],
-  ])('with the URL %s for a target, at once', (target, wanted) => {
+  ])('says at once which target to use instead of the URL %s', (target, wanted) => {
     expect(() => createRouteClient(target, { token: 'x' })).toThrow(
       `The target is a URL; gRPC takes an address: ${wanted}`,
     );
   });
 });
 
-describe('without the option, a target', () => {
-  it('that is not known to be on this machine gets no token in plaintext, unless it is asked for', async () => {
+describe('the default of the tls option', () => {
+  it('sends no token in plaintext to a target that is not known to be on this machine', async () => {
     const { address, received } = await startFaultServer(() => STORED);
-    // Reaches this machine, too, but does not say so.
+    // 0.0.0.0 also reaches this machine, but is not known to do so.
     const target = address.replace('127.0.0.1', '0.0.0.0');
     const channelOptions = { 'grpc.ssl_target_name_override': 'localhost' };
     expect((await failureOf(clientFor(target, { channelOptions }).getRoute('x'))).status).toBe('UNAVAILABLE');
@@ -124,20 +124,20 @@ describe('without the option, a target', () => {
     'unix:/run/routes.sock',
     'unix:///run/routes.sock',
     'unix-abstract:routes',
-  ])('on this machine is called in plaintext: %s', (target) => {
+  ])('is plaintext for a target on this machine: %s', (target) => {
     expect(isOnThisMachine(target)).toBe(true);
   });
 
   it.each([
-    { target: 'routes:50051', why: 'another host' },
-    { target: 'dns:///routes.example:50051', why: 'another host' },
+    { target: 'routes:50051', why: 'it is another host' },
+    { target: 'dns:///routes.example:50051', why: 'it is another host' },
     { target: 'ipv4:127.0.0.1:50051,10.0.0.2:50051', why: 'one of its addresses is elsewhere' },
-    { target: 'localhost.example:50051', why: 'only begins like this machine' },
-    { target: '127.0.0.1.example:50051', why: 'only begins like this machine' },
-    { target: 'dns://10.0.0.1/localhost:50051', why: 'a server of names that may say anything' },
-    { target: '::1:50051', why: 'an address whose last group is 50051' },
-    { target: 'xds:///localhost:50051', why: 'a scheme that may lead anywhere' },
-  ])('is called with TLS: $target, $why', ({ target }) => {
+    { target: 'localhost.example:50051', why: 'it only starts with localhost' },
+    { target: '127.0.0.1.example:50051', why: 'it only starts with 127.0.0.1' },
+    { target: 'dns://10.0.0.1/localhost:50051', why: 'the DNS server may return any address' },
+    { target: '::1:50051', why: '50051 is part of the IPv6 address' },
+    { target: 'xds:///localhost:50051', why: 'the xDS server may return any address' },
+  ])('is TLS for $target: $why', ({ target }) => {
     expect(isOnThisMachine(target)).toBe(false);
   });
 });

@@ -23,7 +23,7 @@ describe('a token', () => {
     await expect(clientFor(server.address, { token }).getRoute('x')).resolves.toBeDefined();
   });
 
-  it('is asked for at each call', async () => {
+  it('is requested for each call', async () => {
     const server = await startFaultServer(() => STORED);
     let asked = 0;
     const client = clientFor(server.address, { token: () => `number-${++asked}` });
@@ -32,7 +32,7 @@ describe('a token', () => {
     expect(server.tokens).toEqual(['Bearer number-1', 'Bearer number-2']);
   });
 
-  it('that is refused is replaced once, and the call repeated with its request id', async () => {
+  it('is replaced once if refused, and the call is retried with its request id', async () => {
     const server = await startFaultServer(accepting('new'));
     const refusals: (string | undefined)[] = [];
     const token = (refused?: string): string => {
@@ -45,7 +45,7 @@ describe('a token', () => {
     expect(server.creates[1]?.requestId).toBe(server.creates[0]?.requestId);
   });
 
-  it('that is refused twice has failed', async () => {
+  it('fails the call if its replacement is refused too', async () => {
     const server = await startFaultServer(() => REFUSED);
     let asked = 0;
     const client = clientFor(server.address, { token: () => `number-${++asked}` });
@@ -56,15 +56,15 @@ describe('a token', () => {
 
   it.each<{ kind: string; token: TokenSource }>([
     { kind: 'a string', token: 'old' },
-    { kind: 'a function that has no other', token: () => 'old' },
-  ])('that is refused and cannot be replaced is sent once: $kind', async ({ token }) => {
+    { kind: 'a function that returns the same token', token: () => 'old' },
+  ])('is sent only once if refused without a replacement: $kind', async ({ token }) => {
     const server = await startFaultServer(() => REFUSED);
     const failure = await failureOf(clientFor(server.address, { token }).getRoute('x'));
     expect(failure.status).toBe('UNAUTHENTICATED');
     expect(server.received).toHaveLength(1);
   });
 
-  it('is not asked for again after another failure', async () => {
+  it('is not requested again after a failure other than UNAUTHENTICATED', async () => {
     const server = await startFaultServer(() => ({ code: status.PERMISSION_DENIED, details: 'No.' }));
     let asked = 0;
     const client = clientFor(server.address, { token: () => `number-${++asked}` });
@@ -73,11 +73,11 @@ describe('a token', () => {
   });
 });
 
-describe('a function for tokens', () => {
+describe('a token function', () => {
   it.each([
     { kind: 'an Error', thrown: new Error('The issuer is away.'), text: 'The issuer is away.' },
     { kind: 'a string', thrown: 'away', text: 'away' },
-  ])('that throws $kind fails the call', async ({ thrown, text }) => {
+  ])('fails the call if it throws $kind', async ({ thrown, text }) => {
     const token = vi.fn<() => Promise<string>>().mockRejectedValue(thrown);
     const failure = await failureOf(clientFor('127.0.0.1:1', { token }).getRoute('x'));
     expect(failure).toMatchObject({
@@ -88,7 +88,7 @@ describe('a function for tokens', () => {
     });
   });
 
-  it('that throws when asked again fails the call', async () => {
+  it('fails the call if it throws when called again', async () => {
     const server = await startFaultServer(() => REFUSED);
     const cause = new Error('The issuer is away.');
     const token = (refused?: string): string => {
@@ -99,18 +99,21 @@ describe('a function for tokens', () => {
   });
 
   it.each([
-    { returned: 'secret\nx-admin: yes', why: 'a line break' },
-    { returned: 'Bearer secret', why: 'the scheme is added by the client' },
-    { returned: '', why: 'nothing' },
-    { returned: undefined as unknown as string, why: 'not text' },
-  ])('that returns no token fails the call, and the error does not show it: $why', async ({ returned }) => {
-    const failure = await failureOf(clientFor('127.0.0.1:1', { token: () => returned }).getRoute('x'));
-    expect(failure.status).toBe('UNAUTHENTICATED');
-    expect(failure.message).toContain('not a bearer token');
-    expect(`${failure.stack}${JSON.stringify(failure)}${String(failure.cause)}`).not.toContain('secret');
-  });
+    { returned: 'secret\nx-admin: yes', why: 'it contains a line break' },
+    { returned: 'Bearer secret', why: 'the client adds the scheme' },
+    { returned: '', why: 'it is empty' },
+    { returned: undefined as unknown as string, why: 'it is not a string' },
+  ])(
+    'fails the call if it returns no token, with an error that does not show the value: $why',
+    async ({ returned }) => {
+      const failure = await failureOf(clientFor('127.0.0.1:1', { token: () => returned }).getRoute('x'));
+      expect(failure.status).toBe('UNAUTHENTICATED');
+      expect(failure.message).toContain('not a bearer token');
+      expect(`${failure.stack}${JSON.stringify(failure)}${String(failure.cause)}`).not.toContain('secret');
+    },
+  );
 
-  it('that takes too long uses up the time of the call', async () => {
+  it('fails the call at its deadline if it takes too long', async () => {
     const client = clientFor('127.0.0.1:1', { token: () => new Promise(() => undefined) });
     const failure = await failureOf(client.getRoute('x', { timeoutMs: 50 }));
     expect(failure).toMatchObject({
@@ -119,7 +122,7 @@ describe('a function for tokens', () => {
     });
   });
 
-  it('that takes too long can be left by a signal', async () => {
+  it('that takes too long does not keep a signal from cancelling the call', async () => {
     const client = clientFor('127.0.0.1:1', { token: () => new Promise(() => undefined) });
     const failure = await failureOf(client.getRoute('x', { signal: AbortSignal.timeout(20) }));
     expect(failure.status).toBe('CANCELLED');
@@ -127,7 +130,7 @@ describe('a function for tokens', () => {
   });
 });
 
-it('a wait that has ended leaves no timer that would keep a process alive', async () => {
+it('a finished wait leaves no timer that keeps the process alive', async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
   const before = timers();
   const limits = { signal: undefined, timeoutMs: 5_000, deadline: Date.now() + 5_000, requestId: 'x' };

@@ -16,7 +16,7 @@ import { eventually, originOf, startCommand } from './support/running-command.js
 
 const start = async (reflecting?: Reflecting) => opening(await startReflecting(reflecting));
 
-/** A file with this content, until the end of the test. */
+/** Writes a file that is deleted when the test ends. Returns its path. */
 function fileWith(content: string | Uint8Array): string {
   const folder = mkdtempSync(join(tmpdir(), 'command-'));
   onTestFinished(() => {
@@ -26,7 +26,7 @@ function fileWith(content: string | Uint8Array): string {
   return join(folder, 'file');
 }
 
-/** Where a server was, and is no longer. */
+/** The address of a server that has stopped. */
 async function goneServer(): Promise<string> {
   const server = await startReflecting();
   server.close();
@@ -36,7 +36,7 @@ async function goneServer(): Promise<string> {
 const textOf = async (origin: string, path: string) => (await httpRequest(origin, { path })).text;
 
 describe('the command', () => {
-  it('serves what a server describes, and prints that and what it leaves out', async () => {
+  it('serves what a server describes, and prints the paths that it serves and the methods that it leaves out', async () => {
     const { address } = await start();
     const command = startCommand('--target', address);
     const origin = await originOf(command);
@@ -53,7 +53,7 @@ describe('the command', () => {
     expect(command.complaints).toEqual([]);
   });
 
-  it('has the description and the page', async () => {
+  it('serves the OpenAPI document and the page', async () => {
     const { address } = await start();
     const origin = await originOf(startCommand('--target', address));
     expect(JSON.parse(await textOf(origin, '/openapi.json'))).toMatchObject({
@@ -64,7 +64,7 @@ describe('the command', () => {
     expect((await httpRequest(origin, { path: '/docs/swagger-ui.js' })).status).toBe(200);
   });
 
-  it('serves methods without a rule with --all, others as their rules say', async () => {
+  it('serves methods without a rule with --all, and the others by their rules', async () => {
     const { address } = await start();
     const command = startCommand('--target', address, '--all');
     const origin = await originOf(command);
@@ -94,23 +94,27 @@ describe('the command', () => {
       headers: { origin: 'http://[::1]:1', host: '[::1]:1' },
       status: 200,
     },
-    { by: 'a page of another origin', headers: { origin: 'https://pages.example' }, status: 403 },
+    { by: 'a page from another origin', headers: { origin: 'https://pages.example' }, status: 403 },
     { by: 'a page on another port', headers: { origin: 'http://127.0.0.1:1' }, status: 403 },
-    { by: 'a name that resolves to 127.0.0.1', headers: { host: 'pages.example:1' }, status: 403 },
-    { by: 'a name that begins like this machine', headers: { host: 'localhost.pages.example' }, status: 403 },
-  ])('answers a request by $by with $status', async ({ headers, status }) => {
+    { by: 'a host name that resolves to 127.0.0.1', headers: { host: 'pages.example:1' }, status: 403 },
+    {
+      by: 'a host name that starts with localhost',
+      headers: { host: 'localhost.pages.example' },
+      status: 403,
+    },
+  ])('responds to a request from $by with $status', async ({ headers, status }) => {
     const { address } = await start();
     const origin = await originOf(startCommand('--target', address));
     expect((await httpRequest(origin, { path: '/v1/greetings/Ada', headers })).status).toBe(status);
   });
 
-  it('takes a request of HTTP/1.0 that names no host', async () => {
+  it('takes an HTTP/1.0 request without Host', async () => {
     const { address } = await start();
     const origin = await originOf(startCommand('--target', address));
     expect(await rawExchange(origin, 'GET /v1/greetings/Ada HTTP/1.0\r\n\r\n')).toContain('Greet Ada');
   });
 
-  it('answers whatever is wrong as the transcoder does', async () => {
+  it('responds to invalid requests as the transcoder does', async () => {
     const { address } = await start();
     const origin = await originOf(startCommand('--target', address));
     const unknown = await httpRequest(origin, { path: '/v1/greetings/Ada?unknown=1' });
@@ -119,7 +123,7 @@ describe('the command', () => {
     expect(await rawExchange(origin, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')).toContain('"error":');
   });
 
-  it('serves the contract in a file with --descriptors, and tells why the server cannot be reached', async () => {
+  it('serves the contract in the file that --descriptors names, and prints why the server cannot be reached', async () => {
     const target = await goneServer();
     const command = startCommand('--target', target, '--descriptors', fileWith(greeterDescriptorSet));
     const origin = await originOf(command);
@@ -130,7 +134,7 @@ describe('the command', () => {
     await eventually(() => textOf(origin, '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
   });
 
-  it('takes a target with a scheme of grpc-js', async () => {
+  it('takes a target with a grpc-js scheme', async () => {
     const { address } = await start();
     const origin = await originOf(startCommand('--target', `dns:${address}`));
     expect(await textOf(origin, '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
@@ -148,8 +152,8 @@ describe('the command', () => {
   });
 });
 
-describe('a server that comes and goes', () => {
-  it('is waited for, and told to those who ask meanwhile', async () => {
+describe('a server that stops and starts', () => {
+  it('is waited for, with 503 for requests meanwhile', async () => {
     const address = await goneServer();
     const unused = String((await goneServer()).split(':')[1]);
     const command = startCommand('--target', address, '--port', unused);
@@ -162,7 +166,7 @@ describe('a server that comes and goes', () => {
     expect(await textOf(await originOf(command), '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
   });
 
-  it('is waited for with one line for each reason', async () => {
+  it('is waited for, with one printed line for each reason', async () => {
     let connections = 0;
     const rude = createServer((socket) => {
       connections += 1;
@@ -174,7 +178,7 @@ describe('a server that comes and goes', () => {
     expect(command.lines).toEqual([...new Set(command.lines)]);
   });
 
-  it('is asked again when the connection was lost, and nothing is told if all is as before', async () => {
+  it('is asked again after a lost connection, and nothing is printed if its contract is the same', async () => {
     const server = await start();
     const { address, questions } = server;
     const command = startCommand('--target', address);
@@ -186,7 +190,7 @@ describe('a server that comes and goes', () => {
     expect(command.lines).toEqual(told);
   });
 
-  it('is served again, with a changed contract in place of the one before', async () => {
+  it('is served again, with its new contract if it has changed', async () => {
     const first = await start();
     const { address } = first;
     const command = startCommand('--target', address);
@@ -216,8 +220,8 @@ describe('a server that comes and goes', () => {
   });
 });
 
-describe('a command that cannot run', () => {
-  /** The command without a signal, as its process runs it, with its exit code. */
+describe('a command that exits', () => {
+  /** Runs the command without a signal, as its process does. Returns the exit code and the output. */
   async function failing(...args: readonly string[]) {
     let printed = '';
     let complaint = '';
@@ -249,7 +253,7 @@ describe('a command that cannot run', () => {
     expect(failed.complaint).toContain(complaint);
   });
 
-  it('says that its port is in use, that there is no reflection, or nothing to serve', async () => {
+  it('says that its port is in use, that the server has no reflection, or that there is nothing to serve', async () => {
     const { address } = await start({ versions: [] });
     const failed = await failing('--target', address, '--port', '0');
     expect(failed).toMatchObject({
@@ -265,7 +269,7 @@ describe('a command that cannot run', () => {
     });
   });
 
-  it('prints its help, and its version', async () => {
+  it('prints its help and its version', async () => {
     const help = await failing('--help');
     expect(help).toMatchObject({ code: 0, complaint: '' });
     expect(help.printed).toContain('--target HOST:PORT');

@@ -9,7 +9,7 @@ import { Deferred } from './support/deferred.js';
 import { feedMessage, startFeed } from './support/feed-server.js';
 import { httpRequest } from './support/http-request.js';
 
-/** Compresses badly, so that the connection is what limits its pace. */
+/** Compresses badly, so that the connection is the bottleneck. */
 const LARGE = Buffer.from(
   Uint32Array.from({ length: 200_000 }, (_, index) => Math.imul(index, 2654435761)).buffer,
 );
@@ -32,7 +32,7 @@ async function startCompressing(answer: Answer, unary?: Unary): Promise<string> 
 
 const noStream = (): void => undefined;
 
-/** The response to a request that takes gzip, whose content nobody has read yet. */
+/** Sends a request that accepts gzip. Returns the response with its content unread. */
 async function responseTo(url: string, accept = '*/*'): Promise<IncomingMessage> {
   const request = get(url, { agent: false, headers: { ...GZIP, accept } });
   onTestFinished(() => void request.destroy());
@@ -40,15 +40,15 @@ async function responseTo(url: string, accept = '*/*'): Promise<IncomingMessage>
   return response;
 }
 
-describe('behind compression(),', () => {
-  it('JSON of many pieces comes compressed and whole', async () => {
+describe('behind compression()', () => {
+  it('large JSON arrives compressed and complete', async () => {
     const origin = await startCompressing(noStream);
     const answer = await fetch(`${origin}/v1/files/large`, { method: 'PUT', body: LARGE });
     expect(answer.headers.get('content-encoding')).toMatch(/^(?:br|gzip|deflate)$/);
     expect(await answer.json()).toMatchObject({ content: { data: LARGE.toString('base64') } });
   });
 
-  it('bytes of a type that compresses come compressed and whole, also to a client that takes its time', async () => {
+  it('bytes of a compressible type arrive compressed and complete, even at a slow client', async () => {
     const message = feedMessage('google.api.HttpBody', {
       contentType: 'text/csv',
       data: LARGE.toString('base64'),
@@ -64,7 +64,7 @@ describe('behind compression(),', () => {
     expect(Buffer.concat(chunks).equals(LARGE)).toBe(true);
   });
 
-  it('bytes of other types come as they are', async () => {
+  it('bytes of other types arrive uncompressed', async () => {
     const data = LARGE.toString('base64');
     const message = feedMessage('google.api.HttpBody', { contentType: 'image/png', data });
     const origin = await startCompressing(noStream, () => message);
@@ -79,7 +79,7 @@ describe('behind compression(),', () => {
   it.each([
     ['lines', '*/*', '{"number":1,"text":"","content":""}\n'],
     ['events', 'text/event-stream', 'data: {"number":1,"text":"","content":""}\n\n'],
-  ])('the messages of a stream come one by one, as %s', async (_, accept, first) => {
+  ])('the messages of a stream arrive one by one as %s', async (_, accept, first) => {
     const told = new Deferred();
     const origin = await startCompressing((call) => {
       call.write(feedMessage('Entry', { number: 1 }));
@@ -96,7 +96,7 @@ describe('behind compression(),', () => {
     expect(await text(response)).toContain(LARGE.toString('base64'));
   });
 
-  it('a stream of bytes comes as it is', async () => {
+  it('a stream of bytes arrives uncompressed', async () => {
     const data = LARGE.toString('base64');
     const part = feedMessage('google.api.HttpBody', { contentType: 'text/csv', data });
     const origin = await startCompressing((call) => {

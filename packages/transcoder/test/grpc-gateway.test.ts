@@ -8,35 +8,32 @@ import { ROWS } from './grpc-gateway/rows/index.js';
 const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
 const all = Object.values(ROWS).flat();
 
-describe.each(['strict', 'lenient'] as const)(
-  'what grpc-gateway answered to a request, a %s transcoder',
-  async (way) => {
-    const compared = await startCompared(way === 'lenient');
-    afterAll(compared.close);
+describe.each(['strict', 'lenient'] as const)('a %s transcoder, compared with grpc-gateway', async (way) => {
+  const compared = await startCompared(way === 'lenient');
+  afterAll(compared.close);
 
-    it.each(Object.entries(ROWS))('answers alike or as the table says: %s', async (_, rows) => {
-      const found: string[] = [];
-      const told: string[] = [];
-      for (const row of rows) {
-        const theirs = recorded.get(row.request);
-        const ours = await compared.answer(row.request);
-        const same = theirs !== undefined && alike(ours, theirs);
-        found.push(`${same ? 'alike' : 'different'}: ${row.request}`);
-        told.push(`${row[way] === undefined ? 'alike' : 'different'}: ${row.request}`);
-      }
-      expect(found).toEqual(told);
-    });
-  },
-);
+  it.each(Object.entries(ROWS))('responds alike or differs as the table says: %s', async (_, rows) => {
+    const found: string[] = [];
+    const told: string[] = [];
+    for (const row of rows) {
+      const theirs = recorded.get(row.request);
+      const ours = await compared.answer(row.request);
+      const same = theirs !== undefined && alike(ours, theirs);
+      found.push(`${same ? 'alike' : 'different'}: ${row.request}`);
+      told.push(`${row[way] === undefined ? 'alike' : 'different'}: ${row.request}`);
+    }
+    expect(found).toEqual(told);
+  });
+});
 
 describe('the table of requests', () => {
-  it('has each request once, as what was recorded has', () => {
+  it('has each recorded request exactly once', () => {
     const requests = all.map(({ request }) => request);
     expect(new Set(requests).size).toBe(requests.length);
     expect([...recorded.keys()].sort()).toEqual(requests.sort());
   });
 
-  it('shows each difference that the README tells, and no other', () => {
+  it('shows exactly the differences that the README lists', () => {
     const shown = new Set(
       all.flatMap(({ strict, lenient }) => [strict, lenient]).filter((each) => each !== undefined),
     );
@@ -48,7 +45,7 @@ describe('the table of requests', () => {
     expect(table.split('\n')).toEqual(Object.values(DIFFERENCES).map(rowOf));
   });
 
-  it('is counted in the README', () => {
+  it('has the counts that the README gives', () => {
     const same = (way: 'strict' | 'lenient'): number => all.filter((row) => row[way] === undefined).length;
     const told = /(\d+) of (\d+) requests are answered alike, with `lenient` (\d+);/.exec(readme);
     expect(told?.slice(1).map(Number)).toEqual([same('strict'), all.length, same('lenient')]);

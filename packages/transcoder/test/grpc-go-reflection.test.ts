@@ -7,8 +7,8 @@ import { asRecorded } from './support/recorded-reflection.js';
 import { opening } from './support/opening.js';
 import { startReflecting } from './support/reflecting-server.js';
 
-describe('a server of grpc-go, with two of its examples, health and HTTP rules', () => {
-  it.each(['v1', 'v1alpha'] as const)('is served as it describes itself: %s', async (version) => {
+describe('a grpc-go server with two of its examples, health and HTTP rules', () => {
+  it.each(['v1', 'v1alpha'] as const)('is served as its %s reflection describes it', async (version) => {
     const server = opening(await startReflecting({ versions: [version], reflection: asRecorded(version) }));
     const { skipped, ...contract } = await reflect(server.address, {
       credentials: credentials.createInsecure(),

@@ -10,7 +10,7 @@ import { rawExchange, startTranscoder } from './support/library-transcoder.js';
 import { opening } from './support/opening.js';
 import { PATH, unaryCall } from './support/unary-call.js';
 
-/** The headers that a server of grpc-go 1.81.1 sent before its status, after `SetHeader`. */
+/** The headers that a grpc-go 1.81.1 server sent before its status, after `SetHeader`. */
 const HEADERS: OutgoingHttpHeaders = {
   ':status': 200,
   'content-type': 'application/grpc',
@@ -19,7 +19,7 @@ const HEADERS: OutgoingHttpHeaders = {
   'set-cookie': ['a=1', 'b=2'],
 };
 
-/** A message of three bytes. */
+/** A message of three bytes in its gRPC frame. */
 const MESSAGE = Buffer.from([0, 0, 0, 0, 3, 97, 98, 99]);
 
 async function upstreamTo(answer: (stream: ServerHttp2Stream) => void): Promise<GrpcUpstream> {
@@ -33,7 +33,7 @@ async function upstreamTo(answer: (stream: ServerHttp2Stream) => void): Promise<
   return opening(grpcUpstream(`127.0.0.1:${port}`, { credentials: credentials.createInsecure() }));
 }
 
-/** Answers with headers, perhaps a message, and trailers, as grpc-go does. */
+/** Responds with headers, an optional message, and trailers, as grpc-go does. */
 function answering(trailers: OutgoingHttpHeaders, message?: Buffer) {
   return (stream: ServerHttp2Stream): void => {
     stream.respond(HEADERS, { waitForTrailers: true });
@@ -67,7 +67,7 @@ describe('what grpc-go sends after its headers', () => {
       'after the message',
       MESSAGE,
     ],
-  ])('is its answer: %s', async (_, trailers, code, text, message) => {
+  ])('counts as answered by the server: %s', async (_, trailers, code, text, message) => {
     const upstream = await upstreamTo(answering(trailers, message));
     const reply = await upstream.unary(unaryCall());
     expect(reply).toMatchObject({ code, details: text, answered: true });
@@ -84,12 +84,12 @@ describe('what grpc-go sends after its headers', () => {
         stream.session?.destroy();
       },
     ],
-  ])('is no answer: %s', async (_, code, answer) => {
+  ])('does not count as answered by the server: %s', async (_, code, answer) => {
     const reply = await (await upstreamTo(answer)).unary(unaryCall());
     expect(reply).toMatchObject({ code, answered: false });
   });
 
-  it('has several values of a key joined by HTTP/2 of Node, but those of set-cookie', async () => {
+  it("has the values of a repeated key joined by Node's HTTP/2, except those of set-cookie", async () => {
     const trailers = { 'grpc-status': '0', 'grpc-message': '', 'x-a': ['three', 'four'] };
     const upstream = await upstreamTo(answering(trailers, MESSAGE));
     const { initialMetadata, trailers: last } = await upstream.unary(unaryCall());
@@ -100,7 +100,7 @@ describe('what grpc-go sends after its headers', () => {
 });
 
 describe('several values of one header', () => {
-  it('are the lines in which they arrive from grpc-js', async () => {
+  it('become the header lines in which grpc-js delivers them', async () => {
     const initialMetadata = new Metadata();
     for (const [key, value] of [
       ['x-a', 'one'],

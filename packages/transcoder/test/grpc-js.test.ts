@@ -97,7 +97,7 @@ describe('an upstream over a channel', () => {
   });
 
   it.each([
-    ['none', 0],
+    ['no bytes', 0],
     ['more than one frame', 100_000],
     ['the largest size', 4 * 1024 * 1024],
   ])('carries messages of %s', async (_, length) => {
@@ -108,7 +108,7 @@ describe('an upstream over a channel', () => {
     expect(message.equals(reply.message ?? Buffer.from('none'))).toBe(true);
   });
 
-  it('takes no answer beyond its bound, which only the log names', async () => {
+  it('fails a reply larger than maxReplyBytes as unanswered, with details for the log', async () => {
     const server = opening(await listen({ unary: echo }, [PATH]));
     const upstream = opening(
       grpcUpstream(server.address, { credentials: credentials.createInsecure(), maxReplyBytes: 1_000 }),
@@ -132,7 +132,7 @@ describe('an upstream over a channel', () => {
     expect(reply.message).toBeUndefined();
   });
 
-  it('carries many calls at once, each to its own reply', async () => {
+  it('carries many concurrent calls, each with its own reply', async () => {
     const upstream = await upstreamTo(echo);
     const messages = Array.from({ length: 300 }, (_, index) => `call ${index}`);
     const replies = await Promise.all(
@@ -141,7 +141,7 @@ describe('an upstream over a channel', () => {
     expect(replies.map(({ message }) => Buffer.from(message ?? []).toString())).toEqual(messages);
   });
 
-  it('ends with the deadline, and tells the server', async () => {
+  it('ends a call at its deadline and tells the server', async () => {
     const told = new Deferred<boolean>();
     let begun = false;
     const upstream = await upstreamTo(({ cancellation }) => {
@@ -151,7 +151,7 @@ describe('an upstream over a channel', () => {
       });
       return new Promise(() => undefined);
     });
-    // The deadline may pass before the server has the call.
+    // The deadline may pass before the call reaches the server.
     await expect
       .poll(async () => {
         const reply = await upstream.unary(unaryCall({ deadline: Date.now() + 50 }));
@@ -184,7 +184,7 @@ describe('an upstream over a channel', () => {
     expect((await upstream.unary(unaryCall({ deadline: 1 }))).code).toBe(status.DEADLINE_EXCEEDED);
   });
 
-  it('ends when the client goes, and tells the server', async () => {
+  it('cancels a call when its client disconnects and tells the server', async () => {
     const caller = new Caller();
     const told = new Deferred<boolean>();
     const upstream = await upstreamTo(({ cancellation }) => {
@@ -199,7 +199,7 @@ describe('an upstream over a channel', () => {
     expect(await told.promise).toBe(true);
   });
 
-  it('is unaffected by a client that goes after the answer', async () => {
+  it('is unaffected by a client that disconnects after the response', async () => {
     const upstream = await upstreamTo(echo);
     const caller = new Caller();
     expect((await upstream.unary(unaryCall({ cancellation: caller }))).code).toBe(status.OK);
@@ -207,14 +207,14 @@ describe('an upstream over a channel', () => {
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
   });
 
-  it('makes no call for a client that has gone', async () => {
+  it('makes no call for a client that has disconnected', async () => {
     const upstream = await upstreamTo(refuse);
     const cancellation = new Caller();
     cancellation.go();
     expect((await upstream.unary(unaryCall({ cancellation }))).code).toBe(status.CANCELLED);
   });
 
-  it('is UNIMPLEMENTED for a method that the server does not know', async () => {
+  it('returns UNIMPLEMENTED for a method that the server does not have', async () => {
     const upstream = await upstreamTo(refuse);
     const reply = await upstream.unary(unaryCall({ path: '/library.v1.Probe/Nothing' }));
     expect(reply.code).toBe(status.UNIMPLEMENTED);
@@ -240,7 +240,7 @@ describe('an upstream over a channel', () => {
     expect(await reply).toMatchObject({ code: status.OK, message: Buffer.from('late') });
   });
 
-  it('is UNAVAILABLE once it is closed', async () => {
+  it('returns UNAVAILABLE once it is closed', async () => {
     const upstream = await upstreamTo(echo);
     await upstream.unary(unaryCall());
     upstream.close();
@@ -250,33 +250,33 @@ describe('an upstream over a channel', () => {
 
 describe('a stream over a channel', () => {
   it.each([
-    { why: 'its client has gone', more: { cancellation: new Caller().go() }, code: status.CANCELLED },
+    { why: 'its client has disconnected', more: { cancellation: new Caller().go() }, code: status.CANCELLED },
     { why: 'its deadline has passed', more: { deadline: 1 }, code: status.DEADLINE_EXCEEDED },
-  ])('is not begun where $why', async ({ more, code }) => {
+  ])('is not started if $why', async ({ more, code }) => {
     const upstream = await upstreamTo(refuse);
     const stream = upstream.serverStream(unaryCall(more));
     expect(await stream.next()).toMatchObject({ code, answered: false });
   });
 
-  it('runs to its end where the credentials are renewed meanwhile', async () => {
+  it('runs to its end even if the credentials are renewed meanwhile', async () => {
     const upstream = await upstreamTo(echo);
     const stream = upstream.serverStream(unaryCall());
     upstream.renew(credentials.createInsecure());
-    // A unary server answers with one message.
+    // The method is unary, so it sends one message.
     expect(await stream.next()).toEqual(Buffer.from('abc'));
     expect(await stream.next()).toMatchObject({ code: status.OK, answered: true });
   });
 });
 
 describe('a call over a channel', () => {
-  it('is INTERNAL with metadata that HTTP/2 forbids, and the connection stays', async () => {
+  it('fails with INTERNAL if HTTP/2 forbids its metadata, and the connection stays open', async () => {
     const upstream = await upstreamTo(echo);
     const metadata = new Map([['connection', 'close']]);
     expect((await upstream.unary(unaryCall({ metadata }))).code).toBe(status.INTERNAL);
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
   });
 
-  it('is not a success where the server ends with OK but without a message', async () => {
+  it('fails if the server sends OK without a message', async () => {
     const upstream = await upstreamTo(() => ({
       code: status.OK,
       details: '',
@@ -286,7 +286,7 @@ describe('a call over a channel', () => {
     expect((await upstream.unary(unaryCall())).code).toBe(status.UNIMPLEMENTED);
   });
 
-  it('ends calls that wait for a connection when it is closed', async () => {
+  it('fails with UNAVAILABLE if the channel is closed while it waits for a connection', async () => {
     const server = opening(await serveSockets(() => undefined));
     const upstream = upstreamAt(server.address);
     const reply = upstream.unary(unaryCall());
@@ -294,7 +294,7 @@ describe('a call over a channel', () => {
     expect((await reply).code).toBe(status.UNAVAILABLE);
   });
 
-  it('is UNAVAILABLE when the channel is closed before any call', async () => {
+  it('fails with UNAVAILABLE if the channel was closed before any call', async () => {
     const unused = await upstreamTo(refuse);
     unused.close();
     expect((await unused.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
@@ -308,7 +308,7 @@ describe('the address of an upstream', () => {
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
   });
 
-  it('may be a name', async () => {
+  it('may be a DNS name', async () => {
     const server = opening(await listen({ unary: echo }, [PATH]));
     const upstream = opening(upstreamAt(server.address.replace('127.0.0.1', 'localhost')));
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
@@ -322,7 +322,7 @@ describe('the address of an upstream', () => {
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
   });
 
-  it('is reached past a proxy of the environment', async () => {
+  it('is reached directly even if the environment names a proxy', async () => {
     const proxy = opening(await serveSockets((socket) => socket.destroy()));
     process.env['http_proxy'] = `http://${proxy.address}`;
     opening({ close: () => delete process.env['http_proxy'] });
@@ -333,14 +333,14 @@ describe('the address of an upstream', () => {
 });
 
 describe('the connection of an upstream', () => {
-  it('is UNAVAILABLE where there is no server', async () => {
+  it('fails with UNAVAILABLE if there is no server', async () => {
     const server = await listen({ unary: hang }, [PATH]);
     server.close();
     const upstream = opening(upstreamAt(server.address));
     expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
   });
 
-  it('is UNAVAILABLE for an invalid name', async () => {
+  it('fails with UNAVAILABLE for a name that does not resolve', async () => {
     const upstream = opening(upstreamAt('nobody.invalid:1'));
     expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
   });
@@ -358,13 +358,13 @@ describe('the connection of an upstream', () => {
     await expect.poll(() => server.connections()).toBeGreaterThan(soFar);
   });
 
-  it('is UNAVAILABLE where something other than gRPC answers', async () => {
+  it('fails with UNAVAILABLE if the server does not speak gRPC', async () => {
     const server = opening(await serveSockets((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')));
     const upstream = opening(upstreamAt(server.address));
     expect((await upstream.unary(unaryCall())).code).toBe(status.UNAVAILABLE);
   });
 
-  it('lets each call wait until its deadline, or until its client goes, where nothing answers', async () => {
+  it('keeps each call waiting until its deadline or its cancellation if the server never responds', async () => {
     const server = opening(await serveSockets(() => undefined));
     const upstream = opening(upstreamAt(server.address));
     const caller = new Caller();
@@ -378,7 +378,7 @@ describe('the connection of an upstream', () => {
     await expect.poll(() => server.connections()).toBe(1);
   });
 
-  it('is restored when the server comes back', async () => {
+  it('is restored when the server has restarted', async () => {
     const first = await listen({ unary: echo }, [PATH]);
     const upstream = opening(upstreamAt(first.address));
     expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
@@ -390,7 +390,7 @@ describe('the connection of an upstream', () => {
       .toBe(status.OK);
   });
 
-  it('ends the calls in progress as UNAVAILABLE when it breaks', async () => {
+  it('fails the calls in progress with UNAVAILABLE when it breaks', async () => {
     const begun = new Deferred();
     const unary: Answer = () => {
       begun.resolve();
@@ -410,14 +410,14 @@ describe('the connection of an upstream', () => {
     expect((await reply).code).toBe(status.UNAVAILABLE);
   });
 
-  it('leaves no socket behind once it is closed', async () => {
+  it('leaves no open socket once the upstream is closed', async () => {
     const closed = new Deferred();
     const server = opening(
       await serveSockets((socket) => {
         void once(socket, 'close').then(() => {
           closed.resolve();
         });
-        // The preface of HTTP/2: the server's SETTINGS.
+        // The server's HTTP/2 preface: an empty SETTINGS frame.
         socket.resume().write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
       }),
     );
@@ -430,7 +430,7 @@ describe('the connection of an upstream', () => {
 });
 
 describe('a failure', () => {
-  it('is an answer where the server gave it, even without details', async () => {
+  it('counts as answered if the server sent it, even without error details', async () => {
     const upstream = await upstreamTo(() => ({
       code: status.NOT_FOUND,
       details: 'None.',
@@ -442,9 +442,9 @@ describe('a failure', () => {
   });
 
   it.each([
-    ['the deadline passes', { deadline: Date.now() + 50 }],
-    ['the deadline has passed', { deadline: 1 }],
-  ])('is no answer where no server gave it, since %s', async (_, call) => {
+    ['the deadline passes during the call', { deadline: Date.now() + 50 }],
+    ['the deadline passed before the call', { deadline: 1 }],
+  ])('counts as unanswered if %s', async (_, call) => {
     const upstream = await upstreamTo(hang);
     const reply = await upstream.unary(unaryCall(call));
     expect(reply).toMatchObject({ code: status.DEADLINE_EXCEEDED, answered: false });
@@ -452,7 +452,7 @@ describe('a failure', () => {
 
   const CODES = Object.values(status).filter((code): code is status => Number(code) > 0);
 
-  it.each(CODES)('of code %i keeps the text of a server that had sent headers', async (code) => {
+  it.each(CODES)('with code %i keeps the text of a server that sent headers first', async (code) => {
     const upstream = await upstreamTo(() => ({
       code,
       details: `text ${code}`,
@@ -467,13 +467,13 @@ describe('a failure', () => {
     });
   });
 
-  /** The beginning of an answer. */
+  /** Starts a response and leaves it open. */
   const begin = (stream: ServerHttp2Stream, headers: OutgoingHttpHeaders = {}): ServerHttp2Stream => {
     stream.on('error', () => undefined);
     stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...headers });
     return stream;
   };
-  /** Ends an answer with trailers. */
+  /** Responds with headers and trailers, without a message. */
   const endWith = (trailers: OutgoingHttpHeaders, headers: OutgoingHttpHeaders = {}) => {
     return (stream: ServerHttp2Stream) => {
       const all = { ':status': 200, 'content-type': 'application/grpc', ...headers };
@@ -497,12 +497,12 @@ describe('a failure', () => {
       (stream) => begin(stream).end(Buffer.from([0, 0xff, 0, 0, 0, 0])),
     ],
     [
-      'a message that does not inflate',
+      'a message that cannot be decompressed',
       INTERNAL,
       (stream) => begin(stream, { 'grpc-encoding': 'gzip' }).end(Buffer.from([1, 0, 0, 0, 1, 0])),
     ],
-    ['a page', UNAUTHENTICATED, (stream) => begin(stream, { ':status': 401 }).end('<html>')],
-    ['a page without a body', UNAVAILABLE, endWith({ x: 'y' }, { ':status': 502 })],
+    ['an HTML page', UNAUTHENTICATED, (stream) => begin(stream, { ':status': 401 }).end('<html>')],
+    ['an HTTP error without a body', UNAVAILABLE, endWith({ x: 'y' }, { ':status': 502 })],
     [
       'no status',
       UNKNOWN,
@@ -512,11 +512,11 @@ describe('a failure', () => {
     ],
     ['no message', UNIMPLEMENTED, endWith({ 'grpc-status': '0' })],
     [
-      'a text of grpc-js itself',
+      "a text that is one of grpc-js's own",
       INTERNAL,
       endWith({ 'grpc-status': '13', 'grpc-message': 'Connection dropped' }),
     ],
-  ])('of grpc-js itself after headers is no answer: %s', async (_, code, answer) => {
+  ])('that grpc-js itself reports after headers counts as unanswered: %s', async (_, code, answer) => {
     const server = createHttp2Server()
       .on('stream', answer)
       .on('session', (session) => session.on('error', () => undefined));
@@ -535,17 +535,20 @@ describe('a failure', () => {
     ['CANCEL', constants.NGHTTP2_CANCEL, UNAVAILABLE],
     ['ENHANCE_YOUR_CALM', constants.NGHTTP2_ENHANCE_YOUR_CALM, RESOURCE_EXHAUSTED],
     ['INADEQUATE_SECURITY', constants.NGHTTP2_INADEQUATE_SECURITY, PERMISSION_DENIED],
-  ])('of grpc-js itself after headers is no answer: a reset, %s', async (_, reset, code) => {
-    const server = opening(
-      await serveSockets((socket) => {
-        resetAfterHeaders(socket, reset);
-      }),
-    );
-    const reply = await opening(upstreamAt(server.address)).unary(unaryCall());
-    expect(reply).toMatchObject({ code, answered: false });
-  });
+  ])(
+    'that grpc-js itself reports after headers counts as unanswered: a reset with %s',
+    async (_, reset, code) => {
+      const server = opening(
+        await serveSockets((socket) => {
+          resetAfterHeaders(socket, reset);
+        }),
+      );
+      const reply = await opening(upstreamAt(server.address)).unary(unaryCall());
+      expect(reply).toMatchObject({ code, answered: false });
+    },
+  );
 
-  it('is the deadline where the server, which noticed it first, reset the call', async () => {
+  it('is DEADLINE_EXCEEDED if the server saw the deadline pass first and reset the call', async () => {
     const deadline = Date.now() + 10_000;
     const server = opening(
       await serveSockets((socket) => {
@@ -561,7 +564,7 @@ describe('a failure', () => {
     expect(reply).toMatchObject({ code: DEADLINE_EXCEEDED, answered: false });
   });
 
-  it('is no answer where no server is', async () => {
+  it('counts as unanswered if there is no server', async () => {
     const server = await listen({ unary: hang }, [PATH]);
     server.close();
     const reply = await opening(upstreamAt(server.address)).unary(unaryCall());
@@ -570,7 +573,7 @@ describe('a failure', () => {
 });
 
 describe('several servers behind one target', () => {
-  /** Starts servers that count their calls, and an upstream that is connected to all of them. */
+  /** Starts two servers that count their calls, and an upstream that is connected to both. */
   async function upstreamToBoth() {
     const counts = [0, 0];
     const servers = await Promise.all(
@@ -593,7 +596,7 @@ describe('several servers behind one target', () => {
     expect(counts).toEqual([100, 100]);
   });
 
-  it('lose only the calls in progress when one goes', async () => {
+  it('lose only the calls in progress on a server that stops', async () => {
     const { counts, servers, upstream } = await upstreamToBoth();
     const askOften = (): Promise<UnaryReply[]> =>
       Promise.all(Array.from({ length: 50 }, async () => upstream.unary(unaryCall())));
@@ -601,7 +604,7 @@ describe('several servers behind one target', () => {
     counts.fill(0);
     const lost = (await askOften()).filter(({ answered }) => !answered);
     expect(lost.length).toBeLessThanOrEqual(25);
-    // The channel has seen by now that the server has gone.
+    // By now, the channel knows that the server has stopped.
     counts.fill(0);
     const replies = await askOften();
     expect(replies.filter(({ answered }) => !answered)).toEqual([]);
@@ -612,10 +615,10 @@ describe('several servers behind one target', () => {
 describe('new credentials', () => {
   const { ca, server: own } = certificates;
   const identity = ServerCredentials.createSsl(null, [{ private_key: own.key, cert_chain: own.cert }]);
-  // Node warns of an address as the server name of TLS, which RFC 6066 forbids.
+  // Node warns about a TLS server name that is an IP address, which RFC 6066 forbids.
   const byName = (address: string): string => address.replace('127.0.0.1', 'localhost');
 
-  it('are those of later calls, while calls in progress run to their end', async () => {
+  it('apply to later calls, while calls in progress run to their end', async () => {
     const begun = new Deferred();
     const answer = new Deferred<GrpcReply>();
     const unary: Answer = () => {
@@ -628,7 +631,7 @@ describe('new credentials', () => {
     );
     const inProgress = upstream.unary(unaryCall());
     await begun.promise;
-    // Those of Node, which know nothing of the server's authority.
+    // Trusts Node's CAs, none of which signed the server's certificate.
     upstream.renew(credentials.createSsl());
     await expect
       .poll(async () => upstream.unary(unaryCall({ deadline: Date.now() + 1_000 })))
@@ -645,7 +648,7 @@ describe('new credentials', () => {
     await expect.poll(async () => (await upstream.unary(unaryCall())).code).toBe(status.OK);
   });
 
-  it('cost no call, however often they come', async () => {
+  it('fail no call, however often they are renewed', async () => {
     const server = opening(await listen({ unary: echo }, [PATH], '127.0.0.1:0', identity));
     const open = (): ChannelCredentials => credentials.createSsl(ca.cert);
     const upstream = opening(grpcUpstream(byName(server.address), { credentials: open() }));
@@ -660,7 +663,7 @@ describe('new credentials', () => {
     expect(codes).toEqual(codes.map(() => status.OK));
   });
 
-  it('that are still connecting go with the upstream', async () => {
+  it('that are still connecting are closed with the upstream', async () => {
     const server = opening(await serveSockets(() => undefined));
     const upstream = upstreamAt(server.address);
     upstream.renew(credentials.createInsecure());

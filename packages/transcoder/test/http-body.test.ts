@@ -17,8 +17,8 @@ const noStream = (): void => undefined;
 const start = (unary?: Unary, options = {}): ReturnType<typeof startFeed> =>
   startFeed(noStream, options, undefined, unary);
 
-describe('a google.api.HttpBody as response', () => {
-  it('comes as its bytes, with its content type and without an entity tag', async () => {
+describe('a google.api.HttpBody response', () => {
+  it('is sent as its bytes, with its content type and without an entity tag', async () => {
     const { origin } = await start(() => httpBody('image/png; x=1', DATA));
     const response = await fetch(origin + FILE);
     expect([response.status, Buffer.from(await response.arrayBuffer())]).toEqual([200, DATA]);
@@ -32,7 +32,7 @@ describe('a google.api.HttpBody as response', () => {
   });
 
   it.each(['', 'nonsense', 'a/b/c', 'text/plain\r\nSet-Cookie: a=b', 'text/plain; é=1'])(
-    'of the content type %j comes as application/octet-stream',
+    'with the content type %j is sent as application/octet-stream',
     async (contentType) => {
       const { origin } = await start(() => httpBody(contentType, DATA));
       const { headers } = await httpRequest(origin, { path: FILE });
@@ -41,7 +41,7 @@ describe('a google.api.HttpBody as response', () => {
     },
   );
 
-  it('gets its name from the metadata of the server', async () => {
+  it("gets its file name from the server's metadata", async () => {
     const trailers = new Metadata();
     trailers.set('content-disposition', 'attachment; filename="a.png"');
     const responseHeaders = new Map([['content-disposition', 'Content-Disposition']]);
@@ -52,7 +52,7 @@ describe('a google.api.HttpBody as response', () => {
     expect(headers['content-disposition']).toBe('attachment; filename="a.png"');
   });
 
-  it('that cannot be decoded is 500', async () => {
+  it('is 500 if it cannot be decoded', async () => {
     const { origin } = await start(() => Buffer.from([0xff]));
     expect((await httpRequest(origin, { path: FILE })).status).toBe(500);
   });
@@ -65,8 +65,8 @@ describe('a google.api.HttpBody as response', () => {
   });
 });
 
-describe('a google.api.HttpBody as request', () => {
-  it('takes the body whatever its content type, and other fields from path and query', async () => {
+describe('a google.api.HttpBody request', () => {
+  it('takes a body of any content type, and other fields from path and query', async () => {
     const requests: Buffer[] = [];
     const { origin } = await start((_name, request) => {
       requests.push(request);
@@ -97,7 +97,7 @@ describe('a google.api.HttpBody as request', () => {
     expect([refused.status, reasonOf(refused)]).toEqual([413, 'REQUEST_TOO_LARGE']);
   });
 
-  it('is not set by parameters of the query', async () => {
+  it('cannot be set by query parameters', async () => {
     const { origin } = await start();
     const path = '/v1/files/a?content.contentType=text/html';
     expect((await httpRequest(origin, { method: 'PUT', path, body: 'a' })).status).toBe(400);
@@ -120,13 +120,13 @@ describe('a stream of google.api.HttpBody', () => {
     });
   });
 
-  it('without messages is empty', async () => {
+  it('is empty without messages', async () => {
     const { origin } = await startFeed((call) => call.end());
     const { headers, text } = await httpRequest(origin, { path: ARCHIVE });
     expect([headers['content-type'], text]).toEqual(['application/octet-stream', '']);
   });
 
-  it('that fails in the middle is cut off, and has failed', async () => {
+  it('is cut off and reported as failed if it fails in the middle', async () => {
     const told = new Deferred();
     const feed = await startFeed((call) => {
       call.write(httpBody('text/csv', DATA));
@@ -138,7 +138,7 @@ describe('a stream of google.api.HttpBody', () => {
     await expect.poll(() => feed.outcomes).toMatchObject([{ status: 200, reason: 'DATA_LOSS' }]);
   });
 
-  it('of a gigabyte needs little memory', async () => {
+  it('needs little memory for a gigabyte', async () => {
     const part = httpBody('application/zip', Buffer.alloc(2 ** 20));
     const feed = await startFeed((call: FeedCall) => {
       let left = 1_024;

@@ -6,13 +6,13 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { firstOf } from './support/library-contract.js';
 import { type HttpReply, writeEarlyReply, writeReply } from '../src/http-reply.js';
 
-/** More than the buffers of a connection take. */
+/** Larger than the buffers of a connection. */
 const BODY = randomBytes(16 * 1024 * 1024);
 const LARGE: HttpReply = { status: 200, headers: {}, body: BODY };
-/** What one connection may have in the memory of the process: a piece, and a head. */
+/** What one connection may keep in the memory of the process, in bytes: one piece and a head. */
 const MOST_WAITING = 16_384 + 1_024;
 
-/** A connection to a server that writes its responses like this, and the responses. */
+/** Connects to a server that responds with `write`. Returns the connection and the server's responses. */
 async function connected(
   write: (response: ServerResponse) => void,
 ): Promise<{ socket: Socket; responses: ServerResponse[] }> {
@@ -44,7 +44,7 @@ it.each([
   { status: 200, length: '0' },
   { status: 204, length: undefined },
   { status: 304, length: undefined },
-])('a reply $status without content has the length $length, and no chunks', async ({ status, length }) => {
+])('a $status reply without content has the length $length and no chunks', async ({ status, length }) => {
   const { socket } = await connected((response) => {
     void writeReply(response, { status, headers: {} }, 'id');
   });
@@ -57,7 +57,7 @@ it.each([
 
 const isBody = (bytes: Buffer): boolean => bytes.equals(BODY);
 
-it('a client that does not read a large response holds one piece of it, and gets all of it when it reads', async () => {
+it('a large response keeps only one piece in memory while its client does not read, and arrives complete afterwards', async () => {
   const { socket, responses } = await connected((response) => {
     void writeReply(response, LARGE, 'id');
   });
@@ -82,7 +82,7 @@ it('a client that does not read a large response holds one piece of it, and gets
   expect(isBody(text.subarray(-BODY.length))).toBe(true);
 });
 
-it('large responses to requests that come together leave whole and in order', async () => {
+it('large responses to pipelined requests are complete and in order', async () => {
   const { socket } = await connected((response) => {
     const { url } = response.req;
     void writeReply(
@@ -113,9 +113,9 @@ it('large responses to requests that come together leave whole and in order', as
 });
 
 it.each([
-  { what: 'goes on sending it', later: 'x'.repeat(9) },
-  { what: 'does not', later: '' },
-])('a large response before the end of a request whose client $what is whole', async ({ later }) => {
+  { what: 'sends the rest of it', later: 'x'.repeat(9) },
+  { what: 'sends no more of it', later: '' },
+])('a large response before the end of its request is complete if the client $what', async ({ later }) => {
   const { socket } = await connected((response) => {
     void writeEarlyReply(response, LARGE, 'id', 50);
   });
@@ -126,7 +126,7 @@ it.each([
   expect(isBody(bytes.subarray(-BODY.length))).toBe(true);
 });
 
-it('nothing more of a large response is handed over once its connection is gone', () => {
+it('no more of a large response is written once its connection is gone', () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()));
   const write = vi.spyOn(response, 'write').mockImplementation((_, taken) => {
     (taken as unknown as (error: Error) => void)(new Error('gone'));
@@ -137,7 +137,7 @@ it('nothing more of a large response is handed over once its connection is gone'
   expect([write.mock.calls.length, end.mock.calls.length]).toEqual([1, 0]);
 });
 
-/** Pieces of a body, as many as are asked for. */
+/** An endless body in pieces. Counts the pieces that are requested. */
 class Pieces {
   asked = 0;
   over = false;
@@ -154,7 +154,7 @@ class Pieces {
   }
 }
 
-it('a body in pieces is asked for as its client reads, and told when it leaves', async () => {
+it('a body in pieces is read at the pace of its client, and closed when the client disconnects', async () => {
   const pieces = new Pieces();
   const { socket } = await connected((response) => {
     void writeReply(response, { status: 200, headers: {}, body: pieces }, 'id');
@@ -174,7 +174,7 @@ it('a body in pieces is asked for as its client reads, and told when it leaves',
   await expect.poll(() => pieces.over).toBe(true);
 });
 
-it('a body in pieces is asked for nothing by HEAD', async () => {
+it('no piece of a body is read for HEAD', async () => {
   const pieces = new Pieces();
   const { socket } = await connected((response) => {
     void writeReply(response, { status: 200, headers: {}, body: pieces }, 'id');
@@ -184,7 +184,7 @@ it('a body in pieces is asked for nothing by HEAD', async () => {
   expect(pieces.asked).toBe(0);
 });
 
-it('pieces that come after the client has left go nowhere', async () => {
+it('pieces that come after the client has disconnected are discarded', async () => {
   const { socket, responses } = await connected((response) => {
     const left = once(response, 'close');
     async function* late(): AsyncGenerator<Uint8Array> {
@@ -203,7 +203,7 @@ it('pieces that come after the client has left go nowhere', async () => {
   expect(write).not.toHaveBeenCalled();
 });
 
-it('a body in pieces before the end of a request is whole', async () => {
+it('a body in pieces before the end of its request is complete', async () => {
   async function* two(): AsyncGenerator<Uint8Array> {
     yield Buffer.from('one');
     yield await Promise.resolve(Buffer.from('two'));
@@ -215,7 +215,7 @@ it('a body in pieces before the end of a request is whole', async () => {
   expect(String(await readAll(socket))).toMatch(/\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n$/);
 });
 
-it('a client that leaves in the middle of a large response ends it', async () => {
+it('a large response ends when its client disconnects in the middle', async () => {
   const { socket, responses } = await connected((response) => {
     void writeReply(response, LARGE, 'id');
   });

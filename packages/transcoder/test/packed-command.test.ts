@@ -10,7 +10,7 @@ import { installPacked, type PackedPackage } from './support/packed-package.js';
 import { startReflecting } from './support/reflecting-server.js';
 import { eventually } from './support/running-command.js';
 
-/** Building and packing take their time where other tests run. */
+/** Building and packing are slow while other tests run. */
 const PACKING_MS = 120_000;
 
 describe('the command of the packed package', () => {
@@ -23,7 +23,7 @@ describe('the command of the packed package', () => {
       '@grpc/grpc-js',
       'swagger-ui-dist',
     ]);
-    // Makes and links the program, as an installation does.
+    // Makes the program executable and links it, as an installation does.
     await user.run('npm', ['rebuild', '--ignore-scripts', '@route-registry/transcoder']);
     command = join(user.folder, 'node_modules/.bin/transcoder');
   }, PACKING_MS);
@@ -42,7 +42,7 @@ describe('the command of the packed package', () => {
     return lines;
   }
 
-  it('serves a unary call, a stream, the description and the page, and follows the server', async () => {
+  it('serves a unary call, a stream, the OpenAPI document and the page, and follows the server', async () => {
     const server = await startReflecting();
     const { address } = server;
     const lines = start('--target', address, '--port', '0', '--all');
@@ -63,7 +63,7 @@ describe('the command of the packed package', () => {
     expect(JSON.parse(await get('/openapi.json'))).toMatchObject({ info: { title: 'library.v1' } });
   });
 
-  it('ends with 2 for wrong arguments, and with 1 where it cannot begin', async () => {
+  it('exits with 2 for invalid arguments and with 1 if it cannot start', async () => {
     const codeOf = async (...args: readonly string[]) => {
       const child = spawn(command, args, { stdio: 'ignore' });
       const [code] = (await once(child, 'close')) as [number];

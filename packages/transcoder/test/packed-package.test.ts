@@ -23,10 +23,10 @@ import { installPacked, type PackedPackage } from './support/packed-package.js';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 
-/** Building, packing and compiling take their time where other tests run. */
+/** Building, packing and compiling are slow while other tests run. */
 const PACKING_MS = 120_000;
 
-/** A contract of somebody else. */
+/** The user's contract. */
 const CONTRACT = `
 syntax = "proto3";
 package stock.v1;
@@ -54,7 +54,7 @@ message ReleaseItemRequest {
 }
 `;
 
-/** The whole program of that somebody. */
+/** The user's whole program. */
 const PROGRAM = `
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -78,7 +78,7 @@ await Promise.all(servers.map((server) => new Promise((resolve) => server.on('li
 console.log(servers.map((server) => (server.address() as AddressInfo).port).join());
 `;
 
-describe('the package in the project of a user', () => {
+describe("the package in a user's project", () => {
   let user: PackedPackage;
 
   beforeAll(async () => {
@@ -111,13 +111,13 @@ describe('the package in the project of a user', () => {
     await user.remove();
   });
 
-  it('has what it needs and nothing else', () => {
+  it('contains what it needs and nothing else', () => {
     const files = ['CHANGELOG.md', 'README.md', 'dist', 'package.json'];
     expect(readdirSync(user.installed).sort()).toEqual(files);
     expect(readdirSync(join(user.installed, 'dist'))).not.toContain('.tsbuildinfo');
   });
 
-  /** Starts the program of the user for this gRPC server, and returns its three ways to be called. */
+  /** Starts the user's program for a gRPC server. Returns a function for each of its HTTP servers. */
   async function serve(target: string) {
     const child = spawn('node', ['serve.js', target], {
       cwd: user.folder,
@@ -133,7 +133,7 @@ describe('the package in the project of a user', () => {
     ] as const;
   }
 
-  /** Answers as the contract says, or never where the item is slow. */
+  /** Implements the contract. Never responds to the release of `items/slow`. */
   function stock(): (call: UnaryCall) => Promise<GrpcReply> {
     const registry = createFileRegistry(
       fromBinary(FileDescriptorSetSchema, readFileSync(join(user.folder, 'stock.binpb'))),
@@ -169,7 +169,7 @@ describe('the package in the project of a user', () => {
     headers: { 'request-timeout': '0.5' },
   });
 
-  it("serves a contract of theirs with node:http, Express 5 and TLS, the server's troubles included", async () => {
+  it("serves the user's contract and the server's failures with node:http, Express 5 and TLS", async () => {
     const server = opening(await listen({ unary: stock() }, PATHS));
     const ways = await serve(server.address);
     for (const send of ways) {

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, httpRequest, type HttpRequest } from './support/http-request.js';
 import { type PackedLibrary, startPackedLibrary } from './support/packed-library.js';
 
-/** Building, packing and compiling take their time where other tests run. */
+/** Building, packing and compiling are slow while other tests run. */
 const PACKING_MS = 120_000;
 
-describe("Google's example of a library, served by the packed package and the example of the README", () => {
+describe("Google's library example, served by the packed package and the README's example", () => {
   let library: PackedLibrary;
 
   beforeAll(async () => {
@@ -20,12 +20,12 @@ describe("Google's example of a library, served by the packed package and the ex
   const create = (body: string) =>
     send({ method: 'POST', path: '/v1/shelves', headers: { 'content-type': 'application/json' }, body });
 
-  it('is the example of the README', () => {
+  it('runs the example that the README shows', () => {
     const read = (file: string): string => readFileSync(resolve(import.meta.dirname, '..', file), 'utf8');
     expect(read('README.md')).toContain(read('examples/serve-with-page.ts'));
   });
 
-  it('has its document and its page', async () => {
+  it('has an OpenAPI document and a page', async () => {
     const document = JSON.parse((await send({ path: '/openapi.json' })).text) as object;
     expect(document).toMatchObject({
       info: { title: 'google.example.library.v1' },
@@ -35,7 +35,7 @@ describe("Google's example of a library, served by the packed package and the ex
     expect((await send({ path: '/docs/swagger-ui.js' })).status).toBe(200);
   });
 
-  it('creates a shelf where Location says, and names a wrong field', async () => {
+  it('creates a shelf at the path in Location, and names an invalid field', async () => {
     const created = await create('{"theme":"Poetry"}');
     expect(created.status).toBe(201);
     const got = await send({ path: String(created.headers.location) });

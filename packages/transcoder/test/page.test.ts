@@ -7,7 +7,7 @@ import { errorOf, httpRequest, reasonOf, type HttpRequest } from './support/http
 import { shopImage } from './support/library-contract.js';
 import { shop } from './support/described.js';
 
-/** Serves the shop with its document and page. */
+/** Serves the shop with its OpenAPI document and page. */
 async function serve(basePath = ''): Promise<(request: HttpRequest) => ReturnType<typeof httpRequest>> {
   const unary = () => ({ code: 5, details: 'There is no such item.', answered: true });
   const transcoder = createTranscoder({ descriptorSet: shopImage, upstream: { unary }, basePath });
@@ -21,8 +21,8 @@ async function serve(basePath = ''): Promise<(request: HttpRequest) => ReturnTyp
   return (request) => httpRequest(`http://127.0.0.1:${port}`, request);
 }
 
-describe('the pages of a document', () => {
-  it('are the document, Swagger UI and what it needs, beside the paths of the contract', async () => {
+describe('the pages of an OpenAPI document', () => {
+  it('are the document, Swagger UI and its files, next to the paths of the contract', async () => {
     const send = await serve();
     const document = await send({ path: '/openapi.json' });
     expect(JSON.parse(document.text)).toMatchObject({ openapi: '3.1.1', info: { title: 'Shop <&>' } });
@@ -39,7 +39,7 @@ describe('the pages of a document', () => {
     expect(reasonOf(await send({ path: '/docs/other' }))).toBe('PATH_UNKNOWN');
   });
 
-  it('are under the base path, as the contract is', async () => {
+  it('are under the base path, like the contract', async () => {
     const send = await serve('/api');
     expect(JSON.parse((await send({ path: '/api/openapi.json' })).text)).toMatchObject({
       servers: [{ url: '/api' }],
@@ -47,7 +47,7 @@ describe('the pages of a document', () => {
     expect((await send({ path: '/openapi.json' })).status).toBe(404);
   });
 
-  it('are only read, and not again by a client that has them', async () => {
+  it('are read-only, and 304 for a client that has them', async () => {
     const send = await serve();
     const { etag } = (await send({ path: '/docs' })).headers;
     const headers = { 'if-none-match': etag };

@@ -33,7 +33,7 @@ const readme = readFileSync(`${PACKAGE}/README.md`, 'utf8');
 
 type Answer = Parameters<typeof listenGrpc>[0]['unary'];
 
-/** The library, for a server of grpc-js. */
+/** The library, for a grpc-js server. */
 function library(): Answer {
   const server = new LibraryServer();
   return async (call) => ({
@@ -43,12 +43,12 @@ function library(): Answer {
   });
 }
 
-/** A server of grpc-js with one method, until the end of the test. */
+/** Starts a grpc-js server with one method, which stops when the test ends. Returns its address. */
 async function startServer(unary: Answer): Promise<string> {
   return opening(await listenGrpc({ unary }, [GET_SHELF])).address;
 }
 
-/** The project of a user: the contract of the library, the package with the files that it imports, and a buf.yaml. */
+/** A user's project: the library's contract, the package with the files that it imports, and a buf.yaml. */
 function folderOfContract(): string {
   const folder = mkdtempSync(join(tmpdir(), 'contract-'));
   onTestFinished(() => {
@@ -72,12 +72,12 @@ async function listen(target: string, descriptorSet = libraryDescriptorSet): Pro
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-describe('the example of the README', () => {
-  it('is the one that is tested here', () => {
+describe("the README's example", () => {
+  it('is the example that is tested here', () => {
     expect(readme).toContain(readFileSync(`${PACKAGE}/examples/serve.ts`, 'utf8'));
   });
 
-  it('serves a contract of a gRPC server', async () => {
+  it('serves the contract of a gRPC server', async () => {
     const origin = await listen(await startServer(library()));
     const got = await httpRequest(origin, { path: '/v1/shelves/7', headers: { authorization: MEMBER } });
     expect(got.status).toBe(200);
@@ -86,7 +86,7 @@ describe('the example of the README', () => {
     expect(errorOf(refused)).toMatchObject({ code: 401, message: 'A token is needed.' });
   });
 
-  it('tells nobody where the server would be that has stopped', async () => {
+  it('does not reveal the address of a server that has stopped', async () => {
     const server = await listenGrpc({ unary: library() }, [GET_SHELF]);
     server.close();
     const got = await httpRequest(await listen(server.address), { path: '/v1/shelves/7' });
@@ -95,8 +95,8 @@ describe('the example of the README', () => {
     expect(got.text).not.toMatch(/ECONNREFUSED|127\.0\.0\.1/);
   });
 
-  it('waits no longer for a slow server than the client does', async () => {
-    // Unlike a server of grpc-js, it does not end calls at their deadlines either.
+  it('waits for a slow server no longer than the client does', async () => {
+    // Unlike a grpc-js server, it does not end calls at their deadlines.
     const slow = createHttp2Server().on('stream', (stream) => stream.on('error', () => undefined));
     await once(slow.listen(0, '127.0.0.1'), 'listening');
     const { port } = opening(slow).address() as AddressInfo;
@@ -110,7 +110,7 @@ describe('the example of the README', () => {
     expect(got.text).not.toMatch(/remote_addr|127\.0\.0\.1/);
   });
 
-  it('tells the server of a client that left', async () => {
+  it('tells the server when the client disconnects', async () => {
     const called = new Deferred();
     const leftMs = new Deferred<number>();
     const server = startServer(({ cancellation, deadline }) => {
@@ -123,11 +123,11 @@ describe('the example of the README', () => {
     const client = get(`${await listen(await server)}/v1/shelves/7`).on('error', () => undefined);
     await called.promise;
     client.destroy();
-    // Not told by the deadline, which would come later.
+    // The deadline, which comes later, was not the cause.
     expect(await leftMs.promise).toBeGreaterThan(0);
   });
 
-  it('serves what the command of the README builds', async () => {
+  it("serves what the README's buf command builds", async () => {
     const [, command = ''] = /^npx (buf build .*)$/m.exec(readme) ?? [];
     const folder = folderOfContract();
     const env = { PATH: `${BIN}${delimiter}${process.env['PATH']}` };
@@ -139,8 +139,8 @@ describe('the example of the README', () => {
   });
 });
 
-describe('the command of the README', () => {
-  it('prints what the README shows, before the example of grpc-go', async () => {
+describe("the README's command", () => {
+  it("prints what the README shows, in front of grpc-go's example", async () => {
     const recorded = opening(await startReflecting({ reflection: asRecorded('v1') }));
     const { descriptorSet } = await reflect(recorded.address, { credentials: credentials.createInsecure() });
     const listed = ['grpc.examples.echo.Echo', 'helloworld.Greeter'];
@@ -155,7 +155,7 @@ describe('the command of the README', () => {
     expect(readme).toContain(`$ npx transcoder --target localhost:50051 --all\n${printed}\`\`\``);
   });
 
-  it('has the options that its help names', async () => {
+  it('is shown with exactly the options that its help names', async () => {
     let help = '';
     await runCommand(['--help'], { stdout: { write: (text) => (help += text) }, stderr: process.stderr });
     const named = (text: string): Set<string> => new Set(text.match(/(?<=[ `])--[a-z]+/g));
@@ -164,7 +164,7 @@ describe('the command of the README', () => {
     expect(named(text)).toEqual(named(help));
   });
 
-  it('serves by reflection in a program, too', async () => {
+  it('has an example of a program that serves by reflection', async () => {
     expect(readme).toContain(readFileSync(`${PACKAGE}/examples/serve-by-reflection.ts`, 'utf8'));
     const { address } = opening(await startReflecting());
     const server = await serveByReflection(address);

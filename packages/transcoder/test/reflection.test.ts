@@ -30,11 +30,11 @@ import { type Reflecting, type ReflectionCall, startReflecting } from './support
 const require = createRequire(import.meta.url);
 const insecure = { credentials: credentials.createInsecure() };
 
-/** Other tests run at the same time. */
+/** Polls a value, with a timeout that allows for other tests at the same time. */
 const eventually = <T>(value: () => T) => expect.poll(value, { timeout: 20_000 });
 
 const start = async (reflecting?: Reflecting) => opening(await startReflecting(reflecting));
-/** Where no server is any longer. */
+/** The address of a server that has stopped. */
 async function unusedAddress(): Promise<string> {
   const server = await startReflecting();
   server.close();
@@ -66,17 +66,17 @@ describe('a contract by reflection', () => {
     ['v1 alone', { versions: ['v1'] }],
     ['v1alpha alone', { versions: ['v1alpha'] }],
     ['a server that sends files without their imports', { transitive: false }],
-  ])('is whole, with imports before what imports them: %s', async (_, reflecting) => {
+  ])('is complete, with each import before the files that import it: %s', async (_, reflecting) => {
     const { address } = await start(reflecting);
     const contract = await reflect(address, insecure);
     expect(contract).toMatchObject({ services: ['greeter.v1.Greeter'], skipped: [] });
     expect(filesOf(contract).sort()).toEqual(GREETER_FILES);
-    // Resolves each import among the files before.
+    // Resolves each import among the preceding files.
     const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, contract.descriptorSet));
     expect(registry.getMessage('greeter.v1.Greeting')).toBeDefined();
   });
 
-  it('is whole from the npm package @grpc/reflection, which sends relative names and no imports', async () => {
+  it('is complete from the npm package @grpc/reflection, which sends relative names and no imports', async () => {
     const server = new Server();
     const includeDirs = [
       `${import.meta.dirname}/contract`,
@@ -89,7 +89,7 @@ describe('a contract by reflection', () => {
       server.forceShutdown();
     });
     const { descriptorSet } = await reflect(`127.0.0.1:${port}`, insecure);
-    // The package does not send the option json_name, either.
+    // The package does not send json_name either.
     const expected = fieldsOf(libraryDescriptorSet).map((field) => field.replace(' Odd ', ' oddName '));
     expect(fieldsOf(descriptorSet)).toEqual(expected.sort());
   });
@@ -101,7 +101,7 @@ describe('a contract by reflection', () => {
     expect(questions).toEqual([...new Set(questions)]);
   });
 
-  it('has the services of gRPC itself last, and those of reflection not at all', async () => {
+  it("lists gRPC's own services last, and omits those of reflection", async () => {
     const importing = { dependency: ['common.proto'] };
     const descriptorSet = setOf([
       { name: 'common.proto' },
@@ -112,7 +112,7 @@ describe('a contract by reflection', () => {
     expect((await reflect(address, insecure)).services).toEqual(['other.Other', 'grpc.health.v1.Health']);
   });
 
-  it('lacks the services that the server lists without a descriptor, which it names', async () => {
+  it('omits the services that the server lists without a descriptor, and names them', async () => {
     const { address } = await start({ listed: ['made.by.Hand', 'greeter.v1.Greeter'] });
     expect(await reflect(address, insecure)).toMatchObject({
       services: ['greeter.v1.Greeter'],
@@ -120,7 +120,7 @@ describe('a contract by reflection', () => {
     });
   });
 
-  it('does without an import that the server lacks and only options need', async () => {
+  it('does without an import that the server lacks, if only options need it', async () => {
     const { address } = await start({ lacking: ['google/api/annotations.proto'] });
     const contract = await reflect(address, insecure);
     expect(filesOf(contract)).not.toContain('google/api/annotations.proto');
@@ -130,7 +130,7 @@ describe('a contract by reflection', () => {
     );
   });
 
-  it('has its public imports, also where one before them is left out', async () => {
+  it('keeps its public imports, even if one before them is left out', async () => {
     const descriptorSet = setOf([
       { name: 'lacking.proto' },
       { name: 'public.proto' },
@@ -150,7 +150,7 @@ describe('a contract by reflection', () => {
     });
   });
 
-  it('is taken over TLS', async () => {
+  it('can be taken over TLS', async () => {
     const { cert, key } = certificates.server;
     const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);
     const { address } = await start({ identity });
@@ -166,11 +166,11 @@ const setOf = (file: File[]): Uint8Array =>
 
 const optionsOf = ({ descriptorSet, services }: ReflectedContract) => ({ descriptorSet, services });
 
-describe('what cannot be taken by reflection', () => {
+describe('reflection fails', () => {
   const failing = (reflection: (stream: ReflectionCall) => void) => start({ reflection });
   const failure = (address: string) => reflect(address, { ...insecure, deadlineMs: 2_000 });
 
-  it('is that of nobody who answers', async () => {
+  it('if nothing listens at the address', async () => {
     const address = await unusedAddress();
     await expect(failure(address)).rejects.toMatchObject({
       name: 'ReflectionError',
@@ -179,7 +179,7 @@ describe('what cannot be taken by reflection', () => {
     });
   });
 
-  it('is that of a server with TLS for a client without, and the other way round', async () => {
+  it('if only one of the client and the server uses TLS', async () => {
     const { cert, key } = certificates.server;
     const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);
     const secure = await start({ identity });
@@ -192,7 +192,7 @@ describe('what cannot be taken by reflection', () => {
     );
   });
 
-  it('is that of a server without reflection', async () => {
+  it('if the server has no reflection', async () => {
     const { address } = await start({ versions: [] });
     await expect(failure(address)).rejects.toMatchObject({
       code: status.UNIMPLEMENTED,
@@ -200,7 +200,7 @@ describe('what cannot be taken by reflection', () => {
     });
   });
 
-  it('is that of a server which never answers', async () => {
+  it('if the server never responds', async () => {
     const { address } = await failing(() => undefined);
     await expect(reflect(address, { ...insecure, deadlineMs: 300 })).rejects.toMatchObject({
       code: status.DEADLINE_EXCEEDED,
@@ -210,7 +210,7 @@ describe('what cannot be taken by reflection', () => {
 
   it.each<[what: string, reflection: (stream: ReflectionCall) => void, code: status, text: string]>([
     [
-      'refuses',
+      'refuses the call',
       (stream) => stream.emit('error', { code: status.PERMISSION_DENIED, details: 'Not you.' }),
       status.PERMISSION_DENIED,
       'PERMISSION_DENIED, Not you.',
@@ -222,7 +222,7 @@ describe('what cannot be taken by reflection', () => {
       'The server ends the call without an answer.',
     ],
     [
-      'sends files that are none',
+      'sends invalid files',
       (stream) => {
         answerWith(stream, services(['a.A']));
         const fileDescriptorProto = [Buffer.from('no file')];
@@ -231,7 +231,7 @@ describe('what cannot be taken by reflection', () => {
       status.UNKNOWN,
       '',
     ],
-  ])('is that of a server which %s', async (_, reflection, code, text) => {
+  ])('if the server %s', async (_, reflection, code, text) => {
     const { address } = await failing(reflection);
     const error = await failure(address).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code });
@@ -239,7 +239,7 @@ describe('what cannot be taken by reflection', () => {
     expect(String(error)).toContain(text);
   });
 
-  it('is that of a server with no services but reflection, or none that it describes', async () => {
+  it('if the server has no services but reflection, or describes none', async () => {
     const { address } = await start({ listed: ['made.by.Hand'] });
     await expect(failure(address)).rejects.toMatchObject({
       code: status.NOT_FOUND,
@@ -253,7 +253,7 @@ describe('what cannot be taken by reflection', () => {
     await expect(failure(bare.address)).rejects.toThrow(`${bare.address} describes no service.`);
   });
 
-  it('is that of a server whose files need one that it lacks', async () => {
+  it('if the server lacks a file that another file needs', async () => {
     const { address } = await start({ lacking: ['greeter/v1/greeting.proto'] });
     const error = await failure(address).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: status.DATA_LOSS });
@@ -262,7 +262,7 @@ describe('what cannot be taken by reflection', () => {
     );
   });
 
-  it('is that of a server with more than 64 MiB of files', async () => {
+  it('if the files are larger than 64 MiB', async () => {
     const listed = ['a.A', 'b.B', 'c.C', 'd.D'];
     const { address } = await failing((stream) => {
       stream.on('data', ({ messageRequest: { case: asked, value } }: ServerReflectionRequest) => {
@@ -279,7 +279,7 @@ describe('what cannot be taken by reflection', () => {
 });
 
 describe('a contract that is followed', () => {
-  /** What a listener is told, in the order of its events, until the end of the test. */
+  /** Follows a contract until the test ends. `events` is what the listener is told, in order. */
   function follow(target: string, refused?: string, deadlineMs = 10_000) {
     const events: string[] = [];
     const ending = new AbortController();
@@ -320,7 +320,7 @@ describe('a contract that is followed', () => {
     await eventually(() => events.at(-1)).toBe('changed: library.v1.Library');
   });
 
-  it('waits for a server that is not there yet', async () => {
+  it('is taken when its server starts later', async () => {
     const address = await unusedAddress();
     const { events } = follow(address);
     await eventually(() => events).toHaveLength(1);
@@ -328,7 +328,7 @@ describe('a contract that is followed', () => {
     await eventually(() => events.at(-1)).toBe('changed: greeter.v1.Greeter');
   });
 
-  it('stays as it was when a later one cannot be taken or served, which is told once', async () => {
+  it('stays as it was if a later one cannot be taken or served, and each failure is reported once', async () => {
     const first = await start();
     const { address } = first;
     const { events } = follow(address, 'library.v1.Library');
@@ -344,7 +344,7 @@ describe('a contract that is followed', () => {
     await eventually(() => events.at(-1)).toBe('the same: greeter.v1.Greeter');
   });
 
-  it('is asked for again after a server that only takes connections', async () => {
+  it('is requested again after a server that accepts connections but never responds', async () => {
     const first = await start();
     const { address } = first;
     const { events } = follow(address, undefined, 1_000);
@@ -360,7 +360,7 @@ describe('a contract that is followed', () => {
     await eventually(() => events.at(-1)).toBe('the same: greeter.v1.Greeter');
   });
 
-  it('is a failure when the first one cannot be taken, or not served', async () => {
+  it('fails if the first one cannot be taken or served', async () => {
     const { address } = await start({ versions: [] });
     await expect(follow(address).ended).rejects.toThrow('has no server reflection');
     const served = await start();
@@ -370,7 +370,7 @@ describe('a contract that is followed', () => {
   it.each<[when: string, reflecting: Reflecting, until: number]>([
     ['it has been taken', {}, 1],
     ['it is being taken', { reflection: () => undefined }, 0],
-  ])('ends by its signal when %s', async (_, reflecting, until) => {
+  ])('stops at its signal when %s', async (_, reflecting, until) => {
     const { address } = await start(reflecting);
     const { events, ended, end } = follow(address);
     await eventually(() => events).toHaveLength(until);

@@ -6,7 +6,7 @@ import { libraryDescriptorSet } from './support/library-contract.js';
 import { LibraryServer } from './support/library-server.js';
 import { opening } from './support/opening.js';
 
-/** Serves one resource with a body in pieces; returns its address, and what the observers are told. */
+/** Serves one resource with a body in pieces. Returns its URL, and the outcomes that an observer receives. */
 async function serve(body: AsyncIterable<Uint8Array>): Promise<{ url: string; told: object[] }> {
   const told: object[] = [];
   const transcoder = createTranscoder({
@@ -34,13 +34,13 @@ async function* pieces(failure?: Error): AsyncGenerator<Uint8Array> {
   if (failure !== undefined) throw failure;
 }
 
-it('a reply of your own may come in pieces', async () => {
+it('a custom reply may have a body in pieces', async () => {
   const { url, told } = await serve(pieces());
   expect(await (await fetch(url)).text()).toBe('one two');
   expect(told).toMatchObject([{ status: 200, reason: undefined }]);
 });
 
-it('a reply of your own that fails in the middle is cut off, and has failed', async () => {
+it('a custom reply that fails in the middle is cut off and reported as failed', async () => {
   const { url, told } = await serve(pieces(new Error('broken')));
   const response = await fetch(url);
   await expect(response.text()).rejects.toThrow();

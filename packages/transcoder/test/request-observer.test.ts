@@ -8,7 +8,7 @@ import { httpRequest } from './support/http-request.js';
 import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { MEMBER } from './support/library-server.js';
 
-/** Notes what it is told, and adds to each request what it is given. */
+/** Records what it is told, and adds the given metadata and fields to each request. */
 class Witness implements RequestObserver {
   readonly begun: { readonly method: string; readonly headers: IncomingHttpHeaders }[] = [];
   readonly ended: RequestOutcome[] = [];
@@ -71,7 +71,7 @@ describe('an observer', () => {
     expect(witness.ended).toMatchObject([{ template: '/api/v1/shelves/{shelf_id}' }]);
   });
 
-  it('is told of what is not HTTP, which has no method', async () => {
+  it('is told of bytes that are not HTTP, without a method', async () => {
     const witness = new Witness();
     const { origin } = await start([witness]);
     await rawExchange(origin, 'nonsense\r\n\r\n');
@@ -81,7 +81,7 @@ describe('an observer', () => {
     ]);
   });
 
-  it('is told of a client that went, without a status', async () => {
+  it('is told of a client that disconnected, without a status', async () => {
     const witness = new Witness();
     const gateway = await start([witness]);
     const hung = gateway.library.nextHang();
@@ -101,16 +101,16 @@ describe('what observers add', () => {
     return JSON.parse((await httpRequest(origin, { path: '/v1/metadata', headers: sent })).text);
   };
 
-  it('is nothing where there are none', async () => {
+  it('is nothing if there are none', async () => {
     expect(await metadataSeenBy([])).toMatchObject({ traceparent: "the client's" });
   });
 
-  it('takes the place of what the client sent as metadata', async () => {
+  it('replaces what the client sent as metadata', async () => {
     const witness = new Witness({ metadata: new Map([['traceparent', 'ours']]) });
     expect(await metadataSeenBy([witness])).toMatchObject({ traceparent: 'ours' });
   });
 
-  it('is joined, and each is told the end', async () => {
+  it('is merged, and each observer is told the outcome', async () => {
     const witnesses = [
       new Witness({ metadata: new Map([['a', '1']]), fields: { first: 'x' } }),
       new Witness(),

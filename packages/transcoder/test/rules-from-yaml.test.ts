@@ -12,11 +12,11 @@ const read = (file: string): string => readFileSync(resolve(PACKAGE, file), 'utf
 
 const EMPTY = { code: 0, details: '', message: new Uint8Array(), answered: true };
 
-it('The README shows the example that reads rules from a YAML file.', () => {
+it('the README shows the example that reads rules from a YAML file', () => {
   expect(read('README.md')).toContain(read('examples/rules-from-yaml.ts'));
 });
 
-it('The example serves what the YAML file of a service binds, and leaves out the mixins that its contract lacks.', async () => {
+it('the example serves what a YAML file binds, and leaves out the mixins that the contract lacks', async () => {
   const called: string[] = [];
   const { handler, skipped } = withRulesOf(read('test/contract/branch/branch_v1.yaml'), {
     descriptorSet: branchImage(),

@@ -15,7 +15,7 @@ import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
 import { rawExchange } from './support/library-transcoder.js';
 
 const ENTRIES = '/v1/topics/news/entries';
-/** Far longer than anything takes, in milliseconds. */
+/** Far longer than any step of these tests takes, in milliseconds. */
 const WAIT = 10_000;
 const EVENTS = { accept: 'text/event-stream' };
 const EVENTS_ASKED = 'Accept: text/event-stream\r\n';
@@ -30,14 +30,14 @@ function endsWith(code: status, details = 'It failed.'): (call: FeedCall) => voi
   return (call) => void call.emit('error', { code, details });
 }
 
-/** Sends two messages and ends well. */
+/** Sends two messages and ends with OK. */
 function sendTwo(call: FeedCall): void {
   call.write(entry(1));
   call.write(entry(2));
   call.end();
 }
 
-/** Sends a message, and once told so fails. */
+/** Sends a message, and fails once `fail` is called. */
 function failingAfterOne(): { answer: (call: FeedCall) => void; fail: () => void } {
   const told = new Deferred();
   return {
@@ -51,7 +51,7 @@ function failingAfterOne(): { answer: (call: FeedCall) => void; fail: () => void
   };
 }
 
-/** Sends a message and never ends; settles when its client has gone. */
+/** Sends a message and never ends. `gone` resolves when the client has disconnected. */
 function endless(): { answer: (call: FeedCall) => void; gone: Promise<void> } {
   const { promise, resolve } = new Deferred();
   return {
@@ -63,7 +63,7 @@ function endless(): { answer: (call: FeedCall) => void; gone: Promise<void> } {
   };
 }
 
-/** Sends large messages, as many as are taken, and counts them. */
+/** Sends large messages as fast as they are read, and counts them. */
 function flood(): { answer: (call: FeedCall) => void; sent: () => number; gone: Promise<void> } {
   const { promise, resolve } = new Deferred();
   const large = feedMessage('Entry', { content: Buffer.alloc(300_000).toString('base64') });
@@ -89,7 +89,7 @@ function flood(): { answer: (call: FeedCall) => void; sent: () => number; gone: 
   };
 }
 
-/** A connection that asks for something, and reads nothing until it is resumed. */
+/** Sends a request, and reads nothing until the socket is resumed. */
 function stalled(origin: string, path = ENTRIES, head = ''): Socket {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);
@@ -99,14 +99,14 @@ function stalled(origin: string, path = ENTRIES, head = ''): Socket {
   return socket;
 }
 
-/** A feed whose channel is connected, so that a stream begins long before its time is over. */
+/** A feed whose channel is connected, so that a stream starts long before its time limit. */
 async function connectedFeed(...given: Parameters<typeof startFeed>): ReturnType<typeof startFeed> {
   const feed = await startFeed(...given);
   await httpRequest(feed.origin, { path: '/v1/files/any' });
   return feed;
 }
 
-/** Waits until a number stays the same for a while. */
+/** Waits until a number stays the same for a while. Returns it. */
 async function settled(value: () => number): Promise<number> {
   let latest = 0;
   let times = 0;
@@ -124,7 +124,7 @@ async function settled(value: () => number): Promise<number> {
   return latest;
 }
 
-/** Asks by fetch and returns the text that has come so far. */
+/** Sends a request with fetch. `text` returns what has arrived so far. */
 async function reading(
   url: string,
   init: RequestInit = {},
@@ -147,7 +147,7 @@ async function reading(
 }
 
 describe('a stream', () => {
-  it('comes as a line of JSON for each message', async () => {
+  it('is sent as one line of JSON per message', async () => {
     const feed = await startFeed(sendTwo);
     const { status: code, headers, text } = await httpRequest(feed.origin, { path: ENTRIES });
     expect([code, text]).toEqual([200, `${ONE}\n${TWO}\n`]);
@@ -165,7 +165,7 @@ describe('a stream', () => {
     ]);
   });
 
-  it('is asked for with a body, too, and gets its request', async () => {
+  it('can be requested with a body, which becomes the request of the call', async () => {
     const requests: Buffer[] = [];
     const feed = await startFeed((call) => {
       requests.push(call.request);
@@ -181,7 +181,7 @@ describe('a stream', () => {
     expect(requests).toEqual([feedMessage('FollowRequest', { topic: 'news', count: 3 })]);
   });
 
-  it('has one field of each message where its rule says so', async () => {
+  it('consists of one field of each message if its rule says so', async () => {
     const feed = await startFeed((call) => {
       call.write(feedMessage('Entry', { text: 'line\nbreak' }));
       call.end();
@@ -189,14 +189,14 @@ describe('a stream', () => {
     expect((await httpRequest(feed.origin, { path: '/v1/topics/news/texts' })).text).toBe('"line\\nbreak"\n');
   });
 
-  it('is 200 without a location, also under the name of a Create method', async () => {
+  it('is 200 and not 201 even if its method is named like a Create method', async () => {
     const feed = await startFeed(sendTwo);
     const headers = { 'content-type': 'application/json' };
     const request = { method: 'POST', path: '/v1/entries', body: '{}', headers };
     expect((await httpRequest(feed.origin, request)).status).toBe(200);
   });
 
-  it('comes as the lines of grpc-gateway to lenient clients', async () => {
+  it('is sent as the lines of grpc-gateway with the option lenient', async () => {
     const feed = await startFeed(
       (call) => {
         call.write(entry(1));
@@ -217,7 +217,7 @@ describe('a stream', () => {
     'TEXT/event-stream',
     'text/html, text/event-stream;q=0.5',
     'text/event-stream ; charset=utf-8; q=0.001, */*',
-  ])('comes as events where Accept is %s', async (accept) => {
+  ])('is sent as events if Accept is %s', async (accept) => {
     const feed = await startFeed(sendTwo);
     const { headers, text } = await httpRequest(feed.origin, { path: ENTRIES, headers: { accept } });
     expect(headers['content-type']).toBe('text/event-stream');
@@ -230,13 +230,13 @@ describe('a stream', () => {
     'text/event-stream;q=0',
     'text/event-stream; a=b; q=0.000, */*',
     'text/event-streams',
-  ])('comes as lines where Accept is %s', async (accept) => {
+  ])('is sent as lines if Accept is %s', async (accept) => {
     const feed = await startFeed(sendTwo);
     const { headers } = await httpRequest(feed.origin, { path: ENTRIES, headers: { accept } });
     expect(headers['content-type']).toBe('application/x-ndjson');
   });
 
-  it('is read by curl message by message', async () => {
+  it('arrives at curl message by message', async () => {
     const { answer, fail } = failingAfterOne();
     const feed = await startFeed(answer);
     const curl = promisify(execFile)('curl', ['-sSN', `${feed.origin}${ENTRIES}`]);
@@ -248,7 +248,7 @@ describe('a stream', () => {
     expect(JSON.parse(String(last))).toMatchObject({ error: { code: 409, status: 'ABORTED' } });
   });
 
-  it('ends by the end of the connection for a client of HTTP/1.0', async () => {
+  it('ends with the connection for an HTTP/1.0 client', async () => {
     const feed = await startFeed(sendTwo);
     const received = await rawExchange(
       feed.origin,
@@ -258,7 +258,7 @@ describe('a stream', () => {
     expect(received.slice(received.indexOf('\r\n\r\n') + 4)).toBe(`${ONE}\n${TWO}\n`);
   });
 
-  it('has the head alone for HEAD, and its call is cancelled', async () => {
+  it('sends only the head for HEAD, and its call is cancelled', async () => {
     const { answer, gone } = endless();
     const feed = await startFeed(answer);
     const {
@@ -274,7 +274,7 @@ describe('a stream', () => {
     expect(feed.outcomes).toMatchObject([{ status: 200, reason: undefined }]);
   });
 
-  it('leaves the connection for the next request', async () => {
+  it('leaves the connection open for the next request', async () => {
     const feed = await startFeed(sendTwo);
     const get = `GET ${ENTRIES} HTTP/1.1\r\nHost: x\r\n`;
     const received = await rawExchange(feed.origin, `${get}\r\n${get}Connection: close\r\n\r\n`);
@@ -282,8 +282,8 @@ describe('a stream', () => {
   });
 });
 
-describe('a stream that fails', () => {
-  it('before its first message is the usual error', async () => {
+describe('a failing stream', () => {
+  it('is a regular error response before its first message', async () => {
     const feed = await startFeed(endsWith(status.NOT_FOUND));
     const answer = await httpRequest(feed.origin, { path: ENTRIES, headers: EVENTS });
     expect([answer.status, answer.headers['content-type']]).toEqual([404, 'application/json']);
@@ -291,7 +291,7 @@ describe('a stream that fails', () => {
     expect(feed.outcomes).toMatchObject([{ status: 404, reason: 'NOT_FOUND' }]);
   });
 
-  it('after the headers of its server is the usual error, too', async () => {
+  it('is a regular error response even after the headers of its server', async () => {
     const feed = await startFeed(
       (call) => {
         const metadata = new Metadata();
@@ -306,7 +306,7 @@ describe('a stream that fails', () => {
     expect(answer.headers['www-authenticate']).toContain('Bearer');
   });
 
-  it('after a message ends with the error in a line, which the log and the observers are told', async () => {
+  it('ends with an error line after its first message, and its reason is logged and observed', async () => {
     const { answer, fail } = failingAfterOne();
     const feed = await startFeed(answer);
     const { response, text, ended } = await reading(feed.origin + ENTRIES);
@@ -323,7 +323,7 @@ describe('a stream that fails', () => {
     ]);
   });
 
-  it('ends with an event of its own', async () => {
+  it('ends with an event of the type failure if it is sent as events', async () => {
     const { answer, fail } = failingAfterOne();
     const feed = await startFeed(answer);
     const { text, ended } = await reading(feed.origin + ENTRIES, { headers: EVENTS });
@@ -333,7 +333,7 @@ describe('a stream that fails', () => {
     expect(text()).toMatch(/\n\nevent: failure\ndata: \{"error":\{"code":409,[^\n]*\}\}\n\n$/);
   });
 
-  it('because its server dies says that the service is unavailable', async () => {
+  it('says that the service is unavailable if its server dies', async () => {
     const { answer } = endless();
     const feed = await startFeed(answer);
     const { text, ended } = await reading(feed.origin + ENTRIES);
@@ -348,7 +348,7 @@ describe('a stream that fails', () => {
     ]);
   });
 
-  it('with a message that is none of the contract is 500, and later a last line', async () => {
+  it('is 500 if its first message cannot be decoded, and ends with an INTERNAL line if a later one cannot', async () => {
     const garbled = Buffer.from([0xff]);
     const feed = await startFeed((call) => {
       if (call.metadata.get('traceparent').length > 0) call.write(entry(1));
@@ -365,7 +365,7 @@ describe('a stream that fails', () => {
 });
 
 describe('the head of a stream without messages', () => {
-  it('leaves a second after the headers of its server', async () => {
+  it('is sent a second after the headers of its server', async () => {
     const { promise: told, resolve: tell } = new Deferred();
     const feed = await startFeed(
       (call) => {
@@ -389,8 +389,8 @@ describe('the head of a stream without messages', () => {
   });
 });
 
-describe('a client that', () => {
-  it('leaves a stream cancels its call', async () => {
+describe('the client of a stream', () => {
+  it('cancels the call when it disconnects', async () => {
     const { answer, gone } = endless();
     const feed = await startFeed(answer);
     const { text, leave } = await reading(feed.origin + ENTRIES);
@@ -401,7 +401,7 @@ describe('a client that', () => {
     expect(feed.log).toMatchObject([{ message: 'client gone' }]);
   });
 
-  it('leaves before the first message cancels its call', async () => {
+  it('cancels the call when it disconnects before the first message', async () => {
     const gone = new Deferred();
     const come = new Deferred();
     const feed = await startFeed((call) => {
@@ -415,7 +415,7 @@ describe('a client that', () => {
     await expect.poll(() => feed.log).toMatchObject([{ message: 'client gone' }]);
   });
 
-  it('leaves while its stream waits for an earlier response cancels its call, and frees its place', async () => {
+  it('cancels the call and frees its place when it disconnects while the stream waits for an earlier response', async () => {
     const first = endless();
     const second = endless();
     let calls = 0;
@@ -437,7 +437,7 @@ describe('a client that', () => {
     expect(response.status).toBe(200);
   });
 
-  it('does not read pauses the stream of its server, and gets all of it when it reads', async () => {
+  it('pauses the stream of the server while it does not read, and resumes it when it reads', async () => {
     const { answer, sent, gone } = flood();
     const feed = await startFeed(answer);
     const socket = stalled(feed.origin);
@@ -456,7 +456,7 @@ describe('a stream of an upstream in the same process', () => {
     serverStream: () => stream,
   });
 
-  it('has a comment in each 15 seconds without a message, if it is one of events', async () => {
+  it('gets a comment after every 15 seconds without a message if it is sent as events', async () => {
     const coming = [entry(1)];
     const stream = { next: () => Promise.resolve(coming.shift() ?? never.next()) };
     const feed = await startFeed(sendTwo, { upstream: streaming(stream) });
@@ -473,13 +473,13 @@ describe('a stream of an upstream in the same process', () => {
     }
   });
 
-  it('that throws is an internal error', async () => {
+  it('is an internal error if it throws', async () => {
     const stream = { next: () => Promise.reject(new Error('broken')) };
     const feed = await startFeed(sendTwo, { upstream: streaming(stream) });
     expect((await httpRequest(feed.origin, { path: ENTRIES })).status).toBe(500);
   });
 
-  it('has a reason in the log also where its failure names none', async () => {
+  it('is observed with its status as the reason if its failure names none', async () => {
     const details = toBinary(
       StatusSchema,
       create(StatusSchema, {
@@ -502,7 +502,7 @@ describe('a stream of an upstream in the same process', () => {
     expect(feed.outcomes).toMatchObject([{ status: 200, reason: 'FAILED_PRECONDITION' }]);
   });
 
-  it('is over for a client that had gone before it began', async () => {
+  it('ends at once for a client that disconnected before it started', async () => {
     const calls: UnaryCall[] = [];
     const upstream = streaming(never);
     let arrived = 0;
@@ -531,8 +531,8 @@ describe('a stream of an upstream in the same process', () => {
   });
 });
 
-describe('the time of a stream', () => {
-  it('is limited, by streamMs and not by deadlineMs', async () => {
+describe('the time limit of a stream', () => {
+  it('is streamMs and not deadlineMs', async () => {
     const { answer, gone } = endless();
     const feed = await connectedFeed(answer, { deadlineMs: 50, streamMs: 1_000 });
     const begun = Date.now();
@@ -543,7 +543,7 @@ describe('the time of a stream', () => {
     await gone;
   });
 
-  it('is shorter where the client asks for less', async () => {
+  it('is shorter if the client requests less', async () => {
     const feed = await startFeed((call) => void call.on('cancelled', () => undefined), {
       streamMs: Infinity,
     });
@@ -552,19 +552,19 @@ describe('the time of a stream', () => {
     expect([answer.status, reasonOf(answer)]).toEqual([504, 'DEADLINE_EXCEEDED']);
   });
 
-  it('may have no limit', async () => {
+  it('may be infinite', async () => {
     const feed = await startFeed(sendTwo, { streamMs: Infinity });
     expect((await httpRequest(feed.origin, { path: ENTRIES })).text).toBe(`${ONE}\n${TWO}\n`);
   });
 
-  it('of its body is that of any other', async () => {
+  it('is deadlineMs while its request body arrives', async () => {
     const feed = await startFeed(sendTwo, { deadlineMs: 100 });
     const head = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n';
     const received = await rawExchange(feed.origin, `POST /v1/entries:follow HTTP/1.1\r\n${head}`);
     expect(received).toMatch(/^HTTP\/1\.1 504 /);
   });
 
-  it('ends a second later for a client that does not read', async () => {
+  it('applies a second later to a client that does not read', async () => {
     const { answer, gone } = flood();
     const feed = await connectedFeed(answer, { streamMs: 1_000 });
     const socket = stalled(feed.origin);
@@ -575,7 +575,7 @@ describe('the time of a stream', () => {
 });
 
 describe('the number of streams', () => {
-  it('is limited apart from other requests, from their start to their end', async () => {
+  it('is limited separately from other requests, from their start to their end', async () => {
     const { answer } = endless();
     const feed = await startFeed(answer, { maxStreams: 1, maxRequests: 0 });
     const { response, leave } = await reading(feed.origin + ENTRIES);
@@ -588,8 +588,8 @@ describe('the number of streams', () => {
   });
 });
 
-describe('a server that closes', () => {
-  it('ends its streams with SHUTTING_DOWN, and refuses others', async () => {
+describe('a server that shuts down', () => {
+  it('ends its streams with SHUTTING_DOWN and refuses new ones', async () => {
     const { answer, gone } = endless();
     const feed = await startFeed(answer);
     const { text, ended } = await reading(feed.origin + ENTRIES);
@@ -607,7 +607,7 @@ describe('a server that closes', () => {
     ]);
   });
 
-  it('answers those that wait for their first message with 503', async () => {
+  it('responds with 503 to streams that wait for their first message', async () => {
     const come = new Deferred();
     const feed = await startFeed(() => {
       come.resolve();
@@ -618,7 +618,7 @@ describe('a server that closes', () => {
     expect(await answer).toMatchObject({ status: 503 });
   });
 
-  it('cuts a client that does not take the last line after a second', async () => {
+  it('cuts off a client that does not read the last line within a second', async () => {
     const { answer, sent, gone } = flood();
     const feed = await startFeed(answer);
     const socket = stalled(feed.origin);
@@ -633,7 +633,7 @@ describe('a server that closes', () => {
 });
 
 describe('1,000 clients that do not read', () => {
-  it('have as many streams as may be open, in bounded memory, until they leave', async () => {
+  it('hold no more than maxStreams streams, in bounded memory, until they disconnect', async () => {
     const { answer, sent } = flood();
     const calls: FeedCall[] = [];
     const feed = await startFeed(

@@ -38,12 +38,12 @@ function head(length: number, ...lines: string[]): string {
   ].join('\r\n');
 }
 
-/** A body in one chunk. */
+/** A chunked body with a single chunk. */
 function chunked(text: string): Buffer {
   return Buffer.from(`${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`);
 }
 
-/** A connection with everything that it has received. */
+/** Opens a connection and records everything that it receives. */
 function open({ origin }: RunningTranscoder): {
   socket: Socket;
   received: () => string;
@@ -53,7 +53,7 @@ function open({ origin }: RunningTranscoder): {
   let received = '';
   socket
     .on('data', (data: Buffer) => (received += data.toString('latin1')))
-    // A client that goes on sending may meet a closed connection.
+    // A client that keeps sending may write to a closed connection.
     .on('error', () => undefined);
   onTestFinished(() => {
     socket.destroy();
@@ -65,12 +65,12 @@ function open({ origin }: RunningTranscoder): {
   };
 }
 
-/** The reason of the only answer in what was received. */
+/** The reason of the error in the last response received. */
 function reasonIn(received: string): unknown {
   return reasonOf({ text: received.split('\r\n\r\n').at(-1) ?? '' });
 }
 
-/** A library that counts what it is asked. */
+/** A library that counts its calls and its guard checks. */
 function counted(): { upstream: Upstream; guard: Guard; calls: UnaryCall[]; guarded: () => number } {
   const library = new LibraryServer();
   const calls: UnaryCall[] = [];
@@ -93,8 +93,8 @@ function counted(): { upstream: Upstream; guard: Guard; calls: UnaryCall[]; guar
 
 describe('a body', () => {
   const whole = [
-    { what: 'in chunks', body: chunked(BODY), lines: ['Transfer-Encoding: chunked'] },
-    { what: 'of 64 KiB', body: Buffer.from(BODY.padEnd(65_536)), lines: [] },
+    { what: 'one chunk', body: chunked(BODY), lines: ['Transfer-Encoding: chunked'] },
+    { what: '64 KiB', body: Buffer.from(BODY.padEnd(65_536)), lines: [] },
   ].map(({ what, body, lines }) => ({
     what,
     create: (...more: string[]): Buffer => {
@@ -106,15 +106,18 @@ describe('a body', () => {
     },
   }));
 
-  it.each(whole)('that comes with its head, $what, makes one call and no question', async ({ create }) => {
-    const { calls, guarded, ...server } = counted();
-    const gateway = await start(server);
-    expect(await rawExchange(gateway.origin, create(AS_MEMBER))).toMatch(/^HTTP\/1\.1 201 /);
-    expect(await rawExchange(gateway.origin, create())).toMatch(/^HTTP\/1\.1 401 /);
-    expect([calls.length, guarded()]).toEqual([2, 0]);
-  });
+  it.each(whole)(
+    'makes one call and no guard check if it arrives with its head: $what',
+    async ({ create }) => {
+      const { calls, guarded, ...server } = counted();
+      const gateway = await start(server);
+      expect(await rawExchange(gateway.origin, create(AS_MEMBER))).toMatch(/^HTTP\/1\.1 201 /);
+      expect(await rawExchange(gateway.origin, create())).toMatch(/^HTTP\/1\.1 401 /);
+      expect([calls.length, guarded()]).toEqual([2, 0]);
+    },
+  );
 
-  it('that is wrong is a fault of an admitted client, asked for once', async () => {
+  it('is refused as malformed after one guard check if it is invalid', async () => {
     const { calls, guarded, ...server } = counted();
     const gateway = await start(server);
     const request = `${head(1, AS_MEMBER, 'Connection: close')}x`;
@@ -122,7 +125,7 @@ describe('a body', () => {
     expect([calls.length, guarded()]).toEqual([0, 1]);
   });
 
-  it('that comes later makes a call once the guard has been asked, with the time that is left', async () => {
+  it('makes its call after one guard check, with the time that is left, if it arrives later than its head', async () => {
     const { calls, guarded, ...server } = counted();
     const gateway = await start({ ...server, deadlineMs: NEVER_MS });
     const { socket, received } = open(gateway);
@@ -141,30 +144,27 @@ describe('a body', () => {
   });
 
   it.each([
-    { what: 'one byte in a while', bytes: '1\r\n \r\n' },
-    { what: 'as much as he can', bytes: `10000\r\n${' '.repeat(65_536)}\r\n` },
-  ])(
-    'of an unauthenticated client that sends $what is refused at once, with the reason',
-    async ({ bytes }) => {
-      const { guarded, guard, upstream } = counted();
-      const gateway = await start({ guard, upstream, deadlineMs: NEVER_MS });
-      const { socket, received, closed } = open(gateway);
-      socket.pause();
-      socket.write(head(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked'));
-      const writing = setInterval(() => {
-        if (socket.writable) socket.write(bytes);
-      }, 5);
-      await expect.poll(guarded).toBe(1);
-      // A connection that was reset would cost a client that reads late the answer.
-      socket.resume();
-      await closed;
-      clearInterval(writing);
-      expect(received()).toMatch(/^HTTP\/1\.1 401 [^]*Connection: close\r\n/);
-      expect(reasonIn(received())).toBe('TOKEN_MISSING');
-    },
-  );
+    { what: 'one byte at a time', bytes: '1\r\n \r\n' },
+    { what: 'as much as it can', bytes: `10000\r\n${' '.repeat(65_536)}\r\n` },
+  ])('is refused at once, with the reason, if an unauthenticated client sends $what', async ({ bytes }) => {
+    const { guarded, guard, upstream } = counted();
+    const gateway = await start({ guard, upstream, deadlineMs: NEVER_MS });
+    const { socket, received, closed } = open(gateway);
+    socket.pause();
+    socket.write(head(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked'));
+    const writing = setInterval(() => {
+      if (socket.writable) socket.write(bytes);
+    }, 5);
+    await expect.poll(guarded).toBe(1);
+    // If the server reset the connection, a client that reads late would lose the response.
+    socket.resume();
+    await closed;
+    clearInterval(writing);
+    expect(received()).toMatch(/^HTTP\/1\.1 401 [^]*Connection: close\r\n/);
+    expect(reasonIn(received())).toBe('TOKEN_MISSING');
+  });
 
-  it('that an unauthenticated client stops sending costs no connection for longer than half a second', async () => {
+  it('keeps its connection open for at most half a second if an unauthenticated client stops sending', async () => {
     const gateway = await start({ deadlineMs: NEVER_MS });
     const { socket, received, closed } = open(gateway);
     socket.write(head(9));
@@ -175,11 +175,11 @@ describe('a body', () => {
   });
 
   const guards = [
-    { who: 'that the guard admits', options: {} },
+    { who: 'admitted by the guard', options: {} },
     { who: 'without a guard', options: { guard: undefined } },
-    { who: 'whose guard does not answer', options: { guard: () => new Promise<never>(() => undefined) } },
+    { who: 'with a guard that never returns', options: { guard: () => new Promise<never>(() => undefined) } },
   ];
-  it.each(guards)('of a client $who is ended by the deadline, also when it trickles', async ({ options }) => {
+  it.each(guards)('ends at the deadline even if it trickles in, from a client $who', async ({ options }) => {
     const gateway = await start({ ...options, deadlineMs: 100 });
     const { socket, received } = open(gateway);
     socket.write(head(1_000, AS_MEMBER));
@@ -189,14 +189,14 @@ describe('a body', () => {
     expect(received()).toMatch(/^HTTP\/1\.1 504 [^]*Connection: close\r\n/);
   });
 
-  it('is ended by the time that the client gives it', async () => {
+  it('ends after the Request-Timeout of its client', async () => {
     const gateway = await start({ deadlineMs: NEVER_MS });
     const { socket, received } = open(gateway);
     socket.write(head(9, AS_MEMBER, 'Request-Timeout: 0.05'));
     await expect.poll(() => reasonIn(received())).toBe('DEADLINE_EXCEEDED');
   });
 
-  it('is an internal error where the guard breaks its word', async () => {
+  it('is an internal error if the guard throws', async () => {
     const guard = (): Promise<never> => Promise.reject(new Error('secret'));
     const gateway = await start({ guard, deadlineMs: NEVER_MS });
     const { socket, received } = open(gateway);
@@ -206,7 +206,7 @@ describe('a body', () => {
     expect(received()).not.toContain('secret');
   });
 
-  it('with a fault of its own is put to the guard once', async () => {
+  it('causes only one guard check if it arrives late and is invalid', async () => {
     const { guarded, calls, ...server } = counted();
     const gateway = await start(server);
     const { socket, received } = open(gateway);
@@ -218,10 +218,10 @@ describe('a body', () => {
   });
 
   it.each([
-    { why: 'nobody asked for it', request: head(9).replace('/v1/', '/v0/'), status: 404 },
-    { why: 'nobody reads it', request: head(9).replace('POST', 'OPTIONS'), status: 204 },
+    { why: 'its path is unknown', request: head(9).replace('/v1/', '/v0/'), status: 404 },
+    { why: 'OPTIONS reads no body', request: head(9).replace('POST', 'OPTIONS'), status: 204 },
     { why: 'it is too large', request: head(65_537, AS_MEMBER), status: 413 },
-  ])('is not waited for where $why', async ({ request, status }) => {
+  ])('is not waited for if $why', async ({ request, status }) => {
     const gateway = await start({ deadlineMs: NEVER_MS });
     const { socket, received } = open(gateway);
     socket.write(request);
@@ -229,10 +229,10 @@ describe('a body', () => {
   });
 });
 
-describe('a client that waits for 100', () => {
+describe('a client that expects 100 Continue', () => {
   const EXPECT = 'Expect: 100-continue';
 
-  it('gets it once the guard has admitted it', async () => {
+  it('gets it once the guard has admitted the client', async () => {
     const gateway = await start();
     const { socket, received } = open(gateway);
     socket.write(head(BODY.length, AS_MEMBER, EXPECT));
@@ -244,18 +244,18 @@ describe('a client that waits for 100', () => {
   it.each([
     { why: 'it has no token', request: head(9, EXPECT), status: 401 },
     { why: 'its body is too large', request: head(65_537, AS_MEMBER, EXPECT), status: 413 },
-    { why: 'nobody has the path', request: head(9, EXPECT).replace('/v1/', '/v0/'), status: 404 },
+    { why: 'its path is unknown', request: head(9, EXPECT).replace('/v1/', '/v0/'), status: 404 },
     {
-      why: 'its encoding is unknown',
+      why: 'its content coding is unknown',
       request: head(9, AS_MEMBER, EXPECT, 'Content-Encoding: x'),
       status: 415,
     },
     {
-      why: 'the body came along',
+      why: 'its body arrives with the head',
       request: head(BODY.length, AS_MEMBER, EXPECT, 'Connection: close') + BODY,
       status: 201,
     },
-  ])('gets its answer instead where $why', async ({ request, status }) => {
+  ])('gets the final response instead if $why', async ({ request, status }) => {
     const gateway = await start({ deadlineMs: NEVER_MS });
     const { socket, received } = open(gateway);
     socket.write(request);
@@ -263,9 +263,9 @@ describe('a client that waits for 100', () => {
   });
 
   it.each([
-    { what: 'a whole body', body: BODY, status: 201 },
-    { what: 'a broken body', body: BODY.replace('}', ' '), status: 400 },
-  ])('and for an earlier answer gets it before its own: $what', async ({ body, status }) => {
+    { what: 'a valid body', body: BODY, status: 201 },
+    { what: 'an invalid body', body: BODY.replace('}', ' '), status: 400 },
+  ])('gets it between an earlier response and its own: $what', async ({ body, status }) => {
     const { guarded, calls, upstream, guard } = counted();
     let answerFirst = (): void => undefined;
     const first = new Promise<void>((resolve) => (answerFirst = resolve));
@@ -292,7 +292,7 @@ describe('a client that waits for 100', () => {
     await expect.poll(received).toMatch(whole);
   });
 
-  it('does not get it after its answer', async () => {
+  it('does not get it after the final response', async () => {
     let admit = (): void => undefined;
     const guard: Guard = () =>
       new Promise((resolve) => {
@@ -310,8 +310,8 @@ describe('a client that waits for 100', () => {
   });
 });
 
-describe('a server that closes', () => {
-  it('ends the requests whose bodies are arriving, and answers the others', async () => {
+describe('a server that shuts down', () => {
+  it('ends the requests whose bodies are still arriving, and serves the others', async () => {
     const { guarded, calls, ...server } = counted();
     const gateway = await start({ ...server, deadlineMs: NEVER_MS });
     const stalled = open(gateway);
@@ -329,8 +329,8 @@ describe('a server that closes', () => {
   });
 });
 
-describe('requests under way', () => {
-  it('are bounded, and the guard is not asked about others', async () => {
+describe('requests in progress', () => {
+  it('are limited, and others are refused without a guard check', async () => {
     const gateway = await start({ maxRequests: 2 });
     const hanging = [open(gateway), open(gateway)];
     for (const { socket } of hanging)
@@ -359,28 +359,34 @@ describe('requests under way', () => {
   it.each([
     { maxRequests: 4, most: 2 },
     { maxRequests: 1, most: 1 },
-  ])('of $maxRequests at most $most are still arriving, and whole ones find their places', async (given) => {
-    const { maxRequests, most } = given;
-    const { guarded, guard, upstream } = counted();
-    const gateway = await start({ guard, upstream, maxRequests, deadlineMs: NEVER_MS });
-    const held = Array.from({ length: most }, () => open(gateway));
-    for (const { socket } of held) socket.write(head(BODY.length, AS_MEMBER));
-    await expect.poll(guarded).toBe(most);
-    const half = open(gateway);
-    half.socket.write(head(BODY.length, AS_MEMBER));
-    await expect.poll(half.received).toMatch(/^HTTP\/1\.1 429 [^]*Connection: close\r\n/);
-    const whole = head(BODY.length, AS_MEMBER, 'Connection: close') + BODY;
-    expect(await rawExchange(gateway.origin, whole)).toMatch(maxRequests > most ? / 201 / : / 429 /);
-    for (const { socket } of held) socket.write(BODY);
-    for (const { received } of held) await expect.poll(received).toMatch(/^HTTP\/1\.1 201 /);
-    expect(await rawExchange(gateway.origin, whole)).toMatch(/^HTTP\/1\.1 201 /);
-  });
+  ])(
+    'take at most $most of $maxRequests places while they arrive, so that complete ones find a place',
+    async (given) => {
+      const { maxRequests, most } = given;
+      const { guarded, guard, upstream } = counted();
+      const gateway = await start({ guard, upstream, maxRequests, deadlineMs: NEVER_MS });
+      const held = Array.from({ length: most }, () => open(gateway));
+      for (const { socket } of held) socket.write(head(BODY.length, AS_MEMBER));
+      await expect.poll(guarded).toBe(most);
+      const half = open(gateway);
+      half.socket.write(head(BODY.length, AS_MEMBER));
+      await expect.poll(half.received).toMatch(/^HTTP\/1\.1 429 [^]*Connection: close\r\n/);
+      const whole = head(BODY.length, AS_MEMBER, 'Connection: close') + BODY;
+      expect(await rawExchange(gateway.origin, whole)).toMatch(maxRequests > most ? / 201 / : / 429 /);
+      for (const { socket } of held) socket.write(BODY);
+      for (const { received } of held) await expect.poll(received).toMatch(/^HTTP\/1\.1 201 /);
+      expect(await rawExchange(gateway.origin, whole)).toMatch(/^HTTP\/1\.1 201 /);
+    },
+  );
 
   it.each([
     { what: 'throws', unary: () => throwing() },
     { what: 'rejects', unary: () => Promise.reject(new Error('secret')) },
-    { what: 'answers at once', unary: () => ({ code: Code.INTERNAL, details: '', answered: false }) },
-  ])('do not count once the upstream $what', async ({ unary }) => {
+    {
+      what: 'returns a failure synchronously',
+      unary: () => ({ code: Code.INTERNAL, details: '', answered: false }),
+    },
+  ])('no longer count once the upstream $what', async ({ unary }) => {
     const { origin } = await start({ maxRequests: 1, upstream: { unary } });
     const request = { path: '/v1/hang', headers: { authorization: MEMBER } };
     expect((await httpRequest(origin, request)).status).toBe(500);
@@ -390,7 +396,7 @@ describe('requests under way', () => {
   it.each([
     { path: '/v1/hang', what: 'calls' },
     { path: '/nowhere', what: 'refusals' },
-  ])('of one connection whose responses have not left end it, as $what', async ({ path }) => {
+  ])('close their connection if too many of its responses are unsent: $what', async ({ path }) => {
     const { begun, observer } = countedRequests();
     const gateway = await start({ observers: [observer], deadlineMs: NEVER_MS });
     const { socket, closed } = open(gateway);
@@ -400,7 +406,7 @@ describe('requests under way', () => {
     expect((await httpRequest(gateway.origin, { path: '/nowhere' })).status).toBe(404);
   });
 
-  it('do not end a connection on which as many have been answered', async () => {
+  it('do not close their connection if as many responses have been sent', async () => {
     const gateway = await start();
     const { socket, received } = open(gateway);
     const answers = (): number => received().match(/HTTP\/1\.1 404/g)?.length ?? 0;
@@ -410,7 +416,7 @@ describe('requests under way', () => {
     }
   });
 
-  it('of all connections that come before earlier responses have left end theirs, and others are served', async () => {
+  it('close their connection if too many on all connections wait for earlier responses, and others are served', async () => {
     const { begun, observer } = countedRequests();
     const gateway = await start({ observers: [observer], maxRequests: 3, deadlineMs: NEVER_MS });
     const [first, second] = [open(gateway), open(gateway)];
@@ -427,7 +433,7 @@ describe('requests under way', () => {
     await expect.poll(third.received).toMatch(/(?:HTTP\/1\.1 404[^]*){3}/);
   });
 
-  it('of dead connections do not count, whatever was still queued there', async () => {
+  it('no longer count once their connection is gone, even if they were queued', async () => {
     const { begun, observer } = countedRequests();
     const gateway = await start({ observers: [observer], maxRequests: 4, deadlineMs: NEVER_MS });
     for (const round of [1, 2, 3]) {
@@ -442,7 +448,7 @@ describe('requests under way', () => {
     await expect.poll(alive.received).toMatch(/(?:HTTP\/1\.1 404[^]*){4}/);
   });
 
-  it('of dead connections are cancelled, those that waited for an earlier response, too', async () => {
+  it('are cancelled when their connection is gone, even if they wait for an earlier response', async () => {
     const { upstream, calls } = counted();
     const gateway = await start({ upstream, deadlineMs: NEVER_MS });
     const dead = open(gateway);
@@ -459,7 +465,7 @@ describe('requests under way', () => {
     expect(calls.map(({ cancellation }) => cancellation.cancelled)).toEqual([true, true]);
   });
 
-  it('that a middleware hands on once their connection has closed do not count', async () => {
+  it('do not count if middleware passes them on after their connection has closed', async () => {
     const late: (() => void)[] = [];
     const gateway = await start({ maxRequests: 1 }, {}, (handler) => (request, response) => {
       late.push(() => {
@@ -500,8 +506,8 @@ function throwing(): never {
   throw new Error('secret');
 }
 
-describe('lines of the log', () => {
-  /** A gateway that writes only lines of one kind. */
+describe('log lines', () => {
+  /** Starts a gateway that writes only log lines of one kind. */
   async function onlyOf(kind: LogKind): Promise<RunningTranscoder> {
     return start({ mayLog: (each) => each === kind });
   }
@@ -519,7 +525,7 @@ describe('lines of the log', () => {
     { kind: 'unauthenticated', statuses: [404, 401, 503, 'debug', 499, 400] },
     { kind: 'callers', statuses: [400, 403, 'debug'] },
     { kind: 'causes', statuses: ['warn', 'debug'] },
-  ])('about $kind may be left out, apart from those of other kinds', async ({ kind, statuses }) => {
+  ])('can be limited to the kind $kind', async ({ kind, statuses }) => {
     const gateway = await onlyOf(kind);
     const { origin } = gateway;
     await httpRequest(origin, nowhere);
@@ -532,7 +538,7 @@ describe('lines of the log', () => {
     expect(gateway.log.map(({ level, fields }) => fields['status'] ?? level)).toEqual(statuses);
   });
 
-  it('repeat of what a client chose only the path, without its query and the rest of long segments', async () => {
+  it('contain nothing that a client chose but the path, without its query and with long segments cut', async () => {
     const gateway = await start();
     const headers = { authorization: `Bearer hidden`, 'x-hidden': 'hidden', 'x-request-id': 'hidden hidden' };
     await httpRequest(gateway.origin, { path: `/${'p'.repeat(600)}?hidden=hidden`, headers });

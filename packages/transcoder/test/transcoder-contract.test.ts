@@ -20,8 +20,8 @@ async function start(options: Partial<TranscoderOptions> = {}): Promise<string> 
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-describe('the services of imports', () => {
-  it('are unknown paths, unless the options name them', async () => {
+describe('the services of imported files', () => {
+  it('are not served unless the options name them', async () => {
     const [path, own] = ['/v1/shelves/7', '/v1/branch/shelves/7'];
     const alone = await start();
     expect(await httpRequest(alone, { path })).toMatchObject({ status: 404 });
@@ -34,8 +34,8 @@ describe('the services of imports', () => {
 
 describe('the domain', () => {
   it.each([
-    { why: 'the package of what is served', options: {}, domain: 'branch.v1' },
-    { why: 'the one given', options: { domain: 'books.example.com' }, domain: 'books.example.com' },
+    { why: 'the package of the served services', options: {}, domain: 'branch.v1' },
+    { why: 'the given one', options: { domain: 'books.example.com' }, domain: 'books.example.com' },
   ])('is $why, in errors and challenges', async ({ options, domain }) => {
     const origin = await start(options);
     const unknown = errorOf(await httpRequest(origin, { path: '/v2' }));
@@ -46,7 +46,7 @@ describe('the domain', () => {
 });
 
 describe('what is left out of a contract', () => {
-  it('is in its list, and each a warning in the log', () => {
+  it('is in its list, with one warning per item in the log', () => {
     const pattern = { case: 'get', value: '/a' } as const;
     const warnings: unknown[] = [];
     const warn = (fields: object, message: string): void => void warnings.push({ ...fields, message });

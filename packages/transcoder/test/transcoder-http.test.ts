@@ -14,7 +14,7 @@ afterAll(() => gateway.close());
 
 const BOOK = '/v1/shelves/1';
 
-/** A request head of a member, whose connection is to end unless the lines say otherwise. */
+/** A request head with the credentials of a member. */
 const head = (line: string, ...lines: string[]): string =>
   [line, `Authorization: ${MEMBER}`, ...lines, '', ''].join('\r\n');
 const CLOSE = 'Connection: close';
@@ -27,7 +27,7 @@ interface RawResponse {
   readonly text: string;
 }
 
-/** The responses on one connection, in their order. Each has a `Content-Length`. */
+/** The responses on one connection, in order. Each has a `Content-Length`. */
 function responsesOf(bytes: string): RawResponse[] {
   const responses: RawResponse[] = [];
   for (let rest = bytes; rest !== '';) {
@@ -54,7 +54,7 @@ async function onlyResponse(bytes: string): Promise<RawResponse> {
   return firstOf(responses);
 }
 
-/** The headers and shape that every error response has. */
+/** Checks the headers and the shape that every error response has. */
 function expectErrorShape(response: RawResponse): void {
   const id = /^x-request-id: (.+)\r$/im.exec(response.head)?.[1];
   expect(response.head).toMatch(/^cache-control: no-store\r$/im);
@@ -75,13 +75,13 @@ describe('a request that breaks a rule of HTTP', () => {
   it.each([
     { why: 'Host is missing', bytes: head(get, CLOSE), ...malformed, fields: ['host'] },
     {
-      why: 'Host comes twice',
+      why: 'Host is repeated',
       bytes: head(get, 'Host: a', 'Host: a', CLOSE),
       ...malformed,
       fields: ['host'],
     },
     {
-      why: 'Host comes twice in HTTP/1.0',
+      why: 'Host is repeated in HTTP/1.0',
       bytes: head(`GET ${BOOK} HTTP/1.0`, 'Host: a', 'Host: b'),
       ...malformed,
       fields: ['host'],
@@ -113,8 +113,13 @@ describe('a request that breaks a rule of HTTP', () => {
       ...malformed,
       fields: ['host'],
     },
-    { why: 'it is of HTTP/2.0', bytes: head(`GET ${BOOK} HTTP/2.0`, 'Host: x'), ...malformed, fields: [] },
-    { why: 'it is of HTTP/0.9', bytes: `GET ${BOOK}\r\n\r\n`, ...malformed, fields: [] },
+    {
+      why: 'its version is HTTP/2.0',
+      bytes: head(`GET ${BOOK} HTTP/2.0`, 'Host: x'),
+      ...malformed,
+      fields: [],
+    },
+    { why: 'its version is HTTP/0.9', bytes: `GET ${BOOK}\r\n\r\n`, ...malformed, fields: [] },
     {
       why: 'its target has a fragment',
       bytes: head(`GET ${BOOK}#a HTTP/1.1`, 'Host: x', CLOSE),
@@ -129,14 +134,14 @@ describe('a request that breaks a rule of HTTP', () => {
       fields: [],
     },
     {
-      why: 'its query is longer than that',
+      why: 'its query is longer than 8,192 bytes',
       bytes: head(`GET ${BOOK}?${'x'.repeat(8_192)} HTTP/1.1`, 'Host: x', CLOSE),
       http: 414,
       reason: 'TARGET_TOO_LONG',
       fields: [],
     },
     {
-      why: 'its target is longer than the parser takes',
+      why: 'its target is too long for the parser',
       bytes: head(`GET /${'x'.repeat(20_000)} HTTP/1.1`, 'Host: x', CLOSE),
       http: 431,
       reason: 'HEADERS_TOO_LARGE',
@@ -163,74 +168,74 @@ describe('a request that breaks a rule of HTTP', () => {
       fields: ['transfer-encoding'],
     })),
     {
-      why: 'a GET has a transfer coding without end',
+      why: 'the body of a GET has no delimiter',
       bytes: head(get, 'Host: x', 'Transfer-Encoding: gzip'),
       ...malformed,
       fields: ['transfer-encoding'],
     },
     {
-      why: 'HTTP/1.0 has a transfer coding',
+      why: 'it is HTTP/1.0 with a transfer coding',
       bytes: `${head('POST /v1/shelves HTTP/1.0', 'Connection: keep-alive', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
       ...malformed,
       fields: ['transfer-encoding'],
     },
     {
-      why: 'it has a length and a transfer coding',
+      why: 'Transfer-Encoding follows a length',
       bytes: head(post, 'Host: x', 'Content-Length: 5', 'Transfer-Encoding: chunked'),
       ...malformed,
       fields: ['transfer-encoding'],
     },
     {
-      why: 'it has a transfer coding and a length',
+      why: 'a length follows Transfer-Encoding',
       bytes: head(post, 'Host: x', 'Transfer-Encoding: chunked', 'Content-Length: 5'),
       ...malformed,
       fields: ['content-length'],
     },
     {
-      why: 'its length comes twice',
+      why: 'Content-Length is repeated',
       bytes: head(post, 'Host: x', 'Content-Length: 0', 'Content-Length: 0'),
       ...malformed,
       fields: ['content-length'],
     },
     ...['+1', '1, 1', '0x1', '-1', ''].map((length) => ({
-      why: `its length is "${length}"`,
+      why: `Content-Length is "${length}"`,
       bytes: head(post, 'Host: x', `Content-Length: ${length}`),
       ...malformed,
       fields: ['content-length'],
     })),
     {
-      why: 'it is megabytes of something else',
+      why: 'it is megabytes of garbage',
       bytes: 'nonsense '.repeat(500_000),
       ...malformed,
       fields: [],
     },
     {
-      why: 'its body breaks its chunks',
+      why: 'its body is not valid chunks',
       bytes: chunked(post, '2\r\n{}\r\n', 'zz\r\n\r\n'),
       ...malformed,
       fields: [],
     },
     {
-      why: 'the extensions of its chunks are too large',
+      why: 'its chunk extensions are too large',
       bytes: chunked(post, `1;${'x'.repeat(20_000)}\r\n`),
       http: 413,
       reason: 'REQUEST_TOO_LARGE',
       fields: [],
     },
     {
-      why: 'it asks for a tunnel',
+      why: 'it is a CONNECT',
       bytes: head('CONNECT example.org:443 HTTP/1.1', 'Host: example.org:443'),
       http: 405,
       reason: 'METHOD_NOT_ALLOWED',
       fields: [],
     },
     {
-      why: 'it asks for a tunnel without Host',
+      why: 'it is a CONNECT without Host',
       bytes: head('CONNECT example.org:443 HTTP/1.1'),
       ...malformed,
       fields: ['host'],
     },
-  ])('is $http $reason where $why', async ({ bytes, http, reason, fields }) => {
+  ])('is $http $reason if $why', async ({ bytes, http, reason, fields }) => {
     const response = await onlyResponse(bytes);
     expect(response.status).toBe(http);
     expect(reasonOf(response)).toBe(reason);
@@ -239,7 +244,7 @@ describe('a request that breaks a rule of HTTP', () => {
     expectErrorShape(response);
   });
 
-  it('that asks for a tunnel keeps its id, and is told what the server takes', async () => {
+  it('keeps its id and gets the methods of the server in Allow if it is a CONNECT', async () => {
     const { head: headers } = await onlyResponse(
       head('CONNECT a:1 HTTP/1.1', 'Host: a:1', 'X-Request-Id: mine'),
     );
@@ -269,17 +274,17 @@ describe('a request that HTTP allows', () => {
       why: `Host is "${host}"`,
       bytes: head(`GET ${BOOK} HTTP/1.1`, `Host: ${host}`, CLOSE),
     })),
-    { why: 'HTTP/1.0 has no Host', bytes: head(`GET ${BOOK} HTTP/1.0`) },
+    { why: 'it is HTTP/1.0 without Host', bytes: head(`GET ${BOOK} HTTP/1.0`) },
     {
       why: 'its target has 8,192 bytes',
       bytes: head(`GET /v1/shelves/${'x'.repeat(8_192 - '/v1/shelves/'.length)} HTTP/1.1`, 'Host: x', CLOSE),
     },
     {
-      why: 'it would rather speak another protocol',
+      why: 'it offers an upgrade to WebSocket',
       bytes: head(`GET ${BOOK} HTTP/1.1`, 'Host: x', 'Connection: close, upgrade', 'Upgrade: websocket'),
     },
     {
-      why: 'it offers HTTP/2',
+      why: 'it offers an upgrade to HTTP/2',
       bytes: head(
         `GET ${BOOK} HTTP/1.1`,
         'Host: x',
@@ -298,7 +303,7 @@ describe('a request that HTTP allows', () => {
         'Transfer-Encoding: , Chunked',
       )}2\r\n[]\r\n0\r\n\r\n`,
     },
-  ])('is answered where $why', async ({ bytes }) => {
+  ])('is served if $why', async ({ bytes }) => {
     const response = await onlyResponse(bytes);
     expect(response.status).toBe(200);
     expect(response.head).toMatch(/^connection: close\r$/im);
@@ -325,36 +330,40 @@ describe('what follows a request', () => {
       bytes: `${chunked('PUT /v1/echo/items HTTP/1.1', '2\r\n[]\r\n0\r\n\r\n')}${garbage}`,
       statuses: [200],
     },
-    { what: 'garbage after several', bytes: waits('a') + waits('b') + garbage, statuses: [504, 504] },
-    { what: 'garbage after an answer at once', bytes: unknown + garbage, statuses: [404] },
     {
-      what: 'garbage after an answer that waits for another',
+      what: 'garbage after several requests',
+      bytes: waits('a') + waits('b') + garbage,
+      statuses: [504, 504],
+    },
+    { what: 'garbage after an immediate response', bytes: unknown + garbage, statuses: [404] },
+    {
+      what: 'garbage after a queued response',
       bytes: waits('a') + unknown + garbage,
       statuses: [504, 404],
     },
-    { what: 'a broken body', bytes: waits('a') + broken, statuses: [504, 400] },
-    { what: 'a broken body of an unknown path', bytes: broken.replace('/v1/', '/v0/'), statuses: [400] },
+    { what: 'a malformed body', bytes: waits('a') + broken, statuses: [504, 400] },
+    { what: 'a malformed body for an unknown path', bytes: broken.replace('/v1/', '/v0/'), statuses: [400] },
     {
-      what: 'a broken body, with the guard still asked about another fault',
+      what: 'a malformed body during a guard check',
       bytes: broken.replace('Host: x', 'Host: x\r\nContent-Encoding: rot13'),
       statuses: [400],
     },
-    { what: 'a tunnel', bytes: waits('a') + tunnel, statuses: [504] },
-    { what: 'a tunnel after an answer at once', bytes: unknown + tunnel, statuses: [404] },
-  ])('does not cost it its answer, nor is it taken for one: $what', async ({ bytes, statuses }) => {
+    { what: 'a CONNECT', bytes: waits('a') + tunnel, statuses: [504] },
+    { what: 'a CONNECT after an immediate response', bytes: unknown + tunnel, statuses: [404] },
+  ])('neither costs the request its response nor adds another one: $what', async ({ bytes, statuses }) => {
     const responses = await exchange(bytes);
     expect(responses.map(({ status }) => status)).toEqual(statuses);
   });
 
-  it('is not read where the end of a body is unclear, whether Node or we refuse that body', async () => {
+  it('is not read if the end of a body is unclear, whether Node or the transcoder refuses that body', async () => {
     const unclear = head(`GET ${BOOK} HTTP/1.1`, 'Transfer-Encoding: ');
     const [first, ...rest] = await exchange(waits('a') + unclear + unknown);
     expect(first?.status).toBe(504);
-    // Node 20 hands the request over, and Node 24 ends the connection after the response before it.
+    // Node 20 passes the request on. Node 24 closes the connection after the response before it.
     expect([[], [400]]).toContainEqual(rest.map(({ status }) => status));
   });
 
-  it('ends the connection, as the last answer says', async () => {
+  it('closes the connection, as the last response announces', async () => {
     const [first, last] = await exchange(waits('first') + waits('last') + garbage);
     expect(first?.head).toMatch(/^connection: keep-alive\r$/im);
     expect(last?.head).toMatch(/^connection: close\r$/im);
@@ -365,25 +374,28 @@ describe('what follows a request', () => {
 
   it.each([
     { what: 'garbage', first: unknown, then: garbage, statuses: [404, 400] },
-    { what: 'a tunnel', first: unknown, then: tunnel, statuses: [404, 405] },
+    { what: 'a CONNECT', first: unknown, then: tunnel, statuses: [404, 405] },
     {
       what: 'the rest of a body that nobody waited for',
       first: chunked('POST /nowhere HTTP/1.1', '2\r\n{}\r\n'),
       then: 'zz\r\n\r\n',
       statuses: [404],
     },
-  ])('is answered after the answer where it is no part of it: $what', async ({ first, then, statuses }) => {
-    const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
-    const chunks: Buffer[] = [];
-    socket.on('data', (chunk) => chunks.push(chunk)).write(first);
-    await once(socket, 'data');
-    socket.write(then);
-    await once(socket, 'close');
-    expect(responsesOf(Buffer.concat(chunks).toString()).map(({ status }) => status)).toEqual(statuses);
-  });
+  ])(
+    'gets a response of its own after the first one, unless it belongs to the request: $what',
+    async ({ first, then, statuses }) => {
+      const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
+      const chunks: Buffer[] = [];
+      socket.on('data', (chunk) => chunks.push(chunk)).write(first);
+      await once(socket, 'data');
+      socket.write(then);
+      await once(socket, 'close');
+      expect(responsesOf(Buffer.concat(chunks).toString()).map(({ status }) => status)).toEqual(statuses);
+    },
+  );
 });
 
-describe('a client that reads its refusal and goes on', () => {
+describe('a client that keeps sending after its refusal', () => {
   it('is cut off at the time limit', async () => {
     const limits = { requestTimeout: 50, headersTimeout: 50, connectionsCheckingInterval: 10 };
     const impatient = await startTranscoder({}, limits);
@@ -393,7 +405,7 @@ describe('a client that reads its refusal and goes on', () => {
     const [answer] = (await once(socket, 'data')) as [Buffer];
     expect(answer.toString()).toMatch(/^HTTP\/1\.1 400 /);
     const writing = setInterval(() => socket.write('nonsense'), 10);
-    // Writing to a connection that is no more fails, before it closes.
+    // Writes fail once the server has closed the connection. The socket closes only afterwards.
     await new Promise((resolve) => socket.once('close', resolve));
     clearInterval(writing);
     await impatient.close();

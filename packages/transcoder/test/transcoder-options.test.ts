@@ -36,7 +36,7 @@ const asMember = ({ origin }: RunningTranscoder, path: string, method = 'GET'): 
   httpRequest(origin, { method, path, headers: { authorization: MEMBER } });
 
 describe('a base path', () => {
-  it.each(['/api', '/a/b-c_d.e~1'])('%s is before all paths and places', async (basePath) => {
+  it.each(['/api', '/a/b-c_d.e~1'])('%s precedes all paths and locations', async (basePath) => {
     const { origin } = await start({ basePath });
     const headers = { authorization: MEMBER, 'content-type': 'application/json' };
     const created = await httpRequest(origin, {
@@ -52,7 +52,7 @@ describe('a base path', () => {
   });
 
   it.each(['/v1/shelves/1', '/api', '/apix/v1/shelves/1', '/API/v1/shelves/1', '/api//v1/shelves/1'])(
-    'leaves %s unknown',
+    'leaves the path %s unknown',
     async (path) => {
       const gateway = await start({ basePath: '/api' });
       const response = await asMember(gateway, path);
@@ -70,7 +70,7 @@ describe('a base path', () => {
   );
 });
 
-describe('an upstream that breaks its word', () => {
+describe('an upstream that violates its interface', () => {
   it.each([
     { why: 'rejects', unary: () => Promise.reject(new Error('secret')) },
     {
@@ -80,10 +80,10 @@ describe('an upstream that breaks its word', () => {
       },
     },
     {
-      why: 'answers OK without a message',
+      why: 'returns OK without a message',
       unary: () => Promise.resolve({ code: Code.OK, details: '', answered: true }),
     },
-  ])('and $why is INTERNAL in fixed words, with one line in the log', async ({ unary }) => {
+  ])('is INTERNAL with a fixed message and one log line if it $why', async ({ unary }) => {
     const gateway = await start({ upstream: { unary } });
     const response = await asMember(gateway, '/v1/shelves/1');
     expect(response.status).toBe(500);
@@ -97,7 +97,7 @@ describe('an upstream that breaks its word', () => {
 describe('a log', () => {
   const ms = expect.any(Number) as number;
 
-  it('has one line for each answer, without what was sent beside the path', async () => {
+  it('has one line for each response, with nothing of the request but its method and path', async () => {
     let time = 0;
     const gateway = await start({ now: () => (time += 5) });
     await asMember(gateway, '/v1/shelves/x?secret=1');
@@ -130,13 +130,13 @@ describe('a log', () => {
     expect(JSON.stringify(gateway.log)).not.toContain('secret');
   });
 
-  it('has the lines of successful requests at the given level', async () => {
+  it('has the lines about successful requests at the given level', async () => {
     const gateway = await start({ answeredLevel: 'info' });
     await asMember(gateway, '/v1/shelves/1');
     expect(gateway.log).toMatchObject([{ level: 'info', fields: { status: 200 } }]);
   });
 
-  it('has what the server adds, such as the caller', async () => {
+  it('has the fields that the upstream adds, such as the caller', async () => {
     const library = new LibraryServer();
     const upstream: Upstream = {
       unary: async (call) => ({ ...(await library.unary(call)), fields: { sub: 'ann' } }),
@@ -147,7 +147,7 @@ describe('a log', () => {
     expect(gateway.log.map(({ fields }) => fields['sub'])).toEqual(['ann', 'ann']);
   });
 
-  it('makes no line that would not be written', async () => {
+  it('creates no line at a disabled level', async () => {
     const lines: string[] = [];
     const write = (_fields: object, message: string): void => void lines.push(message);
     const log = { debug: write, info: write, warn: write, error: write };
@@ -160,8 +160,8 @@ describe('a log', () => {
   });
 });
 
-describe('an application around it', () => {
-  /** Serves one path by itself and leaves the others to the transcoder, all of them behind a middleware. */
+describe('an application around the transcoder', () => {
+  /** Serves one path itself and leaves the others to the transcoder, all behind the same middleware. */
   async function serve(log?: TranscoderOptions['log']): Promise<string> {
     const options = { descriptorSet: libraryDescriptorSet, upstream: new LibraryServer() };
     const transcoder = createTranscoder({ ...options, ...(log && { log }), answeredLevel: 'info' });
@@ -180,7 +180,7 @@ describe('an application around it', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  it('gets what the contract does not know, also from a client that waits for 100', async () => {
+  it('gets the requests to unknown paths, even with Expect: 100-continue', async () => {
     const options = { descriptorSet: libraryDescriptorSet, upstream: new LibraryServer() };
     const { handler, onCheckContinue } = createTranscoder(options);
     const server = createServer((request, response) => {
@@ -202,14 +202,14 @@ describe('an application around it', () => {
     await expect(statusOf('/v1/shelves/1', expecting)).resolves.toBe(200);
   });
 
-  it('keeps what its middleware says that answers depend on', async () => {
+  it('keeps the Vary header of its middleware', async () => {
     const origin = await serve();
     const got = await httpRequest(origin, { path: '/v1/shelves/1', headers: { authorization: MEMBER } });
     expect(got.headers.vary).toBe('Origin, Authorization');
     expect((await httpRequest(origin, { path: '/health' })).headers.vary).toBe('Origin');
   });
 
-  it('has lines about its routine at debug', async () => {
+  it('has the log lines about its routine replies at debug', async () => {
     const lines: string[] = [];
     const at = (level: string) => (): void => void lines.push(level);
     const origin = await serve({
@@ -224,8 +224,8 @@ describe('an application around it', () => {
   });
 });
 
-describe('a server that holds requests back', () => {
-  it('closes the connection of a client that asks for a tunnel meanwhile', async () => {
+describe('a server that delays requests', () => {
+  it('closes the connection of a client that sends CONNECT meanwhile', async () => {
     const options = { descriptorSet: libraryDescriptorSet, upstream: new LibraryServer() };
     const { handler, onConnect } = createTranscoder(options);
     const server = createServer((request, response) => void setImmediate(handler, request, response));
@@ -240,7 +240,7 @@ describe('a server that holds requests back', () => {
   });
 });
 
-describe('a transcoder without further options', () => {
+describe('a transcoder with only the required options', () => {
   it('makes request ids and writes no log', async () => {
     const transcoder = createTranscoder({
       descriptorSet: libraryDescriptorSet,
@@ -261,7 +261,7 @@ describe('a transcoder without further options', () => {
   });
 });
 
-describe('what is not HTTP', () => {
+describe('input that is not HTTP', () => {
   it.each([
     { bytes: 'nonsense\r\n\r\n', http: 400, reason: 'REQUEST_MALFORMED', why: 'there is no request line' },
     {
@@ -274,14 +274,14 @@ describe('what is not HTTP', () => {
       bytes: 'GET / HTTP/1.1\r\nHost: x\r\na b: c\r\n\r\n',
       http: 400,
       reason: 'REQUEST_MALFORMED',
-      why: 'a header name has a blank',
+      why: 'a header name contains a space',
     },
     {
       bytes:
         'POST /v1/shelves HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
       http: 400,
       reason: 'REQUEST_MALFORMED',
-      why: 'the length is said twice',
+      why: 'the length is given twice',
     },
     {
       bytes: 'POST /v1/shelves HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
@@ -295,7 +295,7 @@ describe('what is not HTTP', () => {
       reason: 'HEADERS_TOO_LARGE',
       why: 'the headers are too large',
     },
-  ])('is $http in the shape of all errors: $why', async ({ bytes, http, reason }) => {
+  ])('is $http in the usual shape of errors: $why', async ({ bytes, http, reason }) => {
     const gateway = await start({});
     const text = await rawExchange(gateway.origin, bytes);
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${http} `));
@@ -311,11 +311,11 @@ describe('what is not HTTP', () => {
   });
 });
 
-describe('a body that does not come to its end', () => {
+describe('a body that stays incomplete', () => {
   const beginning =
     'POST /v1/shelves HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nContent-Length: 9\r\n\r\n{';
 
-  it('is 408 under the id of its request, in answer and log', async () => {
+  it('is 408 with the id of its request, in the response and the log', async () => {
     const gateway = await start(
       { guard: undefined },
       {
@@ -334,7 +334,7 @@ describe('a body that does not come to its end', () => {
     ]);
   });
 
-  it('is a client gone where the connection broke', async () => {
+  it('is logged as "client gone" if the connection breaks', async () => {
     const gateway = await start({ guard: undefined });
     const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
     socket.write(beginning.replace('Host: x', 'Host: x\r\nExpect: 100-continue'));
@@ -349,7 +349,7 @@ describe('a body that does not come to its end', () => {
 });
 
 describe('without a guard', () => {
-  it('everybody is told what is wrong, and no call is made', async () => {
+  it('an unauthenticated client is told what is wrong, and no call is made', async () => {
     const calls: string[] = [];
     const library = new LibraryServer();
     const { origin } = await start({
@@ -371,7 +371,7 @@ describe('a body', () => {
   it.each([
     { length: 20, status: 200 },
     { length: 21, status: 413 },
-  ])('of $length bytes, where 20 are allowed, is $status', async ({ length, status }) => {
+  ])('is $status with $length bytes if 20 are allowed', async ({ length, status }) => {
     const { origin } = await start({ maxBodyBytes: 20 });
     const response = await httpRequest(origin, {
       method: 'POST',
@@ -383,7 +383,7 @@ describe('a body', () => {
   });
 });
 
-describe('metadata of a reply', () => {
+describe('the metadata of a reply', () => {
   const initialMetadata = metadataOf({
     'set-cookie': ['a=1', 'b=2'],
     'x-both': ['first'],
@@ -403,7 +403,7 @@ describe('metadata of a reply', () => {
   it.each([
     { what: 'success', code: Code.OK, message: new Uint8Array(), status: 200 },
     { what: 'failure', code: Code.NOT_FOUND, message: undefined, status: 404 },
-  ])('becomes headers of a $what, each value a line, where it is named', async (given) => {
+  ])('becomes headers of a $what if the options name it, with one line per value', async (given) => {
     const { code, message, status } = given;
     const reply = { code, details: '', answered: true, message, initialMetadata, trailers };
     const { headers, ...response } = await asMember(await replying(reply), '/v1/shelves/1');
@@ -423,7 +423,7 @@ describe('metadata of a reply', () => {
     expect(response.headers).not.toHaveProperty('x-both');
   });
 
-  it('stands beside what middleware has set', async () => {
+  it('is added to the headers that middleware has set', async () => {
     const reply = { code: Code.OK, details: '', answered: true, message: new Uint8Array(), initialMetadata };
     const { handler } = createTranscoder({
       descriptorSet: libraryDescriptorSet,
@@ -448,7 +448,7 @@ describe('metadata of a reply', () => {
     { name: 'Transfer-Encoding', why: 'is written by the transcoder or by Node' },
     { name: 'X Header', why: 'is not the name of a header' },
     { name: '', why: 'is not the name of a header' },
-  ])('cannot become "$name", which $why', ({ name, why }) => {
+  ])('cannot become $name, which $why', ({ name, why }) => {
     const upstream = new LibraryServer();
     const options = {
       descriptorSet: libraryDescriptorSet,
@@ -459,15 +459,15 @@ describe('metadata of a reply', () => {
   });
 });
 
-it('a misspelt option stops the start', () => {
+it('a misspelt option is refused at start', () => {
   const options = { descriptorSet: libraryDescriptorSet, upstream: new LibraryServer(), maxBodyByte: 1 };
   expect(() => createTranscoder(options)).toThrow('There is no option "maxBodyByte".');
 });
 
 it.each([
-  ['must be named in lower case', 'X-Shelf', 'The forwarded header "X-Shelf" must be in lower case.'],
+  ['must have a lower-case name', 'X-Shelf', 'The forwarded header "X-Shelf" must be in lower case.'],
   [
-    'carries text',
+    'must carry text',
     'x-shelf-bin',
     'The forwarded header "x-shelf-bin" would be metadata of bytes; only text can be forwarded.',
   ],
@@ -485,7 +485,7 @@ function metadataOf(entries: Readonly<Record<string, readonly (string | Uint8Arr
 }
 
 describe('standard methods', () => {
-  it('are answered like all others where they are not told apart', async () => {
+  it('are treated like all others with standardMethods: false', async () => {
     const { origin } = await start({ standardMethods: false });
     const headers = { authorization: MEMBER, 'content-type': 'application/json' };
     const created = await httpRequest(origin, { method: 'POST', path: '/v1/shelves', headers, body: '{}' });
@@ -511,7 +511,7 @@ describe('JSON', () => {
       answer: { id: 'poems & prose', theme: '', created_at: CREATED_AT },
     },
     { json: { omit: 'defaults' }, answer: { id: 'poems & prose', createdAt: '2026-01-02T03:04:05Z' } },
-  ])('of a response is $answer with $json', async ({ json, answer }) => {
+  ])('is $answer in a response with the options $json', async ({ json, answer }) => {
     const response = await httpRequest((await start({ json })).origin, { ...shelf, path: '/v1/shelves' });
     expect(JSON.parse(response.text)).toEqual(answer);
   });
@@ -520,13 +520,13 @@ describe('JSON', () => {
     { omit: 'nothing', shown: { id: '', theme: '' } },
     { omit: 'unassigned', shown: { theme: '' } },
     { omit: 'defaults', shown: {} },
-  ] as const)('of a dry run is $shown where $omit is left out', async ({ omit, shown }) => {
+  ] as const)('is $shown in the response of a dry run with omit: $omit', async ({ omit, shown }) => {
     const path = '/v1/shelves?validateOnly=true';
     const response = await httpRequest((await start({ json: { omit } })).origin, { ...shelf, path });
     expect(JSON.parse(response.text)).toEqual(shown);
   });
 
-  it('of a request may have unknown fields where they are ignored, but never such parameters', async () => {
+  it('may have unknown fields in a request if they are ignored, but the query may never have unknown parameters', async () => {
     const { origin } = await start({ json: { ignoreUnknown: true } });
     const request = { ...shelf, body: '{"theme":"x","colour":"red"}' };
     expect((await httpRequest(origin, { ...request, path: '/v1/shelves' })).status).toBe(201);
@@ -535,7 +535,7 @@ describe('JSON', () => {
 });
 
 describe('a method that is not supported', () => {
-  it('is left out with a line in the log where it may be skipped', async () => {
+  it('is left out with a log line if it may be skipped', async () => {
     const { log, origin } = await start({ descriptorSet: withStream(), unsupported: 'skip' });
     expect(log).toEqual([
       {
@@ -564,7 +564,7 @@ function withStream(): Uint8Array {
   return toBinary(FileDescriptorSetSchema, set);
 }
 
-describe('as middleware of Express', () => {
+describe('the transcoder as Express middleware', () => {
   function transcoderWith(options: Partial<TranscoderOptions>): Transcoder['handler'] {
     const upstream = new LibraryServer();
     return createTranscoder({ descriptorSet: libraryDescriptorSet, upstream, ...options }).handler;
@@ -591,7 +591,7 @@ describe('as middleware of Express', () => {
   it.each([
     { mount: '/', options: {}, prefix: '' },
     { mount: '/api', options: { basePath: '/api' }, prefix: '/api' },
-  ])('at $mount it answers for its contract', async ({ mount, options, prefix }) => {
+  ])('serves its contract at $mount', async ({ mount, options, prefix }) => {
     const origin = await startExpress(mount, options);
     const created = await httpRequest(origin, {
       method: 'POST',
@@ -614,7 +614,7 @@ describe('as middleware of Express', () => {
 
   const shelf = { method: 'POST', path: '/v1/shelves', headers, body: '{"theme":"x"}' };
 
-  it('leaves the bodies of unknown paths to what is mounted after it', async () => {
+  it('leaves the bodies of requests to unknown paths to later middleware', async () => {
     const app = express().use(transcoderWith({}), express.json(), (request, response) => {
       response.send(request.body);
     });
@@ -625,26 +625,29 @@ describe('as middleware of Express', () => {
 
   it.each([
     { what: 'parsed', body: shelf.body },
-    { what: 'found to be empty', body: '' },
-  ])('tells the developer, and no client, that a body was $what before', async ({ body }) => {
-    const causes: unknown[] = [];
-    const ignore = (): void => undefined;
-    const error = (fields: object): void => void causes.push((fields as { readonly err?: unknown }).err);
-    const transcoder = transcoderWith({ log: { debug: ignore, info: ignore, warn: ignore, error } });
-    const origin = await listen(express().use(express.json(), transcoder));
-    const response = await httpRequest(origin, { ...shelf, body });
-    expect(errorOf(response)).toMatchObject({ code: 500, message: 'An internal error occurred.' });
-    expect(String(causes)).toContain('Mount the transcoder first; it passes on what is not its own.');
-    expect(causes).toHaveLength(1);
-  });
+    { what: 'found empty', body: '' },
+  ])(
+    'tells the developer, but no client, that other middleware has already $what the body',
+    async ({ body }) => {
+      const causes: unknown[] = [];
+      const ignore = (): void => undefined;
+      const error = (fields: object): void => void causes.push((fields as { readonly err?: unknown }).err);
+      const transcoder = transcoderWith({ log: { debug: ignore, info: ignore, warn: ignore, error } });
+      const origin = await listen(express().use(express.json(), transcoder));
+      const response = await httpRequest(origin, { ...shelf, body });
+      expect(errorOf(response)).toMatchObject({ code: 500, message: 'An internal error occurred.' });
+      expect(String(causes)).toContain('Mount the transcoder first; it passes on what is not its own.');
+      expect(causes).toHaveLength(1);
+    },
+  );
 
   describe('after express.raw()', () => {
     const read = express.raw({ type: () => true, limit: 1_000 });
 
     it.each([
-      { what: 'as it came', body: shelf.body, coding: 'identity' },
+      { what: 'as sent', body: shelf.body, coding: 'identity' },
       { what: 'decoded once', body: gzipSync(shelf.body), coding: 'gzip' },
-    ])('it takes the body $what', async ({ body, coding }) => {
+    ])('takes the body $what', async ({ body, coding }) => {
       const origin = await listen(express().use(read, transcoderWith({})));
       const coded = { ...headers, 'content-encoding': coding };
       const response = await httpRequest(origin, { ...shelf, headers: coded, body });
@@ -655,7 +658,7 @@ describe('as middleware of Express', () => {
     it.each([
       { what: 'as sent', body: 'x'.repeat(101), coding: 'identity' },
       { what: 'decoded', body: gzipSync('x'.repeat(101)), coding: 'gzip' },
-    ])('it refuses a body that is too large $what', async ({ body, coding }) => {
+    ])('refuses a body that is too large $what', async ({ body, coding }) => {
       const origin = await listen(express().use(read, transcoderWith({ maxBodyBytes: 100 })));
       const coded = { ...headers, 'content-encoding': coding };
       const response = await httpRequest(origin, { ...shelf, headers: coded, body });

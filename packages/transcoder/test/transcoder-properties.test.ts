@@ -18,7 +18,7 @@ const noStream = (): void => undefined;
 const TAKEN_OR_REFUSED = [200, 201, 400];
 const DOCUMENTED = [...TAKEN_OR_REFUSED, 204, 401, 404, 405, 412, 413, 414, 415, 501];
 
-/** Bytes as Latin-1 text, without blanks, ends of lines and NUL, which have a meaning for HTTP itself. */
+/** Bytes as Latin-1 text, without whitespace and NUL, which have a meaning in HTTP itself. */
 const bytesOfALine = fc
   .uint8Array({ maxLength: 60 })
   .map((bytes) => Buffer.from(bytes.filter((byte) => ![0, 9, 10, 13, 32].includes(byte))).toString('latin1'));
@@ -28,7 +28,7 @@ const urlText = fc.oneof(
   fc.webPath(),
 );
 
-/** JSON in which the names of fields are right more often than not. */
+/** JSON objects whose keys are mostly names of fields. */
 const names = messageType('Everything').fields.flatMap(({ name, jsonName }) => [name, jsonName]);
 const nearJson = fc.letrec((tie) => ({
   value: fc.oneof(
@@ -50,14 +50,14 @@ function post(body: string | Uint8Array, headers = {}): Promise<HttpResponse> {
   return httpRequest(gateway.origin, { method: 'POST', path: '/v1/echo', headers: all, body });
 }
 
-/** The status of the answer to a request head; 0 for none. */
+/** The status of the response to a request head. 0 if there is none. */
 async function statusOf(head: string): Promise<number> {
   const bytes = Buffer.from(`${head}\r\nHost: x\r\nConnection: close\r\n\r\n`, 'latin1');
   return Number(/^HTTP\/1\.1 (\d{3}) /.exec(await rawExchange(gateway.origin, bytes))?.[1] ?? 0);
 }
 
-describe('a request is taken or refused in a documented way, whatever', () => {
-  it('JSON its body is', async () => {
+describe('a request is accepted or refused as documented', () => {
+  it('with any JSON as its body', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(
@@ -72,7 +72,7 @@ describe('a request is taken or refused in a documented way, whatever', () => {
     );
   });
 
-  it('bytes its body is', async () => {
+  it('with any bytes as its body', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array(), async (body) => {
         expect(TAKEN_OR_REFUSED).toContain((await post(body)).status);
@@ -81,7 +81,7 @@ describe('a request is taken or refused in a documented way, whatever', () => {
     );
   });
 
-  it('its path is', async () => {
+  it('with any path', async () => {
     const heads = fc.constantFrom('/', '/v1/', '/v1/shelves/', '/v1/files/', '/v1/echo/path/', '');
     await fc.assert(
       fc.asyncProperty(heads, urlText, async (head, path) => {
@@ -93,7 +93,7 @@ describe('a request is taken or refused in a documented way, whatever', () => {
     );
   });
 
-  it('its query is', async () => {
+  it('with any query', async () => {
     const parameters = fc.oneof(
       urlText,
       fc.tuple(fc.constantFrom(...names), urlText).map(([name, text]) => `${name}=${text}`),
@@ -109,7 +109,7 @@ describe('a request is taken or refused in a documented way, whatever', () => {
     );
   });
 
-  it('its headers are', async () => {
+  it('with any headers', async () => {
     const headerNames = fc.constantFrom(
       'Authorization',
       'X-Request-Id',
@@ -146,7 +146,7 @@ describe('a request is taken or refused in a documented way, whatever', () => {
     );
   });
 
-  it('its HTTP method is', async () => {
+  it('with any HTTP method', async () => {
     const verbs = fc.oneof(
       fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY', 'PRI'),
       bytesOfALine,
@@ -160,8 +160,8 @@ describe('a request is taken or refused in a documented way, whatever', () => {
   });
 });
 
-describe('an answer', () => {
-  it('is taken as a request, and answered byte for byte the same', async () => {
+describe('a response', () => {
+  it('is accepted as a request, whose response has the same bytes', async () => {
     await fc.assert(
       fc.asyncProperty(nearJson, async (value) => {
         const first = await post(JSON.stringify(value));
@@ -173,7 +173,7 @@ describe('an answer', () => {
   });
 });
 
-/** Bytes of up to some pieces of a response: a few random ones, repeated. */
+/** A few random bytes, repeated up to the length of several pieces of a response. */
 const bytes = fc
   .tuple(fc.nat(50_000), fc.uint8Array({ minLength: 1, maxLength: 60 }))
   .map(([length, repeated]) => Buffer.alloc(length, repeated));
@@ -194,7 +194,7 @@ describe('a stream of any messages', () => {
       before: 'data: ',
       last: ['event: end\ndata: {}', ''],
     },
-  ])('comes as $form that read as the same', async ({ accept, separator, before, last }) => {
+  ])('arrives as $form that decode to the same messages', async ({ accept, separator, before, last }) => {
     let messages: JsonObject[] = [];
     const { origin } = await startFeed((call) => {
       for (const each of messages) call.write(feedMessage('Entry', each));
@@ -228,7 +228,7 @@ describe('a google.api.HttpBody', () => {
     return [response.headers.get('content-type'), Buffer.from(await response.arrayBuffer()).toString('hex')];
   }
 
-  it('of any bytes and media type is taken and comes as it is', async () => {
+  it('is accepted and returned unchanged with any bytes and media type', async () => {
     const { origin } = await startFeed(noStream);
     await fc.assert(
       fc.asyncProperty(contentType, bytes, async (type, data) => {
@@ -239,7 +239,7 @@ describe('a google.api.HttpBody', () => {
     );
   });
 
-  it('of any text as its content type comes as a media type', async () => {
+  it('is sent with a valid media type, whatever text its content type is', async () => {
     let message: Buffer = Buffer.alloc(0);
     const { origin } = await startFeed(noStream, {}, undefined, () => message);
     const text = fc.oneof(
@@ -257,7 +257,7 @@ describe('a google.api.HttpBody', () => {
     );
   });
 
-  it('in any parts comes as all their bytes, with the first media type', async () => {
+  it('arrives as the bytes of all its parts, with the first media type', async () => {
     let messages: Buffer[] = [];
     const { origin } = await startFeed((call) => {
       for (const each of messages) call.write(each);

@@ -22,7 +22,7 @@ describe('a transcoder', () => {
   afterAll(() => gateway.close());
 
   const send = (request: HttpRequest): Promise<HttpResponse> => httpRequest(gateway.origin, request);
-  /** A request of a member, with JSON where there is a body. */
+  /** Sends a request with the credentials of a member, and the body, if any, as JSON. */
   const call = (method: string, path: string, body?: unknown, headers = {}): Promise<HttpResponse> =>
     send({
       method,
@@ -36,7 +36,7 @@ describe('a transcoder', () => {
     });
 
   describe('a success', () => {
-    it('of a create is 201 with the resource and its place', async () => {
+    it('is 201 with the resource and its Location for a create', async () => {
       const response = await call('POST', '/v1/shelves', { theme: 'x' });
       expect(response.status).toBe(201);
       expect(response.headers.location).toBe('/v1/shelves/poems%20%26%20prose');
@@ -46,34 +46,34 @@ describe('a transcoder', () => {
       expect(response.text).toBe(`{"id":"poems & prose","theme":"x","createdAt":"${CREATED_AT}"}`);
     });
 
-    it('of a create has the very bytes that its place answers', async () => {
+    it('has the same bytes for a create as for a GET of its Location', async () => {
       const created = await call('POST', '/v1/shelves', { theme: 'all' });
       expect((await call('GET', created.headers.location ?? '')).text).toBe(created.text);
     });
 
-    it('of a create by resource name has the name as its place', async () => {
+    it('has the resource name as Location for a create of a named resource', async () => {
       const response = await call('POST', '/v1/shelves/1/books?bookId=%C3%A4', { title: 'T' });
       expect(response).toMatchObject({ status: 201, headers: { location: '/v1/shelves/1/books/%C3%A4' } });
     });
 
     it.each([
       { path: '/v1/shelves/1/books', body: {}, why: 'the resource has no identifier' },
-      { path: '/v1/reviews', body: { text: 'x' }, why: 'nothing gets the resource' },
-      { path: '/v1/loans', body: { holder: 'x' }, why: 'the resource does not make up its path' },
-    ])('of a create names no place where $why', async ({ path, body }) => {
+      { path: '/v1/reviews', body: { text: 'x' }, why: 'no method gets the resource' },
+      { path: '/v1/loans', body: { holder: 'x' }, why: 'its fields do not fill its path' },
+    ])('has no Location for a create if $why', async ({ path, body }) => {
       const response = await call('POST', path, body);
       expect(response.status).toBe(201);
       expect(response.headers.location).toBeUndefined();
     });
 
-    it('of a dry run is 200 without place, id and time', async () => {
+    it('is 200 without Location, id and time for a dry run', async () => {
       const response = await call('POST', '/v1/shelves?validateOnly=true', { theme: 'x' });
       expect(response.status).toBe(200);
       expect(response.headers.location).toBeUndefined();
       expect(response.text).toBe('{"theme":"x"}');
     });
 
-    it('of a whole message without content needs no content type', async () => {
+    it('needs no content type for an empty body if the body is the whole message', async () => {
       const path = '/v1/shelves/1/books/2:archive';
       for (const more of [
         {},
@@ -83,11 +83,11 @@ describe('a transcoder', () => {
         expect((await call('POST', path, undefined, more)).status).toBe(200);
     });
 
-    it('of a create by PUT is 200', async () => {
+    it('is 200 for a create by PUT', async () => {
       expect(await call('PUT', '/v1/loans/x', {})).toMatchObject({ status: 200, text: '{"holder":"x"}' });
     });
 
-    it('of a GET may be kept for good where nothing of it ever changes', async () => {
+    it('is immutable for a GET of a resource that never changes', async () => {
       const { status: code, headers, text } = await call('GET', '/v1/shelves/a%2Fb');
       expect(code).toBe(200);
       expect(JSON.parse(text)).toMatchObject({ id: 'a/b' });
@@ -98,7 +98,7 @@ describe('a transcoder', () => {
       });
     });
 
-    it('of a GET that may be kept for good is the same each time it is asked for', async () => {
+    it('is the same for each GET of a resource that never changes', async () => {
       const first = await call('GET', '/v1/shelves/again');
       const second = await call('GET', '/v1/shelves/again');
       const other = await call('GET', '/v1/shelves/other');
@@ -108,13 +108,13 @@ describe('a transcoder', () => {
       expect(other.headers.etag).not.toBe(first.headers.etag);
     });
 
-    it('of any other GET may be kept and must be revalidated', async () => {
+    it('is cacheable but must be revalidated for any other GET', async () => {
       const { headers } = await call('GET', '/v1/shelves/1/books/2');
       expect(headers).toMatchObject({ 'cache-control': 'private, no-cache', vary: 'Authorization' });
       expect(headers.etag).toBeDefined();
     });
 
-    it('is 304 without a body where the caller has it', async () => {
+    it('is 304 without a body if the client has it', async () => {
       const { headers } = await call('GET', '/v1/shelves/1');
       const again = await call('GET', '/v1/shelves/1', undefined, {
         'if-none-match': `"x", W/${headers.etag ?? ''}`,
@@ -127,7 +127,7 @@ describe('a transcoder', () => {
       expect(again.headers['content-length']).toBeUndefined();
     });
 
-    it.each(['GET', 'HEAD'])('of %s is refused where If-Match names another resource', async (method) => {
+    it.each(['GET', 'HEAD'])('is refused for %s if If-Match does not match', async (method) => {
       const { headers } = await call('GET', '/v1/shelves/1');
       const tag = headers.etag ?? '';
       const sendIf = (wanted: string, known: string): Promise<HttpResponse> =>
@@ -139,7 +139,7 @@ describe('a transcoder', () => {
       expect(refused.headers.etag).toBeUndefined();
     });
 
-    it('of a create is none where If-Match is sent, since nothing is there to match', async () => {
+    it('is refused for a create with If-Match, since nothing exists to match', async () => {
       for (const wanted of ['*', '"x"']) {
         const refused = await call('POST', '/v1/shelves', { theme: 'x' }, { 'if-match': wanted });
         expect(refused).toMatchObject({ status: 412, headers: { 'cache-control': 'no-store' } });
@@ -155,14 +155,14 @@ describe('a transcoder', () => {
       expect(unauthenticated.status).toBe(401);
     });
 
-    it('is refused with If-Match only where it would be one', async () => {
+    it('is refused by If-Match only if the request would otherwise succeed', async () => {
       const response = await call('POST', '/v1/fail', { code: Code.NOT_FOUND }, { 'if-match': '"x"' });
       expect(response.status).toBe(404);
       const unauthenticated = await send({ path: '/v1/shelves/1', headers: { 'if-match': '"x"' } });
       expect(unauthenticated.status).toBe(401);
     });
 
-    it('of HEAD has the headers of GET and no body', async () => {
+    it('has the headers of GET and no body for HEAD', async () => {
       const get = await call('GET', '/v1/shelves/1');
       const head = await call('HEAD', '/v1/shelves/1');
       expect(head).toMatchObject({ status: 200, text: '' });
@@ -247,7 +247,7 @@ describe('a transcoder', () => {
         body: { nested: { genre: 2 } },
         answer: { nested: { genre: 'GENRE_PROSE', nested: { stringValue: 'a' } } },
       },
-    ])('of $method $path is 200', async ({ method, path, body, answer }) => {
+    ])('is 200 for $method $path', async ({ method, path, body, answer }) => {
       const response = await call(method, path, body);
       expect(response.status).toBe(200);
       expect({ answer: JSON.parse(response.text) as unknown }).toMatchObject({ answer });
@@ -270,7 +270,7 @@ describe('a transcoder', () => {
       expect((await call('POST', '/v1/shelves', {}, { 'content-type': type })).status).toBe(201);
     });
 
-    it('is possible with a body that comes in chunks, and one of the largest size', async () => {
+    it('is possible with a chunked body of the largest size', async () => {
       const theme = 'x'.repeat(65_536 - '{"theme":""}'.length);
       const headers = { 'transfer-encoding': 'chunked' };
       expect((await call('POST', '/v1/shelves', { theme }, headers)).status).toBe(201);
@@ -310,7 +310,7 @@ describe('a transcoder', () => {
       { method: 'PUT', path: '/v1/shelves', allow: 'POST, OPTIONS' },
       { method: 'POST', path: '/v1/shelves/1', allow: 'GET, HEAD, OPTIONS' },
       { method: 'PUT', path: '/v1/shelves/1/books/2', allow: 'GET, HEAD, PATCH, DELETE, OPTIONS' },
-    ])('$path refuses $method and says what it allows', async ({ method, path, allow }) => {
+    ])('$path refuses $method and lists its methods in Allow', async ({ method, path, allow }) => {
       const response = await send({ method, path });
       expect(response).toMatchObject({ status: 405, headers: { allow } });
       expect(errorOf(response)).toMatchObject({ code: 405, status: 'UNIMPLEMENTED' });
@@ -322,19 +322,19 @@ describe('a transcoder', () => {
       });
     });
 
-    it('* stands for the server, which says by OPTIONS all that it takes', async () => {
+    it('* stands for the server, whose OPTIONS response lists all its methods', async () => {
       const response = await send({ method: 'OPTIONS', path: '*' });
       expect(response).toMatchObject({ status: 204, text: '' });
       expect(response.headers.allow).toMatch(/^(?=.*GET, HEAD)(?=.*POST)(?=.*LOCK)(?=.*OPTIONS)[A-Z, ]+$/);
     });
 
-    it('answers to no other HTTP method by a header or a parameter', async () => {
+    it('ignores X-HTTP-Method-Override', async () => {
       const headers = { authorization: MEMBER, 'x-http-method-override': 'DELETE' };
       expect((await send({ method: 'PUT', path: '/v1/shelves/1/books/2', headers })).status).toBe(405);
     });
   });
 
-  describe('a request that does not fit', () => {
+  describe('an invalid request', () => {
     const wrong: {
       why: string;
       method: string;
@@ -344,7 +344,7 @@ describe('a transcoder', () => {
       http: number;
       reason: string;
       fields: string[];
-      /** The codings that `Accept-Encoding` names. */
+      /** The `Accept-Encoding` of the response. */
       accepted?: string;
     }[] = [
       {
@@ -364,7 +364,7 @@ describe('a transcoder', () => {
         fields: ['access_token'],
       },
       {
-        why: 'an escape is broken',
+        why: 'an escape is malformed',
         method: 'GET',
         path: '/v1/shelves/%zz',
         http: 400,
@@ -372,7 +372,7 @@ describe('a transcoder', () => {
         fields: ['shelf_id'],
       },
       {
-        why: 'the timeout is none',
+        why: 'the timeout is not a number',
         method: 'GET',
         path: '/v1/shelves/1',
         headers: { 'request-timeout': 'x' },
@@ -381,7 +381,7 @@ describe('a transcoder', () => {
         fields: ['request-timeout'],
       },
       {
-        why: 'the key is no ASCII',
+        why: 'the idempotency key is not ASCII',
         method: 'POST',
         path: '/v1/shelves',
         headers: { 'idempotency-key': '\u00ff' },
@@ -391,7 +391,7 @@ describe('a transcoder', () => {
         fields: ['idempotency-key'],
       },
       {
-        why: 'a body is too many',
+        why: 'the method takes no body',
         method: 'DELETE',
         path: '/v1/shelves/1/books/2',
         body: '{}',
@@ -408,7 +408,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'the body is missing, and would not be an object',
+        why: 'a body with a string is missing',
         method: 'POST',
         path: '/v1/echo/time',
         http: 400,
@@ -425,7 +425,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'the body is no JSON',
+        why: 'the body is not JSON',
         method: 'POST',
         path: '/v1/shelves',
         body: '{',
@@ -443,7 +443,7 @@ describe('a transcoder', () => {
         fields: ['shelf.created_at'],
       },
       {
-        why: 'a field is wrong',
+        why: 'a field has the wrong type',
         method: 'POST',
         path: '/v1/shelves',
         body: '{"theme":1}',
@@ -491,7 +491,7 @@ describe('a transcoder', () => {
         accepted: 'identity',
       })),
       {
-        why: 'the type is said twice',
+        why: 'the content type is repeated',
         method: 'POST',
         path: '/v1/shelves',
         headers: { 'content-type': [JSON_TYPE, 'text/plain'] },
@@ -501,7 +501,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'the type of a patch is another',
+        why: 'the type of a PATCH is not JSON',
         method: 'PATCH',
         path: '/v1/shelves/1/books/2',
         headers: { 'content-type': 'text/json' },
@@ -511,7 +511,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'there is space within a parameter',
+        why: 'charset has spaces around =',
         method: 'POST',
         path: '/v1/shelves',
         headers: { 'content-type': 'application/json; charset = utf-8' },
@@ -521,7 +521,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'one charset of two is another',
+        why: 'one of two charsets is not UTF-8',
         method: 'POST',
         path: '/v1/shelves',
         headers: { 'content-type': 'application/json; charset=utf-8; charset=latin1' },
@@ -531,7 +531,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'the type is another',
+        why: 'the content type is not JSON',
         method: 'POST',
         path: '/v1/shelves',
         headers: { 'content-type': 'text/json' },
@@ -541,7 +541,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'the type is missing',
+        why: 'the content type is empty',
         method: 'POST',
         path: '/v1/shelves',
         headers: { 'content-type': '' },
@@ -551,7 +551,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'a form came',
+        why: 'the body is a form',
         method: 'POST',
         path: '/v1/shelves',
         headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -561,7 +561,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'the charset is another',
+        why: 'the charset is not UTF-8',
         method: 'POST',
         path: '/v1/shelves',
         headers: { 'content-type': 'application/json; charset=utf-16' },
@@ -571,7 +571,7 @@ describe('a transcoder', () => {
         fields: [],
       },
       {
-        why: 'the type has another parameter',
+        why: 'the content type has a parameter v',
         method: 'POST',
         path: '/v1/shelves',
         headers: { 'content-type': 'application/json; v=1' },
@@ -592,7 +592,7 @@ describe('a transcoder', () => {
         ...(body === undefined ? {} : { body }),
       });
 
-    it.each(wrong)('is $http $reason where $why', async (request) => {
+    it.each(wrong)('is $http $reason if $why', async (request) => {
       const response = await sendWrong(request, { authorization: MEMBER });
       expect(response.status).toBe(request.http);
       expect(response.headers['cache-control']).toBe('no-store');
@@ -615,13 +615,13 @@ describe('a transcoder', () => {
       expect(errorOf(response).message).toContain([...new Set(request.fields)].join(', '));
     });
 
-    it('names no field that has no name', async () => {
+    it('is refused without naming a field whose name is empty', async () => {
       const response = await send({ path: '/v1/shelves/1?=1', headers: { authorization: MEMBER } });
       expect(fieldsOf(response)).toEqual(['']);
       expect(errorOf(response).message).toBe('The request does not fit the method.');
     });
 
-    it.each(wrong)('tells an unauthenticated client nothing where $why', async (request) => {
+    it.each(wrong)('is 401 without details for an unauthenticated client if $why', async (request) => {
       const response = await sendWrong(request, {});
       expect(response).toMatchObject({
         status: 401,
@@ -630,7 +630,7 @@ describe('a transcoder', () => {
       expect(reasonOf(response)).toBe('TOKEN_MISSING');
     });
 
-    it('tells nothing to who may not call', async () => {
+    it('is 403 without details for a client without permission', async () => {
       const headers = { authorization: VISITOR, 'content-type': JSON_TYPE };
       const response = await send({ method: 'POST', path: '/v1/shelves', headers, body: '{"x":1}' });
       expect(response).toMatchObject({
@@ -656,13 +656,13 @@ describe('a transcoder', () => {
         challenge: 'Bearer realm="library", error="invalid_token"',
         reason: 'TOKEN_INVALID',
       },
-    ])('is wanted: $reason', async ({ headers, challenge, reason }) => {
+    ])('is required: $reason', async ({ headers, challenge, reason }) => {
       const response = await send({ path: '/v1/shelves/1', headers });
       expect(response).toMatchObject({ status: 401, headers: { 'www-authenticate': challenge } });
       expect(reasonOf(response)).toBe(reason);
     });
 
-    it('is not taken from one of two headers', async () => {
+    it('is refused if Authorization is repeated', async () => {
       const text = await rawExchange(
         gateway.origin,
         `GET /v1/shelves/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${MEMBER}\r\nAuthorization: ${MEMBER}\r\n\r\n`,
@@ -672,7 +672,7 @@ describe('a transcoder', () => {
   });
 
   describe('the metadata of a call', () => {
-    it('is made of the headers that are meant for the server, and of no other', async () => {
+    it('contains the headers that are meant for the server and no others', async () => {
       const headers = {
         'x-request-id': 'mine',
         traceparent: '00-1-2-01',
@@ -691,7 +691,7 @@ describe('a transcoder', () => {
       });
     });
 
-    it.each(['a b', '\u00e9', 'x'.repeat(129)])('has a request id of its own instead of %j', async (id) => {
+    it.each(['a b', '\u00e9', 'x'.repeat(129)])('has a generated request id instead of %j', async (id) => {
       const { headers } = await call('GET', '/v1/metadata', undefined, { 'x-request-id': id });
       expect(headers['x-request-id']).toMatch(/^made-\d+$/);
     });
@@ -703,7 +703,7 @@ describe('a transcoder', () => {
     ) as Code[];
 
     it.each(codes.map((code) => ({ code, name: Code[code] })))(
-      'that is $name is shown with its details',
+      'with the code $name is shown with its details',
       async ({ code, name }) => {
         const message = 'no 100% "luck"\n📚';
         const response = await call('POST', '/v1/fail', { code, message, reason: 'BAD_LUCK' });
@@ -725,7 +725,7 @@ describe('a transcoder', () => {
       { code: Code.RESOURCE_EXHAUSTED, http: 413, retry: undefined, reason: 'REQUEST_TOO_LARGE' },
       { code: Code.UNIMPLEMENTED, http: 501, retry: undefined, reason: 'X' },
       { code: Code.CANCELLED, http: 499, retry: undefined, reason: 'X' },
-    ])('with code $code and reason $reason is $http', async ({ code, http, retry, reason }) => {
+    ])('with the code $code and the reason $reason is $http', async ({ code, http, retry, reason }) => {
       const response = await call('POST', '/v1/fail', { code, reason });
       expect(response.status).toBe(http);
       expect(response.headers['retry-after']).toBe(retry);
@@ -794,7 +794,7 @@ describe('a transcoder', () => {
         reason: 'INTERNAL',
       },
     ])(
-      'that no server gave, with the code $code, is said in words of the transcoder',
+      'with the code $code has a fixed message if no server sent it',
       async ({ details, code, http, level, name, reason }) => {
         const response = await call('POST', '/v1/fail', { code, message: 'secret host', details });
         expect(response.status).toBe(http);
@@ -813,9 +813,9 @@ describe('a transcoder', () => {
 
     it.each([
       { details: 'none', why: 'without a google.rpc.Status' },
-      { details: 'text', why: 'with text in its place' },
-      { details: 'broken', why: 'with one that does not decode' },
-    ])('$why keeps its code and text', async ({ details }) => {
+      { details: 'text', why: 'with text as its google.rpc.Status' },
+      { details: 'broken', why: 'with a malformed google.rpc.Status' },
+    ])('keeps its code and text $why', async ({ details }) => {
       const response = await call('POST', '/v1/fail', { code: Code.ABORTED, message: 'Lost.', details });
       expect(errorOf(response)).toEqual({
         code: 409,
@@ -832,7 +832,7 @@ describe('a transcoder', () => {
     });
 
     it.each([
-      { details: 'unknown', why: 'of a type that the contract does not hold' },
+      { details: 'unknown', why: 'of a type that the contract lacks' },
       { details: 'untyped', why: 'without a type' },
     ])('is shown without details $why', async ({ details }) => {
       const response = await call('POST', '/v1/fail', { code: Code.ABORTED, message: 'm', details });
@@ -840,9 +840,9 @@ describe('a transcoder', () => {
     });
 
     it.each([
-      { why: 'the answer does not decode', message: Buffer.from([0x0a, 0xff]) },
-      { why: 'the answer has no JSON form', message: Buffer.from('ea010b08ffffffffffffffff7f', 'hex') },
-    ])('is INTERNAL where $why', async ({ message }) => {
+      { why: 'the reply cannot be decoded', message: Buffer.from([0x0a, 0xff]) },
+      { why: 'the reply has no JSON form', message: Buffer.from('ea010b08ffffffffffffffff7f', 'hex') },
+    ])('is INTERNAL if $why', async ({ message }) => {
       const response = await call(
         'GET',
         `/v1/garble?message=${encodeURIComponent(message.toString('base64'))}`,
@@ -857,13 +857,13 @@ describe('a transcoder', () => {
   });
 
   describe('a call', () => {
-    it('ends when the caller said it would', async () => {
+    it('ends after the Request-Timeout of the client', async () => {
       const response = await call('GET', '/v1/hang', undefined, { 'request-timeout': '0.05' });
       expect(response.status).toBe(504);
       expect(reasonOf(response)).toBe('DEADLINE_EXCEEDED');
     });
 
-    it('ends when the caller goes', async () => {
+    it('ends when the client disconnects', async () => {
       const { hostname, port } = new URL(gateway.origin);
       const hanging = gateway.library.nextHang();
       const request = httpCall({

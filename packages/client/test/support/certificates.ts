@@ -1,5 +1,5 @@
 /**
- * Certificates for tests, valid until 2126: an authority, a server on loopback and a client. They protect nothing.
+ * Certificates for tests, valid until 2126: a CA, a server on loopback and a client. They protect nothing.
  *
  *     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500
  *     openssl x509 -req -CA … -days 36500 -extfile <(echo "subjectAltName=DNS:localhost,IP:127.0.0.1")

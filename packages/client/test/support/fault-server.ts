@@ -16,33 +16,33 @@ import {
   RouteSchema,
 } from '../../src/gen/routing/v1/route_service_pb.js';
 
-/** What a server has received. */
+/** A call that the server received. */
 export interface Received {
   readonly method: 'CreateRoute' | 'GetRoute';
   readonly message: Buffer;
   readonly metadata: Metadata;
-  /** When it came, in milliseconds of `performance.now()`. */
+  /** The time of arrival by `performance.now()`, in milliseconds. */
   readonly at: number;
-  /** The time that the caller gave, in milliseconds. */
+  /** The time left until the deadline on arrival, in milliseconds. */
   readonly timeoutMs: number;
   readonly cancelled: () => boolean;
 }
 
-/** What a server answers: a route in bytes, a failure, or never. */
+/** The reply to a call: a serialized route, a failure, or none at all. */
 export type Answer =
   | Buffer
   | {
       readonly code: status;
       readonly details: string;
       readonly trailers?: Readonly<Record<string, string | Buffer>>;
-      /** Whether headers come before the trailers. Default: false, as servers do it. */
+      /** Whether to send headers before the trailers. Default: false, a trailers-only response. */
       readonly headersFirst?: boolean;
     }
   | 'never';
 
 export const CREATED_AT = new Date('2026-11-20T13:59:38.075Z');
 
-/** A route as a server sends it. */
+/** A serialized route. */
 export const STORED = Buffer.from(
   toBinary(
     RouteSchema,
@@ -57,7 +57,7 @@ export const STORED = Buffer.from(
   ),
 );
 
-/** A gRPC server that answers as a test says. */
+/** A gRPC server whose replies the test chooses. */
 class FaultServer {
   readonly received: Received[] = [];
   readonly #server = new Server();
@@ -68,14 +68,14 @@ class FaultServer {
     return this.#address;
   }
 
-  /** The requests of the creates so far. */
+  /** The create requests so far. */
   get creates(): CreateRouteRequest[] {
     return this.received
       .filter(({ method }) => method === 'CreateRoute')
       .map(({ message }) => fromBinary(CreateRouteRequestSchema, message));
   }
 
-  /** The ids in the gets so far. */
+  /** The ids of the get requests so far. */
   get ids(): string[] {
     return this.received
       .filter(({ method }) => method === 'GetRoute')
@@ -93,7 +93,7 @@ class FaultServer {
     return times.slice(1).map((at, index) => at - (times[index] ?? at));
   }
 
-  /** @param answer given what came, and how often something came before */
+  /** @param answer chooses the reply, given the call and the number of earlier calls. */
   async listen(
     answer: (received: Received, earlier: number) => Answer,
     { credentials = ServerCredentials.createInsecure(), host = '127.0.0.1:0' } = {},
@@ -147,7 +147,7 @@ function reply(call: ServerUnaryCall<Buffer, Buffer>, answer: Answer, done: send
   done({ ...status, metadata });
 }
 
-/** Starts a server that ends with the test. */
+/** Starts a server that stops when the test ends. */
 export async function startFaultServer(
   answer: (received: Received, earlier: number) => Answer,
   options: { credentials?: ServerCredentials; host?: string } = {},

@@ -13,7 +13,7 @@ export const DEFINITION = {
   handler: 'getUser',
 };
 
-/** A client that is closed with the test. */
+/** A client that is closed when the test ends. */
 export function clientFor(target: string, options: Partial<RouteClientOptions> = {}): RouteClient {
   const client = createRouteClient(target, { token: 'a.good.token', ...options });
   onTestFinished(() => {

@@ -31,7 +31,7 @@ export class ComparedServer implements Upstream {
 
 const OK: number = Code.OK;
 
-/** The methods that answer with something other than the request. */
+/** The methods that do not return the request. */
 const methods: Readonly<Record<string, (call: UnaryCall) => UnaryReply | Promise<UnaryReply>>> = {
   CreateBook: (call) => {
     const { book = { title: 'none' } } = read('CreateBookRequest', call) as { book?: JsonObject };

@@ -10,15 +10,15 @@ import { rawExchange } from '../support/library-transcoder.js';
 import { ComparedServer, typeOf } from './compared-server.js';
 import type { RawRequest } from './request.js';
 
-/** What became of a request: the response, and the call that the server received. */
+/** The outcome of a request: the response, and the call that the server received. */
 interface Answer {
   readonly status: number;
-  /** Its content, without members that are null or the default of a field. */
+  /** The content of the response, without members that are null or a field's default. */
   readonly body?: JsonValue;
   readonly called?: { readonly method: string; readonly message: string };
 }
 
-/** The answers of grpc-gateway 2.30.0, by the requests. */
+/** The outcomes with grpc-gateway 2.30.0, by request. */
 export const recorded: ReadonlyMap<RawRequest, Answer> = new Map(
   readFileSync(join(import.meta.dirname, 'answers.jsonl'), 'utf8')
     .split('\n')
@@ -27,13 +27,13 @@ export const recorded: ReadonlyMap<RawRequest, Answer> = new Map(
     .map((answer) => [answer.request, answer]),
 );
 
-/** Answers requests as the package does. */
+/** A running transcoder. */
 interface Answering {
   readonly answer: (request: RawRequest) => Promise<Answer>;
   readonly close: () => void;
 }
 
-/** Starts a transcoder before the server that grpc-gateway was recorded with. */
+/** Starts a transcoder in front of the server that grpc-gateway was recorded with. */
 export async function startCompared(lenient: boolean): Promise<Answering> {
   const upstream = new ComparedServer();
   const { handler } = createTranscoder({ descriptorSet: comparedDescriptorSet, upstream, lenient });
@@ -62,7 +62,7 @@ function bodyOf(text: string): { body?: JsonValue } {
   return text === '' ? {} : { body: trimmed(JSON.parse(text) as JsonValue) ?? null };
 }
 
-/** A JSON value without members of objects that are null, or the default of a field. */
+/** A JSON value without object members that are null or a field's default. */
 function trimmed(json: JsonValue): JsonValue {
   if (Array.isArray(json)) return json.map(trimmed);
   if (!isObject(json)) return json;
@@ -77,8 +77,8 @@ function isDefault(json: JsonValue): boolean {
 }
 
 /**
- * Whether two answers are alike: the same status, the same call with an equal message, and the same content; of an error
- * the code, and the text and details that the server gave.
+ * Whether two outcomes are alike: the same status, the same call with an equal message, and the same content. For
+ * errors, the content is the text and the details that the server gave.
  */
 export function alike(ours: Answer, theirs: Answer): boolean {
   if (ours.status !== theirs.status || ours.called?.method !== theirs.called?.method) return false;
@@ -96,7 +96,7 @@ function sameMessage(ours: NonNullable<Answer['called']>, theirs: Answer['called
   return equals(schema, one, other) || (hasNaN(one) && hasNaN(other));
 }
 
-/** Whether a message has the number that equals nothing, and is encoded in several ways. */
+/** Whether a message contains NaN, which equals nothing and has several encodings. */
 function hasNaN(message: Message): boolean {
   return Object.values(message).some(Number.isNaN);
 }
@@ -110,7 +110,7 @@ function sameFailure(ours: Answer, theirs: Answer): boolean {
     ours.called === undefined ||
     ours.body === undefined ||
     ((told['message'] ?? '') === (error['message'] ?? '') &&
-      // Ours has the id of the request besides.
+      // Our details also contain the request id.
       [told['details'] ?? []].flat().every((detail) => text(error['details']).includes(text(detail))))
   );
 }

@@ -1,13 +1,13 @@
-/** A difference from grpc-gateway that stays, as the README tells it. */
+/** A deliberate difference from grpc-gateway, in the words of the README. */
 interface Difference {
   readonly request: string;
   readonly theirs: string;
   readonly ours: string;
-  /** With the option `lenient`; default: as without. */
+  /** The behaviour with the option `lenient`. Default: the same as without. */
   readonly lenient?: string;
 }
 
-/** Each is a row of the README. Ours is what the HTTP, JSON and protobuf documents that it names define. */
+/** The rows of the README's table. `ours` follows the HTTP, JSON and protobuf documents that it names. */
 export const DIFFERENCES = {
   verbs: {
     request: 'another method than those of a path; `OPTIONS`',
@@ -173,7 +173,7 @@ export const DIFFERENCES = {
 
 export type DifferenceName = keyof typeof DIFFERENCES;
 
-/** The row of the README for a difference. */
+/** A difference as a row of the README's table. */
 export function rowOf({ request, theirs, ours, lenient = 'as without' }: Difference): string {
   return `| ${request} | ${theirs} | ${ours} | ${lenient} |`;
 }

@@ -1,4 +1,4 @@
-/** A request as its bytes: HTTP/1.1 on a connection of its own. */
+/** The text of an HTTP/1.1 request, which is sent on a connection of its own. */
 export type RawRequest = string;
 
 /** A request without a body. */
@@ -7,10 +7,10 @@ export function get(path: string, headers: Readonly<Record<string, string>> = {}
 }
 
 /**
- * Any request.
+ * A request with any method, headers and body.
  *
- * @param headers in the place of the default, which is `Content-Type: application/json` with a body; an empty value
- *   leaves it out.
+ * @param headers override the defaults, among them `Content-Type: application/json` with a body. An empty value omits a
+ *   header.
  */
 export function send(
   verb: string,

@@ -1,14 +1,14 @@
 import type { DifferenceName } from './differences.js';
 import type { RawRequest } from './request.js';
 
-/** A request, and how its answer differs from that of grpc-gateway: undefined where both are alike. */
+/** A request, and how its outcome differs from grpc-gateway's: undefined if both are alike. */
 export interface Row {
   readonly request: RawRequest;
   readonly strict: DifferenceName | undefined;
   readonly lenient: DifferenceName | undefined;
 }
 
-/** Rows of the same outcome, with the option `lenient` and without. */
+/** Rows with the given differences: without the option `lenient`, and with it. */
 export function rows(
   strict: DifferenceName | undefined,
   lenient: DifferenceName | undefined,
@@ -17,22 +17,22 @@ export function rows(
   return requests.map((request) => ({ request, strict, lenient }));
 }
 
-/** Rows that are answered alike, both ways. */
+/** Requests whose outcome is the same as grpc-gateway's, with and without `lenient`. */
 export function alike(...requests: readonly RawRequest[]): Row[] {
   return rows(undefined, undefined, requests);
 }
 
-/** Rows that are answered differently, both ways. */
+/** Requests whose outcome differs, with and without `lenient`. */
 export function differ(difference: DifferenceName, ...requests: readonly RawRequest[]): Row[] {
   return rows(difference, difference, requests);
 }
 
-/** Rows that are answered alike only with `lenient`. */
+/** Requests whose outcome is the same only with `lenient`. */
 export function alikeIfLenient(difference: DifferenceName, ...requests: readonly RawRequest[]): Row[] {
   return rows(difference, undefined, requests);
 }
 
-/** Rows that are answered differently only with `lenient`. */
+/** Requests whose outcome differs only with `lenient`. */
 export function differIfLenient(difference: DifferenceName, ...requests: readonly RawRequest[]): Row[] {
   return rows(undefined, difference, requests);
 }

@@ -4,7 +4,7 @@ import { ArrivingPlaces } from '../../src/http/arriving-places.js';
 it.each([
   { maxRequests: 5, most: 2 },
   { maxRequests: 1, most: 1 },
-])('of $maxRequests places, $most are for requests that are arriving', ({ maxRequests, most }) => {
+])('arriving requests take at most $most of $maxRequests places', ({ maxRequests, most }) => {
   const places = new ArrivingPlaces(maxRequests);
   const take = (): void => {
     places.take();

@@ -16,7 +16,7 @@ describe('an error of the HTTP parser', () => {
     expect(clientFailure(Object.assign(new Error('secret'), { code }))).toMatchObject(failure);
   });
 
-  it('is answered in the shape of all errors, and the connection ends', () => {
+  it('gets a response in the usual shape of errors, and ends the connection', () => {
     const socket = new PassThrough();
     writeClientError(socket, { status: 400, headers: {}, body: '{}' }, 'id');
     expect(String(socket.read())).toBe(

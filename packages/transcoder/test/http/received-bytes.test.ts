@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { expect, it } from 'vitest';
 import { receivedBytes } from '../../src/http/received-bytes.js';
 
-it('refuses a body whose client was gone before anybody read it', async () => {
+it('a body is refused if its client disconnects before it is read', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1');

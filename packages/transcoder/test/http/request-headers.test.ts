@@ -16,29 +16,33 @@ describe('the metadata of a call', () => {
     {
       headers: { authorization: ['Bearer a'] },
       metadata: { authorization: 'Bearer a' },
-      why: 'the token passes',
+      why: 'the token is forwarded',
     },
     {
       headers: { authorization: ['Bearer a', 'Bearer b'] },
       metadata: { authorization: 'Bearer a, Bearer b' },
-      why: 'two tokens are none',
+      why: 'two tokens become an invalid one',
     },
     {
       headers: { authorization: ['Bearer \u00e9\t'] },
       metadata: { authorization: 'Bearer ??' },
-      why: 'a hostile token stays a wrong one',
+      why: 'a malformed token stays invalid',
     },
-    { headers: { authorization: [''] }, metadata: { authorization: '' }, why: 'an empty header is one' },
+    {
+      headers: { authorization: [''] },
+      metadata: { authorization: '' },
+      why: 'an empty header is forwarded',
+    },
     {
       headers: { traceparent: ['00-a-b-01'], tracestate: ['x=1', 'y=2'] },
       metadata: { traceparent: '00-a-b-01', tracestate: 'x=1, y=2' },
-      why: 'trace context passes',
+      why: 'trace context is forwarded',
     },
-    { headers: { traceparent: ['\u00ff'] }, metadata: {}, why: 'a broken trace context is left out' },
+    { headers: { traceparent: ['\u00ff'] }, metadata: {}, why: 'a malformed trace context is left out' },
     {
       headers: { 'idempotency-key': ['k 1'] },
       metadata: { 'idempotency-key': 'k 1' },
-      why: 'the server judges the key',
+      why: 'the server validates the key',
     },
     { headers: { 'idempotency-key': ['\u00ff'] }, metadata: {}, why: 'metadata cannot carry it' },
     {
@@ -50,17 +54,17 @@ describe('the metadata of a call', () => {
         cookie: ['a=b'],
       },
       metadata: {},
-      why: 'nothing else passes',
+      why: 'no other header is forwarded',
     },
-  ])('of $headers: $why', ({ headers, metadata }) => {
+  ])('is made from $headers: $why', ({ headers, metadata }) => {
     const made = callMetadata(headers, 'id', forwarded);
     expect(Object.fromEntries(made)).toEqual({ 'x-request-id': 'id', ...metadata });
   });
 });
 
-describe('a header that metadata cannot carry', () => {
+describe('the check of headers that metadata cannot carry', () => {
   it.each([{}, { 'idempotency-key': 'k-1' }, { authorization: '\u00ff' }, { traceparent: '\u00ff' }])(
-    '%o is no reason to refuse a request',
+    'accepts %o',
     (headers) => {
       expect(() => {
         requireFitHeaders(headers, forwarded);
@@ -68,7 +72,7 @@ describe('a header that metadata cannot carry', () => {
     },
   );
 
-  it.each(['\u00ff', 'a\tb'])('is one where the caller relies on it: idempotency-key %j', (key) => {
+  it.each(['\u00ff', 'a\tb'])('refuses a header that the client relies on: idempotency-key %j', (key) => {
     const check = (): void => {
       requireFitHeaders({ 'idempotency-key': key }, forwarded);
     };
@@ -110,12 +114,12 @@ describe('Grpc-Timeout', () => {
     { header: '00000004m', ms: 4 },
     { header: '5u', ms: 0.005 },
     { header: '99999999n', ms: 99.999999 },
-  ])('$header is $ms milliseconds, if it is taken', ({ header, ms }) => {
+  ])('$header is $ms milliseconds, if it is enabled', ({ header, ms }) => {
     expect(requestTimeoutMs({ 'grpc-timeout': header }, Infinity, true)).toBeCloseTo(ms, 9);
     expect(requestTimeoutMs({ 'grpc-timeout': header }, 7, false)).toBe(7);
   });
 
-  it('does not exceed the limit, nor a shorter Request-Timeout', () => {
+  it('exceeds neither the limit nor a shorter Request-Timeout', () => {
     expect(requestTimeoutMs({ 'grpc-timeout': '1H' }, 5_000, true)).toBe(5_000);
     expect(requestTimeoutMs({ 'grpc-timeout': '2S', 'request-timeout': '1' }, 5_000, true)).toBe(1_000);
     expect(requestTimeoutMs({ 'grpc-timeout': '1S', 'request-timeout': '2' }, 5_000, true)).toBe(1_000);

@@ -12,7 +12,7 @@ describe('a request target', () => {
     { target: 'HTTPS://library.example:8443/v1', path: '/v1', query: '' },
     { target: 'http://library.example?a=1', path: '', query: 'a=1' },
     { target: 'ftp://library.example/v1', path: 'ftp://library.example/v1', query: '' },
-  ])('$target has the path "$path" and the query "$query"', ({ target, path, query }) => {
+  ])('$target has the path $path and the query $query', ({ target, path, query }) => {
     expect(requestTarget(target)).toEqual({ path, query });
   });
 });

@@ -13,23 +13,23 @@ interface Row {
   readonly why: string;
 }
 
-/** The whole output for a JSON value that was read. */
+/** The output for a JSON value after it is read into a message. */
 function output(json: JsonValue, options: JsonOptions): JsonValue {
   const message = new StrictJson(registry, options).read(schema, json);
   return new JsonOutput(registry, options).json(schema, message);
 }
 
-/** Rows of protobuf's conformance suite that a program can fail by its choices alone; the fields are ours. */
-describe("ProtoJSON as protobuf's own programs write it", () => {
+/** Rows of protobuf's conformance suite whose result depends on options. The fields are ours. */
+describe("ProtoJSON as in protobuf's conformance suite", () => {
   it.each<Row>([
     { json: { FieldName52: 0 }, output: {}, why: 'a default is left out' },
-    { json: { __field_name52: 0 }, output: {}, why: 'a default under its proto name, too' },
+    { json: { __field_name52: 0 }, output: {}, why: 'so is a default under its proto name' },
     { json: { FieldName52: 1 }, output: { FieldName52: 1 }, why: 'a name may begin with underscores' },
     { json: { nullValue: null }, output: {}, why: 'the only value of NullValue is its default' },
     { json: { nullValue: 'NULL_VALUE' }, output: {}, why: 'NullValue may be written by name' },
     { json: { nullChoice: null }, output: { nullChoice: null }, why: 'null is a value in a oneof' },
-    { json: { nullChoice: 'NULL_VALUE' }, output: { nullChoice: null }, why: 'and so it is by name' },
-    { json: { nullList: [null] }, output: { nullList: [null] }, why: 'and in a list' },
+    { json: { nullChoice: 'NULL_VALUE' }, output: { nullChoice: null }, why: 'so is null by name' },
+    { json: { nullList: [null] }, output: { nullList: [null] }, why: 'null is an item of a list' },
     {
       json: { time: '1970-01-01T00:00:00.000000000Z' },
       output: { time: '1970-01-01T00:00:00Z' },
@@ -40,13 +40,13 @@ describe("ProtoJSON as protobuf's own programs write it", () => {
       output: { time: '1970-01-01T00:00:00.010Z' },
       why: 'others have three, six or nine',
     },
-  ])('is given $json and writes $output: $why', ({ json, output: expected }) => {
+  ])('reads $json and writes $output: $why', ({ json, output: expected }) => {
     expect(output(json, { omit: 'defaults' })).toEqual(expected);
   });
 
   it.each<Row>([
     { json: { unknown: 1, int32Value: 1 }, output: { int32Value: 1 }, why: 'a field' },
-    { json: { nested: { unknown: [{}] } }, output: { nested: {} }, why: 'a field inside' },
+    { json: { nested: { unknown: [{}] } }, output: { nested: {} }, why: 'a nested field' },
     { json: { genre: 'UNKNOWN' }, output: {}, why: 'the name of an enum value' },
     {
       json: { genreList: ['UNKNOWN', 'GENRE_PROSE'] },
@@ -63,12 +63,12 @@ describe("ProtoJSON as protobuf's own programs write it", () => {
       output: { any: { '@type': 'type.googleapis.com/library.v1.Author', name: 'a' } },
       why: 'a field in an Any',
     },
-  ])('ignores the unknown where it is told to: $why', ({ json, output: expected }) => {
+  ])('ignores unknown names with ignoreUnknown: $why', ({ json, output: expected }) => {
     expect(output(structuredClone(json), { omit: 'defaults', ignoreUnknown: true })).toEqual(expected);
     expect(() => output(json, { omit: 'defaults' })).toThrow();
   });
 
-  it('is read back from the names of the proto file', () => {
+  it('reads what it writes with proto names', () => {
     const json = { string_list: ['a'], nested: { time_map: { a: '1970-01-01T00:00:00Z' } } };
     const options: JsonOptions = { omit: 'defaults', protoNames: true };
     expect(output(structuredClone(json), options)).toEqual(json);

@@ -28,20 +28,20 @@ describe('the JSON form of a message', () => {
     { field: 'struct', value: { b: [{ d: 1, c: 2 }], a: null }, text: '{"a":null,"b":[{"c":2,"d":1}]}' },
     { field: 'value', value: { b: 1, a: { d: 1, c: 2 } }, text: '{"a":{"c":2,"d":1},"b":1}' },
     { field: 'listValue', value: [{ b: 1, a: 2 }], text: '[{"a":2,"b":1}]' },
-  ])('has the keys of $field in order, whatever order they came in', ({ field, value, text }) => {
+  ])('has the keys of $field in order, whatever their order in the input', ({ field, value, text }) => {
     const plain = new JsonOutput(registry, { omit: 'defaults' });
     expect(JSON.stringify(written({ [field]: value }, undefined, plain))).toBe(`{"${field}":${text}}`);
   });
 
   it.each([0.1, -0.3, 16777216, 3.4028235e38, 1.4e-45, 123456.79, 0.33333334, 'NaN'])(
-    'has the digits of a float that tell it from others, and not those of a double: %s',
+    'has as many digits as a float needs, not those of a double: %s',
     (float) => {
       const json = { floatValue: float, floatWrapper: float };
       expect(written(json)).toMatchObject(json);
     },
   );
 
-  it('has no field with presence that is not set', () => {
+  it('omits unset fields with presence', () => {
     expect(written({})).not.toHaveProperty('nested');
     expect(written({})).not.toHaveProperty('optionalString');
     expect(written({})).not.toHaveProperty('firstChoice');
@@ -118,16 +118,16 @@ describe('the JSON form of a message', () => {
       why: 'well-known types',
     },
     { json: { stringValue: WHOLE, stringMap: { at: WHOLE } }, why: 'text that looks like a time' },
-  ])('leaves $why as they are', ({ json }) => {
+  ])('leaves $why unchanged', ({ json }) => {
     expect(written(json)).toMatchObject(json);
   });
 
-  it('may be the form of a well-known type itself', () => {
+  it('may be that of a well-known type', () => {
     expect(written(WHOLE, 'google.protobuf.Timestamp')).toBe(DECIMALS);
     expect(written('1s', 'google.protobuf.Duration')).toBe('1s');
   });
 
-  it('has fields of any name', () => {
+  it('may have fields of any name', () => {
     const named = { constructor: { time: WHOLE }, toString: ['a'], valueOf: 'b' };
     expect(written(named)).toMatchObject({ ...named, constructor: { time: DECIMALS } });
     expect(Object.keys(written({}) as object)).not.toContain('constructor');
@@ -145,29 +145,29 @@ describe('the JSON form of a message', () => {
       form: { time: '2026-01-02T03:04:05.120Z' },
       why: 'two decimals',
     },
-  ])('has times as ProtoJSON has them, unless it is told otherwise: $why', ({ json, form }) => {
+  ])('has times in their ProtoJSON form by default: $why', ({ json, form }) => {
     expect(written(json, undefined, new JsonOutput(registry))).toMatchObject(form);
   });
 
-  it('has everything that is not set, unless it is told otherwise', () => {
+  it('has unset fields by default', () => {
     const form = { assignedText: '', stringValue: '', int32List: [], boolValue: false };
     expect(written({}, undefined, new JsonOutput(registry))).toMatchObject(form);
   });
 
-  it('may leave out every default, but nothing that is set in a oneof or has presence', () => {
+  it('may omit defaults, except of set fields with presence or in a oneof', () => {
     const sparse = new JsonOutput(registry, { omit: 'defaults', milliseconds: true });
     const set = { optionalString: '', secondChoice: 0, nested: {}, nestedList: [{}], time: DECIMALS };
     expect(written({ ...set, stringValue: '', genre: 0, stringList: [] }, undefined, sparse)).toEqual(set);
   });
 
-  it('may leave out what is not assigned, with times as ProtoJSON has them', () => {
+  it('may omit unassigned fields and have times in their ProtoJSON form', () => {
     const unassigned = new JsonOutput(registry, { omit: 'unassigned' });
     const got = written({ time: WHOLE, stringValue: '' }, undefined, unassigned);
     expect(got).toMatchObject({ time: WHOLE, stringValue: '' });
     expect(got).not.toHaveProperty('assignedText');
   });
 
-  it('may have the names of the proto file', () => {
+  it('may have proto names', () => {
     const named = new JsonOutput(registry, { protoNames: true, omit: 'unassigned', milliseconds: true });
     const json = { timeList: [WHOLE], Odd: 'a', nested: { timeMap: { someKey: WHOLE } } };
     const form = { time_list: [DECIMALS], odd_name: 'a', nested: { time_map: { someKey: DECIMALS } } };
@@ -183,14 +183,14 @@ describe('the JSON form of a message', () => {
     { omit: 'unassigned', field: 'assigned_text', form: '' },
     { omit: 'defaults', field: 'nested', form: null },
     { omit: 'nothing', field: 'nested', form: null },
-  ] as const)('of $field alone is its default though $omit is left out', ({ omit, field: name, form }) => {
+  ] as const)('is the default for $field alone, even with omit: $omit', ({ omit, field: name, form }) => {
     const schema = messageType('Everything');
     const field = firstOf(schema.fields.filter((each) => each.name === name));
     const by = new JsonOutput(registry, { omit, protoNames: true });
     expect(by.fieldJson(field, fromJson(schema, {}))).toEqual(form);
   });
 
-  it('leaves out what the service assigns and has not assigned', () => {
+  it('omits fields that the service assigns but has not assigned', () => {
     expect(written({})).not.toHaveProperty('assignedText');
     expect(written({ nested: {} })).not.toHaveProperty('nested.assignedText');
     expect(written({ assignedText: 'a' })).toMatchObject({ assignedText: 'a', assignedNumber: 0 });

@@ -37,7 +37,7 @@ describe('JSON text', () => {
     '{"int32Value":0.1234567890123456789,"doubleValue":0.1234567890123456789,"floatValue":1e-400}',
     '{"int64Value":100000000000.0000,"int32List":[-0.0,1000.0000000000000000]}',
     '['.repeat(MAX_DEPTH) + ']'.repeat(MAX_DEPTH),
-  ])('%s is taken as JSON.parse takes it', (text) => {
+  ])('%s is parsed as JSON.parse does', (text) => {
     expect(parse(text)).toEqual(JSON.parse(text));
   });
 
@@ -50,12 +50,12 @@ describe('JSON text', () => {
   it.each([
     { bytes: '', why: 'it is empty' },
     { bytes: '  ', why: 'it is blank' },
-    { bytes: '{', why: 'it is cut' },
-    { bytes: '{} {}', why: 'text trails' },
-    { bytes: '{}\0', why: 'a NUL trails' },
-    { bytes: "{'a':1}", why: 'quotes are double' },
-    { bytes: '{a:1}', why: 'keys are quoted' },
-    { bytes: '[1,]', why: 'a comma is too many' },
+    { bytes: '{', why: 'it is truncated' },
+    { bytes: '{} {}', why: 'text follows it' },
+    { bytes: '{}\0', why: 'a NUL follows it' },
+    { bytes: "{'a':1}", why: 'strings have double quotes' },
+    { bytes: '{a:1}', why: 'keys have quotes' },
+    { bytes: '[1,]', why: 'it has a trailing comma' },
     { bytes: '[01]', why: 'a number has no leading zero' },
     { bytes: '[NaN]', why: 'NaN is not JSON' },
     { bytes: '"\n"', why: 'a string has no raw line break' },
@@ -65,14 +65,14 @@ describe('JSON text', () => {
     { bytes: Buffer.from([0x22, 0xc0, 0xaf, 0x22]), why: 'its UTF-8 is overlong' },
     { bytes: Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), why: 'a surrogate is not UTF-8' },
     { bytes: Buffer.from('{}', 'utf16le'), why: 'it is UTF-16' },
-    { bytes: '['.repeat(MAX_DEPTH + 1) + ']'.repeat(MAX_DEPTH + 1), why: 'it nests too deep' },
-    { bytes: '{"a":'.repeat(5000) + '1' + '}'.repeat(5000), why: 'it nests far too deep' },
-  ])('is refused where $why', ({ bytes }) => {
+    { bytes: '['.repeat(MAX_DEPTH + 1) + ']'.repeat(MAX_DEPTH + 1), why: 'it nests too deeply' },
+    { bytes: '{"a":'.repeat(5000) + '1' + '}'.repeat(5000), why: 'it nests far too deeply' },
+  ])('is refused: $why', ({ bytes }) => {
     expect(refusal(() => parse(bytes)).reason).toBe('REQUEST_MALFORMED');
     expect(wrongFields(() => parse(bytes))).toEqual([]);
   });
 
-  it('is refused in the same words wherever it is broken', () => {
+  it('is refused with the same message wherever it is malformed', () => {
     const texts = ['', '{', '{} secret', `[${'['.repeat(MAX_DEPTH)}`];
     expect(texts.map((text) => refusal(() => parse(text)).message)).toEqual(
       texts.map(() => 'The body is not valid JSON.'),
@@ -80,23 +80,39 @@ describe('JSON text', () => {
   });
 
   it.each([
-    { text: '{"a":1,"a":1}', fields: ['a'], why: 'a key came twice' },
+    { text: '{"a":1,"a":1}', fields: ['a'], why: 'a key is repeated' },
     { text: '{"a":1,"\\u0061":2,"a":3}', fields: ['a', 'a'], why: 'an escaped key is the same key' },
     {
       text: '{"b":[{},{"c":{"d":1,"e":2,"d":1}}]}',
       fields: ['b/1/c/d'],
-      why: 'a key came twice further down',
+      why: 'a nested key is repeated',
     },
-    { text: '{"__proto__":1,"__proto__":2}', fields: ['__proto__'], why: '__proto__ is a key like others' },
-    { text: '{"a":"\\ud800"}', fields: ['a'], why: 'half a surrogate pair came' },
-    { text: '["x","\\udc00\\ud800"]', fields: ['1'], why: 'the halves came in the wrong order' },
-    { text: '{"\\udfff":1}', fields: ['\udfff'], why: 'a key holds half a surrogate pair' },
-    { text: '{"a":"\\ud800","b":1,"b":2}', fields: ['a', 'b'], why: 'two places are wrong' },
+    {
+      text: '{"__proto__":1,"__proto__":2}',
+      fields: ['__proto__'],
+      why: '__proto__ is a key like any other',
+    },
+    { text: '{"a":"\\ud800"}', fields: ['a'], why: 'a string has a lone surrogate' },
+    { text: '["x","\\udc00\\ud800"]', fields: ['1'], why: 'surrogates are in the wrong order' },
+    { text: '{"\\udfff":1}', fields: ['\udfff'], why: 'a key has a lone surrogate' },
+    { text: '{"a":"\\ud800","b":1,"b":2}', fields: ['a', 'b'], why: 'two places are invalid' },
     { text: '{"doubleValue":1e400}', fields: ['doubleValue'], why: 'a number is beyond double precision' },
     { text: '{"value":-1e400}', fields: ['value'], why: 'a JSON value is beyond double precision' },
-    { text: '{"struct":{"a":[1,1e400]}}', fields: ['struct/a/1'], why: 'a number further down is' },
-    { text: '{"noField":1e400}', fields: ['noField'], why: 'a number of no field is' },
-    { text: '{"stringValue":1e400}', fields: ['stringValue'], why: 'a number in place of a string is' },
+    {
+      text: '{"struct":{"a":[1,1e400]}}',
+      fields: ['struct/a/1'],
+      why: 'a nested number exceeds a double',
+    },
+    {
+      text: '{"noField":1e400}',
+      fields: ['noField'],
+      why: 'a number of no field exceeds a double',
+    },
+    {
+      text: '{"stringValue":1e400}',
+      fields: ['stringValue'],
+      why: 'a number for a string exceeds a double',
+    },
     { text: '{"floatValue":1e39}', fields: ['floatValue'], why: 'a number is beyond single precision' },
     { text: '{"int64Value":1e400}', fields: ['int64Value'], why: 'an integer is out of bounds' },
     {
@@ -117,15 +133,15 @@ describe('JSON text', () => {
     { text: '{"int32Value":3e9}', fields: ['int32Value'], why: 'an integer is out of bounds' },
     { text: '{"int64Wrapper":1e19}', fields: ['int64Wrapper'], why: 'a wrapped integer is out of bounds' },
     { text: '{"genre":1e10}', fields: ['genre'], why: 'an enum is out of bounds' },
-    { text: '{"int32Value":1.0000000000000000001}', fields: ['int32Value'], why: 'it is not whole' },
+    { text: '{"int32Value":1.0000000000000000001}', fields: ['int32Value'], why: 'an integer is not whole' },
     {
       text: '{"nested":{"int64Value":9007199254740992.5}}',
       fields: ['nested/int64Value'],
-      why: 'it is not whole',
+      why: 'an integer is not whole',
     },
-    { text: '{"int32List":[1e-400]}', fields: ['int32List/0'], why: 'it is not whole' },
-    { text: '{"genre":1.0000000000000000001}', fields: ['genre'], why: 'it is not whole' },
-  ])('is refused with the place where $why', ({ text, fields }) => {
+    { text: '{"int32List":[1e-400]}', fields: ['int32List/0'], why: 'an integer is not whole' },
+    { text: '{"genre":1.0000000000000000001}', fields: ['genre'], why: 'an integer is not whole' },
+  ])('is refused with the place of the violation: $why', ({ text, fields }) => {
     expect(wrongFields(() => parse(text))).toEqual(fields);
   });
 
@@ -138,7 +154,7 @@ describe('JSON text', () => {
     { text: '{"floatValue":1e39}', allowed: 'a number within single precision' },
     { text: '{"value":1e400}', allowed: 'a JSON value whose numbers are within double precision' },
     { text: '{"struct":{"a":1e400}}', allowed: 'a number within double precision' },
-  ])('is refused with what is allowed: $text', ({ text, allowed }) => {
+  ])('is refused with the allowed values: $text', ({ text, allowed }) => {
     const refused = refusal(() => parse(text));
     expect(refused.message).toBe('The request does not fit the method.');
     expect(refused.violations()).toMatchObject([{ description: `Got a number; ${allowed} is allowed.` }]);
@@ -190,7 +206,7 @@ describe('JSON text', () => {
     {
       text: '{"nestedMap":{"7":{"nestedList":[{},{"int64Value": 9007199254740993 }]}}}',
       value: { nestedMap: { '7': { nestedList: [{}, { int64Value: '9007199254740993' }] } } },
-      why: 'a field further down',
+      why: 'a nested field',
     },
     {
       text: '{"a\\"1":1,"int64Value":9007199254740993,"sint64Value":-9007199254740993,"b":[]}',
@@ -212,7 +228,7 @@ describe('JSON text', () => {
       },
       why: 'a wrapper in an Any in an Any',
     },
-  ])('keeps every digit of an integer of 64 bits, of $why: $text', ({ text, value }) => {
+  ])('keeps every digit of a 64-bit integer ($why): $text', ({ text, value }) => {
     expect(parse(text)).toEqual(value);
   });
 
@@ -222,15 +238,15 @@ describe('JSON text', () => {
     '{"any":{"@type":7,"int64Value":9007199254740993}}',
     '{"any":[{"int64Value":9007199254740993}]}',
     '{"struct":{"fields":{"int64Value":9007199254740993}}}',
-  ])('leaves a number that belongs to no field: %s', (text) => {
+  ])('leaves a number unchanged that belongs to no field: %s', (text) => {
     expect(parse(text)).toEqual(JSON.parse(text));
   });
 
-  it.each(['\\n', '\\\\', '\\"'])('may hold six million of %s', (escape) => {
+  it.each(['\\n', '\\\\', '\\"'])('may contain %s six million times', (escape) => {
     expect(parse(`["${escape.repeat(6_000_000)}","a"]`)).toEqual([expect.any(String), 'a']);
   });
 
-  it('of the largest size is read in time that grows with the size', () => {
+  it('is parsed in linear time', () => {
     const text = `["${'\\"'.repeat(16_000)}","${'\\\\'.repeat(16_000)}"]`;
     expect(parse(text)).toEqual(JSON.parse(text));
     const number = `${'0'.repeat(32_000)}1${'0'.repeat(32_000)}`;

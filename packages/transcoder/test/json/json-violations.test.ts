@@ -9,22 +9,22 @@ const strict = new StrictJson(registry);
 const found = (json: JsonValue, path = ''): string[] =>
   [...new JsonViolations(registry).find(schema, json, path)].map(({ field }) => field);
 
-it('names what is wrong beside unknown fields that are ignored, and not these', () => {
+it('violations do not include ignored unknown fields', () => {
   const json = { noField: 1, nested: { other: {}, stringValue: 1 } };
   const violations = [...new JsonViolations(registry, { ignoreUnknown: true }).find(schema, json)];
   expect(violations.map(({ field }) => field)).toEqual(['nested.string_value']);
 });
 
-describe('the wrong places of a JSON value', () => {
+describe('the violations of a JSON value', () => {
   it.each<{ json: JsonValue; fields: string[]; why: string }>([
     { json: { stringValue: 1 }, fields: ['string_value'], why: 'a scalar has another type' },
     { json: { noField: 1, other: null }, fields: ['noField', 'other'], why: 'there are no such fields' },
     { json: { hasOwnProperty: 1 }, fields: ['hasOwnProperty'], why: 'there is no such field' },
-    { json: { string_value: 'a', stringValue: 'a' }, fields: ['string_value'], why: 'both names came' },
+    { json: { string_value: 'a', stringValue: 'a' }, fields: ['string_value'], why: 'both names are used' },
     {
       json: { string_value: null, stringValue: null },
       fields: ['string_value'],
-      why: 'both names came, if empty',
+      why: 'both names are used, even if empty',
     },
     { json: { firstChoice: 'a', secondChoice: 1 }, fields: ['second_choice'], why: 'a oneof takes one' },
     {
@@ -47,13 +47,13 @@ describe('the wrong places of a JSON value', () => {
     {
       json: { stringList: ['a', 1, null, []] },
       fields: ['string_list[1]', 'string_list[2]', 'string_list[3]'],
-      why: 'items are wrong',
+      why: 'items are invalid',
     },
     { json: { nested: [] }, fields: ['nested'], why: 'a message is an object' },
     {
       json: { nested: { nested: { boolValue: 'x', x: 1 } } },
       fields: ['nested.nested.bool_value', 'nested.nested.x'],
-      why: 'they are further in',
+      why: 'they are nested',
     },
     {
       json: { nestedList: [{}, { boolValue: 1 }, null, 7] },
@@ -64,9 +64,9 @@ describe('the wrong places of a JSON value', () => {
     {
       json: { stringMap: { a: 'b', c: 1, d: null } },
       fields: ['string_map[c]', 'string_map[d]'],
-      why: 'values are wrong',
+      why: 'values are invalid',
     },
-    { json: { genreMap: { a: 'x' } }, fields: ['genre_map[a]'], why: 'values are no enum values' },
+    { json: { genreMap: { a: 'x' } }, fields: ['genre_map[a]'], why: 'values are not enum values' },
     {
       json: { nestedMap: { 7: { genre: 'x' } } },
       fields: ['nested_map[7].genre'],
@@ -78,21 +78,21 @@ describe('the wrong places of a JSON value', () => {
       fields: ['time', 'time_list[1]'],
       why: 'times are RFC 3339',
     },
-    { json: { timeMap: { a: 1 } }, fields: ['time_map[a]'], why: 'times are text' },
+    { json: { timeMap: { a: 1 } }, fields: ['time_map[a]'], why: 'times are strings' },
     {
       json: { duration: '1', fieldMask: 'a_b', int64Wrapper: 'x' },
       fields: ['duration', 'field_mask', 'int64_wrapper'],
-      why: 'well-known types have forms of their own',
+      why: 'well-known types have their own forms',
     },
     {
       json: { struct: [], listValue: {} },
       fields: ['struct', 'list_value'],
-      why: 'JSON types are of another kind',
+      why: 'JSON types have another kind',
     },
     {
       json: { any: { '@type': 'type.googleapis.com/nobody.Knows' } },
       fields: ['any'],
-      why: 'the type is not known',
+      why: 'the type is unknown',
     },
     {
       json: { any: { '@type': '/library.v1.Author', name: 1, born: 'now', x: 1 } },
@@ -102,17 +102,17 @@ describe('the wrong places of a JSON value', () => {
     {
       json: { any: { '@type': '/google.protobuf.Timestamp', value: 'now' } },
       fields: ['any.value'],
-      why: 'the value of an Any is no time',
+      why: 'the value of an Any is not a time',
     },
     {
       json: { any: { '@type': '/google.protobuf.Timestamp', value: '2026-01-02T03:04:05Z', x: 1 } },
       fields: ['any'],
-      why: 'an Any holds nothing beside its value',
+      why: 'an Any holds nothing besides its value',
     },
     { json: { nestedMap: { '1': {}, '01': {} } }, fields: ['nested_map[01]'], why: 'a key has one form' },
-    { json: [], fields: ['*'], why: 'the whole is no object' },
-    { json: null, fields: ['*'], why: 'the whole is null' },
-  ])('$json: $why', ({ json, fields }) => {
+    { json: [], fields: ['*'], why: 'the value is not an object' },
+    { json: null, fields: ['*'], why: 'the value is null' },
+  ])('are found in $json: $why', ({ json, fields }) => {
     expect(strict.accepts(schema, json)).toBe(false);
     expect(found(json)).toEqual(fields);
   });
@@ -131,7 +131,7 @@ describe('the wrong places of a JSON value', () => {
     expect(found(json)).toEqual([]);
   });
 
-  it('are named from the given place on', () => {
+  it('are named relative to the given place', () => {
     expect(found({ nested: 1 }, 'book')).toEqual(['book.nested']);
     expect(found(1, 'book')).toEqual(['book']);
   });
@@ -165,7 +165,7 @@ describe('the wrong places of a JSON value', () => {
       json: { timeByNumber: { x: '2026-01-02T03:04:05Z' } },
       description: 'Has an invalid key; a whole number from -2147483648 to 2147483647 is allowed.',
     },
-  ])('say what came and what is allowed: $json', ({ json, description }) => {
+  ])('say what was sent and what is allowed: $json', ({ json, description }) => {
     expect([...new JsonViolations(registry).find(schema, json)]).toMatchObject([{ description }]);
   });
 });

@@ -21,7 +21,7 @@ function written(json: JsonValue, type: string): string {
 
 it.each([
   { what: 'a field', json: { bytesValue: LARGE } },
-  { what: 'a field, if they are few', json: { bytesValue: SMALL } },
+  { what: 'a field, if they are short', json: { bytesValue: SMALL } },
   {
     what: 'two places',
     json: { bytesValue: LARGE, nested: { bytesValue: `${LARGE}AAAA` }, bytesList: [SMALL, LARGE] },
@@ -34,12 +34,12 @@ it.each([
     what: 'an Any in an Any',
     json: { any: { '@type': EVERYTHING, any: { '@type': EVERYTHING, bytesList: [LARGE, SMALL] } } },
   },
-  { what: 'an Any, if they are few', json: { any: { '@type': EVERYTHING, bytesValue: SMALL } } },
+  { what: 'an Any, if they are short', json: { any: { '@type': EVERYTHING, bytesValue: SMALL } } },
 ])('bytes in $what are written as protobuf writes them', ({ json }) => {
   expect(JSON.parse(written(json, 'library.v1.Everything'))).toEqual(json);
 });
 
-it('an Any without bytes is left alone, and an empty one', () => {
+it('an Any without bytes is unchanged, and so is an empty one', () => {
   const any = { '@type': 'type.googleapis.com/library.v1.Book', title: 'T'.repeat(3_000) };
   expect(JSON.parse(written({ any, nested: { any: {} } }, 'library.v1.Everything'))).toEqual({
     any,
@@ -55,6 +55,6 @@ it('an Any of an unknown type has no JSON form', () => {
   expect(() => output.json(schema, message)).toThrow('nobody.Knows');
 });
 
-it('a message without bytes is left alone', () => {
+it('a message without bytes is unchanged', () => {
   expect(written({ title: 'T' }, 'library.v1.Book')).toBe('{"title":"T"}');
 });

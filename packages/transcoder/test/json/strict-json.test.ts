@@ -7,7 +7,7 @@ import { messageType, registry } from '../support/library-contract.js';
 const schema = messageType('Everything');
 const strict = new StrictJson(registry);
 
-/** The message in JSON after a round trip through its binary form, like a request and its answer. */
+/** The message in JSON after a round trip through its binary form, like a request and its response. */
 const roundTrip = (json: JsonValue): JsonValue =>
   toJson(schema, fromBinary(schema, toBinary(schema, strict.read(schema, json))), { registry });
 
@@ -20,58 +20,78 @@ describe('strict ProtoJSON', () => {
     {
       json: { int32Value: '1e5' },
       message: { int32Value: 100000 },
-      why: 'an exponent is a form of a number',
+      why: 'a number may have an exponent',
     },
-    { json: { int32Value: 100000.0 }, message: { int32Value: 100000 }, why: 'a fraction may be whole' },
-    { json: { int32_value: '-15.00E-0' }, message: { int32Value: -15 }, why: 'it may be so in text' },
-    { json: { int32Value: '-0.00e9', boolValue: true }, message: { boolValue: true }, why: 'zero is zero' },
-    { json: { int32Value: '-2147483648' }, message: { int32Value: -2147483648 }, why: 'it is the least' },
+    {
+      json: { int32Value: 100000.0 },
+      message: { int32Value: 100000 },
+      why: 'an integer may have a zero fraction',
+    },
+    { json: { int32_value: '-15.00E-0' }, message: { int32Value: -15 }, why: 'a string may have both' },
+    {
+      json: { int32Value: '-0.00e9', boolValue: true },
+      message: { boolValue: true },
+      why: 'every form of zero is zero',
+    },
+    {
+      json: { int32Value: '-2147483648' },
+      message: { int32Value: -2147483648 },
+      why: 'it is the smallest integer',
+    },
     {
       json: { fixed32Value: '4.294967295e9' },
       message: { fixed32Value: 4294967295 },
-      why: 'it is the largest',
+      why: 'it is the largest integer',
     },
     {
       json: { int64Value: '1.5e1', sint64Value: '-9223372036854775808', uint64Value: '18446744073709551615' },
       message: { int64Value: '15', sint64Value: '-9223372036854775808', uint64Value: '18446744073709551615' },
-      why: '64 bits have the same forms',
+      why: '64-bit integers have the same forms',
     },
     { json: { int64Wrapper: '1e3' }, message: { int64Wrapper: '1000' }, why: 'wrappers have the same forms' },
     { json: { int32List: ['1e1', 2] }, message: { int32List: [10, 2] }, why: 'items have the same forms' },
-    { json: { doubleValue: '-1.5e3' }, message: { doubleValue: -1500 }, why: 'doubles may be text' },
-    { json: { doubleValue: '-Infinity' }, message: { doubleValue: '-Infinity' }, why: 'infinity is text' },
-    { json: { floatValue: 'NaN' }, message: { floatValue: 'NaN' }, why: 'floats may be no number' },
+    { json: { doubleValue: '-1.5e3' }, message: { doubleValue: -1500 }, why: 'doubles may be strings' },
+    {
+      json: { doubleValue: '-Infinity' },
+      message: { doubleValue: '-Infinity' },
+      why: 'infinity is a string',
+    },
+    { json: { floatValue: 'NaN' }, message: { floatValue: 'NaN' }, why: 'floats may be NaN' },
     {
       json: { floatValue: 3.4028235e38 },
       message: { floatValue: 3.4028234663852886e38 },
-      why: 'the largest float may be written with the digits that tell it apart',
+      why: 'the largest float may be rounded up',
     },
     {
       json: { floatValue: '-3.4028235e38' },
       message: { floatValue: -3.4028234663852886e38 },
-      why: 'so may the least, in text',
+      why: 'so may the smallest, in a string',
     },
     {
       json: { firstChoice: 'a', thirdChoice: null },
       message: { firstChoice: 'a' },
-      why: 'null is no member of a oneof',
+      why: 'null is not a member of a oneof',
     },
-    { json: { third_choice: null, secondChoice: 1 }, message: { secondChoice: 1 }, why: 'by either name' },
+    {
+      json: { third_choice: null, secondChoice: 1 },
+      message: { secondChoice: 1 },
+      why: 'null is not a member under either name',
+    },
     { json: { bytesValue: 'AQI=' }, message: { bytesValue: 'AQI=' }, why: 'bytes are base64 with padding' },
     {
       json: { bytesValue: '-_8' },
       message: { bytesValue: '+/8=' },
-      why: 'or of the other alphabet, without',
+      why: 'or base64url without padding',
     },
     {
       json: { bytesValue: '-_' },
       message: { bytesValue: '+w==' },
-      why: 'bits beyond the last byte may be set',
+      why: 'bits after the last byte may be set',
     },
     {
       json: { time: '2000-02-29T23:59:59.5+23:59' },
       message: { time: '2000-02-29T00:00:59.500Z' },
-      why: 'leap year',
+      why: '2000 is a leap year',
     },
     {
       json: { time: '0001-01-01T00:00:00-00:01' },
@@ -81,17 +101,17 @@ describe('strict ProtoJSON', () => {
     {
       json: { time: '9999-12-31T23:59:59.999999999Z' },
       message: { time: '9999-12-31T23:59:59.999999999Z' },
-      why: 'last',
+      why: 'it is the last time',
     },
     {
       json: { duration: '-315576000000.999999999s' },
       message: { duration: '-315576000000.999999999s' },
-      why: 'least',
+      why: 'it is the smallest duration',
     },
     {
       json: { fieldMask: 'a.bC,d.*.e1,*' },
       message: { fieldMask: 'a.bC,d.*.e1,*' },
-      why: 'masks have paths',
+      why: 'a mask may have several paths',
     },
     { json: { fieldMask: '' }, message: { fieldMask: '' }, why: 'a mask may have no path' },
     {
@@ -107,7 +127,7 @@ describe('strict ProtoJSON', () => {
     {
       json: { stringMap: { ' 1': 'b' } },
       message: { stringMap: { ' 1': 'b' } },
-      why: 'any text is a key where keys are strings',
+      why: 'any text is a key if keys are strings',
     },
     {
       json: anyOf('library.v1.Everything', { uint64Value: '1e19', any: null }),
@@ -123,7 +143,7 @@ describe('strict ProtoJSON', () => {
     {
       json: { time: null, int32List: null, nestedMap: null, any: null },
       message: {},
-      why: 'null is no value',
+      why: 'null is not a value',
     },
   ])('takes $json: $why', ({ json, message }) => {
     expect(roundTrip(json)).toEqual(message);
@@ -131,19 +151,19 @@ describe('strict ProtoJSON', () => {
 
   const inNumbers = [
     { text: '', why: 'there is no digit' },
-    { text: ' 1', why: 'a space is no digit' },
-    { text: '1 ', why: 'a space is no digit' },
-    { text: '1\n', why: 'the end of a line is no digit' },
-    { text: '+1', why: 'a plus is no sign of a number' },
-    { text: '01', why: 'no zero leads' },
-    { text: '-01', why: 'no zero leads' },
+    { text: ' 1', why: 'a space is not a digit' },
+    { text: '1 ', why: 'a space is not a digit' },
+    { text: '1\n', why: 'a line break is not a digit' },
+    { text: '+1', why: 'a plus sign is not allowed' },
+    { text: '01', why: 'leading zeros are not allowed' },
+    { text: '-01', why: 'leading zeros are not allowed' },
     { text: '1.', why: 'a digit follows the point' },
     { text: '.5', why: 'a digit precedes the point' },
     { text: '1e', why: 'a digit follows the exponent' },
     { text: '0x10', why: 'numbers are decimal' },
     { text: '0b1', why: 'numbers are decimal' },
-    { text: '1_000', why: 'nothing separates digits' },
-    { text: '1n', why: 'it is no number of JSON' },
+    { text: '1_000', why: 'digits have no separators' },
+    { text: '1n', why: 'it is not a JSON number' },
     { text: '١', why: 'digits are ASCII' },
     { text: 'Inf', why: 'infinity has another name' },
     { text: '1e400', why: 'it is out of bounds' },
@@ -160,7 +180,7 @@ describe('strict ProtoJSON', () => {
     expect(strict.accepts(messageType('Everything'), json)).toBe(true);
   });
 
-  it.each(inNumbers)('refuses "$text" in every number: $why', ({ text }) => {
+  it.each(inNumbers)('refuses $text in every number: $why', ({ text }) => {
     expect(numbers).toHaveLength(13);
     expect(numbers.filter((name) => strict.accepts(schema, { [name]: text }))).toEqual([]);
     expect(strict.accepts(schema, { int32List: [1, text] })).toBe(false);
@@ -180,25 +200,25 @@ describe('strict ProtoJSON', () => {
     { json: { sfixed64Value: '9223372036854775808' }, why: 'it is out of bounds' },
     { json: { floatValue: 3.502823e38 }, why: 'it is beyond single precision' },
     { json: { floatValue: '-3.502823e38' }, why: 'it is beyond single precision' },
-    { json: { boolValue: 'true' }, why: 'a boolean is no text' },
-    { json: { boolWrapper: 'true' }, why: 'a boolean is no text' },
-    { json: { genre: '1' }, why: 'the number of an enum is no text' },
+    { json: { boolValue: 'true' }, why: 'a boolean is not a string' },
+    { json: { boolWrapper: 'true' }, why: 'a boolean is not a string' },
+    { json: { genre: '1' }, why: 'the number of an enum is not a string' },
     { json: { bytesValue: 'AQ I=' }, why: 'a space is not base64' },
-    { json: { bytesValue: 'AQI=\n' }, why: 'the end of a line is not base64' },
+    { json: { bytesValue: 'AQI=\n' }, why: 'a line break is not base64' },
     { json: { bytesValue: 'AQ==AQ==' }, why: 'padding ends the text' },
-    { json: { bytesValue: 'AQ=' }, why: 'padding is whole' },
-    { json: { bytesValue: 'AQID=' }, why: 'padding is not needed' },
-    { json: { bytesValue: '====' }, why: 'padding alone is no byte' },
-    { json: { bytesValue: 'AQIDB' }, why: 'a digit alone is no byte' },
-    { json: { bytesValue: '+_' }, why: 'there is one alphabet' },
-    { json: { time: '2001-02-29T00:00:00Z' }, why: '2001 is no leap year' },
-    { json: { time: '1900-02-29T00:00:00Z' }, why: '1900 is no leap year' },
+    { json: { bytesValue: 'AQ=' }, why: 'padding is incomplete' },
+    { json: { bytesValue: 'AQID=' }, why: 'padding is superfluous' },
+    { json: { bytesValue: '====' }, why: 'padding alone encodes no byte' },
+    { json: { bytesValue: 'AQIDB' }, why: 'one base64 digit encodes no byte' },
+    { json: { bytesValue: '+_' }, why: 'the alphabets cannot be mixed' },
+    { json: { time: '2001-02-29T00:00:00Z' }, why: '2001 is not a leap year' },
+    { json: { time: '1900-02-29T00:00:00Z' }, why: '1900 is not a leap year' },
     { json: { time: '2001-04-31T00:00:00Z' }, why: 'April has 30 days' },
     { json: { time: '2001-01-32T00:00:00Z' }, why: 'no month has 32 days' },
     { json: { time: '2001-00-01T00:00:00Z' }, why: 'there is no month 0' },
     { json: { time: '2001-01-01T24:00:00Z' }, why: 'the last hour is 23' },
     { json: { time: '2001-01-01T00:60:00Z' }, why: 'the last minute is 59' },
-    { json: { time: '2016-12-31T23:59:60Z' }, why: 'a Timestamp knows no leap second' },
+    { json: { time: '2016-12-31T23:59:60Z' }, why: 'a Timestamp has no leap seconds' },
     { json: { time: '2001-01-01T00:00:00+24:00' }, why: 'an offset has no hour 24' },
     { json: { time: '2001-01-01T00:00:00-00:60' }, why: 'an offset has no minute 60' },
     { json: { time: '2001-01-01T00:00:00+0100' }, why: 'an offset has a colon' },
@@ -206,7 +226,7 @@ describe('strict ProtoJSON', () => {
     { json: { time: '2001-01-01t00:00:00z' }, why: 'ProtoJSON has upper-case letters' },
     { json: { time: '2001-01-01 00:00:00Z' }, why: 'ProtoJSON has a T' },
     { json: { time: '2001-01-01T00:00:00.Z' }, why: 'a digit follows the point' },
-    { json: { time: '2001-01-01T00:00:00.1234567890Z' }, why: 'there are 9 decimals' },
+    { json: { time: '2001-01-01T00:00:00.1234567890Z' }, why: 'there are at most 9 decimals' },
     { json: { time: '0000-01-01T00:00:00Z' }, why: 'the first year is 1' },
     { json: { time: '0001-01-01T00:00:00+00:01' }, why: 'it is before year 1' },
     { json: { time: '9999-12-31T23:59:59-00:01' }, why: 'it is after year 9999' },
@@ -214,21 +234,21 @@ describe('strict ProtoJSON', () => {
     { json: { timeMap: { a: '2001-02-29T00:00:00Z' } }, why: 'values of maps are times' },
     {
       json: { nestedMap: { 1: { nestedList: [{ time: '2001-02-29T00:00:00Z' }] } } },
-      why: 'it is further down',
+      why: 'it is nested',
     },
     { json: anyOf('google.protobuf.Timestamp', { value: '2001-02-29T00:00:00Z' }), why: 'it is in an Any' },
     { json: anyOf('library.v1.Author', { born: '2001-02-29T00:00:00Z' }), why: 'it is in an Any' },
     { json: { duration: '1' }, why: 'a duration has its unit' },
     { json: { duration: '1s ' }, why: 'a duration ends with its unit' },
     { json: { duration: '1s1' }, why: 'a duration ends with its unit' },
-    { json: { duration: '+1s' }, why: 'a plus is no sign' },
+    { json: { duration: '+1s' }, why: 'a plus sign is not allowed' },
     { json: { duration: '.5s' }, why: 'a digit precedes the point' },
     { json: { duration: '1.s' }, why: 'a digit follows the point' },
-    { json: { duration: '1.1234567890s' }, why: 'there are 9 decimals' },
+    { json: { duration: '1.1234567890s' }, why: 'there are at most 9 decimals' },
     { json: { duration: '315576000001s' }, why: 'it is longer than 10000 years' },
     { json: { duration: '-315576000001s' }, why: 'it is longer than 10000 years' },
     { json: { fieldMask: 'a_b' }, why: 'names are in lowerCamelCase' },
-    { json: { fieldMask: 'a, b' }, why: 'a space is no part of a path' },
+    { json: { fieldMask: 'a, b' }, why: 'a space is not part of a path' },
     { json: { fieldMask: 'a,' }, why: 'a path is missing' },
     { json: { fieldMask: 'a..b' }, why: 'a name is missing' },
     { json: { fieldMask: 'é' }, why: 'names are ASCII' },
@@ -236,11 +256,11 @@ describe('strict ProtoJSON', () => {
     { json: { nestedMap: { '1e0': {} } }, why: 'a key has one form' },
     { json: { stringByNumber: { '+1': 'a' } }, why: 'a key has one form' },
     { json: { timeByNumber: { '01': '2001-01-01T00:00:00Z' } }, why: 'a key has one form' },
-    { json: anyOf('google.protobuf.Struct', { a: 1 }), why: 'what is no object of its fields is the value' },
+    { json: anyOf('google.protobuf.Struct', { a: 1 }), why: 'a Struct in an Any needs a "value"' },
     { json: anyOf('google.protobuf.Timestamp', {}), why: 'a value is missing' },
     {
       json: anyOf('google.protobuf.Timestamp', { value: '2001-01-01T00:00:00Z', x: 1 }),
-      why: 'an Any holds nothing beside its value',
+      why: 'an Any holds nothing besides its value',
     },
     { json: { any: [] }, why: 'an Any is an object' },
     { json: { nestedMap: [] }, why: 'a map is an object' },
@@ -267,12 +287,12 @@ describe('strict ProtoJSON', () => {
       what: 'lists in an Any',
       json: anyOf('google.protobuf.Value', { value: repeated(MAX_DEPTH - 2, (json) => [json], 1) }),
     },
-  ])('goes out as it came in where $what nest as deep as the text may', ({ json }) => {
+  ])('round-trips $what that nest as deeply as JSON text may', ({ json }) => {
     expect(roundTrip(structuredClone(json))).toEqual(json);
     expect(roundTrip({ nested: structuredClone(json) })).toEqual({ nested: json });
   });
 
-  it('takes a key __proto__ as any other', () => {
+  it('takes a key __proto__ like any other', () => {
     const json = JSON.parse('{"timeMap":{"__proto__":"2026-01-02T03:04:05Z"}}') as JsonObject;
     expect(JSON.stringify(roundTrip(json))).toBe('{"timeMap":{"__proto__":"2026-01-02T03:04:05Z"}}');
   });

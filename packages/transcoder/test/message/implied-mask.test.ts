@@ -7,7 +7,7 @@ import { firstOf, messageType, methodOf, registry } from '../support/library-con
 
 const lenient = new RequestMessages(registry, { lenient: true, ignoreUnknown: true });
 
-/** What a PATCH becomes, of a message with one mask at least. */
+/** The request message of a PATCH as JSON. */
 function patched(method: string, body: string, json: JsonValue, query = '', verb = 'PATCH'): unknown {
   const pattern = { case: 'custom', value: { kind: verb, path: '/a' } } as const;
   const binding = firstOf(bindingsOf(methodOf(method), create(HttpRuleSchema, { pattern, body })));
@@ -19,14 +19,14 @@ const update = (json: JsonValue, query?: string): unknown =>
   patched('Library.UpdateBook', 'book', json, query);
 
 it.each<{ json: JsonValue; updateMask: string; why: string }>([
-  { json: { title: 'T' }, updateMask: 'title', why: 'a field is one' },
+  { json: { title: 'T' }, updateMask: 'title', why: 'a field is a path' },
   {
     json: { title: 'T', name: '' },
     updateMask: 'name,title',
-    why: 'a default is a value, and the order is of names',
+    why: 'a default counts, and paths are sorted',
   },
-  { json: { authors: [{ name: 'A' }] }, updateMask: 'authors', why: 'a list is whole' },
-  { json: { title: 'T', nothing: 1 }, updateMask: 'title', why: 'what is ignored is none' },
+  { json: { authors: [{ name: 'A' }] }, updateMask: 'authors', why: 'a list is one path' },
+  { json: { title: 'T', nothing: 1 }, updateMask: 'title', why: 'an ignored field is not a path' },
 ])('the mask of a PATCH of $json is $updateMask: $why', ({ json, updateMask }) => {
   expect(update(json)).toMatchObject({ updateMask });
 });
@@ -40,7 +40,7 @@ it.each(['POST', 'PUT'])('no mask is made for %s', (verb) => {
   expect(patched('Library.UpdateBook', 'book', { title: 'T' }, '', verb)).toEqual({ book: { title: 'T' } });
 });
 
-it('the mask has the paths of fields inside messages, by the names of the contract', () => {
+it('the mask has the paths of nested fields, by their names in the contract', () => {
   const json = {
     nested: { oddName: 1, Odd: 'a', stringList: [], time: '2026-01-02T03:04:05Z' },
     thirdChoice: {},
@@ -52,13 +52,13 @@ it('the mask has the paths of fields inside messages, by the names of the contra
 
 it.each<{ body: string; json: JsonValue; why: string }>([
   { body: '*', json: { stringValue: 'a' }, why: 'the whole request is the body' },
-  { body: 'string_value', json: 'a', why: 'the body is no message' },
+  { body: 'string_value', json: 'a', why: 'the body is not a message' },
   { body: 'nested', json: null, why: 'the body is null' },
-])('no mask is made where $why', ({ body, json }) => {
+])('no mask is made if $why', ({ body, json }) => {
   expect(patched('Probe.Echo', body, json)).not.toHaveProperty('fieldMask');
 });
 
-it('no mask is made for a request that has none', () => {
+it('no mask is made for a request without a mask field', () => {
   expect(messageType('CreateLoanRequest').fields).toHaveLength(1);
   expect(patched('Library.CreateLoan', 'loan', { holder: 'a' })).toEqual({ loan: { holder: 'a' } });
 });

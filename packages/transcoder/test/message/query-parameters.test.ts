@@ -14,7 +14,7 @@ function binding(path: string, body = ''): Parameters<typeof queryParameters>[0]
 const found = (query: string, to = binding('/v1/echo')): ReturnType<typeof shown>[] =>
   [...queryParameters(to, query, false)].map(shown);
 
-/** A parameter as its path and value; a violation as it is. */
+/** Shows a parameter as its path and value, and a violation unchanged. */
 function shown(each: QueryParameter | FieldViolation): [string, JsonValue] | FieldViolation {
   if ('description' in each) return each;
   return [[...each.parents, each.field].map(({ name }) => name).join('.'), each.value];
@@ -23,23 +23,23 @@ function shown(each: QueryParameter | FieldViolation): [string, JsonValue] | Fie
 describe('a query', () => {
   it.each([
     { query: '', parameters: [], why: 'it may be empty' },
-    { query: '&&', parameters: [], why: 'nothing between ampersands is nothing' },
+    { query: '&&', parameters: [], why: 'empty parameters are skipped' },
     { query: 'string_value=a', parameters: [['string_value', 'a']], why: 'proto names are taken' },
     { query: 'stringValue=a', parameters: [['string_value', 'a']], why: 'JSON names are taken' },
-    { query: 'Odd=a', parameters: [['odd_name', 'a']], why: 'the JSON name is the one of the contract' },
-    { query: 'string_value', parameters: [['string_value', '']], why: 'without = the text is empty' },
+    { query: 'Odd=a', parameters: [['odd_name', 'a']], why: 'the JSON name is that of the contract' },
+    { query: 'string_value', parameters: [['string_value', '']], why: 'without =, the value is empty' },
     { query: 'string_value=a=b', parameters: [['string_value', 'a=b']], why: 'the first = separates' },
     { query: 'string_value=a+b%2Bc', parameters: [['string_value', 'a b+c']], why: 'a plus is a space' },
     { query: 'string%5Fvalue=%F0%9F%93%9A', parameters: [['string_value', '📚']], why: 'escapes are UTF-8' },
     {
       query: 'nested.nested.bool_value=true',
       parameters: [['nested.nested.bool_value', true]],
-      why: 'dots lead into messages',
+      why: 'dots lead into nested messages',
     },
     {
       query: 'thirdChoice.name=a',
       parameters: [['third_choice.name', 'a']],
-      why: 'a message in a oneof is a message',
+      why: 'dots lead into a message in a oneof',
     },
     {
       query: 'int32_list=1&int32List=2',
@@ -47,10 +47,10 @@ describe('a query', () => {
         ['int32_list', '1'],
         ['int32_list', '2'],
       ],
-      why: 'a repeated field may come again',
+      why: 'a repeated field may be repeated',
     },
-    { query: 'genre=GENRE_PROSE', parameters: [['genre', 'GENRE_PROSE']], why: 'enums have names' },
-    { query: 'genre=2', parameters: [['genre', 2]], why: 'enums have numbers' },
+    { query: 'genre=GENRE_PROSE', parameters: [['genre', 'GENRE_PROSE']], why: 'enums may be names' },
+    { query: 'genre=2', parameters: [['genre', 2]], why: 'enums may be numbers' },
     {
       query: 'genre_list=1&genre_list=GENRE_PROSE',
       parameters: [
@@ -65,7 +65,7 @@ describe('a query', () => {
         ['double_value', -1500],
         ['float_value', 'NaN'],
       ],
-      why: 'floats may be no number',
+      why: 'floats may be NaN and infinite',
     },
     {
       query: 'int64_value=9007199254740993&uint64_value=1.8446744073709551615e19&int32_value=-0.0',
@@ -74,15 +74,15 @@ describe('a query', () => {
         ['uint64_value', '18446744073709551615'],
         ['int32_value', '0'],
       ],
-      why: 'no digit is lost',
+      why: 'no digit of an integer is lost',
     },
-    { query: 'genre=1e0', parameters: [['genre', 1]], why: 'numbers of enums are numbers' },
-    { query: 'bytes_value=-_8', parameters: [['bytes_value', '-_8']], why: 'base64 may be that of URLs' },
+    { query: 'genre=1e0', parameters: [['genre', 1]], why: 'enum numbers have the forms of numbers' },
+    { query: 'bytes_value=-_8', parameters: [['bytes_value', '-_8']], why: 'base64url is taken' },
     { query: 'bytes_value=AQI%3D', parameters: [['bytes_value', 'AQI=']], why: 'bytes are base64' },
     {
       query: 'time=2026-01-02T03:04:05Z',
       parameters: [['time', '2026-01-02T03:04:05Z']],
-      why: 'a time is text',
+      why: 'a time is a string',
     },
     {
       query: 'time_list=2026-01-02T03:04:05Z',
@@ -95,7 +95,7 @@ describe('a query', () => {
         ['duration', '1.5s'],
         ['field_mask', 'a,bC'],
       ],
-      why: 'durations and masks are text',
+      why: 'durations and masks are strings',
     },
     {
       query: 'string_wrapper=a&int64_wrapper=1&bool_wrapper=false',
@@ -104,12 +104,12 @@ describe('a query', () => {
         ['int64_wrapper', '1'],
         ['bool_wrapper', false],
       ],
-      why: 'wrappers are their value',
+      why: 'a wrapper is its value',
     },
     {
       query: 'string_value=%00',
       parameters: [['string_value', '\0']],
-      why: 'NUL is for the server to refuse',
+      why: 'NUL is left to the server to refuse',
     },
   ] satisfies { query: string; parameters: [string, JsonValue][]; why: string }[])(
     '$query: $why',
@@ -123,7 +123,7 @@ describe('a query', () => {
     { query: '=1', field: '', why: 'a parameter has a name' },
     { query: 'access_token=secret', field: 'access_token', why: 'tokens do not come in the query' },
     { query: 'STRING_VALUE=1', field: 'STRING_VALUE', why: 'names are case-sensitive' },
-    { query: 'nested.nothing=1', field: 'nested.nothing', why: 'there is no such field further in' },
+    { query: 'nested.nothing=1', field: 'nested.nothing', why: 'there is no such nested field' },
     { query: 'nested.=1', field: 'nested.', why: 'a name is missing' },
     { query: 'string_value.x=1', field: 'string_value.x', why: 'a string has no fields' },
     { query: 'nested=1', field: 'nested', why: 'a message has no text form' },
@@ -131,37 +131,37 @@ describe('a query', () => {
     {
       query: 'nested_list.string_value=1',
       field: 'nested_list.string_value',
-      why: 'nothing leads into repeated messages',
+      why: 'dots lead into no repeated messages',
     },
     { query: 'string_map=1', field: 'string_map', why: 'a map has no text form' },
-    { query: 'string_map.a=1', field: 'string_map.a', why: 'nothing leads into maps' },
-    { query: 'struct=%7B%7D', field: 'struct', why: 'JSON is no text form' },
-    { query: 'time.seconds=1', field: 'time.seconds', why: 'a time is one text' },
+    { query: 'string_map.a=1', field: 'string_map.a', why: 'dots lead into no maps' },
+    { query: 'struct=%7B%7D', field: 'struct', why: 'a Struct has no text form' },
+    { query: 'time.seconds=1', field: 'time.seconds', why: 'a time is a single string' },
     { query: 'string_wrapper.value=1', field: 'string_wrapper.value', why: 'a wrapper is its value' },
     { query: 'string_value=a&string_value=b', field: 'string_value', why: 'a field takes one value' },
     { query: 'string_value=a&stringValue=a', field: 'stringValue', why: 'both names are the same field' },
     { query: 'nested.genre=1&nested.genre=1', field: 'nested.genre', why: 'a nested field takes one value' },
     { query: 'bool_value=TRUE', field: 'bool_value', why: 'booleans are true or false' },
-    { query: 'bool_value', field: 'bool_value', why: 'no text is no boolean' },
+    { query: 'bool_value', field: 'bool_value', why: 'an empty value is not a boolean' },
     { query: 'bool_wrapper=1', field: 'bool_wrapper', why: 'wrapped booleans are true or false' },
     { query: 'int32_value=0x10', field: 'int32_value', why: 'numbers are decimal' },
-    { query: 'int32_value=', field: 'int32_value', why: 'no text is no number' },
+    { query: 'int32_value=', field: 'int32_value', why: 'an empty value is not a number' },
     { query: 'int32_value=%201', field: 'int32_value', why: 'a space is not a digit' },
     { query: 'uint64_value=NaN', field: 'uint64_value', why: 'integers are numbers' },
     { query: 'double_value=Inf', field: 'double_value', why: 'ProtoJSON writes Infinity' },
     { query: 'int32_value=2147483648', field: 'int32_value', why: 'integers have bounds' },
     { query: 'int64_value=1.5', field: 'int64_value', why: 'integers are whole' },
-    { query: 'int64_wrapper=%2B1', field: 'int64_wrapper', why: 'a plus is no sign' },
+    { query: 'int64_wrapper=%2B1', field: 'int64_wrapper', why: 'a plus sign is not allowed' },
     { query: 'double_value=1e400', field: 'double_value', why: 'doubles have bounds' },
     { query: 'float_value=1e39', field: 'float_value', why: 'floats have bounds' },
     { query: 'bytes_value=AQI+', field: 'bytes_value', why: 'a space is not base64' },
-    { query: 'bytes_value=A', field: 'bytes_value', why: 'a digit of base64 is no byte' },
-    { query: 'genre=GENRE_NONE', field: 'genre', why: 'an enum has its values' },
-    { query: 'genre_list=genre_poetry', field: 'genre_list', why: 'an enum has its values' },
+    { query: 'bytes_value=A', field: 'bytes_value', why: 'one base64 digit encodes no byte' },
+    { query: 'genre=GENRE_NONE', field: 'genre', why: 'the enum has no such value' },
+    { query: 'genre_list=genre_poetry', field: 'genre_list', why: 'the enum has no such value' },
     {
       query: `${'nested.'.repeat(48)}string_value=a`,
       field: `${'nested.'.repeat(48).slice(0, 64)}…`,
-      why: 'bodies may not be deeper either',
+      why: 'it nests more deeply than a body may',
     },
     { query: 'time=2001-02-29T00:00:00Z', field: 'time', why: 'the calendar has no such day' },
     { query: 'time_list=2001-01-01T24:00:00Z', field: 'time_list', why: 'a day has no such hour' },
@@ -169,11 +169,11 @@ describe('a query', () => {
     { query: 'field_mask=b_c', field: 'field_mask', why: 'a path is in snake case' },
     { query: 'duration=1.5', field: 'duration', why: 'a duration has its unit' },
     { query: 'duration=1s+', field: 'duration', why: 'a duration ends with its unit' },
-    { query: 'string_value=%zz', field: 'string_value', why: 'an escape is broken' },
+    { query: 'string_value=%zz', field: 'string_value', why: 'an escape is malformed' },
     { query: 'string_value=%ff', field: 'string_value', why: 'an escape is not UTF-8' },
     { query: 'string_value=%ed%a0%80', field: 'string_value', why: 'a surrogate is not UTF-8' },
     { query: 'string_value=\u00e9', field: 'string_value', why: 'bytes beyond ASCII must be escaped' },
-    { query: '%zz=1', field: '%zz', why: 'an escape in the name is broken' },
+    { query: '%zz=1', field: '%zz', why: 'an escape in the name is malformed' },
     { query: `${'x'.repeat(100)}=1`, field: `${'x'.repeat(64)}…`, why: 'long names are cut' },
   ])('$query is refused: $why', ({ query, field }) => {
     expect(found(query).at(-1)).toEqual({ field, description: expect.any(String) as string });
@@ -189,7 +189,7 @@ describe('a query', () => {
     expect(found(query, to)).toEqual([expect.objectContaining({ field: query.split('=')[0] })]);
   });
 
-  it('may fill the fields beside one that comes in the path', () => {
+  it('may set the siblings of a field in the path', () => {
     expect(found('nested.genre=1', binding('/v1/{nested.string_value}'))).toEqual([['nested.genre', 1]]);
   });
 

@@ -56,7 +56,7 @@ describe('a request message', () => {
       template: '/{nested.nested.genre}',
       path: '/2',
       message: { nested: { nested: { genre: 'GENRE_PROSE' } } },
-      why: 'a variable leads into messages',
+      why: 'a variable leads into nested messages',
     },
     {
       template: '/a',
@@ -89,7 +89,7 @@ describe('a request message', () => {
       message: { genre: 'GENRE_PROSE', nested: { genre: 'GENRE_POETRY' } },
       why: 'the body may be a field',
     },
-    { template: '/a', body: 'nested', path: '/a', json: null, message: {}, why: 'null is no message' },
+    { template: '/a', body: 'nested', path: '/a', json: null, message: {}, why: 'null sets no message' },
     {
       template: '/a',
       body: 'string_list',
@@ -164,7 +164,7 @@ describe('a request message', () => {
         floatValue: Math.fround(0.1),
         nested: { floatValue: Math.fround(0.1) },
       },
-      why: 'the body may repeat what is no number, and fractions of single precision',
+      why: 'the body may repeat NaN and fractions',
     },
     {
       template: '/{genre}/{nested.genre}',
@@ -196,7 +196,7 @@ describe('a request message', () => {
       path: '/a',
       json: { stringValue: null },
       message: { stringValue: 'a' },
-      why: 'null says nothing against the path',
+      why: 'null does not contradict the path',
     },
     {
       template: '/{constructor.value_of}',
@@ -211,30 +211,30 @@ describe('a request message', () => {
       path: '/a',
       json: { nested: null },
       message: { nested: { stringValue: 'a' } },
-      why: 'null says nothing against the path',
+      why: 'null does not contradict the path',
     },
   ])('from $template, $path, $query and $json: $why', ({ message, ...parts }) => {
     expect(read(parts)).toEqual(message);
   });
 
   it.each<Parts & { fields: string[]; why: string }>([
-    { template: '/{string_value}', path: '/%zz', fields: ['string_value'], why: 'an escape is broken' },
-    { template: '/{int32_value}', path: '/x', fields: ['int32_value'], why: 'it is no number' },
+    { template: '/{string_value}', path: '/%zz', fields: ['string_value'], why: 'an escape is malformed' },
+    { template: '/{int32_value}', path: '/x', fields: ['int32_value'], why: 'it is not a number' },
     { template: '/{int32_value}', path: '/2147483648', fields: ['int32_value'], why: 'it is out of bounds' },
-    { template: '/{genre}', path: '/GENRE_NONE', fields: ['genre'], why: 'it is no enum value' },
+    { template: '/{genre}', path: '/GENRE_NONE', fields: ['genre'], why: 'it is not an enum value' },
     {
       template: '/a',
       path: '/a',
       query: 'time=now',
       fields: ['time'],
-      why: 'a parameter is out of its form',
+      why: 'a parameter is malformed',
     },
     {
       template: '/a',
       path: '/a',
       query: 'first_choice=a&second_choice=1',
       fields: ['second_choice'],
-      why: 'a oneof takes one',
+      why: 'a oneof takes one member',
     },
     {
       template: '/{nested.string_value}',
@@ -242,7 +242,7 @@ describe('a request message', () => {
       path: '/a',
       json: { stringValue: 'b' },
       fields: ['nested.string_value'],
-      why: 'the body says otherwise',
+      why: 'the body contradicts the path',
     },
     {
       template: '/{nested.string_value}',
@@ -250,7 +250,7 @@ describe('a request message', () => {
       path: '/a',
       json: { stringValue: {} },
       fields: ['nested.string_value'],
-      why: 'the body says otherwise',
+      why: 'the body contradicts the path',
     },
     {
       template: '/{string_value}',
@@ -258,7 +258,7 @@ describe('a request message', () => {
       path: '/1',
       json: { stringValue: 1 },
       fields: ['string_value'],
-      why: 'a number is no string, if it reads the same',
+      why: 'a number does not repeat a string',
     },
     {
       template: '/{int32_value}/{genre}/{bytes_value}/{bool_value}',
@@ -266,7 +266,7 @@ describe('a request message', () => {
       path: '/1/1/AQ/true',
       json: { int32Value: 2, genre: 2, bytesValue: 'Ag', boolValue: false },
       fields: ['int32_value', 'genre', 'bytes_value', 'bool_value'],
-      why: 'the body says otherwise',
+      why: 'the body contradicts the path',
     },
     {
       template: '/{genre}',
@@ -274,7 +274,7 @@ describe('a request message', () => {
       path: '/GENRE_NONE',
       json: { genre: 1 },
       fields: ['genre'],
-      why: 'it is no enum value, whatever the body says',
+      why: 'it is not an enum value, nor repeated',
     },
     {
       template: '/{nested.string_value}',
@@ -282,7 +282,7 @@ describe('a request message', () => {
       path: '/a',
       json: [],
       fields: ['nested'],
-      why: 'the body is no object',
+      why: 'the body is not an object',
     },
     {
       template: '/{nested.nested.genre}',
@@ -290,7 +290,7 @@ describe('a request message', () => {
       path: '/1',
       json: { nested: 7 },
       fields: ['nested'],
-      why: 'the body leads elsewhere',
+      why: 'the path needs a message in the body',
     },
     {
       template: '/{string_value}',
@@ -298,7 +298,7 @@ describe('a request message', () => {
       path: '/a',
       json: [],
       fields: ['*'],
-      why: 'the body is no object',
+      why: 'the body is not an object',
     },
     {
       template: '/a',
@@ -314,7 +314,7 @@ describe('a request message', () => {
       path: '/a',
       json: ['a', 1],
       fields: ['string_list[1]'],
-      why: 'an item is wrong',
+      why: 'an item is invalid',
     },
     {
       template: '/{int32_value}',
@@ -323,7 +323,7 @@ describe('a request message', () => {
       query: 'y=1&genre=z',
       json: { genre: 'z' },
       fields: ['int32_value', 'y', 'genre', 'nested.genre'],
-      why: 'all places are wrong',
+      why: 'every invalid place is named',
     },
   ])('is refused from $template, $path, $query and $json: $why', ({ fields, ...parts }) => {
     expect(wrongFields(() => read(parts))).toEqual(fields);
@@ -335,7 +335,7 @@ describe('a request message', () => {
       body: 'third_choice',
       json: { third_choice: { name: 'a' } },
       says: `third_choice.third_choice: Is not a known field. ${hint}`,
-      why: 'the body is wrapped as over gRPC',
+      why: 'the body is wrapped as in gRPC',
     },
     {
       body: 'third_choice',
@@ -353,7 +353,7 @@ describe('a request message', () => {
       body: 'nested',
       json: { nested: { nested: { x: 1 } } },
       says: 'nested.nested.nested.x: Is not a known field.',
-      why: 'a message that holds its own kind is not wrapped',
+      why: 'nested is a valid field of nested',
     },
     {
       body: '*',
@@ -361,21 +361,21 @@ describe('a request message', () => {
       says: 'x: Is not a known field.',
       why: 'the body is the whole request',
     },
-  ])('is refused from the body $body of $json with "$says": $why', ({ body, json, says }) => {
+  ])('is refused from the body $body of $json with $says: $why', ({ body, json, says }) => {
     const { field, description } = firstOf(
       refusal(() => read({ template: '/a', body, path: '/a', json })).violations(),
     );
     expect(`${field}: ${description}`).toBe(says);
   });
 
-  it('is refused where the body has both names of a field, even if they repeat the path', () => {
+  it('is refused if the body has both names of a field, even if they repeat the path', () => {
     const json = { string_value: 'a', stringValue: 'a' };
     expect(wrongFields(() => read({ template: '/{string_value}', body: '*', path: '/a', json }))).toEqual([
       'string_value',
     ]);
   });
 
-  it('is refused without reading more of its query than is told', () => {
+  it('is refused without decoding more of its query than the violations need', () => {
     const decode = vi.spyOn(globalThis, 'decodeURIComponent');
     onTestFinished(() => {
       decode.mockRestore();
@@ -386,7 +386,7 @@ describe('a request message', () => {
     expect(decode.mock.calls.length).toBeLessThan(300);
   });
 
-  it('is refused with no more than 100 places', () => {
+  it('is refused with at most 100 violations', () => {
     const json = { nested: Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`x${index}`, 1])) };
     expect(wrongFields(() => read({ template: '/a', body: '*', path: '/a', json }))).toHaveLength(100);
   });

@@ -10,8 +10,8 @@ import { branchImage, shopImage } from '../support/library-contract.js';
 import { startTranscoder } from '../support/library-transcoder.js';
 import { library, operationOf, schemaOf, shop } from '../support/described.js';
 
-describe('a document', () => {
-  it('has the title, the version and the comment of the contract, or what is given', () => {
+describe('an OpenAPI document', () => {
+  it("has the contract's title, version and comment, or the given ones", () => {
     const { info, openapi } = shop();
     expect(openapi).toBe('3.1.1');
     expect(info).toMatchObject({ title: 'shop.v1', version: 'v1' });
@@ -25,7 +25,7 @@ describe('a document', () => {
     expect(shop({ comments: {} }).info.description).toMatch(/^HEAD/);
   });
 
-  it('is at the base path, or at the servers that are given', () => {
+  it('has the base path as its server, or the given servers', () => {
     expect(shop().servers).toEqual([{ url: '/' }]);
     expect(shop({ basePath: '/api' }).servers).toEqual([{ url: '/api' }]);
     expect(shop({ basePath: '/api', servers: [{ url: 'https://a.example' }] }).servers).toEqual([
@@ -33,7 +33,7 @@ describe('a document', () => {
     ]);
   });
 
-  it('asks for a bearer token that may be left out, unless none is forwarded or security is given', () => {
+  it('has an optional bearer token, unless no token is forwarded or security is given', () => {
     expect(shop().security).toEqual([{ bearer: [] }, {}]);
     expect(shop().components.securitySchemes).toEqual({ bearer: { type: 'http', scheme: 'bearer' } });
     expect(shop({ forwardedHeaders: new Map() })).toMatchObject({
@@ -48,7 +48,7 @@ describe('a document', () => {
     expect(operationOf(given, 'dropItem')).not.toHaveProperty('security');
   });
 
-  it('takes the options of a transcoder, and no others', () => {
+  it('takes the options of a transcoder and no unknown ones', () => {
     const options = {
       descriptorSet: shopImage,
       upstream: { unary: () => ({ code: 0, details: '', answered: true }) },
@@ -60,7 +60,7 @@ describe('a document', () => {
     );
   });
 
-  it('has a tag for each service, and marks what is deprecated', () => {
+  it('has a tag for each service, and marks deprecated operations', () => {
     expect(shop().tags).toEqual([
       { name: 'Shop', description: 'Sells items.' },
       { name: 'Till', description: 'The methods of shop.v1.Till.' },
@@ -70,7 +70,7 @@ describe('a document', () => {
     expect(operationOf(shop(), 'createItem')).not.toHaveProperty('deprecated');
   });
 
-  it('gives its own names to the errors', () => {
+  it('has a schema of its own for errors', () => {
     expect(schemaOf(shop(), 'Error')).toMatchObject({ description: 'The body of every error response.' });
   });
 });
@@ -81,7 +81,7 @@ describe('the headers', () => {
       '$ref' in each ? [each.$ref.split('/').at(-1) ?? ''] : [],
     );
 
-  it('of requests are those that are forwarded, and the id of the request where it is read', () => {
+  it('of requests are the forwarded ones, and the request id if it is read', () => {
     expect(referred(shop(), 'createItem')).toEqual(['Request-Timeout', 'traceparent', 'tracestate']);
     const forwardedHeaders = new Map([
       ['authorization', 'mask'],
@@ -107,7 +107,7 @@ describe('the headers', () => {
     });
   });
 
-  it('of requests that stand for a field are parameters of the methods with that field', () => {
+  it('that stand for a field are parameters of the methods with that field', () => {
     const forwardedHeaders = new Map([['idempotency-key', 'refuse']] as const);
     const headers = { 'Idempotency-Key': { field: 'request_id' } };
     const facts = { 'shop.v1.CreateItemRequest': { requestId: { bounds: { maxLength: 5 } } } };
@@ -132,7 +132,7 @@ describe('the headers', () => {
     );
   });
 
-  it('of responses are those of metadata, too', () => {
+  it('of responses include those from metadata', () => {
     const own = shop({ responseHeaders: new Map([['x-quota', 'X-Quota']]) });
     const quota = {
       description: 'The `x-quota` that the service sends.',
@@ -145,7 +145,7 @@ describe('the headers', () => {
 });
 
 describe('a comment', () => {
-  it('becomes a summary and a description, without what is for the authors', () => {
+  it('becomes a summary and a description, without notes for the authors', () => {
     expect(operationOf(shop(), 'createItem')).toMatchObject({
       summary: 'Stores an `Item` with its `displayName`',
       description: 'Fails with `ITEM_EXISTS`.\n\nIt takes\n- one item\n- at a time',
@@ -159,7 +159,7 @@ describe('a comment', () => {
     expect(operationOf(shop(), 'createItem').requestBody).toMatchObject({ required: true });
   });
 
-  it('may be given in place of that of the descriptor set', () => {
+  it('may be given in place of the one in the descriptor set', () => {
     const comments = { 'shop.v1.Shop.CreateItem': 'Makes one. Quickly.', 'shop.v1.Shop': 'A shop.' };
     const own = shop({ comments });
     expect(operationOf(own, 'createItem')).toMatchObject({ summary: 'Makes one', description: 'Quickly.' });
@@ -176,22 +176,22 @@ describe('a comment', () => {
     ['See [the `x`][a.b.x] and [y](z).', 'See `the x` and [y](z).'],
     ['`a_b` and `a_b.c`', '`aB` and `a_b.c`'],
     ['(-- for\nauthors --)a', 'a'],
-  ])('is Markdown for REST clients: %j', (comment, text) => {
+  ])('becomes Markdown for REST clients: %j', (comment, text) => {
     expect(new ContractComments({ x: comment }).named('x')).toBe(text);
   });
 
-  it('is missing where the descriptor set has none', () => {
+  it('has a default if the descriptor set has none', () => {
     const bare = describeContract({ descriptorSet: branchImage('--exclude-source-info') });
     expect(bare.tags[0]?.description).toMatch(/^The methods of /);
   });
 
-  it('of what has none is empty, whatever its name', () => {
+  it('is empty if there is none, whatever the name', () => {
     expect(new ContractComments({}).named('constructor')).toBe('');
   });
 });
 
 describe('names', () => {
-  it('are given once, the best first, and the last with numbers', () => {
+  it('are unique: the first free choice, or the last choice with a number', () => {
     const names = new Names(['Error']);
     const [one, two, three] = [{}, {}, {}];
     expect([names.of(one, 'Error', 'a.Error'), names.of(one, 'Error', 'a.Error')]).toEqual([
@@ -202,7 +202,7 @@ describe('names', () => {
   });
 });
 
-it('every operation is one that the transcoder serves', async () => {
+it('the transcoder serves every operation', async () => {
   const unary = () => ({ code: 7, details: 'Nobody may.', answered: true });
   const running = await startTranscoder({ upstream: { unary }, guard: undefined });
   onTestFinished(() => running.close());

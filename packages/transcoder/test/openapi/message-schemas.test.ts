@@ -10,7 +10,7 @@ const bodyOf = (operationId: string) => {
 };
 
 describe('the schema of a message', () => {
-  it('that is sent requires what field_behavior requires, and refuses unknown fields', () => {
+  it('requires in requests what field_behavior requires, and refuses unknown fields', () => {
     expect(schemaOf(document, 'ItemInput')).toMatchObject({
       type: 'object',
       description: 'What is sold.',
@@ -20,7 +20,7 @@ describe('the schema of a message', () => {
     });
   });
 
-  it('that is returned has every field without presence, and may get further ones', () => {
+  it('requires in responses every field without presence, and allows further ones', () => {
     expect(schemaOf(document, 'Item')['required']).toEqual([
       'name',
       'displayName',
@@ -32,7 +32,7 @@ describe('the schema of a message', () => {
     expect(schemaOf(document, 'Item')).not.toHaveProperty('additionalProperties');
   });
 
-  it('marks what only one side writes, and what is deprecated', () => {
+  it('marks read-only, write-only and deprecated fields, and deprecated types', () => {
     expect(propertyOf(document, 'ItemInput', 'etag')).toEqual({ type: ['string', 'null'], readOnly: true });
     expect(propertyOf(document, 'Item', 'secret')).toEqual({ type: 'string', writeOnly: true });
     expect(propertyOf(document, 'Item', 'price')).toEqual({
@@ -52,7 +52,7 @@ describe('the schema of a message', () => {
     [{ street: 'a', inside: { name: '', displayName: '' } }, false],
     [{ house: 1, inside: { name: '', displayName: '' } }, false],
     [{ person: 'a', company: 'b' }, false],
-  ])('has at most one member of each oneof: %j is %s', (fields, valid) => {
+  ])('allows at most one member of each oneof: %j is %s', (fields, valid) => {
     const item = { name: '', displayName: '', ...fields };
     expect(fulfils(document, schemaOf(document, 'ItemInput'), item)).toBe(valid);
   });
@@ -65,18 +65,18 @@ describe('the schema of a message', () => {
     });
   });
 
-  it('of another package has its full name', () => {
+  it('has its full name if the message is from another package', () => {
     expect(schemaOf(document, 'google.protobuf.Empty')).toMatchObject({ type: 'object', properties: {} });
   });
 
-  it('has the comment of an enum with those of its values', () => {
+  it('has the comments of an enum and its values', () => {
     expect(schemaOf(document, 'Size')['description']).toBe(
       'How large something is.\n\n- `SIZE_SMALL`: Fits a pocket.',
     );
     expect(propertyOf(document, 'Item', 'size')).toMatchObject({ description: 'How large it is.' });
   });
 
-  it('of proto2 has its required fields in both directions', () => {
+  it('requires the required fields of proto2 in requests and responses', () => {
     const legacy = describeContract({ descriptorSet: legacyDescriptorSet });
     expect(schemaOf(legacy, 'OrderInput')['required']).toEqual(['id']);
     expect(propertyOf(legacy, 'OrderInput', 'id')).toEqual({ type: 'string' });
@@ -85,7 +85,7 @@ describe('the schema of a message', () => {
 });
 
 describe('the body of a request', () => {
-  it('leaves out what the path carries', () => {
+  it('leaves out the fields in the path', () => {
     expect(bodyOf('updateItem')).toMatchObject({
       required: true,
       schema: { required: ['displayName'], additionalProperties: false },
@@ -95,7 +95,7 @@ describe('the body of a request', () => {
     expect(whole).toMatchObject({ item: { type: ['object', 'null'], required: ['displayName'] } });
   });
 
-  it('that is a whole message may be left out where no field of it is required', () => {
+  it('is optional if it is the whole message and no field of it is required', () => {
     expect(bodyOf('updateItem_2').required).toBe(false);
     expect(bodyOf('searchItems_2').required).toBe(true);
     expect(bodyOf('createItem')).toEqual({
@@ -110,16 +110,16 @@ describe('the option json', () => {
     [{ omit: 'defaults' }, undefined],
     [{ omit: 'unassigned' }, ['name', 'displayName', 'secret', 'price', 'size']],
     [{ protoNames: true }, ['name', 'display_name', 'etag', 'secret', 'price', 'size']],
-  ] as const)('%j decides what responses have', (json, required) => {
+  ] as const)('%j decides which fields responses have', (json, required) => {
     expect(schemaOf(shop({ json }), 'Item')['required']).toEqual(required);
   });
 
-  it('that ignores unknown fields lets requests have them', () => {
+  it('allows unknown fields in requests if it ignores them', () => {
     const lenient = shop({ json: { ignoreUnknown: true } });
     expect(schemaOf(lenient, 'ItemInput')).not.toHaveProperty('additionalProperties');
   });
 
-  it('with proto names is also that of parameters and comments', () => {
+  it('applies proto names to parameters and comments too', () => {
     const named = shop({ json: { protoNames: true } });
     const { parameters, summary } = operationOf(named, 'createItem');
     expect(parameters).toContainEqual(expect.objectContaining({ name: 'validate_only', in: 'query' }));
@@ -154,7 +154,7 @@ describe('facts', () => {
     });
   });
 
-  it('make an example of a body, without what the service assigns where it is sent', () => {
+  it('make an example of a body, in requests without the fields that the service assigns', () => {
     const { requestBody, responses } = operationOf(known, 'createItem');
     const inside = { name: 'a', displayName: 'b' };
     expect(requestBody?.content['application/json']?.examples).toEqual({
@@ -168,7 +168,7 @@ describe('facts', () => {
     expect(schemaOf(known, 'Item')['examples']).toEqual([{ displayName: 'Lamp', etag: 'x', inside }]);
   });
 
-  it('about what a dry run lacks make a schema for the answers to creates', () => {
+  it('about the fields that a dry run lacks make a schema for the responses of creates', () => {
     expect(schemaOf(known, 'CreatedItem')).toMatchObject({
       description: 'What is sold. The answer to a dry run lacks the fields that the service assigns.',
       required: ['name', 'displayName', 'secret', 'price', 'size'],
@@ -185,7 +185,7 @@ describe('facts', () => {
   it.each([
     [{ 'shop.v1.Itme': {} }, 'facts: the contract has no message "shop.v1.Itme".'],
     [{ 'shop.v1.Item': { nmae: {} } }, 'facts: the message "shop.v1.Item" has no field "nmae".'],
-  ])('about what the contract does not have are refused: %j', (wrong, sentence) => {
+  ])('are refused if the contract has no such message or field: %j', (wrong, sentence) => {
     expect(() => shop({ facts: wrong })).toThrow(sentence);
   });
 });

@@ -21,7 +21,7 @@ const namesIn = (document: ReturnType<typeof shop>, id: string, place: string): 
     .parameters.filter((each): each is Parameter => 'in' in each && each.in === place)
     .map(({ name, required }) => (required === true ? name : `${name}?`));
 
-describe('the paths of a description', () => {
+describe('the paths of a document', () => {
   it('have a parameter for each wildcard, named after its collection, and an operation for each binding', () => {
     expect(idsOf(shop())).toEqual([
       'post /v1/sites/{site}/shelves/{shelf}/items createItem',
@@ -36,7 +36,7 @@ describe('the paths of a description', () => {
     ]);
   });
 
-  it('have an operation for each HTTP method that a rule stands for, and a place for those that OpenAPI has not', () => {
+  it('have an operation for each HTTP method of a rule, and an extension for methods that OpenAPI lacks', () => {
     expect(idsOf(library()).filter((line) => /echo_1[2-9]/.test(line))).toEqual([
       '(LOCK /v1/locks/{string_value}) /v1/locks/{string_value} echo_12',
       'options /v1/options echo_13',
@@ -49,7 +49,7 @@ describe('the paths of a description', () => {
     ]);
   });
 
-  it('leave what a general rule stands for to the specific ones, and have no body for GET', () => {
+  it('prefer specific rules to a general one, and have no body for GET', () => {
     const empty = { pattern: { case: 'custom', value: { kind: '*', path: '/v1/echo' } }, body: '*' } as const;
     const document = describeContract({ descriptorSet: withRule('TakeTime', empty) });
     const ids = idsOf(document).filter((line) => line.includes(' /v1/echo '));
@@ -67,14 +67,14 @@ describe('the paths of a description', () => {
     expect(alone.paths['/v1/times']).not.toHaveProperty('head');
   });
 
-  it('put the second of two templates that look the same in that place', () => {
+  it('put the second of two templates that look the same in the extension', () => {
     const rules = [{ selector: 'library.v1.Library.GetBook', get: '/v1/{name=files/*}' }];
     const ids = idsOf(describeContract({ descriptorSet: libraryDescriptorSet, rules }));
     expect(ids).toContain('get /v1/files/{file} getBook');
     expect(ids).toContain('(GET /v1/files/{string_value=**}) /v1/files/{file} echo_10');
   });
 
-  it('name a wildcard that belongs to no variable', () => {
+  it('name a wildcard outside of any variable', () => {
     const rule = { pattern: { case: 'post', value: '/*/x-y/*/**' }, body: '*' } as const;
     const { paths } = describeContract({ descriptorSet: withRule('TakeTime', rule) });
     expect(paths['/{segment}/x-y/{segment_2}/{segment_3}']?.post?.parameters).toContainEqual({
@@ -96,13 +96,13 @@ describe('the paths of a description', () => {
     ['keys', 'key'],
     ['databases', 'database'],
     ['x-y', 'name'],
-  ])('call one of %s {%s}', (collection, one) => {
+  ])('name the wildcard in %s {%s}', (collection, one) => {
     const rules = [{ selector: 'library.v1.Library.GetBook', get: `/v2/{name=${collection}/*}` }];
     const paths = describeContract({ descriptorSet: libraryDescriptorSet, rules }).paths;
     expect(Object.keys(paths)).toContain(`/v2/${collection}/{${one}}`);
   });
 
-  it('are those of the services and rules that are served, and leave out what `skip` leaves out', () => {
+  it('are those of the served services and rules, without the methods that `skip` leaves out', () => {
     expect(Object.keys(shop({ services: ['shop.v1.Till'] }).paths)).toEqual(['/v1/till/{name}']);
     const stream = withRule('Upload', { pattern: { case: 'post', value: '/v1/stream' } });
     expect(() => describeContract({ descriptorSet: stream })).toThrow('streams of requests');
@@ -115,7 +115,7 @@ describe('the paths of a description', () => {
 });
 
 describe('the parameters of an operation', () => {
-  it('are every field that neither path nor body carries, with those of messages in it', () => {
+  it('are the fields outside of path and body, including those of nested messages', () => {
     expect(namesIn(shop(), 'searchItems', 'path')).toEqual(['site']);
     expect(namesIn(shop(), 'searchItems', 'query')).toEqual(['filter.text', 'sizes?', 'fast?', 'pageToken?']);
     expect(namesIn(shop(), 'searchItems_3', 'query')).toEqual([
@@ -149,7 +149,7 @@ describe('the parameters of an operation', () => {
     });
   });
 
-  it('say what part of a field a wildcard is', () => {
+  it('say which part of a field a wildcard is', () => {
     expect(operationOf(shop(), 'updateItem').parameters[1]).toEqual({
       name: 'shelf',
       in: 'path',
@@ -159,7 +159,7 @@ describe('the parameters of an operation', () => {
     });
   });
 
-  it('that are a whole field have its bounds and its example', () => {
+  it('have the bounds and the example of a field if they are the whole field', () => {
     const facts = { 'shop.v1.GetItemRequest': { name: { bounds: { minLength: 2 }, example: 'ab' } } };
     const schema = { type: 'string', minLength: 2, examples: ['ab'] };
     expect(operationOf(shop({ facts }), 'Till_getItem').parameters[0]).toMatchObject({

@@ -15,7 +15,7 @@ const headersOf = (of: typeof document, id: string, status: number): string[] =>
 };
 
 describe('the successes of standard methods', () => {
-  it('are 201 with Location for a create whose resource can be got, and 200 for its dry run', () => {
+  it('are 201 with Location for a create whose resource has a Get method, and 200 for its dry run', () => {
     const reply = library();
     expect(headersOf(reply, 'createShelf', 201)).toEqual(['X-Request-Id', 'Cache-Control', 'Location']);
     expect(headersOf(reply, 'createReview', 201)).toEqual(['X-Request-Id', 'Cache-Control']);
@@ -27,7 +27,7 @@ describe('the successes of standard methods', () => {
     expect(Object.keys(operationOf(reply, 'createReview').responses)[0]).toBe('201');
   });
 
-  it('are 200 and 304 with an entity tag for GET, and conditions in the request', () => {
+  it('are 200 and 304 with an entity tag for GET, with conditional headers in the request', () => {
     const tagged = ['X-Request-Id', 'Cache-Control', 'ETag', 'Vary'];
     expect(headersOf(document, 'Shop_getItem', 200)).toEqual(tagged);
     expect(headersOf(document, 'Shop_getItem', 304)).toEqual(tagged);
@@ -37,7 +37,7 @@ describe('the successes of standard methods', () => {
     });
   });
 
-  it('say how long they may be kept', () => {
+  it('say how long they may be cached', () => {
     const { headers } = library().components;
     expect(headers['Immutable']?.schema['const']).toBe('private, max-age=31536000, immutable');
     expect(headers['Revalidate']?.schema['const']).toBe('private, no-cache');
@@ -47,7 +47,7 @@ describe('the successes of standard methods', () => {
     });
   });
 
-  it('are bare 200s where standardMethods is off', () => {
+  it('are plain 200s with standardMethods: false', () => {
     const bare = shop({ standardMethods: false });
     for (const id of ['createItem', 'Shop_getItem']) {
       expect(Object.keys(operationOf(bare, id).responses).slice(0, 2)).toEqual(['200', '400']);
@@ -58,8 +58,8 @@ describe('the successes of standard methods', () => {
   });
 });
 
-describe('the failures of a server that are not known', () => {
-  it('are any of any status', () => {
+describe('the failures of a server without a list of failures', () => {
+  it('may have any status and reason', () => {
     expect(Object.keys(operationOf(document, 'updateItem_2').responses)).toEqual([
       '200',
       '400',
@@ -88,7 +88,7 @@ describe('the failures of a server that are not known', () => {
     });
   });
 
-  it('may have any detail, and a reason of their own', () => {
+  it('may have any detail, and any reason and domain', () => {
     const details = [
       { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'SOLD', domain: 'elsewhere' },
       { '@type': 'type.googleapis.com/google.rpc.Help', links: [] },
@@ -100,7 +100,7 @@ describe('the failures of a server that are not known', () => {
   });
 });
 
-describe('the failures of a server that are known', () => {
+describe('the listed failures of a server', () => {
   const given: Record<string, FailureFacts> = {
     ITEM_EXISTS: { code: 'ALREADY_EXISTS', message: 'It exists.', metadata: { item: '7' } },
     NO_TOKEN: { code: 'UNAUTHENTICATED', message: 'A token is needed.', everywhere: true },
@@ -121,7 +121,7 @@ describe('the failures of a server that are known', () => {
   };
   const closed = shop({ failures: given, domain: 'shop.example', realm: 'counter' });
 
-  it('are met by all methods, or by those whose comment names them', () => {
+  it('belong to all methods, or to those whose comment names them', () => {
     const statuses = ['401', '403', '408', '413'];
     expect(Object.keys(operationOf(closed, 'createItem').responses)).toEqual(
       expect.arrayContaining([...statuses, '409']),
@@ -131,7 +131,7 @@ describe('the failures of a server that are known', () => {
     expect(operationOf(closed, 'dropItem').responses).not.toHaveProperty('default');
   });
 
-  it('have the example that the transcoder would answer with, and the headers that all of one status have', () => {
+  it('have the response of the transcoder as their example, and require the headers common to a status', () => {
     expect(component(closed, 'Error409')).toMatchObject({
       description: 'Conflict: `ITEM_EXISTS`.',
       content: {
@@ -173,7 +173,7 @@ describe('the failures of a server that are known', () => {
     });
   });
 
-  it('are the only reasons, beside those of the transcoder', () => {
+  it('are the only reasons besides those of the transcoder', () => {
     const info = schemaOf(closed, 'ErrorInfo')['properties'] as { reason: { enum: string[] } };
     const own = [...Object.keys(failures), 'CANCELLED', 'UPSTREAM_UNAVAILABLE'];
     expect(info.reason.enum).toEqual([...new Set([...Object.keys(given), ...own])].sort());
@@ -184,7 +184,7 @@ describe('the failures of a server that are known', () => {
     expect(closed.components.schemas).not.toHaveProperty('OtherDetail');
   });
 
-  it('have examples that fulfil their schemas', () => {
+  it('have examples that are valid against their schemas', () => {
     const responses = Object.values(closed.components.responses);
     for (const { content } of [...responses, ...Object.values(document.components.responses)])
       for (const { value } of Object.values(content?.['application/json']?.examples ?? {}))
@@ -202,7 +202,7 @@ describe('the failures of the transcoder', () => {
     expect(JSON.stringify(component(small, 'Error429'))).toContain('It has 9 calls under way');
   });
 
-  it('name the media type that is accepted as the HTTP method asks', () => {
+  it('name the accepted media type in the header for the HTTP method', () => {
     const reference = (id: string) => operationOf(document, id).responses['415'];
     expect(reference('createItem')).toEqual({ $ref: '#/components/responses/Error415' });
     expect(reference('updateItem')).toEqual({ $ref: '#/components/responses/Error415Patch' });
@@ -215,7 +215,7 @@ describe('the failures of the transcoder', () => {
     expect(shop({ services: ['shop.v1.Till'] }).components.responses).not.toHaveProperty('Error415Patch');
   });
 
-  it('to unknown paths and methods are described beside the operations', () => {
+  it('for unknown paths and methods are described outside of the operations', () => {
     expect(component(document, 'PathUnknown').description).toContain('`PATH_UNKNOWN`');
     expect(component(document, 'MethodNotAllowed').headers['Allow']).toMatchObject({
       example: 'GET, HEAD, OPTIONS',

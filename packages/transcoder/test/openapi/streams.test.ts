@@ -19,7 +19,7 @@ it('a stream of one field is described with the schema of the field', () => {
   expect(successOf('follow_3').content?.['application/x-ndjson']).toEqual({ schema: { type: 'string' } });
 });
 
-it('a stream to lenient clients is described as the lines of grpc-gateway', () => {
+it('a stream is described as the lines of grpc-gateway with the option lenient', () => {
   const schema = { $ref: '#/components/schemas/Entry' };
   expect(successOf('createEntry', { lenient: true }).content).toEqual({
     'application/json': { schema: { type: 'object', properties: { result: schema } } },
@@ -27,14 +27,14 @@ it('a stream to lenient clients is described as the lines of grpc-gateway', () =
   });
 });
 
-it('streams are not described for an upstream that has none', () => {
+it('streams are refused for an upstream without streams', () => {
   const upstream = { unary: () => ({ code: 0, details: '', answered: true }) };
   expect(() => successOf('follow', { upstream })).toThrow('the upstream serves no streams');
 });
 
 const BYTES = { '*/*': { schema: { type: 'string', format: 'binary' } } };
 
-it('google.api.HttpBody is described as bytes of any media type, as response and as request', () => {
+it('google.api.HttpBody is described as bytes of any media type, in responses and in requests', () => {
   const download = successOf('download');
   expect(download.content).toEqual(BYTES);
   expect(Object.keys(download.headers)).toEqual(['X-Request-Id', 'Cache-Control', 'X-Content-Type-Options']);

@@ -56,7 +56,7 @@ describe('the schema of a returned field', () => {
     ['listValue', { type: 'array', items: {} }],
     ['any', { type: 'object', properties: { '@type': { type: 'string' } }, additionalProperties: true }],
     ['Odd', { type: 'string' }],
-  ])('%s is its form in ProtoJSON', (name, schema) => {
+  ])('%s describes its ProtoJSON form', (name, schema) => {
     expect(propertyOf(document, 'Everything', name)).toEqual(schema);
   });
 
@@ -69,7 +69,7 @@ describe('the schema of a returned field', () => {
     ['nestedMap', [{ 7: {} }], [{ seven: {} }, { 7: 1 }]],
     ['value', [null, 1, 'a', [], {}], []],
     ['any', [{}, { '@type': 'a', b: 1 }], [{ '@type': 1 }, 'a']],
-  ])('%s takes its values and no others', (name, good, bad) => {
+  ])('%s accepts valid values and no others', (name, good, bad) => {
     const schema = propertyOf(bare, 'Everything', name) ?? {};
     const takes = (value: unknown): boolean => fulfils(bare, schema, value);
     expect([...good.map(takes), ...bad.map(takes)]).toEqual([
@@ -78,7 +78,7 @@ describe('the schema of a returned field', () => {
     ]);
   });
 
-  it('of an enum lists the names', () => {
+  it('lists the names of an enum', () => {
     expect(schemaOf(document, 'Genre')).toEqual({
       type: 'string',
       enum: ['GENRE_UNSPECIFIED', 'GENRE_POETRY', 'GENRE_PROSE'],
@@ -94,16 +94,16 @@ describe('the schema of a sent field', () => {
     ['nested', { anyOf: [{ $ref: '#/components/schemas/EverythingInput' }, { type: 'null' }] }],
     ['value', {}],
     ['nullValue', { type: 'null' }],
-  ])('%s accepts null as its absence', (name, schema) => {
+  ])('%s accepts null for an absent field', (name, schema) => {
     expect(propertyOf(document, 'EverythingInput', name)).toEqual(schema);
   });
 });
 
-describe('a body', () => {
+describe('the schema of a body', () => {
   const contentOf = (operationId: string, status: number): unknown =>
     operationOf(document, operationId).responses[String(status)];
 
-  it('that is a message with a form of its own is that form', () => {
+  it('is the JSON form of a message that has its own', () => {
     const { requestBody, responses } = operationOf(document, 'echoTime');
     expect(requestBody).toEqual({
       required: true,
@@ -113,7 +113,7 @@ describe('a body', () => {
     expect(responses['200']).toMatchObject({ content: { 'application/json': { schema: TIME } } });
   });
 
-  it('that is one field is its value, or null for a message that is not set', () => {
+  it('is the value of a single field, or null for an unset message', () => {
     expect(contentOf('echo_4', 200)).toMatchObject({
       content: { 'application/json': { schema: { type: 'array', items: { type: 'string' } } } },
     });

@@ -3,7 +3,7 @@ import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { expect, it } from 'vitest';
 import { linkFiles } from '../../src/reflection/link-files.js';
 
-it('a file without a package imports the files of its types, which get their full names, and has JSON names', () => {
+it('a file without a package gets the imports, full names and JSON names of its field types', () => {
   const used = create(FileDescriptorProtoSchema, { name: 'used.proto', messageType: [{ name: 'Used' }] });
   const user = create(FileDescriptorProtoSchema, {
     name: 'user.proto',

@@ -2,7 +2,7 @@ import type { UnaryCall } from '../../src/upstream.js';
 
 type Cancellation = UnaryCall['cancellation'];
 
-/** A client that waits for an answer until told to go. */
+/** A client that waits for a response until `go` is called. */
 export class Caller implements Cancellation {
   cancelled = false;
   readonly #listeners: (() => void)[] = [];

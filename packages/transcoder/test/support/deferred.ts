@@ -1,7 +1,7 @@
-/** A promise that is settled from outside. */
+/** A promise that is resolved from outside. */
 export class Deferred<T = void> {
   readonly promise: Promise<T>;
-  /** Set by the promise itself, before anyone can call it. */
+  /** Set by the promise's executor, which runs in the constructor. */
   resolve!: (value: T) => void;
 
   constructor() {

@@ -18,7 +18,7 @@ export function library(options: Partial<DescriptionOptions> = {}): OpenApi {
   return describeContract({ descriptorSet: libraryDescriptorSet, ...options });
 }
 
-/** An operation by its id, wherever it is. */
+/** An operation by its id, under any path. */
 export function operationOf({ paths }: OpenApi, operationId: string): Operation {
   const all = Object.values(paths).flatMap(({ 'x-additionalOperations': additional = {}, ...byVerb }) => [
     ...Object.values(byVerb as Record<string, Operation>),
@@ -42,7 +42,7 @@ export function propertyOf(document: OpenApi, name: string, property: string): S
   return properties[property];
 }
 
-/** Whether a value fulfils a schema of the document. */
+/** Whether a value is valid against a schema of the document. */
 export function fulfils(document: OpenApi, schema: Schema, value: unknown): boolean {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, ownProperties: true });
   ajv.addSchema({ ...document }, 'document');

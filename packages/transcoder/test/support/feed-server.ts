@@ -15,16 +15,16 @@ import { feedDescriptorSet } from './library-contract.js';
 import { type RunningTranscoder, startTranscoder } from './library-transcoder.js';
 import { opening } from './opening.js';
 
-/** Answers a unary method of the feed, by its name, with a message or also with trailers. */
+/** Implements the feed's unary methods, by name. Returns a message, optionally with trailers. */
 export type Unary = (name: string, request: Buffer) => Buffer | { message: Buffer; trailers: Metadata };
 
 export type FeedCall = ServerWritableStream<Buffer, Buffer>;
 
-/** A gateway in front of a gRPC server of grpc-js that streams. */
+/** A gateway in front of a grpc-js server that streams. */
 interface RunningFeed extends RunningTranscoder {
-  /** What the observers were told. */
+  /** The outcomes that an observer has received. */
   readonly outcomes: readonly RequestOutcome[];
-  /** Ends the gRPC server with all its connections. */
+  /** Stops the gRPC server and closes its connections. */
   kill(): void;
 }
 
@@ -38,14 +38,14 @@ const BYTES = {
 } as const;
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, feedDescriptorSet));
 
-/** The binary form of a message of the feed: `Entry`, from its JSON. */
+/** Encodes a message from its JSON form. Its name is full, or relative to the feed's package: `Entry`. */
 export function feedMessage(name: string, json: JsonObject): Buffer {
   const schema = registry.getMessage(name.includes('.') ? name : `feed.v1.${name}`);
   if (schema === undefined) throw new Error(`There is no message ${name}.`);
   return Buffer.from(toBinary(schema, fromJson(schema, json)));
 }
 
-/** Reads a message of the feed: its fields by their names in JavaScript. */
+/** Decodes a message. Returns its fields by their JavaScript names. */
 export function readFeedMessage(name: string, bytes: Uint8Array): Record<string, unknown> {
   const schema = registry.getMessage(name.includes('.') ? name : `feed.v1.${name}`);
   if (schema === undefined) throw new Error(`There is no message ${name}.`);
@@ -53,10 +53,10 @@ export function readFeedMessage(name: string, bytes: Uint8Array): Record<string,
 }
 
 /**
- * Starts both, until the end of the test.
+ * Starts a gateway and its gRPC server, which stop when the test ends.
  *
- * @param answer the server-streaming methods.
- * @param unary the others; by default, they return their requests.
+ * @param answer implements the server-streaming methods.
+ * @param unary implements the others. Default: they return their requests.
  */
 export async function startFeed(
   answer: (call: FeedCall) => void,

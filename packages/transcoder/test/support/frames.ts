@@ -6,7 +6,7 @@ const RST_STREAM = 3;
 const SETTINGS = 4;
 const END_HEADERS = 4;
 
-/** A frame of HTTP/2 (RFC 9113 4.1). */
+/** An HTTP/2 frame (RFC 9113, section 4.1). */
 function frame(type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
@@ -19,7 +19,7 @@ function frame(type: number, flags: number, stream: number, payload = Buffer.all
 /** `:status: 200` and a content type, in HPACK. */
 const GRPC_HEADERS = Buffer.concat([Buffer.from([0x88, 0x0f, 0x10, 16]), Buffer.from('application/grpc')]);
 
-/** Answers the first request on a connection with headers and a reset, which Node's own server sends only in some cases. */
+/** Responds to requests with headers and a reset, which Node's own server sends only in some cases. */
 export function resetAfterHeaders(socket: Socket, code: number): void {
   socket.write(frame(SETTINGS, 0, 0));
   let bytes = Buffer.alloc(0);

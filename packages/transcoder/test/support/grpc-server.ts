@@ -10,14 +10,14 @@ import {
 } from '@grpc/grpc-js';
 import type { UnaryCall, UnaryReply } from '../../src/upstream.js';
 
-/** A reply with everything that a server of grpc-js sends. */
+/** A reply with everything that a grpc-js server sends. */
 export type GrpcReply = Omit<UnaryReply, 'code' | 'initialMetadata' | 'trailers'> & {
   readonly code: status;
   readonly initialMetadata?: Metadata | undefined;
   readonly trailers: Metadata;
 };
 
-/** The method that answers the calls. */
+/** The implementation of every method. */
 interface GrpcUpstream {
   unary(call: UnaryCall): GrpcReply | Promise<GrpcReply>;
 }
@@ -25,15 +25,15 @@ interface GrpcUpstream {
 /** A gRPC server on a loopback port or a Unix socket. */
 interface ListeningServer {
   readonly address: string;
-  /** Ends all connections at once. */
+  /** Closes all connections at once. */
   close(): void;
 }
 
 /**
  * Serves an upstream over a socket: each method takes and returns bytes.
  *
- * @param address `host:port` or `unix:/path`; default: any loopback port.
- * @param identity its certificate; default: no TLS.
+ * @param address `host:port` or `unix:/path`. Default: any loopback port.
+ * @param identity the server's certificate. Default: no TLS.
  */
 export async function listen(
   upstream: GrpcUpstream,

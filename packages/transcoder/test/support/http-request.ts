@@ -20,7 +20,7 @@ export interface HttpResponse {
 /**
  * Sends one request on a separate connection.
  *
- * @param ca the certificate of the authority to trust; with it, the connection is secure.
+ * @param ca the certificate of the CA to trust. If given, the connection uses TLS.
  */
 export function httpRequest(
   origin: string,
@@ -29,7 +29,7 @@ export function httpRequest(
 ): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(origin);
-    // Node frames the body of a DELETE only when told to.
+    // Node does not frame the body of a DELETE unless a header says how.
     const length =
       body === undefined || 'transfer-encoding' in headers
         ? {}
@@ -73,7 +73,7 @@ export function reasonOf(response: Pick<HttpResponse, 'text'>): unknown {
   )?.['reason'];
 }
 
-/** The fields that the error in a response names. */
+/** The fields that the error in a response names as invalid. */
 export function fieldsOf(response: Pick<HttpResponse, 'text'>): unknown[] {
   const detail = errorOf(response).details.find(
     ({ '@type': type }) => type === 'type.googleapis.com/google.rpc.BadRequest',

@@ -16,13 +16,13 @@ interface Layering {
   readonly src: string;
   /** The files and folders directly in `src`, from the top down: each may import those of its own layer and below. */
   readonly layers: readonly (readonly string[])[];
-  /** The packages that it may import. Node's own modules are open to all. */
+  /** The packages that every file may import. Node's own modules are always allowed. */
   readonly packages: readonly string[];
-  /** Packages that only one file may import, by its name. Default: none. */
+  /** Further packages that a single file may import, by its path in `src`. Default: none. */
   readonly packagesOfOne?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Defines the tests that hold a package to its layers. */
+/** Defines the tests that enforce the layers of a package. */
 export function testLayers({ src, layers, packages, packagesOfOne = {} }: Layering): void {
   const files = sourceFiles(src);
   const imports = files.flatMap(importsOf);
@@ -33,20 +33,20 @@ export function testLayers({ src, layers, packages, packagesOfOne = {} }: Layeri
   };
 
   describe('the files of the package', () => {
-    it('lie each in a layer', () => {
+    it('each belong to a layer', () => {
       expect(files.filter((file) => layerOf(file) === -1)).toEqual([]);
     });
 
-    it('import nothing of a layer above their own', () => {
+    it('import nothing from a layer above their own', () => {
       const wrong = imports.filter((each) => isOurs(each) && layerOf(each.to) < layerOf(each.from));
       expect(wrong.map((each) => shown(each, src))).toEqual([]);
     });
 
-    it('import each other without a circle', () => {
+    it('have no import cycles', () => {
       expect(cyclesAmong(imports, src)).toEqual([]);
     });
 
-    it('import nothing outside of the package but what it depends on', () => {
+    it('import no packages but the allowed ones', () => {
       const allowed = (each: Import): boolean =>
         [undefined, ...packages, ...(packagesOfOne[relative(src, each.from)] ?? [])].includes(
           packageOf(each),

@@ -20,7 +20,7 @@ const contract = resolve(import.meta.dirname, '../contract');
 /** The root of buf's paths: a folder above both the contract and the published files. */
 const root = resolve(import.meta.dirname, '../../../..');
 const published = relative(root, dirname(require.resolve('google-proto-files/package.json')));
-// Parts of google/api and google/rpc that import files from elsewhere.
+// The parts of google/api and google/rpc that import files from other folders.
 const beside = [
   'api/apikeys',
   'api/expr',
@@ -43,7 +43,7 @@ const workspace = {
 const errorDetails = ['ErrorInfo', 'BadRequest', 'RequestInfo'].map((name) => `google.rpc.${name}`);
 const types = ['library.v1', 'google.api.HttpBody', 'google.rpc.Status', ...errorDetails];
 
-/** What `buf build` makes of the contracts of the tests, with all their imports. */
+/** Builds the contracts of the tests with `buf build`, with all their imports. */
 function build(...filters: string[]): Uint8Array {
   const buf = join(dirname(require.resolve('@bufbuild/buf/package.json')), 'bin/buf');
   const args = ['build', '.', '--config', JSON.stringify(workspace), ...filters, '-o', '-'];
@@ -53,12 +53,12 @@ function build(...filters: string[]): Uint8Array {
 /** The contract of a library with all its imports: a serialized google.protobuf.FileDescriptorSet. */
 export const libraryDescriptorSet = build(...types.flatMap((type) => ['--type', type]));
 
-/** The image of a contract that imports the library's. */
+/** The image of a contract that imports the library's contract. */
 export function branchImage(...filters: string[]): Uint8Array {
   return build('--path', relative(root, join(contract, 'branch')), ...filters);
 }
 
-/** The contract that grpc-gateway was tried with, too: a serialized google.protobuf.FileDescriptorSet. */
+/** The contract for the comparison with grpc-gateway: a serialized google.protobuf.FileDescriptorSet. */
 export const comparedDescriptorSet = build('--type', 'compared.v1', '--type', 'google.rpc.ErrorInfo');
 
 /** A contract with streams and files: a serialized google.protobuf.FileDescriptorSet. */
@@ -67,7 +67,7 @@ export const feedDescriptorSet = build('--type', 'feed.v1', '--type', 'google.rp
 /** A contract of two files, with methods that have no HTTP rule: a serialized google.protobuf.FileDescriptorSet. */
 export const greeterDescriptorSet = build('--type', 'greeter.v1');
 
-/** The image of a contract with comments, whose fields and paths are of many kinds. */
+/** The image of a contract with comments and with many kinds of fields and paths. */
 export const shopImage = build('--path', relative(root, join(contract, 'shop')));
 
 /** A contract in proto2: a serialized google.protobuf.FileDescriptorSet. */
@@ -87,7 +87,7 @@ export function messageType(name: string): DescMessage {
   return typeOf(`library.v1.${name}`);
 }
 
-/** The only one, or the first, of several items. */
+/** The first item. Throws if there is none. */
 export function firstOf<T>(things: readonly T[]): T {
   const [first] = things;
   if (first === undefined) throw new Error('There is none.');

@@ -20,17 +20,17 @@ import type {
 } from '../../src/upstream.js';
 import { messageType, registry, typeOf } from './library-contract.js';
 
-/** Credentials that may call everything. */
+/** Credentials that may call every method. */
 export const MEMBER = 'Bearer member';
-/** Credentials that may create nothing. */
+/** Credentials that may not create anything. */
 export const VISITOR = 'Bearer visitor';
 
-/** The creation time of everything. */
+/** The creation time of every resource. */
 export const CREATED_AT = '2026-01-02T03:04:05.000Z';
 
 /** A call that never ends by itself. */
 interface HungCall {
-  /** Settled when the client has gone. */
+  /** Resolves when the client has disconnected. */
   readonly gone: Promise<void>;
 }
 
@@ -55,10 +55,10 @@ export class LibraryServer implements Upstream {
       : method(call);
   }
 
-  /** Checks who may call, whatever else is wrong with the call. */
+  /** Checks only whether the caller may make the call. */
   readonly guard: Guard = (call) => refusalOf(call) ?? ok(new Uint8Array());
 
-  /** Ends at the deadline or when the client goes. */
+  /** Ends at the deadline or when the client disconnects. */
   #hang({ deadline, cancellation }: UnaryCall): Promise<UnaryReply> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
@@ -135,7 +135,7 @@ const methods: Readonly<Record<string, Method>> = {
   },
 };
 
-/** A method that answers JSON with JSON. */
+/** A method that takes and returns JSON. */
 function answering(
   [request, response]: [request: string, response: string],
   answer: (request: never) => JsonValue,
@@ -206,7 +206,7 @@ function fail({ code, message, reason, scope, details }: FailRequest): UnaryRepl
   }
 }
 
-/** @param delay `1.5s` */
+/** @param delay in seconds: `1.5s`. */
 function retryInfo(delay: string): Any {
   return anyPack(RetryInfoSchema, fromJson(RetryInfoSchema, { retryDelay: delay }));
 }

@@ -15,7 +15,7 @@ export interface RunningTranscoder {
   readonly log: readonly LogLine[];
   /** The number of open connections. */
   readonly connections: () => Promise<number>;
-  /** Ends the requests whose bodies have not come, and the streams. */
+  /** Ends the streams, and the requests whose bodies have not arrived. */
   end(): void;
   close(): Promise<void>;
 }
@@ -32,7 +32,7 @@ const REQUEST_ID = /^[a-z]{1,8}$/;
 /**
  * Starts a library, a transcoder in front of it, and an HTTP server.
  *
- * @param before puts a middleware before the transcoder.
+ * @param before puts middleware in front of the transcoder.
  */
 export async function startTranscoder(
   options: Partial<TranscoderOptions> = {},

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 
-/** Closes something at the end of the test, in reverse order of opening. */
+/** Closes a resource when the test ends, in reverse order of opening. */
 export function opening<T extends { close: () => unknown }>(it: T): T {
   onTestFinished(async () => {
     await it.close();

@@ -26,7 +26,7 @@ const PROTOS = [
   'example/library/v1/library',
 ];
 
-/** The example of the README, started for the gRPC server that the first argument names. */
+/** The README's example, started for the gRPC server that the first argument names. */
 const PROGRAM = `${readFileSync(join(PACKAGE, 'examples/serve-with-page.ts'), 'utf8')}
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
@@ -35,7 +35,7 @@ const server = serveWithPage(readFileSync('library.binpb'), process.argv[2] ?? '
 server.on('listening', () => console.log((server.address() as AddressInfo).port));
 `;
 
-/** Google's example of a library, served by the packed package in the project of a user. */
+/** Google's library example, served by the packed package in a user's project. */
 export interface PackedLibrary {
   readonly origin: string;
   close(): Promise<void>;
@@ -72,7 +72,7 @@ export async function startPackedLibrary(): Promise<PackedLibrary> {
   };
 }
 
-/** A server that keeps shelves, each under the name that it gives it. */
+/** A server that stores shelves and assigns their names. */
 function shelves(descriptorSet: Uint8Array) {
   const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
   const service = registry.getService('google.example.library.v1.LibraryService');

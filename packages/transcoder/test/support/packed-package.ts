@@ -12,15 +12,15 @@ const STRICT = [
   ...['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false'],
 ];
 
-/** A package of this repository as its users have it: packed, and unpacked into a folder of its own. */
+/** A package of this repository as its users have it: packed, and installed in a separate folder. */
 export interface PackedPackage {
-  /** Where a user's project is. */
+  /** The folder of the user's project. */
   readonly folder: string;
   /** The package in its `node_modules`. */
   readonly installed: string;
   /** Runs a program in that folder and returns what it prints. Rejects when it fails. */
   run(program: string, args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
-  /** Compiles a TypeScript program in that folder, as strictly as it goes. Rejects with the errors. */
+  /** Compiles a TypeScript program in that folder with strict options. Rejects with the errors. */
   compile(file: string): Promise<string>;
   remove(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface PackedPackage {
 /**
  * Packs a package and installs it, with links to the given packages of this repository instead of downloads.
  *
- * @param source the folder of the package, which has its name.
+ * @param source the folder of the package, named like the package.
  */
 export async function installPacked(source: string, beside: readonly string[]): Promise<PackedPackage> {
   const folder = await mkdtemp(join(tmpdir(), 'packed-'));

@@ -19,7 +19,7 @@ const recorded = readFileSync(resolve(import.meta.dirname, '../grpc-go/reflectio
   .split('\n')
   .map((line) => JSON.parse(line) as Recorded);
 
-/** Answers as a server of grpc-go 1.81.1 did, which `grpc-go/recorder` recorded. */
+/** Sends the responses of a grpc-go 1.81.1 server, which `grpc-go/recorder` recorded. */
 export function asRecorded(version: 'v1' | 'v1alpha'): (stream: ReflectionCall) => void {
   const answers = new Map(
     recorded.filter((each) => each.version === version).map(({ request, response }) => [request, response]),

@@ -26,15 +26,15 @@ import { greeterDescriptorSet } from './library-contract.js';
 export interface Reflecting {
   /** Default: the greeter. */
   readonly descriptorSet?: Uint8Array;
-  /** The versions of reflection that it has. Default: both. */
+  /** The versions of server reflection that it supports. Default: both. */
   readonly versions?: readonly ('v1' | 'v1alpha')[];
   /** The services that it lists besides those of reflection. Default: those of the set. */
   readonly listed?: readonly string[];
-  /** Whether it sends a file with all its imports, and not alone. Default: true. */
+  /** Whether it sends a file together with all its imports. Default: true. */
   readonly transitive?: boolean;
   /** Files of the set that it does not have. Default: none. */
   readonly lacking?: readonly string[];
-  /** Answers in place of reflection. */
+  /** Replaces the implementation of reflection. */
   readonly reflection?: (stream: ReflectionCall) => void;
   /** Default: any loopback port. */
   readonly address?: string;
@@ -44,19 +44,19 @@ export interface Reflecting {
 
 export type ReflectionCall = ServerDuplexStream<ServerReflectionRequest, ServerReflectionResponse>;
 
-/** A gRPC server of grpc-js. */
+/** A grpc-js server with reflection. */
 interface ReflectingServer {
   /** `127.0.0.1:50051` */
   readonly address: string;
-  /** What it was asked by reflection. */
+  /** The reflection requests so far: `listServices *`. */
   readonly questions: readonly string[];
-  /** Ends its connections. */
+  /** Closes its connections. */
   disconnect(): void;
-  /** Ends it with all its connections. */
+  /** Stops it and closes its connections. */
   close(): void;
 }
 
-/** Starts a server whose methods greet who is named in their requests; streams do so three times. */
+/** Starts a server whose methods greet the name in their requests. Streams do so three times. */
 export async function startReflecting({
   descriptorSet = greeterDescriptorSet,
   versions = ['v1', 'v1alpha'],
@@ -135,7 +135,7 @@ function addMethod(server: Server, method: DescMethod): void {
   );
 }
 
-/** Answers as the protocol says, what a client asks that wants the files of all services. */
+/** Implements what a client needs of the protocol to get the files of all services. */
 function reflectionOf(
   { file: files }: FileDescriptorSet,
   registry: FileRegistry,

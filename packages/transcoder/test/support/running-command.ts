@@ -3,14 +3,14 @@ import { runCommand } from '../../src/command.js';
 
 /** The command, running in this process. */
 interface RunningCommand {
-  /** What it has printed. */
+  /** The lines that it has written to stdout. */
   readonly lines: readonly string[];
-  /** What it has complained about. */
+  /** The lines that it has written to stderr. */
   readonly complaints: readonly string[];
   readonly code: Promise<number>;
 }
 
-/** Starts the command on any port, until the end of the test. */
+/** Starts the command on any port. It stops when the test ends. */
 export function startCommand(...args: readonly string[]): RunningCommand {
   const lines: string[] = [];
   const complaints: string[] = [];
@@ -30,11 +30,11 @@ export function startCommand(...args: readonly string[]): RunningCommand {
   return { lines, complaints, code };
 }
 
-/** Where the command serves, once it does. */
+/** Waits until the command serves. Returns its origin. */
 export async function originOf({ lines }: RunningCommand): Promise<string> {
   await eventually(() => lines.at(-1)).toContain(' is served at ');
   return String(/http:\S+(?=,)/.exec(String(lines.at(-1)))?.[0]);
 }
 
-/** What becomes of a value, while other tests run at the same time. */
+/** Polls a value, with a timeout that allows for other tests at the same time. */
 export const eventually = <T>(value: () => T) => expect.poll(value, { timeout: 20_000 });

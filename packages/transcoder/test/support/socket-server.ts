@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A server on a loopback port that answers as no gRPC library would. */
+/** A server on a loopback port that responds as no gRPC library would. */
 interface BareServer {
   readonly address: string;
   /** The number of connections so far. */
   readonly connections: () => number;
-  /** Ends all connections at once. */
+  /** Closes all connections at once. */
   close(): void;
 }
 

@@ -4,7 +4,7 @@ import { Caller } from './caller.js';
 /** The method that these calls invoke. */
 export const PATH = '/library.v1.Probe/Echo';
 
-/** A call with ten seconds left and a client who stays. */
+/** A call with ten seconds left, whose client stays connected. */
 export function unaryCall(more: Partial<UnaryCall> = {}): UnaryCall {
   return {
     path: PATH,

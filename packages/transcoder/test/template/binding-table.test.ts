@@ -5,7 +5,7 @@ import { bindingsOf, type Binding } from '../../src/template/binding.js';
 import { BindingTable } from '../../src/template/binding-table.js';
 import { methodOf } from '../support/library-contract.js';
 
-/** A binding of a method that answers `kind` at `path`. */
+/** The binding of a method to the HTTP method `kind` at `path`. */
 function bound(kind: string, path: string, method = 'Probe.Echo'): Binding[] {
   const pattern = { case: 'custom' as const, value: { kind, path } };
   return bindingsOf(methodOf(method), create(HttpRuleSchema, { pattern }));
@@ -33,10 +33,10 @@ const table = new BindingTable(
   ].flat(),
 );
 
-describe('a look-up', () => {
+describe('a lookup', () => {
   it.each([
     { verb: 'GET', path: '/v1/books', found: '/v1/books', why: 'literals match' },
-    { verb: 'HEAD', path: '/v1/books', found: '/v1/books', why: 'HEAD is answered as GET is' },
+    { verb: 'HEAD', path: '/v1/books', found: '/v1/books', why: 'HEAD is served like GET' },
     { verb: 'HEAD', path: '/v1/head', found: '/v1/head', why: 'HEAD may have a binding of its own' },
     {
       verb: 'OPTIONS',
@@ -50,26 +50,31 @@ describe('a look-up', () => {
       verb: 'GET',
       path: '/v1/books/a%2Fb',
       found: '/v1/books/{string_value}',
-      why: 'an escaped slash ends no segment',
+      why: 'an escaped slash is in a segment',
     },
-    { verb: 'GET', path: '/v1/books/latest', found: '/v1/books/latest', why: 'a literal goes before *' },
+    {
+      verb: 'GET',
+      path: '/v1/books/latest',
+      found: '/v1/books/latest',
+      why: 'a literal takes precedence over *',
+    },
     {
       verb: 'DELETE',
       path: '/v1/books/latest',
       found: '/v1/books/{string_value}',
-      why: 'the HTTP method decides among those that match',
+      why: 'the HTTP method decides between them',
     },
     {
       verb: 'PUT',
       path: '/v1/books/latest',
       found: '/v1/{string_value}/latest',
-      why: 'a literal that leads nowhere is left again',
+      why: 'the search backtracks from a literal',
     },
     {
       verb: 'POST',
       path: '/v1/books/7:archive',
       found: '/v1/books/{string_value}:archive',
-      why: 'the custom verb goes first',
+      why: 'a custom verb takes precedence',
     },
     {
       verb: 'GET',
@@ -87,7 +92,7 @@ describe('a look-up', () => {
       verb: 'GET',
       path: '/v1/books/:archive',
       found: '/v1/books/{string_value}',
-      why: 'a custom verb alone is no segment',
+      why: 'a custom verb alone is not a segment',
     },
     {
       verb: 'GET',
@@ -95,25 +100,25 @@ describe('a look-up', () => {
       found: '/v1/files/{string_value=**}',
       why: '** matches several segments',
     },
-    { verb: 'GET', path: '/v1/files', found: '/v1/files/{string_value=**}', why: '** matches no segment' },
+    { verb: 'GET', path: '/v1/files', found: '/v1/files/{string_value=**}', why: '** matches zero segments' },
     {
       verb: 'GET',
       path: '/v1/files/a/b:stat',
       found: '/v1/files/{string_value=**}:stat',
-      why: '** leaves the custom verb',
+      why: '** does not match the custom verb',
     },
     {
       verb: 'GET',
       path: '/v1/files/a/info',
       found: '/v1/files/{string_value}/info',
-      why: '* goes before **',
+      why: '* takes precedence over **',
     },
-    { verb: 'GET', path: '/v1/r%20s', found: '/v1/r%20s', why: 'a literal is compared as it is written' },
+    { verb: 'GET', path: '/v1/r%20s', found: '/v1/r%20s', why: 'a literal is compared as written' },
     {
       verb: 'GET',
       path: '/v1/r%2as:%c3%a9',
       found: '/v1/r%2As:%C3%a9',
-      why: 'digits of escapes have no case',
+      why: 'escapes are case-insensitive',
     },
   ])('of $verb $path finds $found: $why', ({ verb, path, found }) => {
     const lookup = table.find(verb, path);
@@ -125,13 +130,13 @@ describe('a look-up', () => {
       verb: 'GET',
       path: '/v1/books/7:',
       segments: ['v1', 'books', '7:'],
-      why: 'an empty custom verb is none',
+      why: 'a custom verb is not empty',
     },
     {
       verb: 'GET',
       path: '/v1/files/a:',
       segments: ['v1', 'files', 'a:'],
-      why: 'an empty custom verb is none',
+      why: 'a custom verb is not empty',
     },
     {
       verb: 'GET',
@@ -200,8 +205,8 @@ describe('a look-up', () => {
 
   it.each([
     { path: '/', why: 'nothing is bound there' },
-    { path: '', why: 'it is no path' },
-    { path: '*', why: 'it is no path' },
+    { path: '', why: 'it is not a path' },
+    { path: '*', why: 'it is not a path' },
     { path: 'v1/books', why: 'it does not begin with a slash' },
     { path: '/v1/Books', why: 'paths are case-sensitive' },
     { path: '/v1/books/', why: 'a trailing slash counts' },
@@ -209,16 +214,16 @@ describe('a look-up', () => {
     { path: '/v1//books', why: 'no segment is empty' },
     { path: '/v1/books/7/', why: 'a trailing slash counts' },
     { path: '/v1/x/../books', why: 'dot segments are not resolved' },
-    { path: '/v1/b%6Foks', why: 'an escape of a letter is not the letter' },
-    { path: '/v1/R%20s', why: 'only the digits of escapes have no case' },
-    { path: '/v1/r%2Xs', why: 'it is no escape' },
+    { path: '/v1/b%6Foks', why: 'an escaped letter is not the letter' },
+    { path: '/v1/R%20s', why: 'only escapes are case-insensitive' },
+    { path: '/v1/r%2Xs', why: 'it is not an escape' },
     { path: '/v1/files/', why: 'no segment of ** is empty' },
     { path: '/v1/files/a//b', why: 'no segment of ** is empty' },
     { path: '/v1/books/7:archive/x', why: 'a custom verb ends the path' },
-    { path: '/v1', why: 'a part of a template is not enough' },
+    { path: '/v1', why: 'a template is matched as a whole' },
     { path: '/v1/books:archive', why: 'a custom verb belongs to its template' },
-    { path: '/v1/books:', why: 'an empty custom verb is none' },
-    { path: '/v1/books::', why: 'an empty custom verb is none' },
+    { path: '/v1/books:', why: 'a custom verb is not empty' },
+    { path: '/v1/books::', why: 'a custom verb is not empty' },
     { path: '/v1/books/latest/:', why: 'a colon alone is a segment' },
     { path: '/v1/any%3A', why: 'an escaped colon is part of a segment' },
   ])('of GET $path finds nothing: $why', ({ path }) => {
@@ -230,11 +235,11 @@ describe('a template of ** alone', () => {
   const all = new BindingTable([...bound('GET', '/{string_value=**}'), ...bound('GET', '/**:stat')]);
 
   it.each([
-    { path: '/', segments: [], why: '** matches no segment' },
+    { path: '/', segments: [], why: '** matches zero segments' },
     { path: '/a', segments: ['a'], why: '** matches a segment' },
     { path: '/a/b', segments: ['a', 'b'], why: '** matches several segments' },
-    { path: '/:stat', segments: [], why: '** leaves the custom verb' },
-    { path: '/:', segments: [':'], why: 'an empty custom verb is none' },
+    { path: '/:stat', segments: [], why: '** does not match the custom verb' },
+    { path: '/:', segments: [':'], why: 'a custom verb is not empty' },
   ])('matches $path as $segments: $why', ({ path, segments }) => {
     expect(all.find('GET', path)).toMatchObject({ outcome: 'found', segments });
   });
@@ -243,11 +248,11 @@ describe('a template of ** alone', () => {
     { path: '//', why: 'no segment is empty' },
     { path: '/a/', why: 'a trailing slash counts' },
     { path: '/a/:stat/', why: 'a trailing slash counts' },
-    { path: '', why: 'it is no path' },
-    { path: '*', why: 'it is no path' },
-    { path: ':stat', why: 'it is no path' },
+    { path: '', why: 'it is not a path' },
+    { path: '*', why: 'it is not a path' },
+    { path: ':stat', why: 'it is not a path' },
     { path: 'a/b', why: 'it does not begin with a slash' },
-  ])('does not match "$path": $why', ({ path }) => {
+  ])('does not match $path: $why', ({ path }) => {
     expect(all.find('GET', path)).toEqual({ outcome: 'unknown path' });
   });
 });
@@ -259,7 +264,7 @@ describe('a table of bindings', () => {
     ['/v1/{string_value=books/*}', '/v1/books/{name}'],
     ['/v1/{string_value=**}', '/v1/**'],
     ['/v1/{string_value}:go', '/v1/*:go'],
-  ])('refuses %s beside %s, which answer to the same requests', (one, other) => {
+  ])('refuses %s and %s, which match the same requests', (one, other) => {
     const bindings = [...bound('GET', one), ...bound('GET', other, 'Library.GetBook')];
     expect(() => new BindingTable(bindings)).toThrow(
       /^library\.v1\.Library\.GetBook and library\.v1\.Probe\.Echo are bound to the same requests: GET .*\.$/,

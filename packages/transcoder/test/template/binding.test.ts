@@ -46,12 +46,12 @@ describe('the bindings of a method', () => {
       rule: rule({ case: 'custom', value: { kind: '', path: '/a' } }),
     },
     {
-      why: 'the custom HTTP method is no token',
+      why: 'the custom HTTP method is not a token',
       rule: rule({ case: 'custom', value: { kind: 'A B', path: '/a' } }),
     },
-    { why: 'the template is broken', rule: rule(get('/a/')) },
+    { why: 'the template is malformed', rule: rule(get('/a/')) },
     { why: 'the body is an unknown field', rule: rule(post('/a'), { body: 'nothing' }) },
-    { why: 'the body is not at the top', rule: rule(post('/a'), { body: 'nested.nested' }) },
+    { why: 'the body is a nested field', rule: rule(post('/a'), { body: 'nested.nested' }) },
     { why: 'the response body is an unknown field', rule: rule(get('/a'), { responseBody: 'nothing' }) },
     { why: 'a variable is an unknown field', rule: rule(get('/{nothing}')) },
     { why: 'a variable has a JSON name', rule: rule(get('/{stringValue}')) },
@@ -66,31 +66,31 @@ describe('the bindings of a method', () => {
     { why: 'a variable leads through a wrapper', rule: rule(get('/{string_wrapper.value}')) },
     { why: 'a variable leads through an Any', rule: rule(get('/{any.type_url}')) },
     { why: 'a variable leads through a JSON value', rule: rule(get('/{value.string_value}')) },
-    { why: 'a variable leads further through a time', rule: rule(get('/{nested.time.nanos}')) },
-    { why: 'a number has no slash', rule: rule(get('/{int32_value=a/*}')) },
-    { why: 'a boolean has no slash', rule: rule(get('/{bool_value=*/*}')) },
-    { why: 'a word is no number', rule: rule(get('/{nested.double_value=only}')) },
-    { why: 'a oneof takes one variable', rule: rule(get('/{first_choice}/{second_choice}')) },
+    { why: 'a nested variable leads through a time', rule: rule(get('/{nested.time.nanos}')) },
+    { why: 'a number cannot contain a slash', rule: rule(get('/{int32_value=a/*}')) },
+    { why: 'a boolean cannot contain a slash', rule: rule(get('/{bool_value=*/*}')) },
+    { why: 'a word is not a number', rule: rule(get('/{nested.double_value=only}')) },
+    { why: 'two variables share a oneof', rule: rule(get('/{first_choice}/{second_choice}')) },
     {
-      why: 'a oneof takes one message',
+      why: 'two variables share a nested oneof',
       rule: rule(get('/{nested.third_choice.name}/{nested.first_choice}')),
     },
     {
-      why: 'a oneof takes a variable or the body',
+      why: 'a variable and the body share a oneof',
       rule: rule(post('/{first_choice}'), { body: 'third_choice' }),
     },
-    { why: '** comes last', rule: rule(get('/**/a')) },
-    { why: '** comes last in a variable too', rule: rule(get('/{string_value=**}/b')) },
-    { why: '** comes last also before another variable', rule: rule(get('/**/{string_value=**}')) },
+    { why: '** is not last', rule: rule(get('/**/a')) },
+    { why: '** is not last, in a variable', rule: rule(get('/{string_value=**}/b')) },
+    { why: '** is not last, before a variable', rule: rule(get('/**/{string_value=**}')) },
     { why: 'a field is in path and body', rule: rule(post('/{string_value}'), { body: 'string_value' }) },
     {
-      why: 'additional bindings do not nest',
+      why: 'additional bindings are nested',
       rule: rule(get('/a'), {
         additionalBindings: [rule(get('/b'), { additionalBindings: [rule(get('/c'))] })],
       }),
     },
     {
-      why: 'an additional binding is wrong',
+      why: 'an additional binding is invalid',
       rule: rule(get('/a'), { additionalBindings: [rule(get('b'))] }),
     },
   ])('are refused with the name of the method: $why', ({ rule: wrong }) => {
@@ -98,7 +98,7 @@ describe('the bindings of a method', () => {
   });
 
   it.each([get('/a'), { case: 'custom', value: { kind: 'HEAD', path: '/a' } }] satisfies Pattern[])(
-    'are told of where they cannot be served, without the others: $case with a body',
+    'are reported if they cannot be served, and the others are kept: $case with a body',
     (pattern) => {
       const told: string[] = [];
       const additionalBindings = [rule(post('/b'), { body: '*' })];
@@ -112,12 +112,12 @@ describe('the bindings of a method', () => {
 
   it.each([
     { path: '/{first_choice}/{nested.second_choice}', why: 'each message has a oneof of its own' },
-    { path: '/{int32_value=**}', why: 'any segments may be one that is a number' },
+    { path: '/{int32_value=**}', why: '** may match one segment, a number' },
     { path: '/{int32_value=7}/{bool_value=true}/{genre=GENRE_PROSE}', why: 'a literal may be a value' },
-    { path: '/{string_value=a/*}/{bytes_value=b/*}', why: 'text and base64 may have slashes' },
-    { path: '/{third_choice.name}', why: 'a message may be a choice' },
-    { path: '/{string_value}/{optional_string}', why: 'an optional field has no rival' },
-  ])('of $path are taken: $why', ({ path }) => {
+    { path: '/{string_value=a/*}/{bytes_value=b/*}', why: 'text and base64 may contain slashes' },
+    { path: '/{third_choice.name}', why: 'a message may be a member of a oneof' },
+    { path: '/{string_value}/{optional_string}', why: 'an optional field shares no oneof' },
+  ])('are accepted with $path: $why', ({ path }) => {
     expect(bindingsOf(methodOf('Probe.Echo'), rule(get(path)))).toHaveLength(1);
   });
 
@@ -129,7 +129,7 @@ describe('the bindings of a method', () => {
       rule: rule(post('/a'), { body: '*', responseBody: 'seconds' }),
     },
     { why: 'only a body can carry it', rule: rule(get('/a')) },
-  ])('are refused where the message has a JSON form of its own: $why', ({ rule: wrong }) => {
+  ])('are refused if the message has its own JSON form: $why', ({ rule: wrong }) => {
     expect(() => bindingsOf(methodOf('Unsupported.TakeTime'), wrong)).toThrow(
       /^library\.v1\.Unsupported\.TakeTime: google\.protobuf\.Timestamp has a JSON form of its own, .*\.$/,
     );

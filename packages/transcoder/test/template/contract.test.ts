@@ -25,19 +25,19 @@ function filesOf(names: RegExp): FileDescriptorSet {
 
 type Rule = MessageInitShape<typeof HttpRuleSchema>;
 
-/** The contract of a branch, whose imports are marked or not. */
+/** The contract of a branch, with its imports marked as such or not. */
 const image = branchImage();
 const unmarked = branchImage('--as-file-descriptor-set');
 
 describe('a contract', () => {
-  it('has the bindings of all methods that carry an HTTP rule', () => {
+  it('has the bindings of all methods with an HTTP rule', () => {
     const methods = readContract(libraryDescriptorSet).bindings.map(({ method }) => method.name);
     expect(methods).toContain('CreateShelf');
     expect(methods).not.toContain('Unbound');
     expect(methods.filter((name) => name === 'GetLoan')).toHaveLength(2);
   });
 
-  it('keeps nothing of the comments', () => {
+  it('keeps no comments', () => {
     const commented = (files: Iterable<FileDescriptorProto>): boolean[] =>
       [...files].map(({ sourceCodeInfo }) => sourceCodeInfo !== undefined);
     expect(commented(fromBinary(FileDescriptorSetSchema, libraryDescriptorSet).file)).toContain(true);
@@ -46,9 +46,9 @@ describe('a contract', () => {
   });
 
   it.each([
-    ['as JSON', Buffer.from('{"file":[]}')],
+    ['JSON', Buffer.from('{"file":[]}')],
     ['compressed', gzipSync(libraryDescriptorSet)],
-  ])('is refused in a sentence %s', (_, bytes) => {
+  ])('is refused with a message if it is %s', (_, bytes) => {
     expect(() => readContract(bytes)).toThrow(
       'The descriptor set is not a serialized google.protobuf.FileDescriptorSet, as `buf build -o` and `protoc` write it.',
     );
@@ -63,7 +63,7 @@ describe('a contract', () => {
   });
 });
 
-describe('what is not supported', () => {
+describe('an unsupported binding', () => {
   const sentence = (name: string, reason: string): string => `library.v1.Unsupported.${name}: ${reason}.`;
   const STREAM = 'streams of requests are not supported';
   const AFTER = 'the path template "/**/a" has segments after "**"';
@@ -82,7 +82,7 @@ describe('what is not supported', () => {
       reason: AFTER,
     },
   ] satisfies { name: string; rule: Rule; reason: string }[])(
-    'of $name is refused, or left out with one sentence: $reason',
+    'of $name is refused, or left out with one message: $reason',
     ({ name, rule, reason }) => {
       const set = withRule(name, rule);
       expect(() => readContract(set)).toThrow(new Error(sentence(name, reason)));
@@ -92,7 +92,7 @@ describe('what is not supported', () => {
     },
   );
 
-  it('are server streams where the upstream has none', () => {
+  it('is a server stream if the upstream has no streams', () => {
     const set = withRule('Stream', { pattern: getA });
     const reason = sentence('Stream', 'the upstream serves no streams');
     expect(() => readContract(set, { serverStreams: false })).toThrow(new Error(reason));
@@ -101,7 +101,7 @@ describe('what is not supported', () => {
     );
   });
 
-  it('does not cost the other bindings of its method', () => {
+  it('does not remove the other bindings of its method', () => {
     const after = { pattern: { case: 'get', value: '/**/b' } } as const;
     const held = {
       pattern: { case: 'custom', value: { kind: 'HEAD', path: '/b' } },
@@ -138,7 +138,7 @@ describe('what is not supported', () => {
     expect(found).toMatchObject({ binding: { method: { name: 'GetShelf' } } });
   });
 
-  it('leaves nothing to serve where it is all there is', () => {
+  it('is refused even with skip if nothing else is left to serve', () => {
     const set = withRule('Upload', { pattern: postA });
     const options = { services: ['library.v1.Unsupported'], unsupported: 'skip' } as const;
     expect(() => readContract(set, options)).toThrow(
@@ -150,30 +150,33 @@ describe('what is not supported', () => {
     { why: 'a malformed template', rule: { pattern: { case: 'get', value: '/a/{' } } },
     { why: 'an unknown field', rule: { pattern: postA, body: 'nothing' } },
     {
-      why: 'an unknown field in what is not supported',
+      why: 'an unknown field in such a template',
       rule: { pattern: { case: 'get', value: '/**/{nothing}' } },
     },
-  ] satisfies { why: string; rule: Rule }[])('is also $why, which fails the start by default', ({ rule }) => {
-    for (const name of ['Stream', 'HoldBody']) {
-      const set = withRule(name, rule);
-      const { skipped } = readContract(set, { unsupported: 'skip' });
-      expect(skipped).toEqual([expect.stringContaining(`library.v1.Unsupported.${name}: `)]);
-      expect(() => readContract(set)).toThrow(new Error(skipped[0]));
-    }
-  });
+  ] satisfies { why: string; rule: Rule }[])(
+    'may also have $why, which is refused by default',
+    ({ rule }) => {
+      for (const name of ['Stream', 'HoldBody']) {
+        const set = withRule(name, rule);
+        const { skipped } = readContract(set, { unsupported: 'skip' });
+        expect(skipped).toEqual([expect.stringContaining(`library.v1.Unsupported.${name}: `)]);
+        expect(() => readContract(set)).toThrow(new Error(skipped[0]));
+      }
+    },
+  );
 });
 
-describe('the services that are served', () => {
+describe('the served services', () => {
   const served = (set: Uint8Array, options?: ContractOptions): string[] => {
     const services = readContract(set, options).bindings.map(({ method }) => method.parent.typeName);
     return [...new Set(services)];
   };
 
-  it('are those of an image of buf that are not in its imports', () => {
+  it('are those of a buf image outside of its imports', () => {
     expect(served(image)).toEqual(['branch.v1.Branch']);
   });
 
-  it('are all where no file is marked as an import', () => {
+  it('are all services if no file is marked as an import', () => {
     expect(served(unmarked)).toEqual(['library.v1.Library', 'library.v1.Probe', 'branch.v1.Branch']);
   });
 
@@ -183,7 +186,7 @@ describe('the services that are served', () => {
     expect(served(unmarked, { services: ['branch.v1.Branch'] })).toEqual(['branch.v1.Branch']);
   });
 
-  it('are without those that have no HTTP rule, if what cannot be served is skipped', () => {
+  it('exclude those without an HTTP rule if unsupported bindings are skipped', () => {
     const services = ['branch.v1.Counter', 'library.v1.Probe'];
     const contract = readContract(image, { services, unsupported: 'skip' });
     expect(new Set(contract.bindings.map(({ method }) => method.parent.typeName))).toEqual(
@@ -204,7 +207,7 @@ describe('the services that are served', () => {
     expect(() => readContract(image, { services })).toThrow(new Error(sentence));
   });
 
-  it('are not none: an image whose only rules are in its imports is refused', () => {
+  it('cannot be empty: an image with rules only in its imports is refused', () => {
     const set = fromBinary(FileDescriptorSetSchema, image);
     for (const { package: name, service } of set.file) if (name === 'branch.v1') service.splice(0);
     expect(() => readContract(toBinary(FileDescriptorSetSchema, set))).toThrow(
@@ -215,19 +218,19 @@ describe('the services that are served', () => {
 
 describe('the domain of errors', () => {
   it.each([
-    { why: 'the package of the first service that is served', set: image, domain: 'branch.v1' },
+    { why: 'the first served service', set: image, domain: 'branch.v1' },
     {
-      why: 'the package of the first service in the set',
+      why: 'the first service in the set',
       set: unmarked,
       domain: 'library.v1',
     },
     {
-      why: 'the package of the first service that the options name',
+      why: 'the first service in the options',
       set: image,
       services: ['library.v1.Probe', 'branch.v1.Branch'],
       domain: 'library.v1',
     },
-  ])('is $why', ({ set, services, domain }) => {
+  ])('is the package of $why', ({ set, services, domain }) => {
     expect(readContract(set, { services }).domain).toBe(domain);
   });
 
@@ -237,14 +240,14 @@ describe('the domain of errors', () => {
   });
 });
 
-describe('rules beside the contract', () => {
+describe('rules outside of the contract', () => {
   const bound = (rules: JsonObject[], options?: ContractOptions): string[] =>
     readContract(image, { rules, ...options }).bindings.map(
       ({ method, verb, template }) => `${method.name}: ${verb} ${template.source}`,
     );
   const [GET_SHELF, LEND] = ['branch.v1.Branch.GetShelf', 'branch.v1.Counter.Lend'];
 
-  it('take the place of the annotation with all its bindings, and serve methods without one', () => {
+  it('replace an annotation with all its bindings, and serve methods without an annotation', () => {
     const shelf = {
       selector: GET_SHELF,
       put: '/a/{shelf_id}',
@@ -259,7 +262,7 @@ describe('rules beside the contract', () => {
     expect(bound([lend], { services: ['branch.v1.Counter'] })).toEqual(['Lend: POST /{name=**}:lend']);
   });
 
-  it('may name fields as the proto files do, as YAML files mostly do', () => {
+  it('may use proto names, as most YAML files do', () => {
     const rule = {
       selector: GET_SHELF,
       get: '/a',
@@ -270,18 +273,18 @@ describe('rules beside the contract', () => {
     expect(bindings).toMatchObject([{ responseBody: { name: 'theme' } }, { template: { source: '/b' } }]);
   });
 
-  it('hold for their method by the last', () => {
+  it('override earlier ones for the same method', () => {
     const rules = ['/a', '/b', '/c'].map((get) => ({ selector: GET_SHELF, get }));
     expect(bound(rules)).toEqual(['GetShelf: GET /c']);
   });
 
-  it('do not serve a service that is not to be served', () => {
+  it('do not add a service that is not served', () => {
     const rules = [{ selector: 'library.v1.Library.GetBook', get: '/a' }];
     expect(bound(rules)).toEqual(['GetShelf: GET /v1/branch/shelves/{shelf_id}']);
   });
 
   it.each(['branch.v1.Branch.Close', 'branch.v1.Shop.GetShelf', 'branch.v1.Branch', 'GetShelf', ''])(
-    'with the selector "%s" are refused, or left out',
+    'with the unknown selector "%s" are refused or left out',
     (selector) => {
       const rules = [
         { selector: GET_SHELF, get: '/a' },
@@ -299,7 +302,7 @@ describe('rules beside the contract', () => {
     { rule: { selector: GET_SHELF, fetch: '/a' }, says: /^rules\[0\]: .*"fetch".*\.$/ },
     { rule: { selector: GET_SHELF, get: 7 }, says: /^rules\[0\]: .*HttpRule\.get.*\.$/ },
     { rule: { selector: GET_SHELF, get: '/a', put: '/a' }, says: /^rules\[0\]: .*get and put\.$/ },
-  ])('are refused if they are none: $rule', ({ rule, says }) => {
+  ])('are refused if they are not HTTP rules: $rule', ({ rule, says }) => {
     for (const unsupported of ['refuse', 'skip'] as const) {
       expect(() => readContract(image, { rules: [rule], unsupported })).toThrow(says);
     }

@@ -22,7 +22,7 @@ describe('a path template', () => {
     { source: '/{name=shelves/*}', fieldPath: ['name'], start: 0, end: 2, multiSegment: true },
     { source: '/v1/{path=**}', fieldPath: ['path'], start: 1, end: Infinity, multiSegment: true },
     { source: '/{path=a/**}', fieldPath: ['path'], start: 0, end: Infinity, multiSegment: true },
-  ])('knows what the variable of $source spans', ({ source, ...variable }) => {
+  ])('knows the segments of the variable in $source', ({ source, ...variable }) => {
     expect(parsePathTemplate(source).variables).toEqual([variable]);
   });
 
@@ -33,24 +33,24 @@ describe('a path template', () => {
     { source: '/v1/', reason: 'it ends with a slash' },
     { source: '/v1//a', reason: 'a segment is empty' },
     { source: '/v1/a b', reason: 'a space must be escaped' },
-    { source: '/v1/a?b', reason: 'a query is no part of it' },
-    { source: '/v1/%zz', reason: 'the escape is broken' },
-    { source: '/v1/{id', reason: 'a brace is open' },
-    { source: '/v1/id}', reason: 'a brace was not opened' },
+    { source: '/v1/a?b', reason: 'it has a query' },
+    { source: '/v1/%zz', reason: 'the escape is malformed' },
+    { source: '/v1/{id', reason: 'the closing brace is missing' },
+    { source: '/v1/id}', reason: 'the opening brace is missing' },
     { source: '/v1/{}', reason: 'the variable has no name' },
-    { source: '/v1/{1d}', reason: 'the name is no identifier' },
+    { source: '/v1/{1d}', reason: 'the name is not an identifier' },
     { source: '/v1/{a.}', reason: 'a part of the name is missing' },
     { source: '/v1/{a=}', reason: 'the pattern is empty' },
-    { source: '/v1/{a={b}}', reason: 'variables do not nest' },
-    { source: '/v1/x{a}', reason: 'a variable is a whole segment' },
-    { source: '/v1/{a}x', reason: 'a variable is a whole segment' },
-    { source: '/v1/a*', reason: 'a wildcard is a whole segment' },
+    { source: '/v1/{a={b}}', reason: 'variables are nested' },
+    { source: '/v1/x{a}', reason: 'a variable is only part of a segment' },
+    { source: '/v1/{a}x', reason: 'a variable is only part of a segment' },
+    { source: '/v1/a*', reason: 'a wildcard is only part of a segment' },
     { source: '/v1/a:', reason: 'the custom verb is missing' },
     { source: '/v1/{a}:', reason: 'the custom verb is missing' },
-    { source: '/v1/{a=b:c}', reason: 'a custom verb is no part of a variable' },
-    { source: '/v1/a:b:c', reason: 'there is one custom verb' },
-    { source: '/v1:a/b', reason: 'the custom verb comes last' },
-    { source: '/{a}/{a}', reason: 'a variable comes once' },
+    { source: '/v1/{a=b:c}', reason: 'a custom verb is inside a variable' },
+    { source: '/v1/a:b:c', reason: 'there are two custom verbs' },
+    { source: '/v1:a/b', reason: 'the custom verb is not last' },
+    { source: '/{a}/{a}', reason: 'a variable is repeated' },
   ])('$source is refused: $reason', ({ source }) => {
     expect(() => parsePathTemplate(source)).toThrow(`"${source}"`);
   });
@@ -63,14 +63,14 @@ describe('the value of a path variable', () => {
     { segments: ['%F0%9F%93%9A'], value: '📚', why: 'escapes are UTF-8' },
     { segments: ['a+b'], value: 'a+b', why: 'a plus is a plus in a path' },
     { segments: ['%00'], value: '\0', why: 'NUL is a character' },
-    { segments: ['a%zz'], value: undefined, why: 'an escape is broken' },
-    { segments: ['%'], value: undefined, why: 'an escape is cut' },
+    { segments: ['a%zz'], value: undefined, why: 'an escape is malformed' },
+    { segments: ['%'], value: undefined, why: 'an escape is truncated' },
     { segments: ['%C3%28'], value: undefined, why: 'escapes are not UTF-8' },
     { segments: ['%ED%A0%80'], value: undefined, why: 'a surrogate is not UTF-8' },
-    { segments: ['a"b'], value: undefined, why: 'RFC 3986 has no such character in a path' },
+    { segments: ['a"b'], value: undefined, why: 'RFC 3986 forbids it in a path' },
     { segments: ['é'], value: undefined, why: 'bytes beyond ASCII must be escaped' },
     { segments: ['a#b'], value: undefined, why: 'a request has no fragment' },
-  ])('in one segment: $why', ({ segments, value }) => {
+  ])('in one segment is decoded or refused: $why', ({ segments, value }) => {
     const variable = firstOf(parsePathTemplate('/{id}').variables);
     expect(variableValue(variable, segments)).toBe(value);
   });
@@ -78,16 +78,16 @@ describe('the value of a path variable', () => {
   it.each([
     { path: 'v1/a/b%20c', value: 'a/b c', why: 'segments are joined and decoded' },
     { path: 'v1/a%2Fb/c%2fd', value: 'a%2Fb/c%2fd', why: 'an escaped slash stays as it was sent' },
-    { path: 'v1', value: '', why: 'no segment is enough for **' },
-    { path: 'v1/a%2a', value: 'a*', why: 'digits of escapes have no case' },
-    { path: 'v1/%C3%2F%A9', value: undefined, why: 'a slash splits no character' },
-  ])('in several segments: $why', ({ path, value }) => {
+    { path: 'v1', value: '', why: '** matches zero segments' },
+    { path: 'v1/a%2a', value: 'a*', why: 'escapes are case-insensitive' },
+    { path: 'v1/%C3%2F%A9', value: undefined, why: 'a slash cannot split a character' },
+  ])('in several segments is decoded or refused: $why', ({ path, value }) => {
     const variable = firstOf(parsePathTemplate('/v1/{path=**}').variables);
     expect(variableValue(variable, path.split('/'))).toBe(value);
   });
 });
 
-describe('the path that a template makes', () => {
+describe('the path that a template expands to', () => {
   it.each([
     { source: '/v1/shelves/{id}', values: ['a b/c'], path: '/v1/shelves/a%20b%2Fc' },
     {
@@ -96,7 +96,7 @@ describe('the path that a template makes', () => {
       path: '/v1/shelves/1/books/%C3%A4',
     },
     { source: '/v1/{a}/x/{b}:read', values: ['1', '2'], path: '/v1/1/x/2:read' },
-  ])('of $source is $path', ({ source, values, path }) => {
+  ])('is $path for $source', ({ source, values, path }) => {
     expect(expandPathTemplate(parsePathTemplate(source), values)).toBe(path);
   });
 });

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { unboundRules } from '../../src/index.js';
 import { branchImage, greeterDescriptorSet } from '../support/library-contract.js';
 
-describe('the rules for methods without one', () => {
-  it('are those of gRPC: POST to the path of the call, with the message as the body', () => {
+describe('the rules for methods without an HTTP rule', () => {
+  it('bind POST to the path of the gRPC call, with the message as the body', () => {
     const rules = ['Wave', 'Applaud', 'Chat'].map((name) => ({
       selector: `greeter.v1.Greeter.${name}`,
       post: `/greeter.v1.Greeter/${name}`,
@@ -12,7 +12,7 @@ describe('the rules for methods without one', () => {
     expect(unboundRules(greeterDescriptorSet)).toEqual(rules);
   });
 
-  it('are for the services that are named, else for those that are served', () => {
+  it('are for the named services, or else for the served ones', () => {
     const selectors = (services?: string[]) =>
       unboundRules(branchImage(), services).map((rule) => rule.selector);
     expect(selectors()).toEqual(['branch.v1.Counter.Lend']);

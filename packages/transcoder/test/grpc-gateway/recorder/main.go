@@ -1,7 +1,7 @@
-// Records how grpc-gateway answers requests, in front of a gRPC server whose methods mostly answer with the request.
+// Records how grpc-gateway responds to requests, in front of a gRPC server whose methods mostly return the request.
 //
-// Reads requests from its standard input, each a JSON string in a line that is sent as it is, and writes a JSON object
-// in a line for each: the request, the status and the content of the response, and the call that the server received.
+// Reads one JSON string per line from standard input, and sends it unchanged as a request. For each, writes a JSON
+// object in one line: the request, the status and the content of the response, and the call that the server received.
 package main
 
 import (
@@ -95,7 +95,7 @@ type answer struct {
 	Called  *received `json:"called,omitempty"`
 }
 
-// trimmed leaves out the members of JSON objects that are null, or the default of a field.
+// trimmed removes the members of JSON objects that are null or a field's default.
 func trimmed(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -174,7 +174,7 @@ func listen() net.Listener {
 	return listener
 }
 
-// exchange sends a request, and returns the status and the content of the response, trimmed if it is JSON.
+// exchange sends a request. It returns the status and the content of the response, trimmed if it is JSON.
 func exchange(address string, request string) (int, any) {
 	connection, err := net.Dial("tcp", address)
 	if err != nil {

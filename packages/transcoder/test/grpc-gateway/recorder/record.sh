@@ -1,18 +1,18 @@
 #!/bin/sh
-# Records how grpc-gateway answers the requests in a file, each a JSON string in a line:
+# Records how grpc-gateway responds to the requests in a file with one JSON string per line:
 #   record.sh SET REQUESTS >answers.jsonl
 # SET is the contract in ../../contract/compared, a serialized google.protobuf.FileDescriptorSet; `tsx requests.ts` prints
 # the requests.
 # Needs Go, protoc, the plugins go, go-grpc and grpc-gateway in PATH, and the libraries in GOPATH. On Debian they are in
 # golang-go, protobuf-compiler, golang-goprotobuf-dev, protoc-gen-go-grpc, golang-google-grpc-dev and
-# golang-github-grpc-ecosystem-grpc-gateway-dev; the last has the plugin as source.
+# golang-github-grpc-ecosystem-grpc-gateway-dev; the last contains the plugin as source.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 proto=compared/v1/compared.proto
 mkdir -p "$work/src/peer/recorder"
 cp "$here/main.go" "$work/src/peer/recorder"
-# For the "v2" in the path of an import, which only code in a module may have in GOPATH.
+# In GOPATH mode, only code in a module may import a path with "v2".
 echo 'module peer' >"$work/src/peer/go.mod"
 set -- "$1" "$2" --descriptor_set_in="$1"
 for plugin in go go-grpc grpc-gateway; do

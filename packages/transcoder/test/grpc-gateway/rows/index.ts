@@ -9,7 +9,7 @@ import { queries } from './queries.js';
 import { types } from './types.js';
 import { verbs } from './verbs.js';
 
-/** Every request that both gateways were asked, by what it tries. */
+/** Every request that is compared, by topic. */
 export const ROWS: Readonly<Record<string, readonly Row[]>> = {
   verbs,
   paths,

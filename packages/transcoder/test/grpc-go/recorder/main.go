@@ -1,7 +1,7 @@
-// Records how the reflection of grpc-go describes a server: two of grpc-go's own examples, its health service, and a
+// Records how grpc-go's reflection describes a server with two of grpc-go's own examples, its health service and a
 // contract with HTTP rules.
 //
-// Writes a JSON object in a line for each question: the version of the protocol, the request and the response, both
+// Writes a JSON object in one line for each request: the version of the protocol, the request and the response, both
 // serialized and in base64.
 package main
 
@@ -61,7 +61,8 @@ func main() {
 	}
 }
 
-// record asks for all services, the file of each, and for what is not there.
+// record requests the list of services, the file of each service, an imported file, and a symbol and a file that do not
+// exist.
 func record(connection *grpc.ClientConn, version string) {
 	description := &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
 	method := "/grpc.reflection." + version + ".ServerReflection/ServerReflectionInfo"
@@ -71,7 +72,7 @@ func record(connection *grpc.ClientConn, version string) {
 	}
 	output := json.NewEncoder(os.Stdout)
 	ask := func(request *reflectionpb.ServerReflectionRequest) *reflectionpb.ServerReflectionResponse {
-		// The messages of both versions are the same.
+		// Both protocol versions have the same messages.
 		if err := stream.SendMsg(request); err != nil {
 			log.Fatal(err)
 		}
