@@ -276,6 +276,10 @@ describe('a request that HTTP allows', () => {
     })),
     { why: 'it is HTTP/1.0 without Host', bytes: head(`GET ${BOOK} HTTP/1.0`) },
     {
+      why: 'its headers are named like properties of an object',
+      bytes: head(`GET ${BOOK} HTTP/1.1`, 'Host: x', 'constructor: a', '__proto__: b', CLOSE),
+    },
+    {
       why: 'its target has 8,192 bytes',
       bytes: head(`GET /v1/shelves/${'x'.repeat(8_192 - '/v1/shelves/'.length)} HTTP/1.1`, 'Host: x', CLOSE),
     },

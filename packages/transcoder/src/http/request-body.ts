@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Failure } from '../failures/failure.js';
+import { headerValues } from './request-headers.js';
 import { bytesReadBefore, receivedBytes } from './received-bytes.js';
 
 /** Whether a request has a body (RFC 9112 6.3), which may be empty. */
@@ -48,11 +49,11 @@ const LENIENT_TYPE = new RegExp(JSON_TYPE.source.replace('json', '(?:json|merge-
  * @param lenient whether `application/merge-patch+json` and none are taken, too.
  * @throws Failure `CONTENT_TYPE_UNSUPPORTED`.
  */
-export function requireJsonType({ method, headersDistinct }: IncomingMessage, lenient: boolean): void {
-  const contentType = headersDistinct['content-type']?.join(', ');
-  const taken = contentType === undefined ? lenient : (lenient ? LENIENT_TYPE : JSON_TYPE).test(contentType);
+export function requireJsonType(request: IncomingMessage, lenient: boolean): void {
+  const values = headerValues(request, 'content-type');
+  const taken = values.length === 0 ? lenient : (lenient ? LENIENT_TYPE : JSON_TYPE).test(values.join(', '));
   if (!taken) {
-    throw mediaTypeUnsupported(method);
+    throw mediaTypeUnsupported(request.method);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Failure, malformed } from '../failures/failure.js';
+import { headerValues } from './request-headers.js';
 
 /** The longest request target, in bytes. */
 const TARGET_MAX_BYTES = 8_192;
@@ -41,10 +42,10 @@ const HOST =
   /^(?:\[[0-9a-f:.]+\]|\[v[0-9a-f]+\.[\w\-.~!$&'()*+,;=:]+\]|(?:[\w\-.~!$&'()*+,;=]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i;
 
 /** RFC 9112 3.2: one well-formed `Host`, which only HTTP/1.0 may omit. */
-function requireHost({ headersDistinct, httpVersionMinor }: IncomingMessage): void {
-  const { host: hosts } = headersDistinct;
-  if (hosts === undefined) {
-    if (httpVersionMinor === 0) return;
+function requireHost(request: IncomingMessage): void {
+  const hosts = headerValues(request, 'host');
+  if (hosts.length === 0) {
+    if (request.httpVersionMinor === 0) return;
     throw malformedHeader('host', 'Is missing; one line with a host is required.');
   }
   if (hosts.length > 1) {

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { malformed } from '../failures/failure.js';
 import type { CallMetadata } from '../upstream.js';
 
@@ -34,6 +34,19 @@ export function requireTextKeys(forwarded: ForwardedHeaders): void {
   }
 }
 
+/** Header lines as sent: names and values in turn. */
+type SentHeaders = Pick<IncomingMessage, 'rawHeaders'>;
+
+/**
+ * The values of a header, one for each of its lines. Node's `headersDistinct` throws in releases such as 22.12 when a client
+ * sends a header named `constructor`.
+ *
+ * @param name in lower case.
+ */
+export function headerValues({ rawHeaders }: SentHeaders, name: string): string[] {
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
+}
+
 const MALFORMED = 'The request has an invalid header.';
 
 const NONE: CallMetadata = new Map();
@@ -44,19 +57,19 @@ const UNFIT = /[^\x20-\x7e]/g;
  * The metadata for a request's headers. Several values of one header are joined into one, as in RFC 9110 5.2: two
  * credentials then form an invalid one, which the server refuses.
  *
- * @param headers all values of each header, as Node's `headersDistinct`.
  * @param observed replaces the values from the headers; default: nothing.
  */
 export function callMetadata(
-  headers: NodeJS.Dict<string[]>,
+  request: SentHeaders,
   requestId: string,
   forwarded: ForwardedHeaders,
   observed: CallMetadata = NONE,
 ): CallMetadata {
   const metadata = new Map([['x-request-id', requestId]]);
   for (const [name, unfit] of forwarded) {
-    const value = headers[name]?.join(', ');
-    if (value === undefined) continue;
+    const values = headerValues(request, name);
+    if (values.length === 0) continue;
+    const value = values.join(', ');
     const masked = value.replace(UNFIT, '?');
     if (masked === value || unfit === 'mask') metadata.set(name, masked);
   }

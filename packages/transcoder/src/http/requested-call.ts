@@ -66,7 +66,7 @@ export class RequestedCall {
     this.#open = open;
     this.#head = {
       path: found.binding.callPath,
-      metadata: callMetadata(request.headersDistinct, requestId, forwardedHeaders, observation.metadata),
+      metadata: callMetadata(request, requestId, forwardedHeaders, observation.metadata),
       deadline: started + deadlineMs,
       cancellation: open ?? exchange,
     };

@@ -57,7 +57,10 @@ describe('the metadata of a call', () => {
       why: 'no other header is forwarded',
     },
   ])('is made from $headers: $why', ({ headers, metadata }) => {
-    const made = callMetadata(headers, 'id', forwarded);
+    const rawHeaders = Object.entries<string[]>(headers).flatMap(([name, values]) =>
+      values.flatMap((value) => [name, value]),
+    );
+    const made = callMetadata({ rawHeaders }, 'id', forwarded);
     expect(Object.fromEntries(made)).toEqual({ 'x-request-id': 'id', ...metadata });
   });
 });
