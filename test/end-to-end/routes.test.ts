@@ -205,4 +205,20 @@ describeOn(setups)('on $name, with DUPLICATE_ROUTES=reject,', ({ engine, topolog
     expect(response.status).toBe(409);
     await expect(richErrorOfResponse(response)).resolves.toEqual(error);
   });
+
+  it('a dry run stores nothing: the same route can be created after dry runs over both protocols', async () => {
+    const route = { ...DEFINITION, path: '/tried/:id', id: '', createdAt: undefined };
+    const dryRun = requestOf({ route, validateOnly: true });
+    const tried = await create(service.client, dryRun, metadataOf(tokenFor()));
+    const triedOverRest = await postTo(
+      service,
+      { ...DEFINITION, path: '/tried/:id' },
+      {},
+      '?validateOnly=true',
+    );
+    expect(tried.error).toBeUndefined();
+    expect(triedOverRest.status).toBe(200);
+    const created = await create(service.client, requestOf({ route }), metadataOf(tokenFor()));
+    expect(created.error).toBeUndefined();
+  });
 });

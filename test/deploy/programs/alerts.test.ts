@@ -166,7 +166,7 @@ async function use(client: RouteServiceClient, http: string): Promise<void> {
     validateOnly: false,
   };
   const { route } = await create(client, request, metadata);
-  // The same route again: its INSERT fails.
+  // From the second time on, its INSERT fails: the request id is the same.
   await create(client, { ...request, requestId: 'once' }, metadata);
   await get(client, route?.id ?? '', metadata);
   await get(client, 'unknown', metadataOf(undefined));
