@@ -34,8 +34,8 @@ export const CONTENDERS: readonly Contender[] = [
     targets: both('service', 'service'),
   },
   {
-    title: '**Route Registry**, the gateway apart',
-    name: 'Route Registry, gateway apart',
+    title: '**Route Registry**, gateway in a separate process',
+    name: 'Route Registry, separate gateway',
     role: 'own',
     targets: { 'REST get': 'gateway', 'REST create': 'gateway' },
   },
@@ -46,7 +46,7 @@ export const CONTENDERS: readonly Contender[] = [
     targets: both('go with a cache', 'go with a cache'),
   },
   {
-    title: 'Go: the same, a query a call',
+    title: 'Go: the same, one query per call',
     name: 'Go',
     role: 'peer',
     targets: both('go', 'go'),
@@ -71,7 +71,7 @@ export const CONTENDERS: readonly Contender[] = [
     targets: { 'gRPC get': 'echo', 'REST get': 'app' },
   },
   {
-    title: '*Limit of a gateway apart: a bare hop*',
+    title: '*Limit of a separate gateway: a bare hop*',
     name: 'bare hop',
     role: 'limit',
     targets: { 'REST get': 'hop' },

@@ -25,19 +25,19 @@ const PROTOCOLS = [
 
 /** The rows of the cost table: a choice of the operator, and the target that has it. All but the last request one route. */
 export const COSTS = [
-  { title: 'As `npm start` starts it, one route again and again', name: 'hot', target: 'alone' },
+  { title: 'As `npm start` runs it, the same route every time', name: 'hot', target: 'alone' },
   { title: 'Without metrics (`OPS_ADDRESS=off`)', name: 'without metrics', target: 'unmetered' },
   {
-    title: 'Without a log line for each request (`ACCESS_LOG=failures`)',
+    title: 'Without a log line per request (`ACCESS_LOG=failures`)',
     name: 'without log lines',
     target: 'unlogged',
   },
   {
-    title: 'With traces (`OTEL_EXPORTER_OTLP_ENDPOINT`), each request sampled',
+    title: 'With traces (`OTEL_EXPORTER_OTLP_ENDPOINT`), every request sampled',
     name: 'with traces',
     target: 'traced',
   },
-  { title: 'Routes that no cache has', name: 'not cached', target: 'cold' },
+  { title: 'Routes that are not cached', name: 'not cached', target: 'cold' },
 ] as const satisfies readonly { title: string; name: string; target: TargetName }[];
 
 /** The name of the scenario for one of the `COSTS`, over gRPC or REST. */

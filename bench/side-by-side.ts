@@ -16,11 +16,11 @@ const CALLS = [
   { name: 'gRPC get, not cached', target: 'cold', wire: 'grpc', operation: 'get', pick: 'once' },
   { name: 'REST get, hot', target: 'service', wire: 'http', operation: 'get', pick: 'hot' },
   { name: 'REST get', target: 'service', wire: 'http', operation: 'get', pick: 'uniform' },
-  { name: 'REST get, gateway apart', target: 'gateway', wire: 'http', operation: 'get', pick: 'uniform' },
+  { name: 'REST get, separate gateway', target: 'gateway', wire: 'http', operation: 'get', pick: 'uniform' },
   { name: 'gRPC create', target: 'service', wire: 'grpc', operation: 'create', pick: 'hot' },
   { name: 'REST create', target: 'service', wire: 'http', operation: 'create', pick: 'hot' },
   {
-    name: 'REST create, gateway apart',
+    name: 'REST create, separate gateway',
     target: 'gateway',
     wire: 'http',
     operation: 'create',

@@ -36,10 +36,10 @@ export function peerChart(run: Run): string {
     PANEL.top + heights.slice(0, row).reduce((sum, each) => sum + each, 0);
   const height = topOf(rows.length);
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Requests a second">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Requests per second">`,
     `<style>${STYLE}\n</style>`,
     `<rect class="ground" width="${WIDTH}" height="${height}" rx="6"/>`,
-    text(16, 28, 'Requests a second: more is better', 'title'),
+    text(16, 28, 'Requests per second: more is better', 'title'),
     text(WIDTH - 16, 28, 'dashed: baselines, which store nothing', 'soft', 'end'),
     ...panels.flatMap(({ kind, bars }, i) => {
       const left = 16 + (i % COLUMNS) * PANEL.width;

@@ -11,15 +11,15 @@ const LEAST_SHARE = 0.02;
 export function conditions({ at, machine, database, scale }: Run): string {
   const { rounds, durationMs, routes } = scale;
   const quick = scale.name === 'quick' ? ' A quick run: its figures are rough.' : '';
-  return `Measured at ${at} on ${machine}; ${database}. Medians of ${rounds} rounds of ${durationMs / 1_000} s with ${CALLERS} callers, who ask for ${routes.toLocaleString('en')} routes, on the same cores.${quick}`;
+  return `Measured at ${at} on ${machine}; ${database}. Medians of ${rounds} rounds of ${durationMs / 1_000} s with ${CALLERS} concurrent callers of ${routes.toLocaleString('en')} routes, on the same cores.${quick}`;
 }
 
 /** Every figure of the run, as Markdown tables. */
 export function rawTables(run: Run): string {
   return [
-    '"±" is half the distance of the extremes, as a share of the median. CPU is user and system time for each request, of all processes of the server, of the database, of both, and of the load generator.',
+    '"±" is half the distance between the extremes, as a share of the median. CPU is user and system time per request: of all processes of the server, of the database, of both, and of the load generator.',
     figureTable(run),
-    "Microseconds of the service's CPU time for each request, divided among its parts by V8's sampling profiler, which takes some of them itself:",
+    "Microseconds of the service's CPU time per request, by part, as V8's sampling profiler sees them; the profiler itself takes some of them:",
     ...run.anatomies.map(anatomyTable),
   ].join('\n\n');
 }

@@ -12,7 +12,7 @@ const NOT_MEASURED = '–';
 export function pageParts(run: Run): Readonly<Record<string, string>> {
   return {
     peers: [
-      `![Requests a second of each](performance.svg)`,
+      `![Requests per second of each](performance.svg)`,
       peerTable(run),
       logLines(run),
       conditions(run),
@@ -27,7 +27,7 @@ function peerTable(run: Run): string {
     contender.title,
     ...KINDS.map((kind) => rateAndCost(run, scenarioName(kind, contender))),
   ]).filter(([, ...cells]) => cells.some((cell) => cell !== NOT_MEASURED));
-  return table(['requests a second (CPU ms each)', ...KINDS.map(({ name }) => name)], rows);
+  return table(['requests per second (CPU ms each)', ...KINDS.map(({ name }) => name)], rows);
 }
 
 function rateAndCost(run: Run, name: string): string {
@@ -38,7 +38,7 @@ function rateAndCost(run: Run, name: string): string {
 
 function logLines(run: Run): string {
   const each = KINDS.map((kind) => `${kind.name} ${rateAndCost(run, scenarioName(kind, LOGGING))}`);
-  return `The others write no log, so neither does Route Registry here. With its line for each request, as \`npm start\` starts it: ${each.join(', ')}.`;
+  return `The others write no log, so Route Registry writes none here either. With one log line per request, as \`npm start\` runs it: ${each.join(', ')}.`;
 }
 
 function costTable(run: Run): string {
@@ -69,7 +69,7 @@ function growthTable(run: Run): string {
     ];
   };
   const columns = (operation: string): string[] => [
-    `gRPC ${operation}s a second`,
+    `gRPC ${operation}s per second`,
     'CPU ms',
     "database's CPU ms",
   ];
@@ -87,11 +87,17 @@ function latencyTable(run: Run): string {
   const cells = (name: string): string[] =>
     (['p50Ms', 'p99Ms'] as const).map((figure) => number(figureOf(run, name, figure), 2));
   return table(
-    ['latency', `p50 ms at ${OPEN_RATE} a second`, 'p99 ms', 'p50 ms at half of what it carries', 'p99 ms'],
+    [
+      'latency',
+      `p50 ms at ${OPEN_RATE} per second`,
+      'p99 ms',
+      'p50 ms at half of its highest rate',
+      'p99 ms',
+    ],
     TIMED.map((name) => [name, ...cells(atRate(name, 'slow')), ...cells(atRate(name, 'half'))]),
   );
 }
 
 function startUp(run: Run): string {
-  return `On a new embedded database, a process answers its first request ${rounded(figureOf(run, START_UP, 'p50Ms') ?? Number.NaN)} ms after its start.`;
+  return `On a new embedded database, the first response comes ${rounded(figureOf(run, START_UP, 'p50Ms') ?? Number.NaN)} ms after the process starts.`;
 }
