@@ -14,7 +14,7 @@ const BEARER = 'bearer';
 
 const TOKEN_COMMAND = `npm run --silent token -- --scope "${ALL_SCOPES.join(' ')}" --sub me`;
 
-/** The first steps of a reader who sees the document as a page. */
+/** First steps for someone who reads the document as a web page. */
 const FIRST_STEPS = `1. Get a token with \`${TOKEN_COMMAND}\`
    in the folder of the service, or from its issuer.
 2. Click **Authorize** and paste the token, without the word Bearer.
@@ -31,7 +31,7 @@ export function describeService(): OpenApi {
     ...TRANSCODING,
     descriptorSet,
     realm: REALM,
-    // The default of MAX_CALLS, for the example of a refusal.
+    // The default of MAX_CALLS, which the example of an OVERLOADED error quotes.
     maxRequests: 2_048,
     info: { title: 'Route Registry', description: `${comments['routing.v1'] ?? ''}\n\n${FIRST_STEPS}` },
     comments: inWordsOfRest(comments),
@@ -58,7 +58,7 @@ export function describeService(): OpenApi {
   };
 }
 
-/** Comments without metadata, which are headers for REST clients, and without the numbers of Google's guidelines (AIPs). */
+/** Adapts the contract's comments to REST: metadata is called a header, and references to Google's AIPs are omitted. */
 function inWordsOfRest(texts: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(texts).map(([name, text]) => [

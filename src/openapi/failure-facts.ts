@@ -7,7 +7,7 @@ const BAD_REQUEST = {
   fieldViolations: [UNKNOWN_FIELD],
 };
 
-/** The failures of the server by reason, each with an example; the document shows the first of those with one status. */
+/** The server's failures by reason, each with an example. The document shows the first example for each status. */
 export const failures: Readonly<Record<string, FailureFacts>> = {
   REQUEST_MALFORMED: {
     code: 'INVALID_ARGUMENT',

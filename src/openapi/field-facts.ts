@@ -20,7 +20,7 @@ const route = {
   createdAt: { example: '2025-11-20T14:30:05.246Z', present: true },
 } satisfies Record<keyof Route, FieldFacts>;
 
-/** The bounds of request ids, those of calls and of safe repeats alike. */
+/** The bounds of request ids, both of calls and of idempotent creates. */
 const REQUEST_ID_BOUNDS = text(REQUEST_ID_MAX, REQUEST_ID_SYNTAX);
 
 const createRouteRequest = {
@@ -31,14 +31,14 @@ const getRouteRequest = {
   routeId: { bounds: { minLength: 1 }, example: ROUTE_ID },
 } satisfies Partial<Record<keyof GetRouteRequest, FieldFacts>>;
 
-/** Bounds, from the domain, and examples: what the types of the fields do not express. */
+/** Bounds from the domain model, and examples: what the field types do not express. */
 export const facts: NonNullable<DescriptionOptions['facts']> = {
   'routing.v1.Route': route,
   'routing.v1.CreateRouteRequest': createRouteRequest,
   'routing.v1.GetRouteRequest': getRouteRequest,
 };
 
-/** The headers that have a meaning of their own here. */
+/** The headers that have a meaning specific to this service. */
 export const headers: Readonly<Record<string, HeaderFacts>> = {
   'X-Request-Id': {
     description:

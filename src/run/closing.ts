@@ -10,20 +10,20 @@ interface Opened {
 
 /** How long servers wait for calls in progress when they close, in milliseconds. */
 export const GRACE_MS = 6_000;
-/** The longest time that closing takes after the drain, in milliseconds: less than the ten seconds of containers. */
+/** The time limit of closing after the drain, in milliseconds: below Docker's default stop timeout of ten seconds. */
 const LIMIT_MS = 8_000;
 
 /** The options of closing. */
 interface ClosingOptions {
   /** How long everything keeps running after the announcements, in milliseconds; default: 0. */
   readonly drainMs?: number;
-  /** Called with each step, and the milliseconds from the beginning to its end. */
+  /** Called after each successful step, with its name and the milliseconds since closing began. */
   readonly log?: (step: string, ms: number) => void;
 }
 
 /**
- * Everything that must be closed. After the announcements and the drain, it closes first the servers, all at once, then
- * the rest in reverse order.
+ * Everything that must be closed. `close` makes the announcements, waits for the drain, closes all servers at the same
+ * time, and then closes the resources in reverse order.
  */
 export class Closing {
   readonly #announcements: Opened[] = [];
@@ -36,26 +36,26 @@ export class Closing {
     this.#limitMs = limitMs;
   }
 
-  /** Tells others, such as load balancers, to go elsewhere. The service goes on. */
+  /** Adds an announcement, such as to load balancers, that the service is about to stop. The service keeps running. */
   announce(name: string, tell: Close): void {
     this.#announcements.push({ name, close: tell });
   }
 
-  /** Adds a server, which ends its calls in progress within `GRACE_MS`. */
+  /** Adds a server, whose `close` must end its calls in progress within `GRACE_MS`. */
   server(name: string, close: Close): void {
     this.#servers.push({ name: `closed the ${name}`, close });
   }
 
-  /** Adds something that calls in progress may need. */
+  /** Adds a resource, which calls in progress may need until the servers are closed. */
   resource(name: string, close: Close): void {
     this.#resources.push({ name: `closed the ${name}`, close });
   }
 
   /**
-   * Closes everything, even if some of it fails. Resolves with whether everything was closed in time; the rest is left
-   * as it is.
+   * Closes everything, even if some steps fail. Resolves with whether everything was closed in time; whatever is still
+   * open then stays open.
    *
-   * @throws AggregateError with every failure within that time
+   * @throws AggregateError with every failure up to the time limit
    */
   async close({ drainMs = 0, log = () => undefined }: ClosingOptions = {}): Promise<boolean> {
     const begunAt = performance.now();

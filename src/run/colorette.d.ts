@@ -1,4 +1,4 @@
-/** The part of the package that pino-pretty's types refer to; compilers do not find its own types. */
+/** The part of the package that pino-pretty's types use; the compiler does not find the package's own types. */
 declare module 'colorette' {
   export type Color = (text: string | number) => string;
   export type Colorette = Readonly<Record<string, Color>>;

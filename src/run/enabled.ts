@@ -1,4 +1,4 @@
-/** Leaves out the observers that are turned off. */
+/** Filters out the observers that are turned off, which are undefined. */
 export function enabled<Observers extends readonly unknown[]>(
   ...observers: Observers
 ): Exclude<Observers[number], undefined>[] {

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { ALL_SCOPES } from '../routes/route-service.js';
 import type { TokenConfig } from '../settings/token-config.js';
 
-/** Where the service listens; absent for what does not run. */
+/** Where the service listens; undefined for a server that does not run. */
 interface Places {
   readonly grpcAddress: string | undefined;
   readonly httpUrl: string | undefined;
@@ -11,7 +11,7 @@ interface Places {
   readonly docs: boolean;
 }
 
-/** The name of the container in which this process runs; undefined for the project's folder, and always under npm. */
+/** The name of the container that this process runs in; undefined outside a Docker container, and always under npm. */
 export function containerOfThisProcess(env: NodeJS.ProcessEnv): string | undefined {
   // Docker creates this file in every container, whose default host name is its id.
   if (env['npm_lifecycle_event'] === undefined && existsSync('/.dockerenv')) return hostname();
@@ -19,10 +19,10 @@ export function containerOfThisProcess(env: NodeJS.ProcessEnv): string | undefin
 }
 
 /**
- * Where to find the service and how to get a token, for whoever started it by hand: at most four lines.
+ * Where to find the service and how to get a token, for somebody who started it by hand: at most four lines.
  *
- * @param tokens that the gRPC server accepts; undefined for a gateway alone
- * @param container in which the service runs; undefined for the project's folder
+ * @param tokens the tokens that the gRPC server accepts; undefined if only the gateway runs
+ * @param container the name of the container that the service runs in; undefined outside a container
  */
 export function firstSteps(
   { grpcAddress, httpUrl, docs }: Places,
@@ -47,7 +47,7 @@ function tokenLine({ key, issuer }: TokenConfig, container: string | undefined):
   if (key.kind === 'publicKeyFile' || key.kind === 'jwks') return `token  from ${issuer}`;
   const program =
     container === undefined ? 'npm run --silent token --' : `docker exec ${container} node dist/token.js`;
-  // A container has its settings; a second terminal has only those of local mode, which are none.
+  // `docker exec` inherits the container's settings. A second terminal does not, and only local mode works without any.
   const where = key.kind === 'local' || container !== undefined ? '' : 'with the same settings:  ';
   return `token  ${where}export TOKEN=$(${program} --scope "${ALL_SCOPES.join(' ')}" --sub me)`;
 }

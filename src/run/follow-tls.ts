@@ -3,16 +3,16 @@ import type { TlsFiles } from '../settings/tls-config.js';
 import type { Closing } from './closing.js';
 import { openOrExplain } from './open-or-explain.js';
 
-/** The parts of the process that following files uses. */
+/** The parts of the process that are needed to follow files. */
 interface FollowDependencies {
   readonly closing: Closing;
   readonly logger: TlsLog;
-  /** How often the files are read again, in milliseconds; default: 10,000. */
+  /** How often the files are reread, in milliseconds; default: 10,000. */
   readonly fileCheckMs?: number;
 }
 
 /**
- * Follows the files until the service closes.
+ * Follows TLS files, which may change at any time, until the service closes.
  *
  * @param settings the names of the settings for these files
  * @throws Error that names the settings and the file, when a file cannot be read or used

@@ -17,7 +17,7 @@ import type { SharedParts } from './shared-parts.js';
 import { openRouteStore } from './route-store.js';
 import { openTokenAuthenticator } from './token-authenticator.js';
 
-/** What the gateway needs of the running gRPC server. */
+/** What the gateway needs from the running gRPC server. */
 interface RunningGrpc {
   /** The address of the server, with its actual port. */
   readonly address: string;
@@ -77,7 +77,7 @@ export async function startGrpc(
   const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>
     createPipeline(methods, createInterceptors({ ...steps, observers: enabled(...observers) }));
   const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logging(callLog));
-  // The gateway measures and logs its requests itself, and learns only who the caller is.
+  // The gateway measures and logs its own requests, for which it needs only the caller from this pipeline.
   const pipelineOfGateway = pipelineObservedBy(tracing?.calls, namingCaller);
   const observeStreaming = measured?.beginStreaming;
   const server = await listenOrExplain('GRPC_ADDRESS', address, () =>

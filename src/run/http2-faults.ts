@@ -1,18 +1,21 @@
 /** Versions as in `process.versions`. */
 type Versions = Readonly<Record<string, string | undefined>>;
 
-/** Since nghttp2 1.69, a PING of the wrong length after GOAWAY and HEADERS ends the connection and not the process. */
+/** From nghttp2 1.69 on, a PING of the wrong length after GOAWAY and HEADERS ends the connection, not the process. */
 const PING_FIXED_MINOR = 69;
-/** Releases of Node in which this fault was found; 24.21 and 26.10 do not have it. */
+/** Node releases in which the fault of `abortsAfterGoaway` was found; 24.21 and 26.10 do not have it. */
 const GOAWAY_ABORTS = /^(22\.23\.3|26\.[89]\.\d+)$/;
 
-/** Whether a client can abort the process with GOAWAY, HEADERS and a PING of the wrong length (nghttp2's pull request 2509). */
+/**
+ * Whether a client can abort the process with GOAWAY, HEADERS and a PING of the wrong length (nghttp2 pull request
+ * 2509).
+ */
 export function abortsAtPing({ nghttp2 = '' }: Versions = process.versions): boolean {
   const [major, minor = 0] = nghttp2.split('.').map(Number);
   return major === 1 && minor < PING_FIXED_MINOR;
 }
 
-/** Whether a client can abort the process with a request after a GOAWAY that reports an error (Node's issue 64850). */
+/** Whether a client can abort the process with a request after a GOAWAY that reports an error (Node issue 64850). */
 export function abortsAfterGoaway({ node = '' }: Versions = process.versions): boolean {
   return GOAWAY_ABORTS.test(node);
 }

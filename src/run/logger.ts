@@ -1,6 +1,6 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
 
-/** The format of log lines: for people, for programs, or by whether stdout is a terminal. */
+/** The format of log lines: `pretty` for people, `json` for programs, or `auto`, which depends on the output. */
 export type LogFormat = 'auto' | 'json' | 'pretty';
 
 /** The options of a log. */
@@ -8,14 +8,14 @@ export interface LogOptions {
   /** A level of pino, or `silent`. */
   readonly level: string;
   readonly format: LogFormat;
-  /** Whether the output is a terminal. There, `auto` means `pretty`; elsewhere, `json`. */
+  /** Whether the output is a terminal: `auto` then means `pretty`, otherwise `json`. */
   readonly terminal: boolean;
 }
 
-/** Every character that a terminal would obey, except the line breaks and tabs of stacks. */
+/** Every character that a terminal would interpret, except the line breaks and tabs of stack traces. */
 const CONTROL = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** A logger that passes each line to the output at once, as JSON with an ISO time, or formatted for people. */
+/** Creates a logger that writes each line at once, as JSON with an ISO 8601 time or formatted for people. */
 export async function openLogger(output: DestinationStream, options: LogOptions): Promise<Logger> {
   const { level, format, terminal } = options;
   const pretty = format === 'pretty' || (format === 'auto' && terminal);
@@ -25,11 +25,11 @@ export async function openLogger(output: DestinationStream, options: LogOptions)
   );
 }
 
-/** pino-pretty's function without its stream, which would hold lines back when the process exits. */
+/** Uses pino-pretty's formatter without its stream, which would still buffer lines when the process exits. */
 async function readable(output: DestinationStream, terminal: boolean): Promise<DestinationStream> {
   const { prettyFactory } = await import('pino-pretty');
   const prettify = prettyFactory({
-    // At a terminal, its default respects NO_COLOR and TERM.
+    // At a terminal, pino-pretty's default respects NO_COLOR and TERM.
     ...(terminal ? {} : { colorize: false }),
     ignore: 'pid,hostname',
     singleLine: true,

@@ -1,8 +1,8 @@
 /**
- * Opens something named by a setting.
+ * Opens something that a setting names.
  *
- * @param failure the message if that fails, followed by the cause; it names the setting and holds no secret
- * @throws Error with both in one line
+ * @param failure the beginning of the error message, before the cause; must name the setting and hold no secret
+ * @throws Error with `failure` and the cause in one line
  */
 export async function openOrExplain<T>(failure: string, open: () => Promise<T>): Promise<T> {
   try {
@@ -35,7 +35,7 @@ export async function listenOrExplain<T>(
     try {
       return await listen();
     } catch (error) {
-      // grpc-js gives the code only in its message.
+      // grpc-js reports the error code only in its message.
       const text = error instanceof Error ? error.message : '';
       const words = REFUSALS.find(([code]) => text.includes(code))?.[1];
       throw words === undefined ? error : new Error(words, { cause: error });

@@ -18,8 +18,8 @@ export interface Operations {
 }
 
 /**
- * Opens the operators' listener, which is up while the rest opens and until the rest is closed. When `OPS_ADDRESS` is
- * `off`, nothing is measured.
+ * Opens the operators' listener, which must open before the rest of the service, so that it closes last. If
+ * `OPS_ADDRESS` is `off`, there is no listener and nothing is measured.
  *
  * @throws Error when it cannot listen
  */

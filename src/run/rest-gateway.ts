@@ -17,7 +17,7 @@ import { openUpstream } from './upstream.js';
 /**
  * Starts the gateway. It calls the configured gRPC server or, without one, the pipeline.
  *
- * @param pipeline of the gRPC server in this process; absent if there is none
+ * @param pipeline the pipeline of the gRPC server in this process; undefined if there is none
  * @returns the base URL of all REST paths
  * @throws Error when it cannot listen on the address
  */
@@ -55,7 +55,7 @@ export async function startRestGateway(
     answeredLevel: callLog.answeredLevel,
     observers: enabled(metrics?.requests(), tracing?.requests(scheme)),
   });
-  // In one process, the gRPC server's health is also the gateway's.
+  // A gateway that calls the pipeline in its own process shares the health of the gRPC server there.
   if (pipeline === undefined || target !== undefined) {
     const monitor = new Monitor({
       name: 'the gRPC server',
@@ -65,7 +65,7 @@ export async function startRestGateway(
       limitMs: checkLimitMs,
     });
     readiness.watch('upstream', monitor);
-    // Only for operators: each `GET /healthz` asks the server itself.
+    // Only operators need the monitor: each `GET /healthz` calls the gRPC server.
     if (config.ops !== undefined) void monitor.start();
     closing.announce('not serving', () => {
       monitor.stop();

@@ -37,7 +37,7 @@ interface OpenedRouteStore {
 }
 
 /**
- * Opens the store on the configured database, which must answer.
+ * Connects to the configured database, ensures its schema and opens the store.
  *
  * @throws Error when the database cannot be reached, or its schema is out of date
  */

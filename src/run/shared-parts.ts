@@ -6,12 +6,12 @@ import type { Config } from '../settings/config.js';
 import type { Tracing } from '../watch/tracing/tracing.js';
 import type { Operations } from './operations.js';
 
-/** The dependencies that the service does not choose itself. */
+/** The dependencies that are injected into the service. */
 export interface Dependencies {
   readonly logger: Logger;
   /** Milliseconds since the epoch; default: the system's clock. */
   readonly now?: () => number;
-  /** Makes a UUIDv7 for the given time; default: a random one. */
+  /** Generates a UUIDv7 for the given time; default: a random one. */
   readonly newId?: (nowMs: number) => string;
   /** Aborts a start that is waiting for the database. */
   readonly stop?: AbortSignal;
@@ -19,7 +19,7 @@ export interface Dependencies {
   readonly checkMs?: number;
   /** The time limit of such a check, in milliseconds; default: 2,000. */
   readonly checkLimitMs?: number;
-  /** How often the files of keys and of TLS are read again, in milliseconds; default: 10,000. */
+  /** How often key files and TLS files are reread, in milliseconds; default: 10,000. */
   readonly fileCheckMs?: number;
 }
 

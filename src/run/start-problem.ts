@@ -2,8 +2,8 @@ import { escapeInvisible } from '../registry/text.js';
 import { ConfigError } from '../settings/config.js';
 
 /**
- * Why a program cannot start, for a terminal. Only the problems of settings, which are our own words, have several lines;
- * anything else may repeat a server, whose control characters a terminal must not see.
+ * Describes why a program cannot start, for a terminal. Only a `ConfigError`, whose text is our own, may have several
+ * lines. Other messages may quote a server, so control characters in them are escaped.
  */
 export function startProblem(error: unknown): string {
   if (error instanceof ConfigError) return error.message;

@@ -13,7 +13,7 @@ interface TokenDependencies {
   readonly logger: Logger;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** How often a key file is read again, in milliseconds; default: 10,000. */
+  /** How often a key file is reread, in milliseconds; default: 10,000. */
   readonly fileCheckMs?: number | undefined;
 }
 

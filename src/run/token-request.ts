@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { isSubject } from '../auth/claims.js';
 import { ALL_SCOPES } from '../routes/route-service.js';
 
-/** How to call the program. */
+/** How to run the program. */
 export const USAGE = `Usage: npm run --silent token -- --scope "${ALL_SCOPES.join(' ')}" --sub NAME [--ttl 1h]`;
 
 /** A number and its unit: seconds, minutes, hours or days. */
@@ -16,7 +16,7 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
 } as const;
 
-/** What a token is to say. */
+/** The contents of the token to create. */
 interface TokenRequest {
   /** Scopes that methods require, separated by spaces. */
   readonly scope: string;
@@ -25,11 +25,11 @@ interface TokenRequest {
 }
 
 /**
- * Reads the command line of the program that makes tokens.
+ * Parses the command line of the program that creates tokens.
  *
  * @param args without the names of Node and the program
- * @returns undefined if it asks for help
- * @throws Error that says what is wrong, and how to call the program
+ * @returns undefined if the command line has `--help`
+ * @throws Error that says what is wrong, and how to run the program
  */
 export function readTokenRequest(args: readonly string[], env: NodeJS.ProcessEnv): TokenRequest | undefined {
   const kept = keptByNpm(args, env);
@@ -52,7 +52,7 @@ export function readTokenRequest(args: readonly string[], env: NodeJS.ProcessEnv
   return { scope, sub, ttlSeconds: Number(count) * unitSeconds };
 }
 
-/** Without `--`, npm takes options as its own settings, which it hands on as variables. */
+/** The options that npm has kept: without `--`, npm takes them as its own settings and passes them on as variables. */
 function keptByNpm(args: readonly string[], env: NodeJS.ProcessEnv): string[] {
   return Object.keys(OPTIONS)
     .filter((name) => env[`npm_config_${name}`] !== undefined)

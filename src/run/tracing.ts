@@ -3,7 +3,7 @@ import type { Closing } from './closing.js';
 import type { Tracing } from '../watch/tracing/tracing.js';
 import { serviceVersion } from './version.js';
 
-/** Starts tracing until shutdown. OpenTelemetry is loaded only here, since its code costs time and memory. */
+/** Starts tracing, which ends at shutdown. Imports OpenTelemetry only here, since loading it takes time and memory. */
 export async function startTracing({
   closing,
   logger,

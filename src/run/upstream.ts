@@ -17,14 +17,14 @@ interface UpstreamDependencies {
   readonly logger: Logger;
   /** Absent when tracing is off. */
   readonly tracing: Tracing | undefined;
-  /** How often the files of TLS are read again, in milliseconds; default: 10,000. */
+  /** How often the TLS files are reread, in milliseconds; default: 10,000. */
   readonly fileCheckMs?: number;
 }
 
-/** Far more than an answer has: a response is hardly larger than its request. */
+/** Far larger than any response, which is hardly larger than its request. */
 const CHANNEL_OPTIONS = { 'grpc.max_receive_message_length': 256 * 1024 };
 
-/** Opens the configured gRPC server or, without one, the pipeline in this process, which needs no socket. */
+/** Opens a channel to the configured gRPC server or, if there is none, calls the pipeline in this process directly. */
 export async function openUpstream(
   target: string | undefined,
   tlsFiles: TlsFiles | undefined,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Resolves alike from `src/run/` and from `dist/run/`. */
+/** The relative path is the same from `src/run/` and from `dist/run/`. */
 const PACKAGE = new URL('../../package.json', import.meta.url);
 
 /** The version of the service, from its package. */

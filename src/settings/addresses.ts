@@ -2,16 +2,16 @@ import type { SettingsReader } from './settings.js';
 
 const UNIX_SOCKET = /^unix:./;
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|::1)$/i;
-/** What `splitAddress` takes, in words. */
+/** The form that `splitAddress` accepts, for error messages. */
 export const ADDRESS_FORM = 'host:port, with a port up to 65535';
 
-/** A TCP address to listen on; port 0 takes a free port. */
+/** A TCP address to listen on; port 0 means any free port. */
 export interface HostAndPort {
   readonly host: string;
   readonly port: number;
 }
 
-/** Reads the address of the gRPC server; adds its problem to the reader. */
+/** Reads the address of the gRPC server; adds any problem to the reader. */
 export function grpcAddressOf(settings: SettingsReader): string {
   const address = settings.text('GRPC_ADDRESS');
   if (!UNIX_SOCKET.test(address) && splitAddress(address) === undefined)
@@ -41,7 +41,7 @@ function isSame({ host, port }: HostAndPort, other: HostAndPort | undefined): bo
   return port !== 0 && port === other?.port && host.toLowerCase() === other.host.toLowerCase();
 }
 
-/** Checks a target against the forms that grpc-js can resolve (doc/naming.md of gRPC), each with its ports. */
+/** Checks that a target has a form that grpc-js can resolve (gRPC's doc/naming.md); each TCP address needs a port. */
 export function checkTarget(settings: SettingsReader, target: string): void {
   const [, name] = /^dns:(?:\/\/[^/]*\/)?(.*)$/.exec(target) ?? [];
   const [, list] = /^ipv[46]:(.*)$/.exec(target) ?? [];
@@ -62,7 +62,7 @@ export function splitAddress(address: string): HostAndPort | undefined {
   return { host: match[1] ?? match[2] ?? '', port };
 }
 
-/** Whether only this machine reaches a host. */
+/** Whether a host is reachable only from this machine. */
 export function isLoopback(host: string): boolean {
   return LOOPBACK.test(host);
 }

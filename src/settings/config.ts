@@ -19,7 +19,7 @@ import { tracesOf } from './traces.js';
 const BYTES_PER_MIB = 1_048_576;
 /** The largest cache of routes, in MiB: an amount that a Node process easily holds. */
 const ROUTE_CACHE_MAX_MIB = 1_024;
-/** The longest times that may be set for the start and the stop, in milliseconds. */
+/** The longest waits that may be set for startup and shutdown, in milliseconds. */
 const DATABASE_WAIT_MAX_MS = 3_600_000;
 const DRAIN_DELAY_MAX_MS = 600_000;
 
@@ -53,12 +53,12 @@ export interface HttpConfig {
 export interface Config {
   readonly grpc: GrpcConfig | undefined;
   readonly http: HttpConfig | undefined;
-  /** The address of the operators' listener; absent if there is none, and nothing is then measured. */
+  /** The address of the operators' listener; undefined if there is none, in which case nothing is measured. */
   readonly ops: HostAndPort | undefined;
   /** The TLS files of the gRPC and HTTP servers; absent without TLS. */
   readonly tls: TlsFiles | undefined;
   readonly limits: Limits;
-  /** How long the start waits for an unreachable database, in milliseconds. */
+  /** How long startup waits for an unreachable database, in milliseconds. */
   readonly databaseWaitMs: number;
   /** How long the service keeps serving after it has announced its stop, in milliseconds. */
   readonly drainDelayMs: number;
@@ -68,18 +68,18 @@ export interface Config {
   readonly logFormat: 'auto' | 'json' | 'pretty';
   /** Which requests are logged: all, or only failed ones. */
   readonly accessLog: 'all' | 'failures';
-  /** Whether spans are sent; the OpenTelemetry SDK itself reads where to, and how. */
+  /** Whether spans are sent; the OpenTelemetry SDK itself reads the destination and further options. */
   readonly traces: boolean;
 }
 
-/** The settings with the public addresses of each role. */
+/** The settings that hold the public addresses of each role. */
 const ADDRESSES = {
   all: ['GRPC_ADDRESS', 'HTTP_ADDRESS'],
   grpc: ['GRPC_ADDRESS'],
   gateway: ['HTTP_ADDRESS'],
 } as const;
 
-/** Invalid settings. The message lists every problem, one line each, and no secret. */
+/** Invalid settings. The message lists every problem, one per line, and contains no secret. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }

@@ -1,6 +1,6 @@
 import type { SettingsReader } from './settings.js';
 
-/** Reads the origins in `CORS_ORIGINS`: scheme, host and a port other than the scheme's default (RFC 6454 6.2). */
+/** Reads the origins in `CORS_ORIGINS`: scheme, host, and the port unless it is the scheme's default (RFC 6454 6.2). */
 export function crossOriginsOf(settings: SettingsReader): readonly string[] {
   const origins = (settings.given('CORS_ORIGINS')?.split(',') ?? []).map((each) => each.trim());
   const wrong = origins.filter((each) => !isOrigin(each));

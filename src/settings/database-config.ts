@@ -1,7 +1,7 @@
 import { type Database, parseDatabaseUrl } from './database-url.js';
 import type { SettingsReader } from './settings.js';
 
-/** Reads the location of the routes: from the setting itself, or from a file, since it may hold a password. */
+/** Reads where the routes are stored: from `DATABASE_URL`, or from a file, since the URL may hold a password. */
 export function databaseOf(settings: SettingsReader): Database {
   const fromFile = settings.given('DATABASE_URL_FILE') !== undefined;
   const name = fromFile ? 'DATABASE_URL_FILE' : 'DATABASE_URL';

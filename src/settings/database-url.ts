@@ -10,23 +10,23 @@ interface MysqlDatabase {
   readonly password: string;
   readonly database: string;
   readonly tls: MysqlTls | undefined;
-  /** Whether nobody has decided about TLS, though the host is not this machine. */
+  /** Whether the URL has no `ssl-mode` and the host is not this machine. */
   readonly exposed: boolean;
 }
 
-/** The location of the routes: a MySQL database, or a file (or `:memory:`) of the embedded one. */
+/** Where the routes are stored: in a MySQL database, or in the file (or `:memory:`) of the embedded database. */
 export type Database = MysqlDatabase | { readonly engine: 'sqlite'; readonly file: string };
 
-/** The beginning of a URL; a single letter is a drive of Windows. */
+/** The scheme of a URL; a single letter is a Windows drive instead. */
 const SCHEME = /^[a-z][a-z\d+.-]+:/i;
 const MYSQL_PORT = 3306;
 const WRONG_FORM = 'must be mysql://user:password@host:port/database or sqlite:path.';
 
 /**
- * Parses `DATABASE_URL`: `mysql://user:password@host:port/database` (percent-encoded), with TLS in its query, or
- * `sqlite:path`.
+ * Parses `DATABASE_URL`: `mysql://user:password@host:port/database` (percent-encoded), with TLS options in its query,
+ * or `sqlite:path`.
  *
- * @throws Error with the end of a sentence about the setting, without its values
+ * @throws Error whose message ends a sentence that begins with the setting's name; it contains no values
  */
 export function parseDatabaseUrl(text: string): Database {
   const file = /^sqlite:(?<path>.+)$/s.exec(text)?.groups?.['path'];
@@ -60,7 +60,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A percent sign does not begin an escape.
+    // A percent-encoding is malformed.
     throw new Error(WRONG_FORM);
   }
 }

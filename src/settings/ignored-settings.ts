@@ -1,6 +1,6 @@
 import { type SettingName, SETTINGS } from './settings.js';
 
-/** Settings of earlier versions: what they set is a constant now, or is left to others. */
+/** Settings of earlier versions: what they configured is now a constant, or no longer part of the service. */
 const REMOVED = [
   'DATABASE_REPLICA_URLS',
   'DATABASE_REPLICA_URLS_FILE',
@@ -12,7 +12,10 @@ const REMOVED = [
   'WORKERS',
 ] as const;
 
-/** With the default of one of these, the service would run on another database, without TLS, or for other tokens. */
+/**
+ * Settings whose default must not be used by mistake: the service would use another database, run without TLS, accept
+ * other tokens, or allow duplicate routes.
+ */
 const GRAVE = /^(?:DATABASE_|TLS_|JWT_|DUPLICATE_ROUTES$)/;
 
 /** A variable whose name is one edit away from that of a setting. */
@@ -21,18 +24,18 @@ interface Misspelled {
   readonly meant: SettingName;
 }
 
-/** The variables that look like settings and have no effect, in words; an empty value counts as unset. */
+/** Describes the variables that look like settings but have no effect. Empty removed settings count as unset. */
 export function ignoredSettings(env: NodeJS.ProcessEnv): string[] {
   const removed = REMOVED.filter((name) => (env[name] ?? '') !== '');
   return [...removed, ...misspelledIn(env).map(({ name, meant }) => `${name} (${meant}?)`)];
 }
 
-/** The misspelled settings with which no service may start. */
+/** The misspelled settings that must keep the service from starting. */
 export function graveMisspellings(env: NodeJS.ProcessEnv): Misspelled[] {
   return misspelledIn(env).filter(({ meant }) => GRAVE.test(meant));
 }
 
-/** If the setting itself is set, even to an empty value, the variable is taken for another program's. */
+/** If the setting itself is set, even to an empty value, the variable is assumed to belong to another program. */
 function misspelledIn(env: NodeJS.ProcessEnv): Misspelled[] {
   const unset = (Object.keys(SETTINGS) as SettingName[]).filter((setting) => env[setting] === undefined);
   return Object.keys(env).flatMap((name) => {
@@ -41,7 +44,7 @@ function misspelledIn(env: NodeJS.ProcessEnv): Misspelled[] {
   });
 }
 
-/** Whether a character was added, left out or replaced, or two neighbours were swapped. */
+/** Whether one character was added, omitted or replaced, or two adjacent ones were swapped. */
 function isOneEdit(name: string, setting: string): boolean {
   let same = 0;
   while (same < name.length && name[same] === setting[same]) same++;

@@ -8,9 +8,9 @@ const DEADLINE_MAX_MS = 600_000;
 const MOST = 1_000_000;
 const MESSAGE_MAX_BYTES = 16_777_216;
 
-/** The limits on all incoming traffic. None is off, except the age of connections. */
+/** The limits on all incoming traffic. None of them can be turned off, except the age of connections. */
 export interface Limits {
-  /** The time limit of one call, with its body and its waiting, in milliseconds. */
+  /** The time limit of one call, including the time to receive its body and to wait, in milliseconds. */
   readonly deadlineMs: number;
   /** The largest request message or body, in bytes, on the wire and decompressed. */
   readonly maxMessageBytes: number;
@@ -20,9 +20,9 @@ export interface Limits {
   readonly maxStreams: number;
   /** Unary calls in progress on all connections. */
   readonly maxCalls: number;
-  /** Calls waiting for the database; one caller has at most half of these places. */
+  /** Calls waiting for the database; one caller may have at most half of them. */
   readonly maxWaitingCalls: number;
-  /** How long a gRPC connection may stay silent, in milliseconds. */
+  /** How long a gRPC connection without calls may stay silent, in milliseconds; pings keep it open. */
   readonly grpcIdleMs: number;
   /** The greatest age of a gRPC connection, in milliseconds; 0 for no limit. */
   readonly grpcMaxAgeMs: number;
@@ -30,7 +30,7 @@ export interface Limits {
   readonly httpIdleMs: number;
 }
 
-/** Reads all limits; adds their problems to the reader. */
+/** Reads all limits; adds any problems to the reader. */
 export function readLimits(settings: SettingsReader): Limits {
   return {
     deadlineMs: settings.integer('DEADLINE_MS', 1, DEADLINE_MAX_MS),

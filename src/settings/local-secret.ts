@@ -13,13 +13,13 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** Never follows a link or waits for a pipe that somebody has planted. */
+/** Flags that never follow a symbolic link, or block on a pipe, that somebody has planted. */
 const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-/** Writes only a new file: neither an existing one nor one behind a link. */
+/** Creates a new file; fails if the file exists or the path is a symbolic link. */
 const TO_MAKE = 'wx';
-/** The permissions of everybody except the owner. */
+/** The permission bits of everybody except the owner. */
 const OTHERS = 0o077;
-/** More bytes than a secret and a newline. */
+/** More than the length of a secret and a newline. */
 const READ_BYTES = 128;
 
 /**
@@ -40,7 +40,7 @@ export function localSecret(path: string): string {
   );
 }
 
-/** Adds the remedy to what the operating system refuses. */
+/** Adds a remedy to errors of the operating system. */
 function withRemedy<T>(file: string, use: () => T): T {
   try {
     return use();
@@ -55,14 +55,14 @@ function withRemedy<T>(file: string, use: () => T): T {
 }
 
 function readOwn(file: string): string {
-  // A link is refused before it is opened, since Windows has no O_NOFOLLOW.
+  // Refuses a symbolic link before opening it, since Windows has no O_NOFOLLOW.
   if (!lstatSync(file).isFile())
     throw new Error(`${file} is not a regular file. Delete it to get a new secret.`);
   const descriptor = openSync(file, TO_READ);
   try {
     const status = fstatSync(descriptor);
     if (!status.isFile()) throw new Error(`${file} is not a regular file. Delete it to get a new secret.`);
-    // Where users have no numeric id, modes mean nothing either.
+    // Without numeric user ids, as on Windows, the mode has no meaning either.
     const user = process.getuid?.();
     if (user !== undefined && status.uid !== user)
       throw new Error(`The file ${file} belongs to another user. Delete it to get a new secret.`);
@@ -80,7 +80,7 @@ function makeSecret(file: string): void {
   const draft = `${file}.${randomUUID()}`;
   writeFileSync(draft, randomBytes(32).toString('hex'), { mode: 0o600, flag: TO_MAKE });
   try {
-    // A link is created completely or not at all, so two processes that start together agree on one secret.
+    // Creating a hard link is atomic, so two processes that start together agree on one secret.
     linkSync(draft, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

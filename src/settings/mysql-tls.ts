@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 /** The TLS options for MySQL; the texts are in PEM. */
 export interface MysqlTls {
-  /** The authorities that sign the server's certificate. */
+  /** The certificate authorities trusted to sign the server's certificate. */
   readonly ca: string;
   /** Whether the certificate must also be valid for the host of the URL. */
   readonly checksHost: boolean;
@@ -13,15 +13,15 @@ export interface MysqlTls {
 
 const FILES = ['ssl-ca', 'ssl-cert', 'ssl-key'];
 const PARAMETERS = ['ssl-mode', ...FILES];
-/** The longest name of a parameter that a message repeats, in characters. */
+/** The most characters of a parameter's name that a message repeats. */
 const NAME_MAX = 32;
 
 /**
- * Reads TLS from the parameters of a MySQL URL, under the names that MySQL's own programs use; undefined without TLS.
- * The modes that check no certificate, `PREFERRED` and `REQUIRED`, are not offered: they do not stop a man in the
- * middle.
+ * Reads the TLS options from the parameters of a MySQL URL, under the names that MySQL's own programs use; undefined
+ * without TLS. The modes that check no certificate, `PREFERRED` and `REQUIRED`, are not supported: they do not prevent
+ * man-in-the-middle attacks.
  *
- * @throws Error with the end of a sentence about the setting, without a value
+ * @throws Error whose message ends a sentence that begins with the setting's name; its only value is a valid `ssl-mode`
  */
 export function mysqlTlsOf(parameters: URLSearchParams): MysqlTls | undefined {
   for (const name of parameters.keys()) {

@@ -71,7 +71,11 @@ export class SettingsReader {
     this.problems.push(`${name} ${problem}`);
   }
 
-  /** Refuses a value and shows it; it must not be secret. @param allowed the end of a sentence: `must be …` */
+  /**
+   * Refuses a value and shows it, so the value must not be secret.
+   *
+   * @param allowed the end of a sentence: `must be …`
+   */
   refuseValue(name: SettingName, value: string, allowed: string): void {
     const shown = value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX - 1)}…` : value;
     this.refuse(name, `is ${JSON.stringify(shown)}; it ${allowed}`);
@@ -83,7 +87,7 @@ export class SettingsReader {
     return value === '' ? undefined : value;
   }
 
-  /** The content of the file named by a setting; undefined if there is none, or it cannot be read. */
+  /** The content of the file that a setting names; undefined if the setting is unset or the file cannot be read. */
   contentOf(name: SettingName): Buffer | undefined {
     const file = this.given(name);
     if (file === undefined) return undefined;

@@ -2,14 +2,14 @@ import type { SettingName, SettingsReader } from './settings.js';
 
 /** The TLS files of one party, each in PEM. */
 export interface TlsFiles {
-  /** Its certificate with the chain, and the certificate's key: both or neither. */
+  /** The party's certificate with its chain, and the private key: both or neither. */
   readonly certFile: string | undefined;
   readonly keyFile: string | undefined;
-  /** The authorities that sign the other party's certificate. */
+  /** The certificate authorities trusted to sign the other party's certificate. */
   readonly caFile: string | undefined;
 }
 
-/** Reads the TLS files of both servers, `undefined` without TLS; adds their problems to the reader. */
+/** Reads the TLS files of both servers, `undefined` without TLS; adds any problems to the reader. */
 export function serverTlsOf(settings: SettingsReader, hasGrpc: boolean): TlsFiles | undefined {
   const pair = pairOf(settings, 'TLS_CERT_FILE', 'TLS_KEY_FILE');
   const caFile = settings.given('TLS_CLIENT_CA_FILE');
@@ -22,7 +22,7 @@ export function serverTlsOf(settings: SettingsReader, hasGrpc: boolean): TlsFile
   return { ...pair, caFile };
 }
 
-/** Reads the TLS files of the channel to GRPC_UPSTREAM, `undefined` without TLS; adds their problems to the reader. */
+/** Reads the TLS files of the channel to GRPC_UPSTREAM, `undefined` without TLS; adds any problems to the reader. */
 export function upstreamTlsOf(settings: SettingsReader): TlsFiles | undefined {
   const on = settings.oneOf('GRPC_UPSTREAM_TLS', ['off', 'on']) === 'on';
   if (on && settings.given('GRPC_UPSTREAM') === undefined)

@@ -2,7 +2,7 @@ import type { Database } from './database-url.js';
 import { SECRET_MIN_BYTES, secretsIn } from './secret-file.js';
 import type { SettingsReader } from './settings.js';
 
-/** The file of local mode's secret, and the issuer and audience of its tokens. */
+/** The file that holds local mode's secret, and the issuer and audience of local mode's tokens. */
 const LOCAL_SECRET_FILE = 'data/jwt-secret';
 const LOCAL_PARTY = 'route-registry';
 
@@ -17,14 +17,14 @@ export type TokenKey =
   /** A secret that the service generates in this file. */
   | { readonly kind: 'local'; readonly file: string };
 
-/** The tokens to accept. */
+/** Which tokens to accept. */
 export interface TokenConfig {
   readonly key: TokenKey;
   readonly issuer: string;
   readonly audience: string;
 }
 
-/** Reads the tokens to accept; adds their problems to the reader. */
+/** Reads which tokens to accept; adds any problems to the reader. */
 export function tokensOf(settings: SettingsReader, database: Database): TokenConfig {
   const issuer = settings.given('JWT_ISSUER');
   const audience = settings.given('JWT_AUDIENCE');

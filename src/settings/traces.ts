@@ -1,8 +1,8 @@
 import type { SettingsReader } from './settings.js';
 
 /**
- * Whether spans are sent, by two variables of the OpenTelemetry specification (SDK environment variables): there is a
- * collector, and the SDK is not disabled. Any value of `OTEL_SDK_DISABLED` except `true`, in any case, is false.
+ * Whether spans are sent: a collector is set, and the SDK is not disabled (OpenTelemetry specification, SDK environment
+ * variables). Any value of `OTEL_SDK_DISABLED` except `true`, in upper or lower case, counts as false.
  */
 export function tracesOf(settings: SettingsReader): boolean {
   const endpoint = settings.given('OTEL_EXPORTER_OTLP_ENDPOINT');

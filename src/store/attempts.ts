@@ -2,22 +2,22 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isOutOfReach, isTransient } from './driver-errors.js';
 
 /**
- * The most attempts of one statement. With their pauses they take 1.6 to 3.3 s: as long as load balancers take to
- * notice a failover, and less than the default deadline of a call.
+ * The most attempts of one statement. Their pauses add up to 1.6 to 3.3 s: as long as load balancers take to notice a
+ * failover, and less than the default deadline of a call.
  */
 export const MAX_ATTEMPTS = 10;
 /**
- * The longest pause after the first attempt, in milliseconds: a deadlock is over by then. Each further one is twice as
- * long.
+ * The longest pause after the first attempt, in milliseconds: a deadlock is over by then. The limit doubles
+ * with each attempt.
  */
 const FIRST_PAUSE_MS = 10;
-/** The limit on a pause, in milliseconds, so that the last attempts are not too late for the waiting calls. */
+/** The upper limit of a pause, in milliseconds, so that the last attempts come in time for the waiting calls. */
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Sends a statement again while that may help. The statement must do no harm when it has already been executed.
+ * Retries a statement while a retry may succeed. Sending a statement that was already executed must do no harm.
  *
- * @param send gets the number of the attempt, from 1; throws to end the attempts when nobody waits any longer
+ * @param send receives the number of the attempt, from 1; throws to stop retrying when no caller waits any longer
  * @param pauseOf how long to pause after an attempt, in milliseconds
  */
 export async function inAttempts<Answer>(

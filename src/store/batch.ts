@@ -1,17 +1,17 @@
 import DataLoader from 'dataloader';
 import type { Signal } from '../registry/route-store.js';
 
-/** Something that waits for the database, as long as its outcome is wanted. */
+/** An entry that waits for the database until its signal is aborted. */
 export interface Waiting {
   readonly signal: Signal | undefined;
 }
 
-/** Whether the outcome is still wanted. */
+/** Whether the caller still wants the outcome. */
 export function isWanted({ signal }: Waiting): boolean {
   return signal?.aborted !== true;
 }
 
-/** The outcome was no longer wanted when the statement could have been sent. */
+/** The caller no longer wanted the outcome when the statement could be sent. */
 export class NotSent extends Error {
   override readonly name = 'NotSent';
 
@@ -20,29 +20,29 @@ export class NotSent extends Error {
   }
 }
 
-/** The most entries of one statement: large enough to share its cost, small enough to stay short. */
+/** The most entries of one statement: enough to share its cost, few enough to keep it short. */
 const MAX_BATCH = 64;
 
 /** How many statements of one kind may run at a time. */
 interface Pace {
-  /** The most statements while all waiting calls fit into one more. */
+  /** The most concurrent statements while all waiting calls fit into one batch. */
   readonly most: number;
-  /** The most statements while more calls wait: a distant database serves more only with more statements. */
+  /** The most concurrent statements while more calls wait: a distant database serves more only with concurrency. */
   readonly mostWhenFull: number;
 }
 
 const PACES = {
-  /** A second statement is sent beside the first as soon as there is a call for it. */
+  /** A second statement is sent alongside the first as soon as a call is waiting. */
   'at once': { most: 2, mostWhenFull: 4 },
-  /** For statements that cost the database more than their entries do. */
+  /** For statements whose fixed cost to the database exceeds the cost of their entries. */
   'when full': { most: 1, mostWhenFull: 4 },
 } as const satisfies Record<string, Pace>;
 
 /**
- * Joins calls that arrive while the database is busy into one batch. A single call is sent at once.
+ * Combines calls that arrive while the database is busy into one batch. Otherwise, a call is sent at once.
  *
- * @param run answers a batch: an outcome, or an `Error`, for each entry in order. It gets only entries that are still
- *   wanted.
+ * @param run executes a batch of entries that are still wanted; resolves with an outcome, or an `Error`, for each entry
+ *   in order
  */
 export function batched<Entry extends Waiting, Outcome>(
   pace: keyof typeof PACES,
@@ -92,7 +92,7 @@ export function batched<Entry extends Waiting, Outcome>(
   const loader = new DataLoader<Entry, Outcome>(runWanted, {
     cache: false,
     maxBatchSize: MAX_BATCH,
-    // Calls that Node reads in one turn of the event loop join one batch.
+    // Calls that Node reads in one iteration of the event loop share one batch.
     batchScheduleFn: (dispatch) => setImmediate(queue, dispatch),
   });
   return (entry) => loader.load(entry);

@@ -10,12 +10,12 @@ import { requireWritable } from './writable-file.js';
 const ACQUIRE_TIMEOUT_MS = 3_000;
 /** The time limit of a connection attempt, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** The most connections to MySQL: a two-core process keeps no more than these busy. */
+/** The most connections to MySQL: a process on two cores cannot keep more of them busy. */
 const POOL_MAX = 10;
 /** How long a writer waits for another process's write to the embedded database, in milliseconds. */
 const BUSY_TIMEOUT_MS = 2_000;
 
-/** The location of the routes. */
+/** Where the routes are stored. */
 export type DatabaseLocation = MysqlLocation | SqliteLocation;
 
 /** A database of a MySQL or MariaDB server. */
@@ -37,12 +37,12 @@ export interface SqliteLocation {
 }
 
 /**
- * Opens the database. The embedded one is created, with its folder, if it does not exist; MySQL is connected to by the
- * first query. `closeDatabase` must be called at the end.
+ * Opens the database. The embedded database is created, with its folder, if it does not exist. For MySQL, the first
+ * query connects. `closeDatabase` must be called at the end.
  *
- * @param silenceMs how long MySQL may stay silent before its connection is dropped, in milliseconds; default: forever,
- *   since a migration may take long
- * @throws Error when the files of the embedded one cannot be written
+ * @param silenceMs how long MySQL may stay silent before its connection is dropped, in milliseconds; default: 0, no
+ *   limit, since a migration may take long
+ * @throws Error when the files of the embedded database cannot be written
  */
 export function openDatabase(location: DatabaseLocation, silenceMs = 0): Knex {
   return location.engine === 'mysql' ? openMysql(location, silenceMs) : openEmbedded(location);
@@ -53,14 +53,14 @@ export function addressOf(knex: Knex): string | undefined {
   return (knex.userParams as { readonly address?: string } | undefined)?.address;
 }
 
-/** Closes all connections. The embedded database is then complete in its one file, with an empty write-ahead log. */
+/** Closes all connections. The file of the embedded database is then complete, and its write-ahead log is empty. */
 export async function closeDatabase(knex: Knex, { engine }: DatabaseLocation): Promise<void> {
-  // If that fails, for example on a full disk, nothing is lost: the log stays beside the file.
+  // If the checkpoint fails, for example on a full disk, nothing is lost: the log stays next to the file.
   if (engine === 'sqlite') await knex.raw('PRAGMA wal_checkpoint(TRUNCATE)').catch(ignore);
   await knex.destroy();
 }
 
-/** Otherwise Knex would print SQL to the console; failures are thrown as well. */
+/** Keeps Knex from printing SQL to the console; failures are thrown anyway. */
 const SILENT: Knex.Logger = { warn: ignore, error: ignore, deprecate: ignore, debug: ignore };
 
 function ignore(): void {
@@ -141,7 +141,7 @@ function openEmbedded({ file: filename }: SqliteLocation): Knex {
       },
     },
   });
-  // After a statement that did not get the lock, libsql would confirm further writes without committing them.
+  // After a statement that did not get the lock, libsql reports further writes as successful without committing them.
   knex.on('query-error', (error: unknown) => {
     if (isBusy(error)) usable = false;
   });

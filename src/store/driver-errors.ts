@@ -1,18 +1,18 @@
 import { DEADLINE_PASSED, RegistryError } from '../registry/errors.js';
 
-/** Lower numbers are those of the operating system; a server's own begin here. */
+/** The lowest error number of a server; lower ones come from the operating system. */
 const FIRST_SERVER_ERROR = 1000;
 
-/** The classes of SQLSTATE for what the statement holds: its values, its keys, itself. Nothing was stored. */
+/** The SQLSTATE classes for errors in the statement: its values, its keys, its syntax or access. Nothing was stored. */
 const REFUSING_CLASSES = new Set(['22', '23', '42']);
-/** The class for a login that is refused. */
+/** The SQLSTATE class for a refused login. */
 const LOGIN_CLASS = '28';
-/** The SQLSTATE of a server that takes no more connections. */
+/** The SQLSTATE of a server that accepts no more connections. */
 const CROWDED_STATE = '08004';
 
 type Numbers = ReadonlySet<number | undefined>;
 
-// By their names in dev.mysql.com/doc/mysql-errors/en/server-error-reference.html and
+// Named as in dev.mysql.com/doc/mysql-errors/en/server-error-reference.html and
 // mariadb.com/docs/server/reference/error-codes.
 const ER_DBACCESS_DENIED_ERROR = 1044;
 /** A Galera node that is not, or no longer, part of the cluster's majority. */
@@ -34,16 +34,16 @@ const ER_QUERY_TIMEOUT = 3024;
 /** Group Replication rolled a commit back: it was in conflict, or the member is not online. */
 const ER_TRANSACTION_ROLLBACK_DURING_COMMIT = 3101;
 
-/** Of class 42, though the database refuses the user or knows no such database, as before it has been restored. */
+/** In class 42, but the server refuses the user, or the database does not exist, for example before a restore. */
 const LOGIN_NUMBERS: Numbers = new Set([ER_DBACCESS_DENIED_ERROR, ER_BAD_DB_ERROR]);
 
-/** Of class 42, though the user has only too many connections or statements now. */
+/** In class 42, but the user only has too many connections or statements at the moment. */
 const CROWDED_NUMBERS: Numbers = new Set([ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED]);
 
-/** The statement took longer than the server lets it, and stored nothing. It would take as long again. */
+/** The statement exceeded the server's time limit and stored nothing. A retry would take as long. */
 const LATE_NUMBERS: Numbers = new Set([ER_STATEMENT_TIMEOUT, ER_QUERY_TIMEOUT]);
 
-/** Another server is in charge. Nothing was stored, and a new connection may lead to that server. */
+/** The server cannot execute the statement. Nothing was stored, and a new connection may lead to a server that can. */
 const WRONG_SERVER_NUMBERS: Numbers = new Set([
   ER_UNKNOWN_COM_ERROR,
   ER_OPTION_PREVENTS_STATEMENT,
@@ -53,7 +53,7 @@ const WRONG_SERVER_NUMBERS: Numbers = new Set([
   ER_TRANSACTION_ROLLBACK_DURING_COMMIT,
 ]);
 
-/** The name of Knex's error for a connection or an answer that did not arrive in time. */
+/** The name of Knex's error for a connection or a response that did not arrive in time. */
 const TIMEOUT = 'KnexTimeoutError';
 
 type Codes = ReadonlySet<string | undefined>;
@@ -72,19 +72,19 @@ const AWAY_CODES: Codes = new Set([
   'ETIMEDOUT',
 ]);
 
-/** Codes of mysql2 for a server that is not trusted, or has no TLS. Its next certificate may be valid. */
+/** Codes of mysql2 for a server that is not trusted or has no TLS. The server's next certificate may be valid. */
 const DISTRUST_CODES: Codes = new Set(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_SUPPORT']);
 
 /** Result codes of SQLite for a file that is busy or cannot be used; extended codes begin with these. */
 const AWAY_SQLITE = /^SQLITE_(?:BUSY|LOCKED|IOERR|FULL|READONLY|CANTOPEN)/;
 
 /**
- * What the error of a server, or of a proxy before it, means. `passing`: the database could not do it now, and may have
- * done it all the same; most such errors have a SQLSTATE that says nothing (`HY000`), or none.
+ * What an error of a server, or of a proxy in front of it, means. `passing`: the statement failed for now, but may have
+ * been executed all the same; most such errors have the generic SQLSTATE `HY000`, or none.
  */
 type Meaning = 'refused' | 'login refused' | 'crowded' | 'late' | 'passing';
 
-/** Undefined for what no server said. */
+/** Undefined for errors that do not come from a server. */
 function meaningOf({ errno = 0, sqlState = '' }: DriverError): Meaning | undefined {
   if (errno < FIRST_SERVER_ERROR) return undefined;
   const sqlClass = sqlState.slice(0, 2);
@@ -94,27 +94,27 @@ function meaningOf({ errno = 0, sqlState = '' }: DriverError): Meaning | undefin
   return REFUSING_CLASSES.has(sqlClass) ? 'refused' : 'passing';
 }
 
-/** Whether the database refused what the statement holds, for example because a key exists: nothing was stored. */
+/** Whether the database rejected the statement itself, for example because a key exists. Nothing was stored. */
 export function isRefusal(error: unknown): boolean {
   const driverError = facts(error);
   return meaningOf(driverError) === 'refused' || driverError.code?.startsWith('SQLITE_CONSTRAINT') === true;
 }
 
 /**
- * Whether the same statement may succeed a moment later, if need be over another connection. It may also have succeeded
- * already, without an answer.
+ * Whether a retry of the statement may succeed, possibly over another connection. The failed attempt may also have
+ * succeeded without a response.
  */
 export function isTransient(error: unknown): boolean {
   const driverError = facts(error);
   return meaningOf(driverError) === 'passing' || LOST_CODES.has(driverError.code);
 }
 
-/** Whether the connection leads to a server that cannot serve, so that older connections will not either. */
+/** Whether the connection leads to a server that cannot execute the statement. Older connections may lead there too. */
 export function isWrongServer(error: unknown): boolean {
   return WRONG_SERVER_NUMBERS.has(facts(error).errno);
 }
 
-/** Whether a later attempt to reach the database may succeed, unlike one whose login it refuses. */
+/** Whether a later attempt to reach the database may succeed, unlike after a refused login. */
 export function isOutOfReach(error: unknown): boolean {
   const driverError = facts(error);
   const meaning = meaningOf(driverError);
@@ -128,14 +128,14 @@ export function isOutOfReach(error: unknown): boolean {
   );
 }
 
-/** Whether another process held the embedded database for longer than a statement waits. */
+/** Whether another process kept the embedded database locked for longer than a statement waits. */
 export function isBusy(error: unknown): boolean {
   return facts(error).code?.startsWith('SQLITE_BUSY') === true;
 }
 
 /**
- * The error of the database or its driver, without the statement and its values. It has no stack: that would end in the
- * driver, and there may be many in a second.
+ * An error of the database or its driver, without the statement and its values. It has no stack: a stack would show
+ * only the driver, and there may be many errors per second.
  */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError';
@@ -145,7 +145,7 @@ export class DatabaseError extends Error {
   readonly errno: number | undefined;
 
   /**
-   * Without a code and a number, there was no answer in time.
+   * An error without a code and a number means that there was no response in time.
    *
    * @param address `host:port`; undefined for the embedded database
    */
@@ -161,9 +161,10 @@ export class DatabaseError extends Error {
 }
 
 /**
- * A driver's error in the form for the rest of the service and the log: `STORE_UNAVAILABLE` for a database that is
- * unavailable, `DEADLINE_EXCEEDED` for a statement that the server has stopped for its time, and never the statement or
- * its values, which are in the messages of Knex and the drivers.
+ * Translates a driver's error for the rest of the service and the log: to `STORE_UNAVAILABLE` if the database is
+ * unavailable, to `DEADLINE_EXCEEDED` if the server stopped the statement at its time limit, and otherwise to a
+ * `DatabaseError`. None of them holds the statement or its values, unlike the messages of Knex and the drivers. Returns
+ * any other error unchanged.
  *
  * @param address `host:port` of the database; undefined for the embedded one
  */
@@ -180,12 +181,12 @@ export function translate(error: unknown, address?: string): unknown {
   return away ? storeUnavailable(bare) : bare;
 }
 
-/** The database is unavailable, or too slow to provide a connection. */
+/** The error for a database that is unavailable, or too slow to provide a connection. */
 export function storeUnavailable(cause: unknown): RegistryError {
   return new RegistryError('STORE_UNAVAILABLE', 'The route store is unavailable. Try again.', { cause });
 }
 
-/** The facts in errors of the drivers and Knex. */
+/** The fields of errors from the drivers and Knex. */
 interface DriverError {
   readonly errno?: number | undefined;
   readonly sqlState?: string | undefined;

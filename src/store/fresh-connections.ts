@@ -17,7 +17,7 @@ export class FreshConnections {
     this.#openedAt.set(connection, this.#moves);
   }
 
-  /** Whether the pool may use a connection; otherwise it closes it and opens another one. */
+  /** Whether the pool may use a connection; otherwise the pool replaces the connection by a new one. */
   has(connection: object): boolean {
     return this.#openedAt.get(connection) === this.#moves;
   }

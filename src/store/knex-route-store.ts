@@ -7,7 +7,7 @@ import { decodeId, encodeId, type NewRouteRow, toRoute, toRow } from './route-ro
 import { type ReadRow, RouteRows, type ServedCall } from './route-rows.js';
 import { type StatementObserver, StatementObservers } from './statement-observer.js';
 
-/** The most shapes remembered as having a first route, so that a duplicate need not try to become the first. */
+/** The most shapes remembered as having a first route, so that a duplicate does not try to become the first. */
 const MAX_KNOWN_SHAPES = 10_000;
 
 interface Insert extends ServedCall {
@@ -23,8 +23,8 @@ interface Find extends ServedCall {
 }
 
 /**
- * Routes in a table, on every engine. Concurrent inserts share a commit and concurrent finds share a query; each call
- * is answered as soon as its own result is there. The store does not close its `Knex` instance.
+ * Stores routes in a table, on every engine. Concurrent inserts share a commit, and concurrent finds share a query; all
+ * calls of a batch settle together. The store does not close its `Knex` instance.
  */
 export class KnexRouteStore implements RouteStore {
   readonly #observers: StatementObservers;
@@ -60,12 +60,12 @@ export class KnexRouteStore implements RouteStore {
     return this.#rows.ping();
   }
 
-  /** A call that starts waiting. */
+  /** Captures a call that starts to wait. */
   #served(signal: Signal | undefined): ServedCall {
     return { signal, captured: this.#observers.capture() };
   }
 
-  /** Answers all finds with one statement, in their order. */
+  /** Reads the routes of all finds with one statement; the results are in the order of the finds. */
   async #findAll(finds: readonly Find[]): Promise<(Route | undefined)[]> {
     const keys = finds.map(({ key }) => key);
     const found = await this.#rows.withIds(keys, finds);
@@ -73,7 +73,7 @@ export class KnexRouteStore implements RouteStore {
     return finds.map(({ id }) => routes.get(id));
   }
 
-  /** Inserts all in one commit; if an entry prevents that, or is no longer wanted, each separately. */
+  /** Inserts all entries in one commit; if one of them prevents that, or is no longer wanted, each separately. */
   async #insertAll(inserts: readonly Insert[]): Promise<(InsertOutcome | Error)[]> {
     if (inserts.length > 1 && (await this.#insertTogether(inserts))) {
       for (const { entry } of inserts) this.#knownShapes.set(entry.shape, true);
@@ -103,7 +103,7 @@ export class KnexRouteStore implements RouteStore {
     return this.#insertOne(insert, { ...row, shape: null });
   }
 
-  /** The first route of a shape holds it in the unique index; later ones are stored without it. */
+  /** The first route of a shape holds the shape in the unique index; later routes are stored without it. */
   #toRow({ entry, duplicates }: Insert): NewRouteRow {
     const row = toRow(entry);
     return duplicates === 'allow' && this.#knownShapes.has(entry.shape) ? { ...row, shape: null } : row;
@@ -120,7 +120,7 @@ export class KnexRouteStore implements RouteStore {
   }
 }
 
-/** What became of an insert that the database refused, by the rows that it has; undefined when none of them is why. */
+/** The outcome of an insert that the database refused, by the rows it has; undefined if no row explains the refusal. */
 async function outcomeOf(
   read: ReadRow,
   { route, caller, idempotencyKey, shape }: NewRoute,
@@ -133,7 +133,7 @@ async function outcomeOf(
   return id === undefined ? undefined : { outcome: 'duplicate', id };
 }
 
-/** Whether this very route is stored, by an earlier attempt of the service or of a proxy that got no answer. */
+/** Whether this very route is stored, by an earlier attempt of the service or of a proxy that got no response. */
 async function isStored(read: ReadRow, { id }: NewRouteRow, route: Route): Promise<boolean> {
   const row = await read({ id });
   if (row === undefined) return false;

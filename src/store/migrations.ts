@@ -5,7 +5,7 @@ import { shapesAsText } from './migrations/0002-shapes-as-text.js';
 
 /**
  * A step of the schema. MySQL commits every statement, so an interrupted run leaves some of its changes: each direction
- * also completes an interrupted run of itself.
+ * must also complete an interrupted run of itself.
  */
 export interface Migration {
   /** Four digits for its order, then its purpose: `0003-owner`. */
@@ -18,7 +18,7 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [createRoutes, shapesAsText];
 
 const HISTORY = 'knex_migrations';
-/** Version 0.1.0 entered a migration with this batch before it was complete. Knex counts from 1. */
+/** Version 0.1.0 recorded a migration with this batch number until it was complete. Knex counts from 1. */
 const INCOMPLETE = 0;
 
 /**
@@ -41,8 +41,8 @@ export function migrateUp(knex: Knex, migrations = MIGRATIONS): Promise<string[]
 }
 
 /**
- * Rolls the newest migration back, with its data, and returns its name; empty if there is none. Waits and continues
- * like `migrateUp`.
+ * Rolls back the newest migration, with its data, and returns its name; empty if there is none. Waits for other
+ * processes and completes an interrupted run, as `migrateUp` does.
  *
  * @throws Error when another process migrates for longer than a minute, or a later version has migrated the database
  */
@@ -57,7 +57,7 @@ export function migrateDown(knex: Knex, migrations = MIGRATIONS): Promise<string
 
 /**
  * The names of the migrations that the database has, including those of later versions, and of those that it lacks.
- * Only reads, which the user of a running service may.
+ * Only reads, so the database user of a running service may call it.
  */
 export async function migrationStatus(
   knex: Knex,

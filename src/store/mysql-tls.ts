@@ -21,7 +21,7 @@ export function tlsOptions(
     ...(cert !== undefined && key !== undefined && { cert, key }),
   };
   if (isIP(host) === 0) return { ssl, host };
-  // If the host is an address, mysql2 names no server, and Node then checks the name "localhost". The final dot, as in
-  // an absolute name, makes mysql2 name it; Node's check drops the dot and finds the address.
+  // For an IP address, mysql2 passes no server name, and Node then checks the certificate for "localhost". The final
+  // dot, as in an absolute name, makes mysql2 pass the address; Node's check drops the dot and recognizes the address.
   return { ssl, host: `${host}.`, stream: () => connect({ host, port, noDelay: true, keepAlive: true }) };
 }

@@ -7,23 +7,23 @@ import { isOutOfReach } from './driver-errors.js';
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 2_000;
 
-/** The options of waiting for a database. */
+/** The options for waiting for a database. */
 interface DatabaseWait {
   /** How long to keep trying while it cannot be reached, in milliseconds; 0 tries once. */
   readonly waitMs: number;
   /** Aborts the wait. */
   readonly stop?: AbortSignal | undefined;
-  /** Called when the wait begins and when the database answers. */
+  /** Called when the wait begins and when the database responds. */
   readonly log: (line: string) => void;
-  /** Pauses between attempts, in milliseconds; rejects when `stop` is aborted. Default: by the clock. */
+  /** Pauses between attempts, in milliseconds; rejects when `stop` is aborted. Default: a timer. */
   readonly pause?: (ms: number, stop: AbortSignal | undefined) => Promise<unknown>;
 }
 
 /**
- * Resolves when the database answers. Waits for a database that cannot be reached, but not for one that refuses the
+ * Resolves when the database responds. Waits for a database that cannot be reached, but not for one that refuses the
  * login.
  *
- * @throws Error of the driver when it does not answer in time; `AbortError` when stopped
+ * @throws Error of the driver when the database does not respond in time; `AbortError` when stopped
  */
 export async function reachDatabase(
   knex: Knex,

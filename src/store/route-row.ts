@@ -13,7 +13,7 @@ export interface RouteRow {
   readonly created_at_ms: number;
 }
 
-/** A row with the further columns that an insert writes. */
+/** A row with the additional columns that an insert writes. */
 export interface NewRouteRow extends RouteRow {
   readonly id: Buffer;
   readonly caller: Buffer;

@@ -6,10 +6,10 @@ import { isRefusal, translate } from './driver-errors.js';
 import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow } from './route-row.js';
 import type { Captured, SentStatement, StatementObservers } from './statement-observer.js';
 
-/** The time limit of a check once it is sent, in milliseconds; its connection is then given up. */
+/** The time limit of a health check once it is sent, in milliseconds; its connection is then discarded. */
 const CHECK_LIMIT_MS = 2_000;
 
-// The statements of every call are written by hand: Knex's builder takes longer to build one than to send it.
+// The statements of every call are written by hand: Knex's builder takes longer to build a statement than to send it.
 const SELECT = `select ${ROUTE_COLUMNS.join(', ')} from routes where id in `;
 const INSERT = `insert into routes (${ROUTE_COLUMNS.join(', ')}, caller, request_id, shape) values `;
 
@@ -23,8 +23,8 @@ export interface ServedCall extends Waiting {
 export type ReadRow = (where: Partial<NewRouteRow>) => Promise<RouteRow | undefined>;
 
 /**
- * The statements on the table `routes`, the same on every engine. They are sent again while that may help, and fail with
- * the registry's errors.
+ * The statements on the table `routes`, the same on every engine. They are retried while a retry may succeed, and fail
+ * with the registry's errors.
  */
 export class RouteRows {
   readonly #knex: Knex;
@@ -36,8 +36,8 @@ export class RouteRows {
   }
 
   /**
-   * Inserts all rows in one commit, or none: it then resolves with the database's reason for refusing one, or with
-   * `NotSent`. The reason may also be that an unanswered earlier attempt has stored them.
+   * Inserts all rows in one commit, or none. If none, resolves with the error by which the database refused one of
+   * them, or with `NotSent`. The refusal may also mean that an earlier attempt stored the rows without a response.
    *
    * @param calls the call of each row; all of them must still be wanted
    */
@@ -58,7 +58,7 @@ export class RouteRows {
   /**
    * The rows with these identifiers, in any order.
    *
-   * @param calls of which one must still be wanted
+   * @param calls the calls that wait for the rows; at least one of them must still be wanted
    */
   async withIds(ids: readonly Buffer[], calls: readonly ServedCall[]): Promise<RouteRow[]> {
     const select = async (attempt: number): Promise<RouteRow[]> => {
@@ -69,8 +69,8 @@ export class RouteRows {
   }
 
   /**
-   * Reads rows in one transaction. Balancers that send reads to servers that lag keep a transaction on the one that takes
-   * the writes. If it fails, all of it is read again.
+   * Reads rows in one transaction, since load balancers that send single reads to lagging replicas keep a transaction
+   * on the primary. A retry repeats the whole transaction.
    */
   async read<Answer>(call: ServedCall, reads: (read: ReadRow) => Promise<Answer>): Promise<Answer> {
     const attempted = (attempt: number): Promise<Answer> => {
@@ -92,7 +92,7 @@ export class RouteRows {
     await this.#answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(CHECK_LIMIT_MS));
   }
 
-  /** Fails with the first error of a transaction: Knex itself fails with that of the ROLLBACK on a lost connection. */
+  /** Rejects with a transaction's first error. On a lost connection, Knex itself rejects with that of the ROLLBACK. */
   async #inTransaction<Answer>(body: (transaction: Knex.Transaction) => Promise<Answer>): Promise<Answer> {
     let failure: unknown;
     try {
@@ -100,7 +100,7 @@ export class RouteRows {
         try {
           return await body(transaction);
         } catch (error) {
-          // Without its BEGIN it is completed already, and whatever the body says is not the cause.
+          // If BEGIN failed, the transaction is already completed, and the body's error is not the cause.
           if (!transaction.isCompleted()) failure = error;
           throw error;
         }
@@ -137,7 +137,7 @@ export class RouteRows {
     }
   }
 
-  /** The answer of a query, or its failure as a registry error. */
+  /** The result of a query, or its failure as a registry error. */
   async #answered<T>(query: PromiseLike<T>): Promise<T> {
     try {
       return await query;
@@ -161,12 +161,12 @@ function requireAllWanted(calls: readonly ServedCall[]): void {
   if (!calls.every(isWanted)) throw new NotSent();
 }
 
-/** A Knex query, which tells when it has a connection. */
+/** A Knex query, which emits `start` when it has a connection. */
 interface Startable {
   on(event: 'start', listener: () => void): unknown;
 }
 
-/** The placeholders of a row for `INSERT`. Text is bound. */
+/** The tuple of a row for `INSERT`: text has placeholders, and all other values are literals. */
 function toTuple({ id, created_at_ms, caller, request_id, shape }: NewRouteRow): string {
   return `(${literal(id)}, ?, ?, ?, ?, ${created_at_ms}, ${literal(caller)}, ${literal(request_id)}, ${literal(shape)})`;
 }
@@ -176,12 +176,12 @@ function textsOf({ method, path, middleware, handler }: NewRouteRow): string[] {
   return [method, path, middleware, handler];
 }
 
-/** Bytes as an SQL literal, in mysql2's form for a bound value, but faster. */
+/** Bytes as an SQL literal, in the form in which mysql2 sends a bound value, but faster. */
 function literal(bytes: Buffer | null): string {
   return bytes === null ? 'null' : `x'${bytes.toString('hex')}'`;
 }
 
-/** mysql2 answers our statement with the rows and their columns, the embedded driver with only the rows. */
+/** For a raw statement, mysql2 returns the rows and their columns, and the embedded driver returns only the rows. */
 type RawAnswer = RouteRow[] | [RouteRow[], unknown];
 
 function rowsOf(answer: RawAnswer): RouteRow[] {

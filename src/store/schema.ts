@@ -3,10 +3,10 @@ import type { DatabaseLocation } from './database.js';
 import { migrateUp, MIGRATIONS, migrationStatus } from './migrations.js';
 
 /**
- * Makes sure that the schema has all migrations of this version; it may have later ones. The embedded database is
- * brought up to date; MySQL is left as it is, since many instances may share it.
+ * Makes sure that the schema has all migrations of this version; it may also have later ones. The embedded database is
+ * migrated if necessary. MySQL is never migrated here, since many instances may share it.
  *
- * @returns its version: the number of its migrations
+ * @returns the version of the schema: the number of its migrations
  * @throws Error with a remedy in one line, when MySQL's schema lacks a migration
  */
 export async function ensureSchema(

@@ -9,7 +9,8 @@ export interface StatementObserver {
   /**
    * Called when a statement is about to be sent on a connection.
    *
-   * @returns called once, at its end, with the error if it failed; the error holds no SQL and no value
+   * @returns a function that is called once, when the statement ends, with the error if it failed; the error holds no
+   *   SQL and no values
    */
   begin(statement: ObservedStatement): (error?: unknown) => void;
 }
@@ -17,7 +18,7 @@ export interface StatementObserver {
 /** A statement that serves calls. Health checks of the database are not observed. */
 export interface ObservedStatement {
   readonly operation: 'INSERT' | 'SELECT';
-  /** The number of calls that it serves. */
+  /** The number of calls that the statement serves. */
   readonly batchSize: number;
   /** The values that `capture` of the same observer returned for each call. */
   readonly captured: readonly unknown[];
@@ -41,16 +42,16 @@ export class StatementObservers {
     this.#observers = observers;
   }
 
-  /** To be called when a call begins to wait. */
+  /** Must be called when a call begins to wait. */
   capture(): Captured {
     return this.#observers.length === 0 ? NONE : this.#observers.map((observer) => observer.capture?.());
   }
 
   /**
-   * To be called when a statement is about to be sent.
+   * Must be called when a statement is about to be sent.
    *
-   * @param calls the results of `capture` for each call that it serves
-   * @returns to be called at its end, with the error if it failed
+   * @param calls the result of `capture` for each call that the statement serves
+   * @returns a function that must be called when the statement ends, with the error if it failed
    */
   begin(statement: SentStatement, calls: readonly Captured[]): (error?: unknown) => void {
     const ends = this.#observers.map((observer, i) =>

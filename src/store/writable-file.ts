@@ -5,7 +5,7 @@ const { R_OK, W_OK, X_OK } = constants;
 
 /**
  * Creates the folder of the embedded database if it is missing, open to its owner alone, and checks that the files can be
- * written. SQLite itself would open them read-only, and fail with the first create.
+ * written. SQLite itself would open read-only files, and fail only at the first insert.
  *
  * @throws Error with a sentence that names the file by its full path, the cause and the remedy
  */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** The checks that fail in a row before the dependency counts as away: a single one may be a hiccup. */
+/** How many consecutive checks must fail before the dependency counts as down: a single failure may be transient. */
 const FAILURES = 2;
 /** The pause after each check, in milliseconds. */
 const INTERVAL_MS = 2_000;
@@ -17,11 +17,11 @@ export interface MonitorLog {
 
 /** The options of a monitor, which watches a dependency of the service. */
 export interface MonitorOptions {
-  /** Its name in the log: `the store`. */
+  /** The dependency's name in the log, such as `the store`. */
   readonly name: string;
   /** Checks the dependency: resolves while it works. */
   readonly check: () => Promise<void>;
-  /** Called when the dependency begins or ceases to work. */
+  /** Called with the first outcome, and when the dependency starts or stops working. */
   readonly onChange?: (well: boolean) => void;
   readonly log: MonitorLog;
   /** Default: 2,000. */
@@ -32,12 +32,12 @@ export interface MonitorOptions {
 
 /**
  * Watches a dependency of the service with one check at a time. A late check counts as failed, and the next one starts
- * only when it has ended.
+ * only when the late one has ended.
  */
 export class Monitor {
   readonly #options: MonitorOptions;
   readonly #limitMs: number;
-  /** In a row. It counts as away until a check has passed. */
+  /** Consecutive failures; the initial value makes the dependency count as down until a check passes. */
   #failures = FAILURES;
   #well: boolean | undefined;
   #pending: Promise<{ err: unknown } | undefined> | undefined;
@@ -49,7 +49,10 @@ export class Monitor {
     this.#limitMs = options.limitMs ?? LIMIT_MS;
   }
 
-  /** Whether the dependency works: until two checks in a row have failed. Undefined before the first outcome. */
+  /**
+   * Whether the dependency works: false after two failed checks in a row, or if the first check fails. Undefined before
+   * the first outcome.
+   */
   get well(): boolean | undefined {
     return this.#well;
   }

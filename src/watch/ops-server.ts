@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { ReadinessReport } from './readiness.js';
 
-/** The most open connections: one each for a scraper and some probes, and room for people. */
+/** The most open connections: enough for a scraper, some probes and people. */
 const MAX_CONNECTIONS = 64;
 const PATIENCE_MS = 5_000;
-/** How many checks of connections there are in that time. */
+/** How many times connections are checked within `patienceMs`. */
 const CHECKS = 10;
 
 /** The content of the operators' pages. */
@@ -21,7 +21,7 @@ export interface OpsPages {
 
 /** A running listener for operators. */
 interface OpsServer {
-  /** Its actual port. */
+  /** The actual port. */
   readonly port: number;
   /** Stops the listener and closes every connection. */
   close(): Promise<void>;
@@ -37,7 +37,7 @@ interface Page {
  * Starts the operators' listener, which must not be public: `GET /metrics`, `/livez` (the process alone) and `/readyz`.
  *
  * @param patienceMs how long a request may take to arrive, and how long a connection may be stuck or idle, in
- *   milliseconds: idle ones would keep out probes
+ *   milliseconds: idle connections would use up the limit and keep probes out
  * @throws Error when it cannot listen on the address
  */
 export async function startOpsServer(
@@ -125,7 +125,7 @@ function write(response: ServerResponse, { status, contentType, body }: Page): v
     'Content-Length': Buffer.byteLength(body),
     'Cache-Control': 'no-store',
     ...(status === 405 && { Allow: 'GET, HEAD' }),
-    // Nothing here reads a body, so a connection with one is not used again.
+    // No request body is read, so a connection that carries one is not reused.
     ...(hasBody(response.req) && { Connection: 'close' }),
   });
   response.end(body);

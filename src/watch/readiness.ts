@@ -1,7 +1,7 @@
 /** The state of a check. */
 export interface CheckState {
   readonly ok: boolean;
-  /** `starting` before the first outcome, then `up` or `down` for what is watched. */
+  /** `starting` before the first outcome; then, for a watched dependency, `up` or `down`. */
   readonly state: string;
 }
 
@@ -20,19 +20,19 @@ export interface ReadinessReport {
 const STARTING: CheckState = { ok: false, state: 'starting' };
 
 /**
- * Whether the process should receive requests. It answers from what is already known, so that nothing that hangs delays
- * it.
+ * Whether the process should receive requests. The report contains only what is already known, so a dependency that
+ * hangs does not delay it.
  */
 export class Readiness {
   readonly #checks: Map<string, () => CheckState>;
   #phase: 'starting' | 'running' | 'draining' = 'starting';
 
-  /** @param names the checks that must exist and pass */
+  /** @param names the checks that must be added and pass */
   constructor(names: readonly string[]) {
     this.#checks = new Map(names.map((name) => [name, () => STARTING]));
   }
 
-  /** Adds a check that passes while what is watched is well. */
+  /** Adds a check that passes while the watched dependency works. */
   watch(name: string, watched: Watched): void {
     this.#checks.set(name, () => {
       const { well } = watched;
@@ -40,7 +40,7 @@ export class Readiness {
     });
   }
 
-  /** Adds a check that has passed for good. */
+  /** Adds a check that has passed and cannot fail later. */
   pass(name: string, state: string): void {
     this.#checks.set(name, () => ({ ok: true, state }));
   }
@@ -50,7 +50,7 @@ export class Readiness {
     this.#phase = 'running';
   }
 
-  /** Marks the process as about to stop, for good. */
+  /** Marks the process as about to stop, which cannot be undone. */
   drain(): void {
     this.#phase = 'draining';
   }

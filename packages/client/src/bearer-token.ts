@@ -1,17 +1,17 @@
 /**
- * A token, or a function that returns one. The function is called for each call, so it should keep its token until
- * shortly before it expires. After `UNAUTHENTICATED` it is called once more, with the refused token; the call is
- * repeated if it returns another token.
+ * A token, or a function that returns one. The function runs before each call, so it should cache its token until
+ * shortly before the token expires. After `UNAUTHENTICATED`, the function runs once more, with the refused token; the
+ * call is retried if the function returns another token.
  */
 export type TokenSource = string | ((refused?: string) => string | Promise<string>);
 
-/** Tells JavaScript callers, at the start, of a token that they have not set. @throws Error */
+/** Fails early for JavaScript callers that set no token. @throws Error unless the token is a string or a function */
 export function requireToken(source: unknown): void {
   if (typeof source === 'string' || typeof source === 'function') return;
   throw new Error(`The token must be a string or a function; it is ${String(source)}.`);
 }
 
-/** RFC 6750, 2.1. */
+/** RFC 6750 section 2.1. */
 const BEARER_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
@@ -22,7 +22,7 @@ const BEARER_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
  */
 export async function tokenFrom(source: TokenSource, refused?: string): Promise<string> {
   const token: unknown = typeof source === 'string' ? source : await source(refused);
-  // Repeats no part of the token: it is a secret, however malformed.
+  // The message contains no part of the token, which is a secret even if malformed.
   if (typeof token !== 'string' || !BEARER_TOKEN.test(token)) {
     throw new Error('It is not a bearer token (RFC 6750): letters, digits and -._~+/ with = at the end.');
   }

@@ -6,13 +6,15 @@ export interface CallOptions {
   /** Cancels the call, which then rejects with the status `CANCELLED` and the signal's reason as its cause. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The time limit of the call with all its attempts and the wait for a token, in milliseconds: an integer from 1 to
-   * 2,147,483,647. The service ends each attempt after 5,000 by default, whatever this limit is. Default: 5,000.
+   * The time limit of the call, including all its attempts and the wait for a token, in milliseconds: an integer from 1
+   * to 2,147,483,647. The service ends each attempt after 5,000 milliseconds by default, even if this limit is longer.
+   * Default: 5,000.
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * The id of the call in the service's logs and in errors: 1 to 128 visible ASCII characters. A create happens once
-   * per caller and request id, for good, so a repeat with the same id is safe. Default: a random UUID.
+   * The id of the call in the service's logs and in errors: 1 to 128 visible ASCII characters. The service stores at
+   * most one route per caller and request id, forever, so a retry of a create with the same id is safe. Default: a
+   * random UUID.
    */
   readonly requestId?: string | undefined;
 }
@@ -28,7 +30,7 @@ export interface CallLimits {
 }
 
 const DEFAULT_TIMEOUT_MS = 5_000;
-/** The longest time of a Node timer, in milliseconds. */
+/** The longest delay of a Node timer, in milliseconds. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** @throws RangeError when an option is out of its bounds */

@@ -4,7 +4,7 @@ import { RouteService } from './gen/routing/v1/route_service_pb.js';
 
 /** Certificates and keys in PEM. */
 export interface TlsFiles {
-  /** The certificate authorities that may have signed the server's certificate. Default: those of Node. */
+  /** The certificate authorities trusted to sign the server's certificate. Default: those of Node. */
   readonly ca?: Buffer | undefined;
   /** The certificate of this client, with its key, if the server requires one. */
   readonly cert?: Buffer | undefined;
@@ -22,11 +22,11 @@ export interface RouteClientOptions {
    * for any other.
    */
   readonly tls?: boolean | TlsFiles | ChannelCredentials | undefined;
-  /** Options of grpc-js that replace the defaults of this package. */
+  /** Channel options of grpc-js, which override the defaults of this package. */
   readonly channelOptions?: ChannelOptions | undefined;
 }
 
-/** gRPC's own description of a client (github.com/grpc/grpc/blob/master/doc/service_config.md). */
+/** The gRPC service config (github.com/grpc/grpc/blob/master/doc/service_config.md). */
 const SERVICE_CONFIG = {
   loadBalancingConfig: [{ round_robin: {} }],
   methodConfig: [
@@ -41,30 +41,30 @@ const SERVICE_CONFIG = {
       },
     },
   ],
-  // Retries stop while failed attempts exceed a tenth of the successful ones by 50.
+  // Retries stop while failed attempts outnumber a tenth of the successful ones by 50.
   retryThrottling: { maxTokens: 100, tokenRatio: 0.1 },
 };
 
 const DEFAULTS: ChannelOptions = {
   'grpc.service_config': JSON.stringify(SERVICE_CONFIG),
-  // The policy above applies, whatever the TXT records of the target's name contain.
+  // Ignores service configs in the TXT records of the target's name, so that the policy above applies.
   'grpc.service_config_disable_resolution': 1,
-  // A proxy named by the environment is for external traffic.
+  // An HTTP proxy in the environment is meant for external traffic.
   'grpc.enable_http_proxy': 0,
   'grpc.enable_channelz': 0,
   // Reconnects to a restarted server within about a second.
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
-  // Drops a silent server after 15 seconds, whether or not calls are in progress.
+  // Closes the connection to a silent server after 15 seconds, whether or not calls are in progress.
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,
   'grpc.keepalive_permit_without_calls': 1,
 };
 
 /**
- * Opens a channel; it connects with the first call.
+ * Opens a channel, which connects at the first call.
  *
- * @throws Error when the target is a URL, grpc-js cannot read it, or a certificate comes without its key
+ * @throws Error when the target is a URL, grpc-js cannot parse it, or a certificate comes without its key
  */
 export function openChannel(target: string, { tls, channelOptions }: RouteClientOptions): Client {
   refuseUrl(target);
@@ -72,7 +72,7 @@ export function openChannel(target: string, { tls, channelOptions }: RouteClient
   return new Client(target, channelCredentials(tls ?? !isOnThisMachine(target)), options);
 }
 
-/** Otherwise grpc-js would look for a machine of this name, again and again. */
+/** Refuses a URL, which grpc-js would try to resolve as a host name, again and again. */
 function refuseUrl(target: string): void {
   const [, scheme = '', address = ''] = /^(https?):\/\/([^/?#]*)/i.exec(target) ?? [];
   if (scheme === '') return;

@@ -1,4 +1,4 @@
-/** Texts of grpc-js and OpenSSL about a connection on which only one side speaks TLS, each with what they mean. */
+/** Error texts of grpc-js and OpenSSL for a connection on which only one side uses TLS, each with a hint. */
 const HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
   [
     /wrong version number/,
@@ -10,7 +10,7 @@ const HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
   ],
 ];
 
-/** The text of a failed call, with what to do if the reason is a difference in TLS. */
+/** The text of a failed call, with a hint if the cause is that only one side uses TLS. */
 export function withConnectionHint(text: string): string {
   const hint = HINTS.find(([known]) => known.test(text))?.[1];
   return hint === undefined ? text : `${hint} (${text.trim()})`;

@@ -29,14 +29,14 @@ type KnownDetail =
   | RetryInfo;
 
 /**
- * A detail of an error (google/rpc/error_details.proto); `$typeName` tells its type. A detail of a type that this
- * package does not know stays a `google.protobuf.Any`.
+ * A detail of an error (google/rpc/error_details.proto); `$typeName` is its type. A detail of a type that this package
+ * does not know remains a `google.protobuf.Any`.
  */
 export type ErrorDetail = KnownDetail | Any;
 
 const registry = createRegistry(file_google_rpc_error_details);
 
-/** The details in the trailers of a failed call; empty if there are none, or if they were corrupted on the way. */
+/** The details in the trailers of a failed call; empty if there are none, or if they cannot be decoded. */
 export function detailsIn(trailers: Metadata): ErrorDetail[] {
   const [bytes] = trailers.get('grpc-status-details-bin');
   if (!(bytes instanceof Buffer)) return [];

@@ -4,7 +4,7 @@ import { detailOf, detailsIn, type ErrorDetail } from './error-details.js';
 /** The name of a gRPC status. */
 export type StatusName = keyof typeof status;
 
-/** A field that the service refuses. */
+/** A field that the service rejected. */
 export interface FieldViolation {
   /** Path of the field in the request, for example `route.middleware[2]`. */
   readonly field: string;
@@ -16,14 +16,14 @@ export interface FieldViolation {
 interface Failure {
   readonly code: number;
   readonly message: string;
-  /** The id that the client gave to the call. */
+  /** The id that the client assigned to the call. */
   readonly requestId: string;
-  /** The trailers of the answer, if there was one. */
+  /** The trailers of the response, if there was one. */
   readonly trailers?: Metadata | undefined;
   readonly cause?: unknown;
 }
 
-/** The only error of this client: every failed call rejects with it, whether or not the service answered. */
+/** The only error of this client: every failed call rejects with it, whether or not the service responded. */
 export class RouteClientError extends Error {
   override readonly name = 'RouteClientError';
   /** Number of the gRPC status, 1 to 16. */
@@ -31,17 +31,17 @@ export class RouteClientError extends Error {
   /** Name of the gRPC status, for example `NOT_FOUND`; `UNKNOWN` for a number that gRPC does not define. */
   readonly status: StatusName;
   /**
-   * The service's own reason for the failure, for example `ROUTE_NOT_FOUND`. Undefined if the service did not answer,
-   * for example when the deadline passed on this side.
+   * The service's own reason for the failure, for example `ROUTE_NOT_FOUND`. Undefined if the service did not respond,
+   * for example when the deadline passed on the client.
    */
   readonly reason: string | undefined;
   /** Further facts about the reason, for example the `route_id` of the route that already exists. */
   readonly metadata: Readonly<Record<string, string>>;
   /** The invalid fields; empty unless the status is `INVALID_ARGUMENT`. */
   readonly fieldViolations: readonly FieldViolation[];
-  /** The id of the call in the service's logs. A create may be repeated with it. */
+  /** The id of the call in the service's logs. A create may be retried with this id. */
   readonly requestId: string;
-  /** All details of the answer. */
+  /** All error details in the response. */
   readonly details: readonly ErrorDetail[];
 
   /** For this package only. */

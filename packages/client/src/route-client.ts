@@ -23,9 +23,9 @@ export interface CreateOptions extends CallOptions {
 /** The interface of the Route Registry. Every method rejects with a `RouteClientError`. */
 export interface RouteClient {
   /**
-   * Stores a new route. It carries a request id, so no retry stores a second route.
+   * Stores a new route. The request carries a request id, so no retry stores a second route.
    *
-   * With `validateOnly` nothing is stored, and the result has no `id` and no `createdAt`.
+   * With `validateOnly`, nothing is stored, and the result has no `id` and no `createdAt`.
    *
    * Errors: `INVALID_ARGUMENT` (`fieldViolations` names each invalid field), `ALREADY_EXISTS` (`REQUEST_ID_REUSED`:
    * another route was created with this id; `ROUTE_EXISTS`, if the service refuses duplicates), and those of every
@@ -48,16 +48,16 @@ export interface RouteClient {
    */
   getRoute(id: string, options?: CallOptions): Promise<Route>;
 
-  /** Closes the connections: calls in progress run to their end, later ones fail with `UNAVAILABLE`. */
+  /** Closes the connections. Calls in progress finish, but are not retried; later calls fail with `UNAVAILABLE`. */
   close(): void;
 }
 
 /**
- * Creates a client of the Route Registry. It connects with the first call; create one and keep it.
+ * Creates a client of the Route Registry, which connects at the first call. Create one client and reuse it.
  *
  * @param target a target of grpc-js: `host:port`, `dns:///host:port`, `unix:/path`, or several addresses, such as
  *   `ipv4:10.0.0.1:50051,10.0.0.2:50051`, over which the calls are spread evenly
- * @throws Error when the target is a URL, the target or a certificate cannot be read, or there is no token
+ * @throws Error when the target is a URL, grpc-js cannot read the target or a certificate, or there is no token
  */
 export function createRouteClient(target: string, options: RouteClientOptions): RouteClient {
   requireToken(options.token);

@@ -9,11 +9,11 @@ import { unicodeText } from './text.js';
 
 /** The part of a route that its creator chooses. The service checks it; lengths count Unicode code points. */
 export interface RouteDefinition {
-  /** HTTP method: an RFC 9110 token of 1 to 32 characters, case-sensitive, kept as given. */
+  /** HTTP method: an RFC 9110 token of 1 to 32 characters, case-sensitive, stored as given. */
   readonly method: string;
   /**
-   * Path pattern of 1 to 2048 characters, for example `/users/:id`: begins with `/`, RFC 3986 path characters only. A
-   * segment that begins with `:` is a parameter.
+   * Path pattern of 1 to 2048 characters, for example `/users/:id`: begins with `/` and contains only RFC 3986 path
+   * characters. A segment that begins with `:` is a parameter.
    */
   readonly path: string;
   /** Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters. Default: none. */
@@ -24,7 +24,7 @@ export interface RouteDefinition {
 
 /** A definition that the service has validated. */
 export interface CheckedRoute extends RouteDefinition {
-  /** Always present; empty if there is none. */
+  /** Always present; empty if there is no middleware. */
   readonly middleware: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export interface CheckedRoute extends RouteDefinition {
 export interface Route extends CheckedRoute {
   /** Identifier: an opaque string. */
   readonly id: string;
-  /** Time of creation on the service's clock. The contract promises whole milliseconds, so a `Date` loses nothing. */
+  /** Time of creation on the service's clock, in whole milliseconds by contract, so a `Date` loses nothing. */
   readonly createdAt: Date;
 }
 

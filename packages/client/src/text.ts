@@ -1,10 +1,10 @@
 import { getTextEncoding } from '@bufbuild/protobuf/wire';
 
 /**
- * Returns the text itself. Otherwise the encoder would replace a lone surrogate by U+FFFD, and a number by its digits,
- * and so send another text than the given one.
+ * Returns the text unchanged. Without this check, the encoder would replace a lone surrogate with U+FFFD, and a number
+ * with its digits, and so send a different text.
  *
- * @throws RangeError when it is not text, or UTF-8 cannot encode it
+ * @throws RangeError when the value is not text, or UTF-8 cannot encode it
  */
 export function unicodeText(field: string, text: unknown): string {
   if (typeof text === 'string' && getTextEncoding().checkUtf8(text)) return text;

@@ -21,7 +21,7 @@ interface UnaryMethod<Input extends DescMessage, Output extends DescMessage, Res
   readonly result: (answer: MessageShape<Output>) => Result;
 }
 
-/** A call, ready to be sent as often as needed. */
+/** A call that can be sent as often as needed. */
 interface Prepared<Result> {
   readonly path: string;
   readonly message: Buffer;
@@ -42,7 +42,7 @@ export class UnaryCaller {
     this.#tokens = tokens;
   }
 
-  /** Makes a call, and repeats it once with another token if the first one is refused. */
+  /** Makes a call, and retries it once with another token if the first token is refused. */
   async call<Input extends DescMessage, Output extends DescMessage, Result>(
     method: UnaryMethod<Input, Output, Result>,
     options: CallOptions,
@@ -59,7 +59,7 @@ export class UnaryCaller {
     }
   }
 
-  /** Closes the channel: calls in progress end without further attempts, later ones fail with `UNAVAILABLE`. */
+  /** Closes the channel. Calls in progress finish, but are not retried; later calls fail with `UNAVAILABLE`. */
   close(): void {
     this.#closed = true;
     this.#channel.close();
@@ -87,7 +87,7 @@ export class UnaryCaller {
     if ('value' in outcome) return outcome.value;
     const { code, details, metadata } = outcome.error;
     if (code === status.CANCELLED && signal?.aborted === true) throw cancelled(call.limits);
-    // Created here and not where the response arrived, so that its stack names the calling code.
+    // Created here, not where the response arrives, so that the stack names the calling code.
     throw new RouteClientError({
       code,
       message: withConnectionHint(details),
@@ -103,7 +103,7 @@ export class UnaryCaller {
   ): Promise<Outcome<Result>> {
     const { signal, deadline, requestId } = limits;
     const metadata = new Metadata();
-    // As plain metadata, which a channel without TLS also carries; grpc-js refuses call credentials there.
+    // Sent as plain metadata, since grpc-js refuses call credentials on a channel without TLS.
     metadata.set('authorization', `Bearer ${token}`);
     metadata.set('x-request-id', requestId);
     return new Promise((resolve) => {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { isMysql } from './is-mysql.js';
 
-/** The rows of one statement, which has about 100 KB with paths of usual length. */
+/** The most rows of one statement, which has about 100 KB if the paths have the usual length. */
 const BATCH = 500;
 const BEFORE_ALL = Buffer.alloc(0);
 

@@ -5,12 +5,12 @@ import type { CallContext, Interceptor } from '../../calls/pipeline.js';
 import { SECONDS } from './buckets.js';
 import type { CountRefusal } from './refusal-counter.js';
 
-/** The paths of methods by type, as go-grpc-middleware names it. */
+/** The paths of methods by type; go-grpc-middleware uses the same names for the types. */
 export type MethodPaths = Readonly<Record<'unary' | 'server_stream' | 'bidi_stream', readonly string[]>>;
 
 type Labels = Readonly<Record<'grpc_type' | 'grpc_service' | 'grpc_method', string>>;
 
-/** The gRPC codes in numerical order, by their names in Go. */
+/** The names of the gRPC codes in Go, in numerical order. */
 const CODE_NAMES = [
   'OK',
   'Canceled',
@@ -31,11 +31,11 @@ const CODE_NAMES = [
   'Unauthenticated',
 ] as const;
 const OK = 0;
-/** The labels of every method that does not exist. */
+/** The labels shared by all methods that do not exist. */
 const UNKNOWN: Labels = { grpc_type: 'unknown', grpc_service: 'unknown', grpc_method: 'unknown' };
 const LABELS = ['grpc_type', 'grpc_service', 'grpc_method'] as const;
 
-/** Measures the calls over gRPC. Names and labels are those of go-grpc-middleware. */
+/** Measures gRPC calls. Names and labels are those of go-grpc-middleware. */
 export class CallMetrics {
   readonly #methods: ReadonlyMap<string, Labels>;
   readonly #countRefusal: CountRefusal;
@@ -44,7 +44,7 @@ export class CallMetrics {
   readonly #handled: Counter<keyof Labels | 'grpc_code'>;
   readonly #seconds: Histogram<keyof Labels>;
 
-  /** @param paths the methods of each type, which all begin at zero */
+  /** @param paths the methods of each type, whose metrics all start at zero */
   constructor(registry: Registry, paths: MethodPaths, countRefusal: CountRefusal) {
     this.#countRefusal = countRefusal;
     this.#methods = new Map(
@@ -89,7 +89,7 @@ export class CallMetrics {
     }
   }
 
-  /** Observes the calls of the pipeline. A question to the guard is counted only if it is refused. */
+  /** Observes the calls of the pipeline. A call that asks only the guard is counted only if it is refused. */
   readonly interceptor: Interceptor = (context, next) => {
     const labels = this.#labelsOf(context.call.path);
     const begunAt = performance.now();
@@ -99,7 +99,11 @@ export class CallMetrics {
     return this.#endOf(context, labels, begunAt, reply);
   };
 
-  /** Observes a streaming call. @returns called once, with its code, and with the reason if it was refused */
+  /**
+   * Observes a streaming call.
+   *
+   * @returns a function that must be called once, with the call's code, and with the reason if the call was refused
+   */
   readonly beginStreaming = (path: string): ((code: number, reason?: string) => void) => {
     const labels = this.#labelsOf(path);
     const begunAt = performance.now();

@@ -10,7 +10,7 @@ interface CacheFigures {
   readonly hits: number;
   readonly misses: number;
   readonly entries: number;
-  /** Absent for a cache that does not know its size. */
+  /** Absent for a cache that does not track its size. */
   readonly bytes?: number;
 }
 
@@ -44,13 +44,13 @@ function metricsOfProcess(): Registry {
   return ofProcess;
 }
 
-/** The measurements of a process, for operators. Each part exists once it is requested. */
+/** The metrics of a process, for operators. Each group of metrics exists once its method has been called. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #refusals = new RefusalCounter(this.#registry);
   readonly #all = [this.#registry, metricsOfProcess()];
 
-  /** All metrics in the text format of Prometheus, with those of the process. */
+  /** All metrics in the Prometheus text format, including those of the process itself. */
   text(): Promise<string> {
     return Registry.merge(this.#all).metrics();
   }
@@ -59,12 +59,12 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** Measures the calls over gRPC. */
+  /** Measures gRPC calls. */
   calls(paths: MethodPaths): CallMetrics {
     return new CallMetrics(this.#registry, paths, this.#refusals.of('grpc'));
   }
 
-  /** Measures the requests over REST. */
+  /** Measures REST requests. */
   requests(): RequestMetrics {
     return new RequestMetrics(this.#registry, this.#refusals.of('rest'));
   }
@@ -99,7 +99,7 @@ export class Metrics {
     );
   }
 
-  /** Adds caches, by their names. Each figure is read when it is requested. */
+  /** Adds caches by name. Their figures are read at each scrape. */
   caches(caches: Readonly<Record<string, () => CacheFigures>>): void {
     const labelNames = ['cache'];
     const samples = (figure: keyof CacheFigures) => (): Sample[] =>
@@ -126,7 +126,7 @@ export class Metrics {
     this.#gauge({ ...bytes, labelNames }, samples('bytes'));
   }
 
-  /** Adds the log lines that were left out, by their kinds. */
+  /** Adds the numbers of log lines that were left out, by kind. */
   linesLeftOut(leftOut: Readonly<Record<string, number>>): void {
     this.#counter(
       {
@@ -173,7 +173,7 @@ export class Metrics {
     }).set(labels, 1);
   }
 
-  /** Shows values that are kept elsewhere, as they are whenever they are asked for. */
+  /** Adds a gauge whose values are kept elsewhere and read at each scrape. */
   #gauge(metric: ShownMetric, samples: () => readonly Sample[]): void {
     new Gauge({
       ...metric,
@@ -185,7 +185,7 @@ export class Metrics {
     });
   }
 
-  /** The same of counts. */
+  /** Adds a counter whose values are kept elsewhere and read at each scrape. */
   #counter(metric: ShownMetric, samples: () => readonly Sample[]): void {
     new Counter({
       ...metric,

@@ -26,7 +26,7 @@ export class RefusalCounter {
     });
   }
 
-  /** Starts counting those over one protocol, from zero for every reason. */
+  /** Returns the counter for one protocol, with every reason starting at zero. */
   of(protocol: 'grpc' | 'rest'): CountRefusal {
     const reasons = REASONS[protocol];
     for (const reason of [...reasons, OTHER]) this.#refusals.inc({ protocol, reason }, 0);

@@ -8,10 +8,10 @@ import type { CountRefusal } from './refusal-counter.js';
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_VERB = 'other';
 const UNKNOWN_ROUTE = 'unknown';
-/** The status for a client that left first, as in nginx. */
+/** The status for a client that disconnected before the response, as in nginx. */
 const CLIENT_GONE = 499;
 
-/** Measures the requests over REST. Names and labels follow OpenTelemetry's semantic conventions for HTTP. */
+/** Measures REST requests. Names and labels follow OpenTelemetry's semantic conventions for HTTP. */
 export class RequestMetrics implements RequestObserver {
   readonly #countRefusal: CountRefusal;
   readonly #active: Gauge;

@@ -5,7 +5,7 @@ import type { ObservedStatement, StatementObserver } from '../../store/statement
 import { SECONDS } from './buckets.js';
 
 const OPERATIONS = ['INSERT', 'SELECT'] as const;
-/** Up to the most calls of one statement. */
+/** Up to the largest number of calls that share a statement. */
 const BATCH_SIZES = [1, 2, 4, 8, 16, 32, 64];
 
 /** Measures the statements that serve calls. */
@@ -60,7 +60,7 @@ export class StatementMetrics implements StatementObserver {
   }
 }
 
-/** The code of the database's error, which may be the cause of the store's; else its number; else `none`. */
+/** The code of the database's error, or its number, or `none`. The error may be the cause of the store's error. */
 function codeOf(error: unknown): string {
   const { cause = error } = Object(error) as { readonly cause?: unknown };
   const { code, errno } = Object(cause) as Partial<DatabaseError>;

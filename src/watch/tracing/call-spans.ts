@@ -20,8 +20,8 @@ const SERVER_FAULTS: ReadonlySet<status> = new Set([
 export type CurrentCall = AsyncLocalStorage<SpanContext>;
 
 /**
- * A SERVER span for each call (OpenTelemetry semantic conventions, gRPC server spans), from grpc-js or from the gateway
- * in the same process, and its trace for the log.
+ * Creates a SERVER span for each call (OpenTelemetry semantic conventions, gRPC server spans), from grpc-js or from the
+ * gateway in the same process, and adds its trace id to the log.
  */
 export function callSpans(tracer: Tracer, current: CurrentCall): Interceptor {
   return (context, next) => {
@@ -51,7 +51,7 @@ function onlyValue(metadata: CallMetadata, key: string): string | undefined {
   return typeof value === 'string' && more.length === 0 ? value : undefined;
 }
 
-/** The path of an unknown method, without a possible query that may hold a token. */
+/** The path of an unknown method, without a query, which might hold a token. */
 function originalOf({ call }: CallContext): string {
   return loggable(call.path.slice(1).replace(/\?.*$/s, ''));
 }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { loggable } from '../../calls/call-log.js';
 
 /**
- * How long nothing is logged after a line, in milliseconds: otherwise an absent collector would cost a line per batch.
+ * How long nothing is logged after a line, in milliseconds: an absent collector would otherwise cause a line per batch.
  */
 const QUIET_MS = 60_000;
 

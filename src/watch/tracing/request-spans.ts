@@ -21,8 +21,9 @@ const KNOWN_METHODS: ReadonlySet<string> = new Set([
 const SERVER_ERROR = 500;
 
 /**
- * A SERVER span for each HTTP request (OpenTelemetry semantic conventions, HTTP server spans). It holds the path's
- * template but not the path, which may hold a misplaced token. If the client leaves first, the span has no status.
+ * Creates a SERVER span for each HTTP request (OpenTelemetry semantic conventions, HTTP server spans). The span holds
+ * the path's template but not the path, which may contain a misplaced token. If the client disconnects before the
+ * response, the span has no status.
  *
  * @param scheme `http` or `https`
  */

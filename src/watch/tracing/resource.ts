@@ -9,7 +9,7 @@ import {
 
 /**
  * The attributes that all spans of the process share (OpenTelemetry semantic conventions, service resource).
- * `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` can change the name and everything else.
+ * `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` can override the name and all other attributes.
  */
 export function serviceResource(version: string): Resource {
   return defaultResource()

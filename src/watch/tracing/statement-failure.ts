@@ -5,7 +5,7 @@ const FIRST_SERVER_ERROR = 1000;
 /** The `error.type` of an unknown error. */
 const OTHER = '_OTHER';
 
-/** The facts in an error of the store. */
+/** The fields of a store error that are used here. */
 interface StoreError {
   readonly errno?: unknown;
   readonly code?: unknown;

@@ -20,11 +20,11 @@ export type TracedDatabase =
 const TABLE = 'routes';
 
 /**
- * A CLIENT span for each statement that serves a recorded call (OpenTelemetry semantic conventions, database client
- * spans). It is a child of its call or, if it serves several, in a trace of its own that is linked to each of them. It
- * never holds the statement's text or values.
+ * Creates a CLIENT span for each statement that serves a recorded call (OpenTelemetry semantic conventions, database
+ * client spans). The span is a child of the call's span or, if the statement serves several calls, starts its own trace
+ * with a link to each recorded call. It never holds the statement's text or values.
  *
- * @param tracer records everything: the calls decide what is recorded
+ * @param tracer a tracer that records everything: the calls decide what is recorded
  */
 export function statementSpans(
   tracer: Tracer,

@@ -9,7 +9,7 @@ import {
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { TRACEPARENT, TRACESTATE } from '../../calls/metadata-keys.js';
 
-/** The most characters read of either key (W3C Trace Context 3.3.1.5). The SDK would keep all of them. */
+/** The most characters accepted in either value (W3C Trace Context 3.3.1.5). The SDK has no limit. */
 const MAX_LENGTH = 512;
 
 const propagator = new W3CTraceContextPropagator();

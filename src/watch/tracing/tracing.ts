@@ -20,10 +20,10 @@ const SCOPE = 'route-registry';
 /** How long the shutdown waits for spans to be sent, in milliseconds; unsent ones are then lost. */
 const FLUSH_MS = 1_000;
 
-/** Creates spans, with one method for each place that they come from. */
+/** Creates spans, with one method for each source of spans. */
 export interface Tracing {
   readonly calls: Interceptor;
-  /** @param scheme the HTTP server's */
+  /** @param scheme the scheme of the HTTP server */
   requests(scheme: 'http' | 'https'): RequestObserver;
   statements(database: TracedDatabase): StatementObserver;
   /** @param target the server that the upstream calls, as a target of grpc-js */
@@ -33,11 +33,11 @@ export interface Tracing {
 }
 
 /**
- * Starts sending spans to the collector in `OTEL_EXPORTER_OTLP_ENDPOINT`, as OTLP over HTTP in protobuf. They wait in a
- * bounded queue, and are dropped when it is full. The SDK itself reads sampler, headers, limits and the like from the
- * variables of the OpenTelemetry specification.
+ * Starts sending spans to the collector in `OTEL_EXPORTER_OTLP_ENDPOINT`, as OTLP over HTTP in protobuf. Spans wait in
+ * a bounded queue, and are dropped when the queue is full. The SDK itself reads the sampler, headers, limits and other
+ * options from the environment variables of the OpenTelemetry specification.
  *
- * @param version the service's
+ * @param version the version of the service
  */
 export function openTracing(logger: Logger, version: string): Tracing {
   const log = new ExportLog(logger, () => performance.now());

@@ -8,8 +8,8 @@ const OK: number = status.OK;
 const TARGET = /^(?:dns:(?:\/\/[^/]*\/)?)?(?:\[([^\]]+)\]|([^:,/[\]]+)):(\d+)$/;
 
 /**
- * A CLIENT span for each call over a channel (OpenTelemetry semantic conventions, gRPC client spans), which is the
- * parent of the server's own span.
+ * Creates a CLIENT span for each call over a channel (OpenTelemetry semantic conventions, gRPC client spans), which is
+ * the parent of the server's own span.
  *
  * @param target a target of grpc-js
  */
