@@ -17,9 +17,9 @@ export interface App {
   /** The base URL of the operators' pages; absent when they are off. */
   readonly opsUrl: string | undefined;
   /**
-   * Reports not serving, keeps serving for `drainDelayMs`, then accepts no new work, completes the calls in progress and
-   * closes everything, the database last. Resolves within eight seconds after the delay, to whether everything was closed
-   * in that time.
+   * Reports not serving, keeps serving for `drainDelayMs`, then accepts no new work, completes the calls in progress
+   * and closes everything, the database last. Resolves within eight seconds after the delay, to whether everything was
+   * closed in that time.
    *
    * @throws AggregateError with everything that failed to close, after the rest is closed
    */

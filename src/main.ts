@@ -19,8 +19,8 @@ const output = destination({ minLength: 0, maxLength: LOG_MAX_LENGTH });
 output.on('error', () => undefined);
 
 /**
- * Runs the service until SIGTERM, SIGINT or SIGHUP. The exit code is 0 after an orderly shutdown, 1 if the service cannot
- * run or continue, and 128 plus the signal's number if a later signal cuts the shutdown short.
+ * Runs the service until SIGTERM, SIGINT or SIGHUP. The exit code is 0 after an orderly shutdown, 1 if the service
+ * cannot run or continue, and 128 plus the signal's number if a later signal cuts the shutdown short.
  */
 async function main(): Promise<void> {
   const config = readConfig(process.env);

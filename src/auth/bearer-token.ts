@@ -17,8 +17,8 @@ const WANTED = 'it must be the word Bearer, a space and the token.';
 
 /**
  * Reads the token from a request's `authorization`. A value with another scheme counts as a missing token, since it was
- * not meant for this service. So does an empty value or a bare scheme: Node's HTTP/2 drops a value that ends with a space,
- * so these cannot be told apart.
+ * not meant for this service. So does an empty value or a bare scheme: Node's HTTP/2 drops a value that ends with a
+ * space, so these cannot be told apart.
  */
 export function readBearerToken(value: string): string | Refusal {
   if (LIST.test(value)) return tokenInvalid('The authorization was given more than once.');

@@ -6,8 +6,8 @@ export interface TrustedKey {
   readonly key: KeyObject;
   readonly algorithms: Algorithm[];
   /**
-   * The length of an RSA key's signatures, in bytes: that of the modulus (RFC 8017, section 8.1.2). OpenSSL also accepts a
-   * signature without its leading zeros. If undefined, the length is not checked.
+   * The length of an RSA key's signatures, in bytes: that of the modulus (RFC 8017, section 8.1.2). OpenSSL also
+   * accepts a signature without its leading zeros. If undefined, the length is not checked.
    */
   readonly signatureBytes?: number;
 }
