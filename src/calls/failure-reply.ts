@@ -13,7 +13,7 @@ const FIXED_BYTES = 128;
 /** Tells clients not to retry (gRFC A6). Otherwise they would, since overload has the same status code. */
 const NEVER_RETRY = -1;
 
-/** Converts a failure to a reply: status, message, and a `google.rpc.Status` with the first violations, as many as fit. */
+/** Converts a failure to a reply: status, message, and a `google.rpc.Status` with as many violations as fit. */
 export function failureReply(failure: CallFailure, requestId: string): Reply {
   const trailers = new Metadata();
   trailers.set(REQUEST_ID, requestId);

@@ -31,7 +31,7 @@ export interface CallContext extends HandlerContext {
 /** Runs the rest of the pipeline. */
 export type Next = (context: CallContext) => Reply | Promise<Reply>;
 
-/** One step of the pipeline. It calls `next` with its context to run the rest, returns a reply of its own, or throws. */
+/** One step of the pipeline. It calls `next` with its context to run the rest, returns its own reply, or throws. */
 export type Interceptor = (context: CallContext, next: Next) => Reply | Promise<Reply>;
 
 /**
