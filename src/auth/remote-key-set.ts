@@ -10,7 +10,7 @@ const REFRESH_AGE_MS = 300_000;
 const MAX_AGE_MS = 600_000;
 /** The age at which the set is discarded if it cannot be fetched again, in milliseconds. */
 const LOST_AGE_MS = 3_600_000;
-/** The minimum time between fetches, in milliseconds, whatever unauthenticated clients send and if fetches fail. */
+/** The minimum time between fetches, in milliseconds, even for unknown `kid`s and after failures. */
 const RETRY_MS = 60_000;
 /** The same while there are no keys: nobody can be authenticated, so the fetch is retried sooner. */
 const RETRY_WITHOUT_KEYS_MS = 1_000;

@@ -27,7 +27,7 @@ export class EndedSessions {
   }
 }
 
-/** In a session's listener: the session's native object, which is the async resource in which Node calls listeners. */
+/** The native object of the session whose listener is running: Node runs listeners with it as the async resource. */
 export function currentNativePart(): object {
   return executionAsyncResource();
 }

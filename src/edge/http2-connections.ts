@@ -18,7 +18,7 @@ import { StreamShare } from './stream-share.js';
 const CHECKS_PER_SWEEP = 10;
 /** The announced limits of all connections may add up to this many times `mostStreams`, since few are busy at once. */
 const OVERBOOKED = 3;
-/** Errors of a client for which the server ends its session. Other errors are a socket's, or the client ended it. */
+/** Client errors for which the server ends a session. Other codes are socket errors, or ends by the client. */
 const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
   'ERR_HTTP2_ERROR',
   'ERR_HTTP2_TOO_MANY_INVALID_FRAMES',
