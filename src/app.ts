@@ -14,12 +14,12 @@ export interface App {
   readonly grpcAddress: string | undefined;
   /** The base URL of all REST paths; absent when the gateway does not run. */
   readonly httpUrl: string | undefined;
-  /** The base URL of the operators' pages; absent without a listener. */
+  /** The base URL of the operators' pages; absent when they are off. */
   readonly opsUrl: string | undefined;
   /**
-   * Sets its health to not serving, keeps serving for `drainDelayMs`, then accepts no new work, answers the calls in
-   * progress and closes everything, the database last. Resolves within eight seconds after the delay, with whether
-   * everything was closed in that time.
+   * Reports not serving, keeps serving for `drainDelayMs`, then accepts no new work, completes the calls in progress
+   * and closes everything, the database last. Resolves within eight seconds after the delay, to whether everything was
+   * closed in that time.
    *
    * @throws AggregateError with everything that failed to close, after the rest is closed
    */

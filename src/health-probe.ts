@@ -6,12 +6,12 @@ import { readConfig, type HttpConfig } from './settings/config.js';
 import type { TlsFiles } from './settings/tls-config.js';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthClient } from './gen/healthcheck.js';
 
-/** The time limit for the service's answer, in milliseconds; shorter than a container's health check. */
+/** The time limit for the service's response, in milliseconds; shorter than a container's health check. */
 const TIMEOUT_MS = 2_000;
 
 /**
- * Exits with code 0 when the service that runs here with the same settings is serving, otherwise with 1. It does not
- * verify a TLS certificate, which is rarely valid for the local address.
+ * Exits with code 0 if the local service with the same settings is serving, otherwise with 1. Does not verify the
+ * service's TLS certificate, which is rarely valid for the local address.
  */
 async function main(): Promise<void> {
   const { grpc, http, tls } = readConfig(process.env);

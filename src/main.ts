@@ -9,24 +9,24 @@ import { openLogger } from './run/logger.js';
 import { warnAtStart } from './run/start-warnings.js';
 import { onStopSignals } from './run/stop-signals.js';
 
-/** The longest time that shutdown waits for a slow or absent reader of the log, in milliseconds. */
+/** How long shutdown waits for a slow or absent reader of the log, in milliseconds. */
 const LOG_LIMIT_MS = 1_000;
-/** The longest text that waits to be written to the log, in characters; more is dropped. */
+/** The most text that may wait to be written to the log, in characters; more is dropped. */
 const LOG_MAX_LENGTH = 4_194_304;
-/** The log's destination. A thread writes it, so that a slow reader does not delay calls. */
+/** The log's destination, written asynchronously, so that a slow reader does not delay calls. */
 const output = destination({ minLength: 0, maxLength: LOG_MAX_LENGTH });
-// A log that cannot be written, because of a full disk or a closed terminal, does not end the service.
+// A failure to write the log, for example on a full disk or to a closed terminal, does not stop the service.
 output.on('error', () => undefined);
 
 /**
- * Runs the service until SIGTERM, SIGINT or SIGHUP. Its exit code is 0 after an orderly shutdown, 1 when it cannot run or
- * continue, and 128 plus the signal's number when a later signal cuts the shutdown short.
+ * Runs the service until SIGTERM, SIGINT or SIGHUP. The exit code is 0 after an orderly shutdown, 1 if the service
+ * cannot run or continue, and 128 plus the signal's number if a later signal cuts the shutdown short.
  */
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const { logLevel: level, logFormat: format } = config;
   const logger = await openLogger(output, { level, format, terminal: process.stdout.isTTY });
-  // grpc-js may log metadata, and so tokens. When one of its messages matters, a call or the start fails as well.
+  // grpc-js may log metadata, including tokens. Whenever one of its messages matters, a call or the start fails too.
   setLogger({ error: () => undefined });
   process.on('uncaughtException', (err, origin) => {
     logger.fatal({ err, origin }, 'uncaught error: exiting');
@@ -75,13 +75,13 @@ function report(app: App, { grpc, http, limits }: Config, logger: Logger): void 
   const key = grpc?.tokens.key;
   if (key?.kind === 'local')
     logger.info({ secretFile: key.file }, 'local mode: tokens are verified with a locally generated secret');
-  // In production nobody reads them, and a collector may take stderr for log lines.
+  // First steps are for a local start: in production nobody reads them, and a collector may take stderr for log lines.
   if (key?.kind !== 'local' && process.env['npm_lifecycle_event'] === undefined) return;
   const places = { ...app, docs: http?.docs === true };
   process.stderr.write(firstSteps(places, grpc?.tokens, containerOfThisProcess(process.env)));
 }
 
-/** Reports a failed start without a stack, which does not help with a wrong setting. */
+/** Reports a failed start without a stack trace, which does not help with a wrong setting. */
 function fail(error: unknown): void {
   const message = startProblem(error);
   if (error instanceof ConfigError) process.stderr.write(`${message}\n`);
@@ -89,12 +89,12 @@ function fail(error: unknown): void {
   end(1);
 }
 
-/** Exits once the log is written; `process.exit` alone would lose the lines that the thread still holds. */
+/** Exits once the log is written; `process.exit` alone would lose the lines that are still being written. */
 function end(exitCode: number): void {
   const exit = (): void => process.exit(exitCode);
   output.once('drain', exit).write('');
   setTimeout(() => {
-    // Otherwise pino would keep trying to write the rest for ever.
+    // Otherwise pino would retry writing the rest forever.
     output.destroy();
     exit();
   }, LOG_LIMIT_MS);

@@ -7,7 +7,7 @@ import type { TokenKey } from './settings/token-config.js';
 import { localSecret } from './settings/local-secret.js';
 import { secretsIn } from './settings/secret-file.js';
 
-/** Prints a token signed with the configured or the local secret to stdout, and to stderr which secret that is. */
+/** Prints a token, signed with the configured or the local secret, to stdout, and the secret's origin to stderr. */
 function main(): void {
   const request = readTokenRequest(process.argv.slice(2), process.env);
   if (request === undefined) {
@@ -28,7 +28,7 @@ function main(): void {
   process.stdout.write(`${token}\n`);
 }
 
-/** The secret that signs, and where it is from, in words. */
+/** The signing secret, and a description of its origin. @throws Error when the service has only public keys */
 function signing(key: TokenKey): { readonly secret: string; readonly from: string } {
   if (key.kind === 'local')
     return {

@@ -10,12 +10,12 @@ export interface Caller {
 export interface Refusal {
   readonly ok: false;
   /**
-   * - `TOKEN_MISSING`: no bearer token was given, or something that is none.
-   * - `TOKEN_INVALID`: the credential is not one of our tokens, or is not valid now.
-   * - `KEYS_UNAVAILABLE`: the keys cannot be fetched, so the token cannot be checked; it may be accepted later.
+   * - `TOKEN_MISSING`: the request has no credential, or one that is not a bearer token.
+   * - `TOKEN_INVALID`: the bearer token is malformed, cannot be verified or is not valid at this time.
+   * - `KEYS_UNAVAILABLE`: the keys cannot be fetched, so the token cannot be verified now; a retry may succeed.
    */
   readonly reason: 'TOKEN_MISSING' | 'TOKEN_INVALID' | 'KEYS_UNAVAILABLE';
-  /** A fixed sentence for the client. It repeats nothing from the token. */
+  /** A fixed sentence for the client. It never quotes the token. */
   readonly message: string;
   /** Why the keys cannot be fetched; for the log only. */
   readonly cause?: unknown;
@@ -27,21 +27,21 @@ export type AuthResult =
       readonly ok: true;
       readonly caller: Caller;
       /**
-       * Until when this result may be remembered, in milliseconds since the epoch: the token's `exp`, without the clock
+       * Until when this result may be cached, in milliseconds since the epoch: the token's `exp`, without the clock
        * tolerance, or the time at which its key must be looked up again, whichever is sooner.
        */
       readonly rememberUntilMs: number;
     }
   | Refusal;
 
-/** A refusal for a missing token. @param message what came instead; by default, nothing came */
+/** A refusal for a missing token. @param message says what was sent instead; default: nothing was */
 export function tokenMissing(
   message = 'No bearer token was given: the authorization is missing, or has no token after the word Bearer.',
 ): Refusal {
   return { ok: false, reason: 'TOKEN_MISSING', message };
 }
 
-/** A refusal of the given token. It has no cause: the errors of libraries may repeat parts of the token. */
+/** A refusal of an invalid token. It has no `cause`, since library errors may quote parts of the token. */
 export function tokenInvalid(message: string): Refusal {
   return { ok: false, reason: 'TOKEN_INVALID', message };
 }

@@ -18,17 +18,17 @@ const CLOCK_TOLERANCE_S = 5;
 /** Identifies the caller. */
 export interface Authenticator {
   /**
-   * Checks the `authorization` of a request, as received, or an empty text for none. Never throws or rejects, whatever
-   * it holds. It is asynchronous only when keys come from a URL.
+   * Checks the `authorization` of a request, as received; empty if there is none. Never throws or rejects. Asynchronous
+   * only when it waits for keys from a URL.
    */
   authenticate(authorization: string): AuthResult | Promise<AuthResult>;
 }
 
 /** The key or keys that verify tokens. */
 export type VerificationKey =
-  /** For HS256, HS384 and HS512: one or more, each of at least 32 bytes in UTF-8. Any of them may have signed. */
+  /** For HS256, HS384 and HS512: one or more secrets of at least 32 bytes in UTF-8. Each verifies tokens. */
   | { readonly kind: 'secrets'; readonly secrets: readonly string[] }
-  /** One public key, RSA of 2048 bits or more or EC on P-256, P-384 or P-521; its kind decides the algorithms. */
+  /** One public key, RSA of 2048 bits or more or EC on P-256, P-384 or P-521; its type determines the algorithms. */
   | { readonly kind: 'publicKey'; readonly pem: string }
   /** The URL of the issuer's JSON Web Key Set (RFC 7517): `http:` or `https:`. */
   | { readonly kind: 'jwks'; readonly url: string };
@@ -42,7 +42,7 @@ interface AuthenticatorOptions {
   readonly audience: string;
   /** Milliseconds since the epoch; the system's clock by default. */
   readonly now?: () => number;
-  /** Called with the reason when a key set cannot be fetched again; its keys stay in use. */
+  /** Called with the reason when a refresh of the key set fails; its keys stay in use. */
   readonly onProblem?: (error: Error) => void;
   /** The time limit for fetching a key set, in milliseconds. Default: 3,000. */
   readonly fetchMs?: number;
@@ -55,7 +55,7 @@ interface AuthenticatorOptions {
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { issuer, audience, now = Date.now } = options;
-  // With an empty one, jsonwebtoken would skip the check.
+  // jsonwebtoken does not check an empty issuer or audience.
   if (issuer === '') throw new Error('The issuer is empty.');
   if (audience === '') throw new Error('The audience is empty.');
   const findKeys = openKeys(options);
@@ -87,7 +87,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if (fault === undefined) {
         return { ok: true, caller: callerOf(claims), rememberUntilMs: Math.min(claims.exp * 1000, untilMs) };
       }
-      // This key has signed the token, so the other keys have nothing to add.
+      // Any other fault lies in the token itself, so the other keys would not accept it either.
       if (fault !== WRONG_SIGNATURE) return tokenInvalid(fault);
     }
     return tokenInvalid(WRONG_SIGNATURE);
@@ -123,7 +123,7 @@ function openKeys({
   return (header) => set.find(header);
 }
 
-/** Offers the same keys for every token whose `alg` they allow. */
+/** Finds keys that never change: those that allow the token's `alg`. */
 function offer(keys: readonly TrustedKey[]): FindKeys {
   if (keys.length === 0) throw new Error('There is no secret.');
   return ({ alg }) => {
@@ -132,15 +132,14 @@ function offer(keys: readonly TrustedKey[]): FindKeys {
   };
 }
 
-/** The message for an expired token. */
 const EXPIRED = 'The token has expired.';
 const WRONG_SIGNATURE = "The token's signature is not valid.";
 
-/** Our own messages for jsonwebtoken's refusals: some of its messages name the issuer or the audience. */
+/** Replaces jsonwebtoken's messages, some of which name the expected issuer or audience. */
 function explain(error: unknown): string {
   if (error instanceof jsonwebtoken.TokenExpiredError) return EXPIRED;
   if (error instanceof jsonwebtoken.NotBeforeError) return 'The token is not valid yet.';
-  // Its other refusals differ only in their messages, which its documentation lists.
+  // jsonwebtoken's other errors differ only in their messages, which its documentation lists.
   const message = error instanceof jsonwebtoken.JsonWebTokenError ? error.message : '';
   if (message === 'jwt signature is required') return 'The token has no signature.';
   if (message.startsWith('jwt issuer invalid')) return "The token's iss claim is not the expected issuer.";

@@ -1,24 +1,24 @@
 import { type Refusal, tokenInvalid, tokenMissing } from './auth-result.js';
 
-/** The longest token, in bytes. Real tokens have one to two thousand bytes; longer ones are not parsed. */
+/** The longest token that is parsed, in bytes. Real tokens have one to two thousand bytes. */
 const TOKEN_MAX_BYTES = 8192;
 
 /** The scheme Bearer in any case (RFC 9110, section 11.1), and everything after the spaces that follow it. */
 const BEARER = /^bearer(?: +|$)(?<token>.*)$/is;
-/** A bearer credential has no comma: the gateway has joined several values into a list (RFC 9110, section 5.3). */
+/** Several values that the gateway joined into a list (RFC 9110, section 5.3); a bearer credential has no comma. */
 const LIST = /^bearer .*,|, *bearer(?: |$)/is;
 /** RFC 6750, section 2.1. */
 const B64TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
-/** No token holds a space, so this is a second scheme, with or without a token behind it. */
+/** A second scheme, with or without a token. No token contains a space. */
 const SECOND_SCHEME = /^bearer(?: |$)/i;
-/** What `authorization` has to be, to follow what came. */
+/** The end of a message: what `authorization` must be. */
 const WANTED = 'it must be the word Bearer, a space and the token.';
 
 /**
- * The token in a request's `authorization`. A value with another scheme counts as no token: it was not meant for this
- * service. So does an empty one, with or without the scheme: HTTP/2 in Node leaves out a value that ends with a space,
- * as if there were none.
+ * Reads the token from a request's `authorization`. A value with another scheme counts as a missing token, since it was
+ * not meant for this service. So does an empty value or a bare scheme: Node's HTTP/2 drops a value that ends with a
+ * space, so these cannot be told apart.
  */
 export function readBearerToken(value: string): string | Refusal {
   if (LIST.test(value)) return tokenInvalid('The authorization was given more than once.');
@@ -34,7 +34,7 @@ export function readBearerToken(value: string): string | Refusal {
   );
 }
 
-/** What is wrong with a value without the scheme. It is not repeated, since any word of it may be a token. */
+/** Says what is wrong with a value without the scheme, and does not quote it: any word of it may be a token. */
 function foreign(value: string): string | undefined {
   if (B64TOKEN.test(value)) return `The authorization is a single word; ${WANTED}`;
   return value.includes(' ') ? `The authorization has another scheme than Bearer; ${WANTED}` : undefined;

@@ -15,7 +15,7 @@ export interface Claims {
 
 /** The largest number of seconds from the epoch that a Date can hold (ECMA-262, section 21.4.1.1). */
 const FURTHEST_SECOND = 8.64e12;
-/** At most 255 characters (OpenID Connect Core 1.0, section 2), without any that a log or store cannot hold. */
+/** 1 to 255 characters (OpenID Connect Core 1.0, section 2), none of which a log or store cannot represent. */
 const SUBJECT = /^[^\p{Cc}\p{Cs}]{1,255}$/u;
 
 interface ClaimRule {
@@ -26,7 +26,7 @@ interface ClaimRule {
   readonly wanted: string;
 }
 
-/** RFC 7519, section 4.1, and RFC 8693, section 4.2; some issuers write `scp` for `scope`. */
+/** RFC 7519, section 4.1, and RFC 8693, section 4.2; some issuers use `scp` instead of `scope`. */
 const RULES: readonly ClaimRule[] = [
   { name: 'iss', required: true, allows: isString, wanted: 'a string' },
   { name: 'aud', required: true, allows: isOneOrMoreStrings, wanted: 'a string or an array of strings' },
@@ -43,8 +43,8 @@ const RULES: readonly ClaimRule[] = [
 ];
 
 /**
- * Checks that all required claims are present and that all claims have the right type. A claim of the wrong type makes
- * the token invalid instead of being ignored: its issuer meant something that this service does not understand.
+ * Checks that all required claims are present and that all claims have the right type. A claim of the wrong type is not
+ * ignored but invalidates the token: its issuer meant something that this service does not understand.
  */
 export function readClaims(payload: JsonObject): Claims | Refusal {
   for (const { name, required, allows, wanted } of RULES) {

@@ -6,11 +6,11 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A parsed token. Nothing in it can be trusted before its signature is verified. */
 interface CompactJwt {
-  /** JOSE header (RFC 7515, section 4), without extensions that would change what the token means. */
+  /** JOSE header (RFC 7515, section 4), without extensions that would change the token's meaning. */
   readonly header: JsonObject;
   /** JWT Claims Set (RFC 7519, section 4). */
   readonly payload: JsonObject;
-  /** The length of its signature, in bytes. */
+  /** The length of the signature, in bytes. */
   readonly signatureBytes: number;
 }
 
@@ -24,14 +24,13 @@ export function parseCompactJwt(token: string): CompactJwt | Refusal {
   if (header === undefined) return tokenInvalid("The token's header is not a JSON object in UTF-8.");
   const payload = parseJsonObject(payloadBytes);
   if (payload === undefined) return tokenInvalid("The token's payload is not a JSON object in UTF-8.");
-  // crit lists extensions that must be understood (RFC 7515, section 4.1.11); none is supported. b64 (RFC
-  // 7797) is one.
+  // No extension is supported: neither those in crit (RFC 7515, section 4.1.11) nor b64 (RFC 7797).
   if ('crit' in header || 'b64' in header)
     return tokenInvalid("The token's header asks for an extension that is not supported.");
   return { header, payload, signatureBytes: signature.length };
 }
 
-/** Decodes base64url without padding; undefined if Node would skip or repair something. */
+/** Decodes unpadded base64url; undefined for malformed text, which Node would decode anyway. */
 function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
   return bytes.toString('base64url') === text ? bytes : undefined;

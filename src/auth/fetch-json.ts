@@ -1,10 +1,10 @@
-/** The longest body, in bytes, decompressed. */
+/** The longest body, in bytes after decompression. */
 const BODY_MAX_BYTES = 1_048_576;
 
 /**
- * Fetches a JSON document: status 200, at most 1 MiB, within the time limit, without following a redirect.
+ * Fetches a JSON document of at most 1 MiB. Only status 200 is accepted; redirects are not followed.
  *
- * @throws Error when the response is anything else, or does not arrive
+ * @throws Error for any other response, or for none within the time limit
  */
 export async function fetchJson(url: URL, timeoutMs: number): Promise<unknown> {
   const response = await fetch(url, {
@@ -19,7 +19,7 @@ export async function fetchJson(url: URL, timeoutMs: number): Promise<unknown> {
   return JSON.parse(await textOf(response)) as unknown;
 }
 
-/** Counts the body while it arrives: its `content-length` may be missing, or give the compressed size. */
+/** Counts the bytes as they arrive, since `content-length` may be missing or give the compressed size. */
 async function textOf({ body }: Response): Promise<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let bytes = 0;

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import { type JsonObject, isJsonObject } from './compact-jwt.js';
 import { type TrustedKey, trustKeyObject } from './trusted-key.js';
 
-/** The keys of an issuer by their `kid`. A `kid` whose keys cannot verify any token has an empty list. */
+/** The keys of an issuer by `kid`. A `kid` whose keys cannot verify any token maps to an empty list. */
 export type KeySet = ReadonlyMap<string, readonly TrustedKey[]>;
 
 /** The members that only private and symmetric keys have (RFC 7518, sections 6.2.2, 6.3.2 and 6.4). */
@@ -24,7 +24,7 @@ export function readKeySet(value: unknown): KeySet {
   return set;
 }
 
-/** The key, restricted to its `alg`, if it is a public key that may verify tokens. */
+/** The key, restricted to its `alg`; none if it is not a public key that may verify tokens. */
 function trustedKeysOf(jwk: JsonObject): TrustedKey[] {
   const { use = 'sig', key_ops: operations = ['verify'], alg } = jwk;
   const verifies = use === 'sig' && Array.isArray(operations) && operations.includes('verify');

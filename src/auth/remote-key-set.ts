@@ -6,41 +6,41 @@ import { ALGORITHM_NOT_ALLOWED, type CurrentKeys, PUBLIC_KEY_ALGORITHMS } from '
 
 /** The age at which the set is fetched again in the background, in milliseconds; its keys stay in use. */
 const REFRESH_AGE_MS = 300_000;
-/** The age at which calls wait for a new fetch, in milliseconds, so that a withdrawn key is no longer used. */
+/** The age from which calls wait for a new fetch, in milliseconds, so that a withdrawn key is no longer used. */
 const MAX_AGE_MS = 600_000;
-/** The age at which the set is dropped if the issuer does not answer, in milliseconds. */
+/** The age at which the set is discarded if it cannot be fetched again, in milliseconds. */
 const LOST_AGE_MS = 3_600_000;
-/** The least time between fetches, in milliseconds: neither unauthenticated clients nor a silent issuer cause a storm. */
+/** The minimum time between fetches, in milliseconds, even for unknown `kid`s and after failures. */
 const RETRY_MS = 60_000;
-/** The same without any keys: nobody can be authenticated, so the fetch is retried sooner. */
+/** The same while there are no keys: nobody can be authenticated, so the fetch is retried sooner. */
 const RETRY_WITHOUT_KEYS_MS = 1_000;
 /** The time limit of a fetch, in milliseconds. */
 const FETCH_MS = 3_000;
 
-/** The options of a remote key set. */
 interface RemoteKeySetOptions {
   /** `http:` or `https:`, without credentials; redirects are not followed. */
   readonly url: string;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Called with the reason when the set cannot be fetched again; its keys stay in use. */
+  /** Called with the reason when a refresh fails; the keys stay in use. */
   readonly onProblem: (error: Error) => void;
   /** The time limit of a fetch, in milliseconds. Default: 3,000. */
   readonly fetchMs?: number | undefined;
 }
 
 /**
- * The JSON Web Key Set (RFC 7517, section 5) at a URL. It is fetched when first needed, again when used after five
- * minutes, and for an unknown `kid`, at most once a minute. From ten minutes on, calls wait for that fetch. If it
- * fails, the keys stay in use until the set is an hour old. Concurrent calls share one fetch.
+ * The JSON Web Key Set (RFC 7517, section 5) at a URL. It is fetched on first use, on use after five minutes and for an
+ * unknown `kid`, at most once a minute (once a second while there are no keys). Calls wait for the fetch if their `kid`
+ * is unknown or the set is ten minutes old. If the fetch fails, the keys stay in use until the set is an hour old.
+ * Concurrent calls share one fetch.
  */
 export class RemoteKeySet {
   readonly #options: RemoteKeySetOptions;
   readonly #url: URL;
   #keys: KeySet = new Map();
-  /** When the request that brought the keys was sent. */
+  /** When the latest successful fetch began. */
   #fetchedAtMs = -Infinity;
-  /** Why the latest fetch brought no keys. */
+  /** Why the latest fetch failed, if it did. */
   #failure: Error | undefined;
   #fetching: Promise<void> | undefined;
   #nextFetchMs = -Infinity;
@@ -53,7 +53,7 @@ export class RemoteKeySet {
 
   /** The key that a token's header names. Never throws or rejects; asynchronous only when it waits for a fetch. */
   find({ alg, kid }: JsonObject): CurrentKeys | Refusal | Promise<CurrentKeys | Refusal> {
-    // No HMAC: anyone who can read the set could sign.
+    // HMAC is not allowed: anyone who can read the set could sign.
     const algorithm = PUBLIC_KEY_ALGORITHMS.find((allowed) => allowed === alg);
     if (algorithm === undefined) return tokenInvalid(ALGORITHM_NOT_ALLOWED);
     if (typeof kid !== 'string') return tokenInvalid("The token's header has no kid that is a string.");
@@ -77,7 +77,7 @@ export class RemoteKeySet {
     return this.#options.now() - this.#fetchedAtMs;
   }
 
-  /** Starts a fetch if one is due. Returns the one in progress if a token with this `kid` must wait for it. */
+  /** Starts a fetch if one is due. Returns the fetch in progress if a token with this `kid` must wait for it. */
   #awaitedFetch(kid: string): Promise<void> | undefined {
     const known = this.#keys.has(kid);
     const age = this.#age();
@@ -106,14 +106,14 @@ export class RemoteKeySet {
     this.#nextFetchMs = this.#options.now() + intervalMs;
   }
 
-  /** When the set must be fetched again. */
+  /** When found keys must be looked up again: a fetch may then be due, or the set too old. */
   #currentUntilMs(): number {
     const endMs = this.#fetchedAtMs + (this.#age() < MAX_AGE_MS ? MAX_AGE_MS : LOST_AGE_MS);
     return Math.min(endMs, Math.max(this.#fetchedAtMs + REFRESH_AGE_MS, this.#nextFetchMs));
   }
 }
 
-/** A refusal because no keys are available to check the token. */
+/** A refusal for lack of keys that could verify the token. */
 export function keysUnavailable(cause: unknown): Refusal {
   const message = 'The keys that verify tokens are unavailable. Try again.';
   return { ok: false, reason: 'KEYS_UNAVAILABLE', message, cause };

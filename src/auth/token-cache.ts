@@ -3,10 +3,10 @@ import { LRUCache } from 'lru-cache';
 import type { AuthResult } from './auth-result.js';
 import type { Authenticator } from './authenticator.js';
 
-/** The most tokens to cache: about 5 MB. */
+/** The maximum number of cached tokens, which take about 5 MB. */
 const MAX_TOKENS = 10_000;
 
-/** The scheme in any spelling: otherwise a caller could fill the cache with one token. */
+/** The scheme in any spelling, normalized in keys: otherwise a caller could fill the cache with one token. */
 const SCHEME = /^bearer +/i;
 
 type Accepted = AuthResult & { readonly ok: true };
@@ -18,8 +18,8 @@ export interface RememberingAuthenticator extends Authenticator {
 }
 
 /**
- * Caches accepted tokens by their SHA-256, each for as long as its result may be remembered, so that it is verified
- * once in that time. Refusals are not cached.
+ * Caches accepted tokens by their SHA-256, each until its `rememberUntilMs`, to avoid verifying a token for every call.
+ * Refusals are not cached.
  *
  * @param now milliseconds since the epoch
  */

@@ -1,18 +1,18 @@
 import { type AsymmetricKeyDetails, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Algorithm } from 'jsonwebtoken';
 
-/** A key that verifies tokens, with the algorithms that it may be used with (RFC 8725, section 3.1). */
+/** A key that verifies tokens, and the algorithms that it may be used with (RFC 8725, section 3.1). */
 export interface TrustedKey {
   readonly key: KeyObject;
   readonly algorithms: Algorithm[];
   /**
-   * The length of its signatures, in bytes: that of the modulus (RFC 8017, section 8.1.2), where OpenSSL also takes one
-   * without its leading zeros. Undefined for keys of other kinds.
+   * The length of an RSA key's signatures, in bytes: that of the modulus (RFC 8017, section 8.1.2). OpenSSL also
+   * accepts a signature without its leading zeros. If undefined, the length is not checked.
    */
   readonly signatureBytes?: number;
 }
 
-/** The keys of which one must have signed a token. */
+/** The keys that may have signed a token. */
 export interface CurrentKeys {
   /** At least one. */
   readonly keys: readonly TrustedKey[];
@@ -55,9 +55,9 @@ const ALGORITHM_OF_PSS_HASH: ReadonlyMap<unknown, { algorithm: Algorithm; saltBy
 ]);
 
 /**
- * The secret's UTF-8 bytes as the key of an HMAC.
+ * An HMAC key from the secret's UTF-8 bytes.
  *
- * @throws Error when there are fewer than 32
+ * @throws Error when there are fewer than 32 bytes
  */
 export function trustSecret(secret: string): TrustedKey {
   const bytes = Buffer.from(secret);
@@ -69,10 +69,10 @@ export function trustSecret(secret: string): TrustedKey {
 /**
  * The public key in a PEM text.
  *
- * @throws Error when it holds anything else, or a key of a kind or length that no algorithm allows
+ * @throws Error when the text holds anything else, or a key of a type or length that no algorithm allows
  */
 export function trustPublicKey(pem: string): TrustedKey {
-  // Node would accept a private key and use its public half, but a server that only verifies must not hold one.
+  // Node would derive the public key from a private one, but a service that only verifies must not hold a private key.
   if (pem.includes('PRIVATE KEY-----'))
     throw new Error('The PEM holds a private key; give only the public key.');
   if (!PUBLIC_KEY_PEM.test(pem.trim())) throw new Error('The PEM does not hold one public key.');
@@ -80,9 +80,9 @@ export function trustPublicKey(pem: string): TrustedKey {
 }
 
 /**
- * A public key from elsewhere.
+ * A public key that is already parsed.
  *
- * @throws Error when no algorithm allows a key of its kind or length
+ * @throws Error when no algorithm allows a key of its type or length
  */
 export function trustKeyObject(key: KeyObject): TrustedKey {
   const algorithms = algorithmsOf(key);
@@ -119,7 +119,7 @@ function curveAlgorithm(namedCurve: string | undefined): Algorithm {
 
 function pssAlgorithm({ hashAlgorithm, mgf1HashAlgorithm, saltLength = 0 }: AsymmetricKeyDetails): Algorithm {
   const pss = ALGORITHM_OF_PSS_HASH.get(hashAlgorithm);
-  // The salt length of a key is the minimum for its signatures.
+  // A key's salt length is the minimum for its signatures.
   if (pss && mgf1HashAlgorithm === hashAlgorithm && saltLength <= pss.saltBytes) return pss.algorithm;
   throw new Error('The parameters of the RSA-PSS key are not those of PS256, PS384 or PS512.');
 }

@@ -4,13 +4,13 @@ import { overloaded } from './failures.js';
 export interface AdmissionLimits {
   /** Calls in progress. */
   readonly maxCalls: number;
-  /** Calls waiting for the database; one caller has at most half of these places. */
+  /** Calls waiting for the database. One caller gets at most half of these places. */
   readonly maxWaitingCalls: number;
 }
 
 /**
- * Bounds the work in progress, so that an overloaded service still does the work that it can. A call answered from
- * memory is only counted; one that waits for the database also takes a place for as long as it waits.
+ * Limits the work in progress, so that an overloaded service still completes the work that it can. A call served from
+ * memory only counts as in progress; a call that waits for the database also holds a place while it waits.
  */
 export class Admission {
   readonly #limits: AdmissionLimits;
@@ -38,10 +38,10 @@ export class Admission {
   }
 
   /**
-   * Runs work that waits, and holds a place until it is done.
+   * Runs work that waits for the database, and holds a place until the work is done.
    *
-   * @param caller whose work it is; each caller has at most half of the places
-   * @throws CallError `OVERLOADED`, before the work has begun
+   * @param caller the caller whose work it is; each caller gets at most half of the places
+   * @throws CallError `OVERLOADED`, before the work begins
    */
   async wait<T>(caller: string, work: () => T | Promise<T>): Promise<T> {
     const own = this.#waitingOf.get(caller) ?? 0;

@@ -1,18 +1,18 @@
 import { LRUCache } from 'lru-cache';
 
-/** What an entry takes beside its key and its answer, in bytes: objects of V8, and its places in the cache. */
+/** The overhead of an entry beyond its key and response, in bytes: V8's objects and the cache's bookkeeping. */
 const ENTRY_BYTES = 300;
 
 /**
- * A cache of encoded answers, bounded by their bytes. They are kept as strings, a character for a byte: arrays of their
- * own would take several times as much.
+ * A cache of encoded responses, limited by their size. They are stored as strings with one character per byte: separate
+ * byte arrays would take several times as much memory.
  */
 export class AnswerCache {
   readonly #answers: LRUCache<string, string>;
   #hits = 0;
   #misses = 0;
 
-  /** @param maxBytes the limit on keys, answers and what each entry takes beside them; with 0, nothing is kept */
+  /** @param maxBytes the limit on keys, responses and the overhead of entries; with 0, nothing is cached */
   constructor(maxBytes: number) {
     this.#answers = new LRUCache({
       maxSize: Math.max(1, maxBytes),
@@ -20,7 +20,7 @@ export class AnswerCache {
     });
   }
 
-  /** A copy of the answer kept under the key. */
+  /** A copy of the response cached under the key. */
   get(key: string): Uint8Array | undefined {
     const answer = this.#answers.get(key);
     if (answer === undefined) {
@@ -31,12 +31,12 @@ export class AnswerCache {
     return Buffer.from(answer, 'latin1');
   }
 
-  /** Keeps the answer under the key, if it fits at all; those that were not asked for longest make room for it. */
+  /** Caches the response under the key unless it exceeds the limit alone; evicts the least recently used entries. */
   set(key: string, { buffer, byteOffset, length }: Uint8Array): void {
     this.#answers.set(key, Buffer.from(buffer, byteOffset, length).toString('latin1'));
   }
 
-  /** The look-ups so far, the entries, and the bytes that they take. */
+  /** The look-ups so far, and the current number of entries and their size in bytes. */
   get figures(): {
     readonly hits: number;
     readonly misses: number;

@@ -9,35 +9,35 @@ const TEXT_MAX = 128;
 /** Texts that need no change, as most do. */
 const PLAIN = /^[\x20-\x7e]{0,128}$/;
 
-/** A client-chosen text in the form for log lines: invisible characters escaped, cut after 128. */
+/** Prepares client-chosen text for a log line: at most 128 characters, invisible ones escaped. */
 export function loggable(text: string): string {
   if (PLAIN.test(text)) return text;
   return escapeInvisible(text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX - 1)}…` : text);
 }
 
-/** The kinds of log lines. Each kind is counted separately, so that none can use up the lines of another. */
+/** The kinds of log lines. Each kind has its own limit, so that none can use up the lines of another. */
 type Kind = 'unauthenticated' | 'callers' | 'causes';
 
 /** Which calls are logged: all, or those that failed. The others are logged at `debug`. */
 type AccessLog = 'all' | 'failures';
 
-/** The most lines of a kind that are written in one window. */
+/** The most lines of one kind that are written in one window. */
 const MAX_LINES = 10;
-/** The period in which the lines of a kind are counted together, in milliseconds. */
+/** The window in which the lines of a kind are counted, in milliseconds. */
 const WINDOW_MS = 1_000;
 
 /**
- * The log of calls. Refusals of clients without a valid token and causes of failures are limited to ten lines a second
- * for each kind; the rest is counted, and one line gives the number. Refusals of callers are limited too, unless all
- * calls are logged.
+ * The log of calls. Refusals by the guard or before it, and causes of failures, are limited to ten lines a second for
+ * each kind; the rest are counted, and one line gives the number. Refusals of admitted callers are limited too, unless
+ * all calls are logged.
  */
 export class CallLog {
   readonly #logger: Logger;
   readonly #access: AccessLog;
-  /** The lines of the current second, written or not. */
+  /** The number of lines in the current window, written or not. */
   readonly #lines = new Map<Kind, number>();
 
-  /** The lines of each kind left out so far. */
+  /** The number of lines left out so far, by kind. */
   readonly leftOut: Record<Kind, number> = { unauthenticated: 0, callers: 0, causes: 0 };
 
   constructor(logger: Logger, access: AccessLog) {
@@ -60,7 +60,7 @@ export class CallLog {
     this.#logger[level](entry, message);
   }
 
-  /** @param unknown whether the call was refused before the guard knew the caller */
+  /** @param unknown whether the call was refused by the guard or before it */
   refused(unknown: boolean, entry: object, message: string): void {
     if (this.mayWrite(unknown ? 'unauthenticated' : 'callers')) this.#logger.info(entry, message);
   }
@@ -90,7 +90,7 @@ export class CallLog {
   }
 }
 
-/** Logs each call in one line; a question to the guard only if it is refused. */
+/** Logs each call in one line, but a guard-only call only if it is refused. */
 export function logging(log: CallLog): Interceptor {
   function write(context: CallContext, started: number, reply: Reply): Reply {
     const { requestId, call, method, asksGuard, caller, reason } = context;
@@ -102,7 +102,7 @@ export function logging(log: CallLog): Interceptor {
     const entry = {
       protocol: 'grpc',
       requestId,
-      // A gRPC path has no query; one that is sent anyway may hold a token.
+      // A gRPC path has no query, but a client may send one, and it may contain a token.
       path: loggable(call.path.replace(/\?.*$/s, '')),
       code: status[reply.code],
       reason,
@@ -122,7 +122,7 @@ export function logging(log: CallLog): Interceptor {
   };
 }
 
-/** Gives the caller's name to the gateway in this process, which logs the request itself. */
+/** Passes the caller's subject to the gateway in this process, which logs the request itself. */
 export const namingCaller: Interceptor = (context, next) => {
   const named = (reply: Reply): Reply => {
     if (context.caller !== undefined) reply.fields = { sub: loggable(context.caller.subject) };

@@ -1,13 +1,13 @@
 import type { Metadata, status } from '@grpc/grpc-js';
 
-/** Whether a call's client is gone: it cancelled, or lost its connection. */
+/** The cancellation of a call: its client cancelled it or lost its connection. */
 export interface Cancellation {
   readonly cancelled: boolean;
-  /** Calls the listener when the client goes before it is answered; a later listener may replace it. */
+  /** Calls the listener if the call is cancelled before the reply. A later listener may replace it. */
   onCancelled(listener: () => void): void;
 }
 
-/** The part of a call's metadata that is read: all values of a key. The `Metadata` of grpc-js implements it. */
+/** Read access to a call's metadata: all values of a key. The `Metadata` of grpc-js implements it. */
 export interface CallMetadata {
   get(key: string): readonly (string | Uint8Array)[];
 }
@@ -24,7 +24,7 @@ export interface Call {
   readonly cancellation: Cancellation;
 }
 
-/** The end of a call. */
+/** The outcome of a call. */
 export interface Reply {
   readonly code: status;
   /** The status message; empty with `OK`. */
@@ -33,6 +33,6 @@ export interface Reply {
   readonly message?: Uint8Array | undefined;
   /** Always has `x-request-id`; for a failure also `grpc-status-details-bin`. */
   readonly trailers: Metadata;
-  /** The caller, only for the log line of the gateway in the same process. */
+  /** The caller's subject, set only for the log of the gateway in the same process. */
   fields?: { readonly sub: string };
 }

@@ -1,12 +1,12 @@
 /**
- * Defers items that arrive while the event loop reads its sockets until all sockets are read, and then acts on all of
- * them together. Answers sent one after the other cost about half as much as those sent between requests (decision 13).
+ * Collects the items of one turn of the event loop, and acts on all of them once its sockets are read. Sending
+ * responses back to back costs about half as much as sending them between requests (decision 13).
  */
 export class EndOfTurn<Item> {
   readonly #act: (item: Item) => void;
   #due: Item[] = [];
 
-  /** @param act if it throws, the error is uncaught, after all other items of the turn have been acted on. */
+  /** @param act called with each item; if it throws, the error is uncaught, but only after all items of the turn */
   constructor(act: (item: Item) => void) {
     this.#act = act;
   }
@@ -25,7 +25,7 @@ export class EndOfTurn<Item> {
       try {
         this.#act(item);
       } catch (error) {
-        // One turn later, when the output of the others has been sent.
+        // One turn later, once the output for the other items has been sent.
         setImmediate(() => {
           throw error;
         });

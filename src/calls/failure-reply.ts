@@ -6,21 +6,21 @@ import type { Reply } from './call.js';
 import { CODES, type CallFailure, RETRY_DELAYS_MS } from './failures.js';
 import { REQUEST_ID, RETRY_PUSHBACK, STATUS_DETAILS } from './metadata-keys.js';
 
-/** The most bytes of all trailers: nginx refuses an answer with more than 4 KiB of them by default. */
+/** The maximum size of all trailers, in bytes: by default, nginx rejects a response with more than 4 KiB of them. */
 export const TRAILERS_MAX_BYTES = 3_584;
-/** The bytes of the status code and of the field section's frames. The other trailers are counted by their length. */
+/** An allowance for everything in the trailers but the request id, the message and the details, in bytes. */
 const FIXED_BYTES = 128;
-/** Tells clients not to retry (gRFC A6). They otherwise would, since overload has the same code. */
+/** Tells clients not to retry (gRFC A6). Otherwise they would, since overload has the same status code. */
 const NEVER_RETRY = -1;
 
-/** A failure as a reply: the status, the message, and a `google.rpc.Status` with all details that fit, first ones first. */
+/** Converts a failure to a reply: status, message, and a `google.rpc.Status` with as many violations as fit. */
 export function failureReply(failure: CallFailure, requestId: string): Reply {
   const trailers = new Metadata();
   trailers.set(REQUEST_ID, requestId);
   const retryDelayMs = RETRY_DELAYS_MS[failure.reason];
   const pushbackMs = failure.reason === 'REQUEST_TOO_LARGE' ? NEVER_RETRY : retryDelayMs;
   if (pushbackMs !== undefined) trailers.set(RETRY_PUSHBACK, String(pushbackMs));
-  // The message also has a trailer of its own, percent-encoded (gRPC over HTTP/2).
+  // The message is also sent in a trailer of its own, percent-encoded (gRPC over HTTP/2).
   const others = FIXED_BYTES + requestId.length + encodeURI(failure.message).length;
   trailers.set(
     STATUS_DETAILS,

@@ -52,7 +52,7 @@ export const RETRY_DELAYS_MS: Partial<Record<Reason, number>> = { OVERLOADED: 1_
 export class CallError extends Error {
   override readonly name = 'CallError';
   readonly reason: CallReason;
-  /** Facts for programs, sent as `ErrorInfo.metadata`. */
+  /** Machine-readable facts, sent as `ErrorInfo.metadata`. */
   readonly metadata: Readonly<Record<string, string>>;
 
   constructor(
@@ -76,7 +76,7 @@ export interface CallFailure {
   readonly cause?: unknown;
 }
 
-/** The client sees only our own failures; it learns nothing about any other error. */
+/** The part of an error that the client sees. Errors that are not our own become `INTERNAL`, without any detail. */
 export function toCallFailure(error: unknown): CallFailure {
   if (error instanceof RegistryError) return error;
   if (error instanceof CallError) {
@@ -103,7 +103,7 @@ export function scopeMissing(scope: string | undefined): CallError {
   return new CallError('SCOPE_MISSING', `The token lacks the scope ${scope}.`, { metadata: { scope } });
 }
 
-/** The deadline of the call passed, on either clock. */
+/** The call's deadline passed, be it the client's or the service's. */
 export function deadlineExceeded(): CallError {
   return new CallError('DEADLINE_EXCEEDED', DEADLINE_PASSED);
 }
@@ -113,7 +113,7 @@ export function cancelled(): CallError {
   return new CallError('CANCELLED', 'The caller cancelled the call.');
 }
 
-/** The request message is larger than the service takes. */
+/** The request message is larger than the service accepts. */
 export function requestTooLarge(maxBytes: number): CallError {
   return new CallError('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }
@@ -123,7 +123,7 @@ export function requestUnreadable(): CallError {
   return new CallError('REQUEST_MALFORMED', 'The request cannot be read.');
 }
 
-/** No more watches are served. Clients that hear UNIMPLEMENTED go on without one, and take the service as healthy. */
+/** Too many streaming calls are open. On UNIMPLEMENTED, clients go on without a watch and assume a healthy service. */
 export function watchUnsupported(): CallError {
   return new CallError('UNSUPPORTED', 'Too many streaming calls are open. Go on without a watch.');
 }
@@ -133,7 +133,7 @@ export function overloaded(why: string): CallError {
   return new CallError('OVERLOADED', `The service is overloaded. ${why} Try again in a second.`);
 }
 
-/** The service is stopping, and ends a streaming call. */
+/** The service is stopping and ends a streaming call. */
 export function shuttingDown(): CallError {
   return new CallError('SHUTTING_DOWN', 'The service is shutting down. Try again in a second.');
 }

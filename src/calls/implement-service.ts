@@ -36,15 +36,15 @@ type ServiceImplementation<Service extends ServiceDefinition> = {
 interface MethodImplementation<Request, Response> {
   readonly access: Access;
   readonly handle: (request: Request, context: HandlerContext) => Promise<Response>;
-  /** How to cache encoded answers that never change. Default: no cache. */
+  /** How to cache encoded responses that never change. Default: no cache. */
   readonly remembered?: RememberedAnswers<Request>;
 }
 
-/** A cache of answers that stay correct forever. Failures are not cached: a missing resource may exist later. */
+/** A cache of responses that stay valid forever. Failures are not cached: a missing resource may exist later. */
 interface RememberedAnswers<Request> {
   /** For this method alone. */
   readonly cache: AnswerCache;
-  /** Everything in a request that its answer depends on, and nothing else. */
+  /** Everything in a request that the response depends on, and nothing else. */
   readonly keyOf: (request: Request) => string;
 }
 
@@ -94,7 +94,7 @@ function encode<T>(type: MessageType<T>, message: T): Uint8Array {
   try {
     return type.encode(message, writer).finish();
   } catch (error) {
-    // Nothing of this message may leak into the next one.
+    // No part of this message may leak into the next one.
     writer = new BinaryWriter();
     throw error;
   }

@@ -29,20 +29,20 @@ const LEVELS: Partial<Record<status, 'error' | 'warn'>> = {
 export interface InterceptorOptions {
   readonly authenticator: Authenticator;
   readonly admission: Admission;
-  /** The longest time of one call, in milliseconds, whatever the client's deadline. */
+  /** The time limit of one call, in milliseconds, whatever the client's deadline. */
   readonly deadlineMs: number;
   /** The largest request message, in bytes. */
   readonly maxMessageBytes: number;
   /** For the causes of failures. */
   readonly log: CallLog;
-  /** Observe every call, as traces, metrics and the log do, outermost first. Default: none. */
+  /** Observers of every call, such as traces, metrics and the log, outermost first. Default: none. */
   readonly observers?: readonly Interceptor[];
 }
 
 /** The steps of every call before its method, outermost first. */
 export function createInterceptors(options: InterceptorOptions): Interceptor[] {
   return [
-    // Outside all others: observers see answers as clients get them.
+    // Outside all others: observers see replies as clients get them.
     ...(options.observers ?? []),
     // Outside everything that may throw, so that any error becomes a status.
     sealing(options),
@@ -51,13 +51,13 @@ export function createInterceptors(options: InterceptorOptions): Interceptor[] {
     // Before the guard, so that calls that wait for it are bounded.
     limitingCalls(options),
     guarding(options),
-    // After the guard: such a call asks only for its verdict.
+    // After the guard: a guard-only call ends here.
     endingAfterGuard,
-    // After the guard: an unauthenticated client learns nothing about its message.
+    // After the guard: an unauthenticated client learns nothing about the validity of its message.
     decodingMessage(options),
-    // Before the places: an answer from memory waits for nothing.
+    // Before the limit on waiting calls: a cached response waits for nothing.
     answeringFromMemory,
-    // After the guard, which knows the caller: no caller takes all places.
+    // After the guard, which sets the caller: each caller has its own limit too.
     limitingWaiting(options),
   ];
 }
@@ -96,7 +96,7 @@ function limitingTime({ deadlineMs }: InterceptorOptions): Interceptor {
   };
 }
 
-/** The reply, unless the deadline passes or the client leaves first. */
+/** The reply, unless the deadline passes or the client cancels first. */
 function within(leftMs: number, { call, signal }: CallContext, reply: Promise<Reply>): Promise<Reply> {
   const { cancellation } = call;
   return new Promise((resolve, reject) => {

@@ -1,20 +1,20 @@
-/** The bearer credential of a call (RFC 6750 2.1, as metadata). */
+/** The bearer credential of a call (RFC 6750, section 2.1, as metadata). */
 export const AUTHORIZATION = 'authorization';
 
-/** The idempotency key of a create, its field `request_id` (AIP-155), as a header or as metadata. */
+/** The idempotency key of a create as a header or metadata; the same as its field `request_id` (AIP-155). */
 export const IDEMPOTENCY_KEY = 'idempotency-key';
 
-/** The id of a call in every log line and error; also the key of the trailer that returns it. */
+/** The id of a call, which appears in every log line and error, and in a trailer with the same key. */
 export const REQUEST_ID = 'x-request-id';
 
-/** Marks a call that only asks whether the guard admits it; the answer is an empty message. */
+/** Marks a guard-only call: it tells only whether the guard admits the call. The response is an empty message. */
 export const GUARD_ONLY = 'x-guard-only';
 
 /** The trace that a call is part of (W3C Trace Context, chapter 3). */
 export const TRACEPARENT = 'traceparent';
 export const TRACESTATE = 'tracestate';
 
-/** All that is read of a call's metadata: a transport need not pass on any other key. */
+/** All metadata keys that the service reads; a transport may drop all others. */
 export const READ_KEYS = [
   AUTHORIZATION,
   IDEMPOTENCY_KEY,

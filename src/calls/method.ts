@@ -1,7 +1,7 @@
 import type { Caller } from '../auth/auth-result.js';
 import type { CallMetadata } from './call.js';
 
-/** The requirement of a method: nothing, or a token with this scope. */
+/** What a method requires of a call: nothing, or a token with this scope. */
 export type Access = 'public' | { readonly scope: string };
 
 /** The context of a handler, without the request message. */
@@ -9,7 +9,7 @@ export interface HandlerContext {
   readonly metadata: CallMetadata;
   /** The caller; absent if the method is public. */
   readonly caller: Caller | undefined;
-  /** Whether nobody waits for the answer any longer: the deadline has passed, or the client has left. */
+  /** Whether nobody waits for the response any longer: the deadline has passed, or the client has cancelled. */
   readonly signal: Pick<AbortSignal, 'aborted'>;
 }
 
@@ -21,7 +21,7 @@ export interface Method<Request = unknown> {
   readonly access: Access | undefined;
   /** @throws CallError `REQUEST_MALFORMED` */
   decode(message: Uint8Array): Request;
-  /** The answer to an earlier request, which is still right. Default: every request is handled. */
+  /** The cached response to the request, if there is one. Default: every request is handled. */
   recall?(request: Request): Uint8Array | undefined;
   handle(request: Request, context: HandlerContext): Uint8Array | Promise<Uint8Array>;
 }

@@ -12,7 +12,7 @@ export interface CallContext extends HandlerContext {
   readonly call: Call;
   /** Absent when no method has the path of the call. */
   readonly method: Method | undefined;
-  /** Whether it only asks if the guard admits it; the call itself follows, so an admitted one is no call of its own. */
+  /** Whether this is a guard-only call. If admitted, it is not logged or counted: the call itself follows. */
   readonly asksGuard: boolean;
   /** The call's id in logs, errors and trailers. */
   readonly requestId: string;
@@ -20,7 +20,7 @@ export interface CallContext extends HandlerContext {
   caller: Caller | undefined;
   /** The decoded message, set after the guard. */
   request: unknown;
-  /** Set when the deadline passes or the client leaves. */
+  /** Set when the deadline passes or the client cancels. */
   readonly signal: { aborted: boolean };
   /** Why the call failed, if it did. */
   reason: Reason | undefined;
@@ -28,19 +28,19 @@ export interface CallContext extends HandlerContext {
   fields: Readonly<Record<string, string>> | undefined;
 }
 
-/** The rest of a call. */
+/** Runs the rest of the pipeline. */
 export type Next = (context: CallContext) => Reply | Promise<Reply>;
 
-/** One step around the rest of a call, which it runs with its own context. It may answer the call itself, or throw. */
+/** One step of the pipeline. It calls `next` with its context to run the rest, returns its own reply, or throws. */
 export type Interceptor = (context: CallContext, next: Next) => Reply | Promise<Reply>;
 
 /**
- * Answers one call: synchronously where nothing has to be awaited, so that such a call costs no turn of the
- * event loop. Never throws or rejects, as long as an outer interceptor catches what the inner ones throw.
+ * Handles one call. Synchronous if nothing has to be awaited, which saves such a call a turn of the event loop. Never
+ * throws or rejects, as long as an outer interceptor catches what the inner ones throw.
  */
 export type Pipeline = (call: Call) => Reply | Promise<Reply>;
 
-/** Takes every call through the interceptors in order, then to its method. */
+/** Passes every call through the interceptors in order, then to its method. */
 export function createPipeline(methods: readonly Method[], interceptors: readonly Interceptor[]): Pipeline {
   const methodOf = new Map(methods.map((method) => [method.path, method]));
   const walk = interceptors.reduceRight<Next>(
@@ -68,7 +68,7 @@ export function requestIdOf(given: unknown): string {
   return REQUEST_ID_SYNTAX.test(given) ? given : randomUUID();
 }
 
-/** A successful answer. */
+/** A successful reply. */
 export function okReply(requestId: string, message: Uint8Array): Reply {
   const trailers = new Metadata();
   trailers.set(REQUEST_ID, requestId);

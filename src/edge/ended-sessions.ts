@@ -1,9 +1,9 @@
 import { executionAsyncResource } from 'node:async_hooks';
 
 /**
- * Keeps the native parts of ended sessions until those of their streams are surely gone. Node may collect both at once,
- * and then frees the session first. A stream that still holds headers of a broken or incomplete block then makes Node
- * abort the process (decision 35).
+ * Keeps the native objects of ended sessions until those of their streams have certainly been collected. If Node
+ * collects both at once, it frees the session first; a stream that still holds headers of a broken or incomplete block
+ * then aborts the process (decision 35).
  */
 export class EndedSessions {
   #recent: object[] = [];
@@ -14,20 +14,20 @@ export class EndedSessions {
     this.#watch();
   });
 
-  /** Keeps an ended session until the second full garbage collection from now. */
+  /** Keeps an ended session's native object until the second full garbage collection from now. */
   keep(session: object): void {
     const watched = this.#recent.length > 0 || this.#older.length > 0;
     this.#recent.push(session);
     if (!watched) this.#watch();
   }
 
-  /** Waits for the next full collection, which collects an unreferenced object. */
+  /** Watches for the next full collection, by registering an object that it collects. */
   #watch(): void {
     if (this.#recent.length > 0 || this.#older.length > 0) this.#collections.register({}, undefined);
   }
 }
 
-/** The native part of a session, in a listener that the session calls: it is the async resource of that call. */
+/** The native object of the session whose listener is running: Node runs listeners with it as the async resource. */
 export function currentNativePart(): object {
   return executionAsyncResource();
 }

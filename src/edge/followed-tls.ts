@@ -5,7 +5,7 @@ import { FollowedFiles } from '../files/followed-files.js';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** The contents of the files, checked to be usable together: TLS 1.2 or later, no renegotiation. */
+/** The contents of the files, checked to be usable together, for TLS 1.2 or later without renegotiation. */
 export interface TlsMaterial {
   readonly cert: Buffer | undefined;
   readonly key: Buffer | undefined;
@@ -21,9 +21,9 @@ export interface TlsLog {
 }
 
 /**
- * The TLS files of one party, read again when they change. Files that cannot be used together are reported once, and
- * the previous ones stay in use. An expired certificate is used, with a warning: refusing it would end the service for
- * clients that can still connect.
+ * The TLS files of a server or a client, read again when they change. Files that cannot be used together are reported
+ * once, and the previous ones stay in use. An expired certificate is used, with a warning: refusing it would cut off
+ * clients that still accept it.
  */
 export class FollowedTls {
   readonly #files: TlsFiles;
@@ -90,7 +90,7 @@ function materialOf({ certFile, keyFile, caFile }: TlsFiles, contents: readonly 
   if (ca !== undefined) certificatesOf(String(caFile), ca);
   const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
   const material = { cert, key, ca, minVersion: 'TLSv1.2', secureOptions } as const;
-  // Refuses material that passes the checks above, such as a key that is too short, before a server would.
+  // Refuses what passes the checks above but a server would reject later, such as a key that is too short.
   createSecureContext(material);
   return material;
 }
@@ -101,7 +101,7 @@ function checkPair(certFile: string, cert: Buffer, keyFile: string, key: Buffer)
     throw new Error(`${keyFile} is not the key of the first certificate in ${certFile}.`);
 }
 
-/** @throws Error unless there is at least one certificate, and each can be read */
+/** @throws Error unless there is at least one certificate and all can be read */
 function certificatesOf(file: string, pem: Buffer): X509Certificate[] {
   const certificates = pem.toString('latin1').match(CERTIFICATE) ?? [];
   try {

@@ -9,16 +9,16 @@ import type { FollowedTls, TlsMaterial } from './followed-tls.js';
 
 /** How often the time limits of connections are checked, in milliseconds. */
 const CHECK_MS = 500;
-/** How often connections that have become idle are ended while the server closes, in milliseconds. */
+/** How often idle connections are ended while the server closes, in milliseconds. */
 const SWEEP_MS = 50;
-/** How long clients may take for the responses that `onClose` brings, in milliseconds. */
+/** How long clients may take to read the responses that `onClose` sends, in milliseconds. */
 const LAST_RESPONSE_MS = 1_000;
 
 /** The limits of connections. */
 export interface HttpLimits {
   /** Open connections; further ones are closed at once. */
   readonly maxConnections: number;
-  /** The time limit of one call with its body, which `onRequest` enforces, in milliseconds. */
+  /** The time limit of one call including its body, which `onRequest` enforces, in milliseconds. */
   readonly deadlineMs: number;
   /** How long a connection may wait for its next request, in milliseconds; at least a second. */
   readonly httpIdleMs: number;
@@ -28,21 +28,21 @@ export interface HttpLimits {
   readonly lastResortMs?: number;
 }
 
-/** What answers the requests: the listeners of a `node:http` server, each named after its event. */
+/** The listeners of a `node:http` server, each named after its event, and `onClose`. */
 interface HttpAnswering {
   readonly onRequest: RequestListener;
   readonly onCheckContinue: RequestListener;
   readonly onClientError: (error: Error, socket: Duplex) => void;
   readonly onConnect: (request: IncomingMessage) => void;
-  /** Answers the requests that are still arriving when the grace of a closing server is over. */
+  /** Responds to the requests that are still arriving when the grace period of a closing server is over. */
   readonly onClose: () => void;
 }
 
-/** A server of HTTP/1.1 with bounds on its connections. */
+/** An HTTP/1.1 server that limits its connections. */
 export class HttpServer {
   readonly #server: Server;
   readonly #onClose: () => void;
-  /** The connections that can carry a response, with TLS after their handshake; each tells whether it is still silent. */
+  /** Connections that can carry a response (TLS: after the handshake), and whether each client has sent nothing yet. */
   readonly #ready = new Map<Duplex, () => boolean>();
   readonly #sockets = new OpenSockets();
   #closing = false;
@@ -53,7 +53,7 @@ export class HttpServer {
     this.#onClose = answering.onClose;
     const onRequest = this.#accepting(answering.onRequest);
     const options = {
-      // Otherwise Node itself would answer a request without a host, in its own format.
+      // Otherwise Node itself would refuse a request without a host, in its own format.
       requireHostHeader: false,
       maxHeaderSize: HEAD_MAX_BYTES,
       headersTimeout: headMs,
@@ -72,17 +72,17 @@ export class HttpServer {
         socket.once('close', () => this.#ready.delete(socket));
       })
       .on('clientError', (error, socket) => {
-        // Without a handshake, no reply can be sent.
+        // No response can be sent before the handshake is complete.
         if (this.#ready.has(socket)) answering.onClientError(error, socket);
         else socket.destroy();
       })
       .on('connect', answering.onConnect)
       .on('checkContinue', this.#accepting(answering.onCheckContinue))
-      // Otherwise Node itself would answer an unknown expectation; RFC 9110 lets a server ignore it.
+      // Otherwise Node itself would refuse an unknown expectation; RFC 9110 lets a server ignore it.
       .on('checkExpectation', onRequest);
     this.#server.maxConnections = maxConnections;
     this.#sockets.follow(this.#server);
-    // With a limit, Node would silently drop further headers. Their total size limits their number.
+    // With a limit, Node would silently drop further headers. `maxHeaderSize` limits their number too.
     this.#server.maxHeadersCount = 0;
     // Ends the connection of a client that has requests in progress and does not read the responses.
     this.#server.timeout = requestMs;
@@ -95,12 +95,12 @@ export class HttpServer {
   }
 
   /**
-   * Accepts no further connections, and ends each one with its last response. After `graceMs`, it has the requests that
-   * are still arriving answered, and a second later it ends the connections that are left.
+   * Stops accepting connections, and ends each open one after its last response. After `graceMs`, calls `onClose` for
+   * the requests that are still arriving, and a second later ends the remaining connections.
    */
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
-    // Requests that have arrived on idle connections are read first: closing those would reset them.
+    // First reads requests that have already arrived on idle connections: closing those would reset the requests.
     await turn();
     await turn();
     const sweep = setInterval(() => {
@@ -118,7 +118,7 @@ export class HttpServer {
     clearTimeout(end);
   }
 
-  /** Ends the connections on which nothing has been sent yet: to Node, they are not idle. */
+  /** Ends the connections on which clients have sent nothing yet: Node does not count them as idle. */
   #destroySilent(): void {
     for (const [socket, isSilent] of this.#ready) if (isSilent()) socket.destroy();
   }
@@ -139,7 +139,7 @@ function secured(options: ServerOptions, onRequest: RequestListener, tls: Follow
   return server;
 }
 
-/** HTTP clients need no certificate, so the authorities of clients are left out. */
+/** Omits the client authorities, since HTTP clients need no certificate. */
 function identityOf({ latest }: FollowedTls): TlsMaterial {
   return { ...latest, ca: undefined };
 }

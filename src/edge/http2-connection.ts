@@ -24,7 +24,7 @@ export interface WaitingStream {
   readonly began: number;
 }
 
-/** When a streaming call began, and when its stream is reset: never, once its request is complete. */
+/** When a streaming call began, and when its stream is reset; `Infinity` if its request is complete. */
 interface StreamingTimes {
   readonly began: number;
   resetAt: number;
@@ -37,7 +37,7 @@ export class Http2Connection {
   readonly #ended: EndedSessions;
   readonly #openStreams: OpenStreams;
   #session: ServerHttp2Session | undefined;
-  /** The native part of the session, which outlives it. */
+  /** The session's native object, which must outlive the session. */
   #native: object | undefined;
   /** The open streams of unary calls, each with the time at which it began. */
   readonly #calls = new Map<ServerHttp2Stream, number>();
@@ -51,7 +51,7 @@ export class Http2Connection {
   #active = false;
   /** Whether a unary call has begun since `takeBusy` was last called. */
   #calledSince = false;
-  /** The streams that its client may have open, as last announced. */
+  /** The number of streams that the client may have open, as last announced. */
   #announced: number;
   /** When the connection was first seen without streams after GOAWAY. */
   #emptyAt: number | undefined;
@@ -72,7 +72,7 @@ export class Http2Connection {
     this.#announced = limits.maxStreams;
     const [calls, streamingCalls] = [this.#calls, this.#streamingCalls];
     const onActivity = this.#onActivity;
-    // One listener for all streams: a closure for each would cost more than the rest.
+    // One listener for all streams: a closure for each would cost more than all other bookkeeping.
     this.#onStreamClosed = function onStreamClosed(this: ServerHttp2Stream): void {
       if (!calls.delete(this)) streamingCalls.delete(this);
       openStreams.remove();
@@ -85,7 +85,7 @@ export class Http2Connection {
   };
 
   readonly #onSettings = (): void => {
-    // The session calls its listeners in its own async resource; the client's settings come before its first stream.
+    // The session's native object is current in its listeners, and the client's settings come before its first stream.
     this.#native = currentNativePart();
   };
 
@@ -93,7 +93,7 @@ export class Http2Connection {
     this.#acknowledged = true;
   };
 
-  /** @param share how many streams its client may have open */
+  /** @param share how many streams the client may have open */
   begin(session: ServerHttp2Session, share: number): void {
     this.#session = session;
     if (share < this.#announced) this.#announce(session, share);
@@ -104,8 +104,8 @@ export class Http2Connection {
   }
 
   /**
-   * Releases the session after its socket has closed. While anything leads from a session's listeners to the error of
-   * its socket, Node keeps a session that ended with unanswered settings.
+   * Releases the session after its socket has closed. Node keeps a session that ended with unacknowledged settings for
+   * as long as its listeners reference, even indirectly, the error of its socket.
    */
   end(): void {
     this.#session
@@ -117,14 +117,14 @@ export class Http2Connection {
     this.#native = undefined;
   }
 
-  /** Takes the stream of a unary call. */
+  /** Adds the stream of a unary call. */
   addCall(stream: ServerHttp2Stream, now: number): void {
     this.#calledSince = true;
     this.#calls.set(stream, now);
     this.#count(stream);
   }
 
-  /** Takes the stream of a streaming call; it is reset unless its request ends within this time. */
+  /** Adds the stream of a streaming call, which is reset unless its request is complete within `limitMs`. */
   addStreamingCall(stream: ServerHttp2Stream, now: number, limitMs: number): void {
     this.#streamingCalls.set(stream, { began: now, resetAt: now + limitMs + this.#limits.resetMs });
     this.#count(stream);
@@ -154,15 +154,15 @@ export class Http2Connection {
   }
 
   /**
-   * Whether a stream waits for the rest of its request, or for the client to take the last of the answer. A streaming
-   * call that goes on answering does not.
+   * Whether a stream waits for the rest of its request, or for the client to read the rest of a complete response. A
+   * streaming call that is still responding does not.
    */
   waitsForClient(stream: ServerHttp2Stream): boolean {
     if (stream.headersSent) return this.#calls.has(stream) || stream.writableEnded;
     return !stream.readableEnded;
   }
 
-  /** Whether the server has worked on a unary call since the last time that this was asked. */
+  /** Whether the server has worked on a unary call since the previous call of this method. */
   takeBusy(): boolean {
     if (this.#calledSince) {
       this.#calledSince = false;
@@ -173,21 +173,21 @@ export class Http2Connection {
   }
 
   /**
-   * Tells the client how many streams it may have open, if that has changed.
+   * Announces to the client how many streams it may have open, if that has changed.
    *
-   * @returns whether it has been told
+   * @returns whether the client has been told; if not, try again later
    */
   setMaxConcurrentStreams(share: number): boolean {
     const session = this.#session;
     if (share === this.#announced) return true;
     if (session === undefined || session.closed || session.destroyed) return false;
-    // Node ends a connection with too many unanswered settings.
+    // Node ends a connection with too many unacknowledged settings.
     if (session.pendingSettingsAck) return false;
     this.#announce(session, share);
     return true;
   }
 
-  /** Tells the client that it may have no more streams open than these. */
+  /** Lowers the number of streams that the client may have open to `most`, if it is higher. */
   limitStreams(most: number): void {
     if (this.#announced > most) this.setMaxConcurrentStreams(most);
   }
@@ -218,7 +218,7 @@ export class Http2Connection {
     }
   }
 
-  /** Sends GOAWAY. Calls in progress go on; streaming calls have been told to end, and what is left of them is reset. */
+  /** Sends GOAWAY. Unary calls continue. Streaming calls, which the server has ended, are reset after `resetMs`. */
   goAway(now: number): void {
     for (const times of this.#streamingCalls.values()) times.resetAt = now + this.#limits.resetMs;
     this.#session?.close();
@@ -240,7 +240,7 @@ export class Http2Connection {
   }
 
   #reset(stream: ServerHttp2Stream): void {
-    // An earlier reset could not be sent: the connection is of no use.
+    // An earlier reset could not be sent, so the connection is unusable.
     if (stream.closed) this.destroy();
     else stream.close(constants.NGHTTP2_CANCEL);
   }

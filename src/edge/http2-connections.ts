@@ -14,16 +14,16 @@ import { OpenSockets } from './open-sockets.js';
 import { OpenStreams } from './open-streams.js';
 import { StreamShare } from './stream-share.js';
 
-/** How many checks of the busy connections come between two of every connection. */
+/** How many checks there are per sweep; a sweep ends whatever is overdue on any connection. */
 const CHECKS_PER_SWEEP = 10;
-/** All connections together may announce this many times `mostStreams`, since few are busy at once. */
+/** The announced limits of all connections may add up to this many times `mostStreams`, since few are busy at once. */
 const OVERBOOKED = 3;
-/** The errors for which a session is ended; others are those of sockets, and ends by the client. */
+/** Client errors for which the server ends a session. Other codes are socket errors, or ends by the client. */
 const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
   'ERR_HTTP2_ERROR',
   'ERR_HTTP2_TOO_MANY_INVALID_FRAMES',
 ]);
-/** The share of all connections that may send headers without a limit, before they acknowledge the settings. */
+/** The part of `maxConnections` that may exceed `HEAD_MAX_BYTES` before they acknowledge the settings. */
 const UNACKNOWLEDGED_PART = 1 / 8;
 
 /** Limits of all connections; times are in milliseconds. */
@@ -37,7 +37,7 @@ interface Http2ConnectionsOptions extends ConnectionLimits {
   readonly mostStreams: number;
   /** The interval between checks of the connections. */
   readonly checkMs: number;
-  /** Called with the reason when the server ends a connection for an error of its client. Default: not at all. */
+  /** Called with the reason when the server ends a connection because of a client's error. Default: not called. */
   readonly onError?: ((reason: string) => void) | undefined;
 }
 
@@ -49,27 +49,27 @@ export type StreamEvent = [
   rawHeaders: string[],
 ];
 
-/** The connections of an HTTP/2 server: their number, their streams, their time and their end. */
+/** The connections of an HTTP/2 server. Limits their number, streams and time, and closes them. */
 export class Http2Connections {
   readonly #options: Http2ConnectionsOptions;
   readonly #sockets = new OpenSockets();
   readonly #open = new Set<Http2Connection>();
   readonly #ended = new EndedSessions();
   readonly #ofSession = new Map<Http2Session | undefined, Http2Connection>();
-  /** Connections with a unary call under way, or since the last check. */
+  /** Connections with a unary call in progress, or with one since the last check. */
   readonly #busy = new Set<Http2Connection>();
-  /** Connections made since the last check, which have the share of new ones. */
+  /** Connections to which only the share of a new connection has been announced. */
   readonly #arrived = new Set<Http2Connection>();
   /** Connections not yet known to have acknowledged the settings, oldest first. */
   readonly #unacknowledged = new Set<Http2Connection>();
   readonly #share: StreamShare;
   readonly #streams = new OpenStreams();
-  /** Streams that have waited for their clients since before the last check, the longest wait last; made when first needed. */
+  /** Streams from before the last check that wait for their clients, the oldest last; computed when first needed. */
   #waiting: WaitingStream[] | undefined;
   readonly #timer: NodeJS.Timeout;
   #now = clock();
   #checks = 0;
-  /** Resolves `closed`; set when the connections are told to end. */
+  /** Called when no connection is left; set when the connections are told to end. */
   #onEmpty: (() => void) | undefined;
 
   constructor(options: Http2ConnectionsOptions) {
@@ -83,7 +83,7 @@ export class Http2Connections {
     }, options.checkMs).unref();
   }
 
-  /** Takes the connections of a listening server from now on. */
+  /** Manages the connections that a listening server accepts from now on. */
   attach(listener: Http2Server): void {
     listener.maxConnections = this.#options.maxConnections;
     listener.updateSettings({ maxHeaderListSize: HEAD_MAX_BYTES });
@@ -93,7 +93,7 @@ export class Http2Connections {
     listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
       awaitingSession = this.#accept(socket);
     });
-    // Node's own listener for a connection creates the session, so the session is that of the connection just accepted.
+    // Node's own connection listener creates the session, so the session belongs to the connection just accepted.
     listener.prependListener('session', (session) => {
       if (awaitingSession !== undefined) this.#begin(awaitingSession, session);
       awaitingSession = undefined;
@@ -125,13 +125,13 @@ export class Http2Connections {
     connection.begin(session, share);
     this.#ofSession.set(session, connection);
     session.once('close', () => this.#ofSession.delete(session));
-    // Its handshake ended after the other connections were told to end.
+    // The handshake completed after the other connections had been told to end.
     if (this.#onEmpty !== undefined) connection.goAway(this.#now);
   }
 
   /**
-   * Takes a new stream, or resets it: with REFUSED_STREAM when too many are open, with ENHANCE_YOUR_CALM when its head
-   * is too long.
+   * Accepts a new stream, or resets it: with REFUSED_STREAM if too many are open, with ENHANCE_YOUR_CALM if its request
+   * head is too long.
    *
    * @param requestMs how long the request of a streaming call may take, in milliseconds; undefined for a unary call
    * @returns whether the stream may be used
@@ -153,7 +153,7 @@ export class Http2Connections {
     return !stream.closed;
   }
 
-  /** Resets the stream that has waited longest for its own client. */
+  /** Resets the oldest stream that waits for its client. */
   #makeRoom(): void {
     this.#waiting ??= [...this.#open]
       .flatMap((connection) => connection.waiting(this.#now))
@@ -162,15 +162,15 @@ export class Http2Connections {
     for (let next = this.#waiting.pop(); next !== undefined; next = this.#waiting.pop()) {
       const { connection, stream } = next;
       if (stream.closed || !connection.waitsForClient(stream)) continue;
-      // Nothing was done for an incomplete request: its client may send it again.
+      // An incomplete request has had no effect, so its client may retry it.
       stream.close(stream.headersSent ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_REFUSED_STREAM);
       return;
     }
   }
 
   /**
-   * Tells the clients to go elsewhere, and resolves when all connections have ended, the remaining ones by force after
-   * `graceMs`. The server must have stopped listening.
+   * Sends GOAWAY to all clients, and resolves when all connections have ended. After `graceMs`, destroys the remaining
+   * ones. The server must have stopped listening.
    */
   async close(graceMs: number): Promise<void> {
     const grace = setTimeout(() => {
@@ -183,7 +183,7 @@ export class Http2Connections {
     });
     clearTimeout(grace);
     clearInterval(this.#timer);
-    // Unfinished handshakes; Node limits their time.
+    // Only unfinished TLS handshakes are left, and are not worth waiting for.
     this.#sockets.destroy();
   }
 
@@ -199,12 +199,12 @@ export class Http2Connections {
       if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
     this.#endUnacknowledged();
     this.#checks = (this.#checks + 1) % CHECKS_PER_SWEEP;
-    // While the server closes, each check looks at all: a stop waits for them.
+    // While the server closes, every check is a sweep, since `close` waits for the last connection.
     if (this.#checks === 0 || this.#onEmpty !== undefined)
       for (const connection of this.#open) connection.endOverdue(this.#now);
   }
 
-  /** Headers that never end take 20 times as much memory as others from a client that has not acknowledged the settings. */
+  /** From a client that has not acknowledged the settings, headers that never end take 20 times as much memory. */
   #endUnacknowledged(): void {
     const greedy: Http2Connection[] = [];
     for (const connection of this.#unacknowledged) {
@@ -216,7 +216,7 @@ export class Http2Connections {
   }
 }
 
-/** Whole milliseconds, which cost no allocation. */
+/** The time in whole milliseconds, since an integer needs no allocation. */
 function clock(): number {
   return Math.round(performance.now());
 }

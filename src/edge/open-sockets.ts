@@ -4,7 +4,7 @@ import type { Server, Socket } from 'node:net';
 export class OpenSockets {
   readonly #open = new Set<Socket>();
 
-  /** Follows the connections of a server from now on. */
+  /** Tracks the connections that a server accepts from now on. */
   follow(server: Server): void {
     server.prependListener('connection', (socket: Socket) => {
       this.#open.add(socket);

@@ -1,7 +1,7 @@
-/** How many streams are open on all connections together. */
+/** The number of open streams on all connections. */
 export class OpenStreams {
   #open = 0;
-  /** Those that have closed in this turn of the event loop, after which Node frees what they held. */
+  /** Streams that closed in this turn of the event loop. They count until it ends, when Node frees their memory. */
   #closed = 0;
 
   get count(): number {

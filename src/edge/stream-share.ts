@@ -1,16 +1,16 @@
 /** How many checks in a row must find room for a larger share before it is granted. */
 const CHECKS_BEFORE_GROWTH = 10;
 
-/** The most streams that all busy connections may have together, and all that are open. */
+/** The most streams that all busy connections may have in total, and that all open connections may have. */
 interface Budget {
   readonly busy: number;
   readonly open: number;
 }
 
 /**
- * The streams that each connection may have open. The busy ones share one budget evenly, in powers of two, and all of
- * them a larger one, since all may become busy at once. A share shrinks at once but grows only after a while, so that it
- * does not follow every connection that comes and goes.
+ * The number of streams that each connection may have open. The busy connections share one budget evenly, rounded down
+ * to a power of two; all connections share a larger one, since all may become busy at once. A share shrinks at once but
+ * grows only after a while, so that it does not change with every connection that opens or closes.
  */
 export class StreamShare {
   readonly #most: number;
@@ -18,7 +18,7 @@ export class StreamShare {
   #share: number;
   #checks = 0;
 
-  /** @param most the largest share, with which connections begin */
+  /** @param most the largest share, and the initial one */
   constructor(most: number, budget: Budget) {
     this.#most = most;
     this.#budget = budget;
@@ -36,7 +36,7 @@ export class StreamShare {
     return this.#share;
   }
 
-  /** The share of a new connection, as the last of this many. */
+  /** The share of a new connection, which both numbers include. */
   ofNew(maybeBusy: number, open: number): number {
     return Math.min(this.#share, this.#fair(maybeBusy, open));
   }

@@ -6,20 +6,19 @@ import { buffer } from 'node:stream/consumers';
 const INTERVAL_MS = 10_000;
 /** The largest file that is read, in bytes. */
 const FILE_MAX_BYTES = 1_048_576;
-/** A pipe is refused, not waited for. */
+/** Does not wait for the writer of a pipe, which is refused once it is open. */
 const TO_READ = constants.O_RDONLY | constants.O_NONBLOCK;
 
-/** The options for following files. */
 interface FollowedFilesOptions<Value> {
   /** The paths of regular files of at most 1 MiB each, or of links to them. */
   readonly files: readonly string[];
   /**
    * Creates the value from the files' contents, in the order of `files`.
    *
-   * @throws Error with a sentence without secrets, if the contents are not complete
+   * @throws Error with a sentence without secrets, if the contents cannot be used
    */
   readonly read: (contents: readonly Buffer[]) => Value;
-  /** Called once for each content that cannot be used. The previous value stays. */
+  /** Called once for each new problem with the files or their contents. The previous value stays in use. */
   readonly onProblem: (error: Error) => void;
   /** How often all files are read again, in milliseconds; default: 10,000. */
   readonly intervalMs?: number | undefined;
@@ -27,7 +26,7 @@ interface FollowedFilesOptions<Value> {
 
 /**
  * A value read from several files, such as a certificate and its key, and renewed when they change. The files are
- * polled: Kubernetes swaps links in their path, which watchers do not report.
+ * polled: Kubernetes replaces links in their paths, which watchers do not report.
  */
 export class FollowedFiles<Value> {
   readonly #options: FollowedFilesOptions<Value>;
@@ -68,7 +67,7 @@ export class FollowedFiles<Value> {
   }
 
   async #readAgain(): Promise<void> {
-    // On a file system that hangs, no second read is started beside the first.
+    // On a file system that hangs, reads must not pile up.
     if (this.#reading) return;
     this.#reading = true;
     try {
@@ -104,7 +103,7 @@ async function readBounded(path: string): Promise<Buffer> {
   const file = await open(path, TO_READ);
   try {
     if (!(await file.stat()).isFile()) throw new Error(`${path} is not a regular file.`);
-    // One byte too many shows that a file is too large, also where it grows or its system states no size.
+    // Reads up to one byte over the limit, since the file may grow, and some file systems report no size.
     const content = await buffer(file.createReadStream({ end: FILE_MAX_BYTES, autoClose: false }));
     if (content.length <= FILE_MAX_BYTES) return content;
     throw new Error(`The file ${path} is larger than ${FILE_MAX_BYTES} bytes.`);

@@ -28,15 +28,15 @@ const EXPOSED_HEADERS = [
   'X-Request-Id',
 ];
 
-/** How long a browser may cache the answer to a preflight, in seconds: the most that Chromium allows. */
+/** How long a browser may cache the response to a preflight request, in seconds: the most that Chromium allows. */
 const MAX_AGE_S = 7_200;
 
 /**
  * Lets scripts of the given origins call the gateway (CORS, in the Fetch standard), without cookies. Other origins get
  * no CORS headers, so browsers refuse their scripts.
  *
- * @param origins exact ones, as browsers send them
- * @param answerPreflight answers a preflight request, without a token
+ * @param origins exact origins, as browsers send them
+ * @param answerPreflight responds to a preflight request, which needs no token
  */
 export function crossOrigin(
   origins: readonly string[],
@@ -52,7 +52,7 @@ export function crossOrigin(
   });
   return (onwards) => (request, response) => {
     const { origin } = request.headers;
-    // Even when nothing is granted: a cache must not give this answer to a script of another origin.
+    // Even without CORS headers: a cache must not serve this response to a script of another origin.
     response.setHeader('Vary', 'Origin');
     if (!allowed.has(origin)) {
       onwards(request, response);

@@ -22,44 +22,46 @@ import { TRANSCODING } from './transcoding.js';
 interface GatewayOptions {
   /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
   readonly descriptorSet: Uint8Array;
-  /** The gRPC server that answers. */
+  /** The gRPC server that handles the calls. */
   readonly upstream: Upstream;
   /** Prefix of all paths, for example `/api`; empty for none. */
   readonly basePath: string;
-  /** The time limit of one call with its body, in milliseconds. */
+  /** The time limit of one call including its body, in milliseconds. */
   readonly deadlineMs: number;
   /** The largest body of a request, in bytes. */
   readonly maxBodyBytes: number;
   /** The most requests for methods of the contract that may be in progress at a time. */
   readonly maxRequests: number;
-  /** The realm in challenges (RFC 6750 3). */
+  /** The realm in challenges (RFC 6750, section 3). */
   readonly realm: string;
   /** The origins whose scripts may call the gateway, as browsers send them; empty for none. */
   readonly corsOrigins: readonly string[];
-  /** Fixed documents to serve beside the contract's paths. */
+  /** Fixed documents to serve in addition to the contract's paths. */
   readonly pages: readonly Page[];
   readonly log: TranscoderLog;
   /** Whether to write a log line that a client caused. Default: always. */
   readonly mayLog?: (kind: LogKind) => boolean;
   /** The level of the lines about successful requests. Default: `debug`. */
   readonly answeredLevel?: 'info' | 'debug';
-  /** Observe every request. Default: none. */
+  /** Observers of every request. Default: none. */
   readonly observers?: readonly RequestObserver[];
 }
 
-/** The listeners that make a `node:http` server a gateway. */
+/** The gateway, as listeners for a `node:http` server. */
 export interface Gateway {
   /** For the event `request`. */
   readonly onRequest: RequestListener;
-  /** For the event `checkContinue`: asks the client for its body once the guard has admitted it. */
+  /** For the event `checkContinue`: requests the client's body (status 100) once the guard has admitted the request. */
   readonly onCheckContinue: RequestListener;
-  /** For the event `clientError`: answers input that is not HTTP in the shape of all other errors. */
+  /** For the event `clientError`: responds to input that is not HTTP with an error in the format of all others. */
   readonly onClientError: (error: Error, socket: Duplex) => void;
-  /** For the event `connect`: refuses a tunnel in the same shape. */
+  /** For the event `connect`: refuses a tunnel with an error in the same format. */
   readonly onConnect: (request: IncomingMessage) => void;
-  /** Tells load balancers through `GET /healthz` to send no further requests. All requests are answered as before. */
+  /**
+   * Makes `GET /healthz` respond with 503, so that load balancers send no more requests. All others are still served.
+   */
   readonly drain: () => void;
-  /** For a server whose grace is over: answers requests whose bodies are still arriving with 503. */
+  /** For a closing server whose grace period is over: responds with 503 to requests whose bodies are still arriving. */
   readonly onClose: () => void;
 }
 
@@ -94,8 +96,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...pages.map((page) => [page.path, pageReply(page)] as const),
   ]);
 
-  // A bare router, without an Express application, leaves Node's request and response as they are. It passes on
-  // requests that it does not know, and those whose URL it cannot read.
+  // A bare router, without an Express application, does not modify Node's request and response. It calls its last
+  // argument for requests that match no route, and for those whose URL it cannot parse.
   const routed = (transcode: Transcoder['handler']): RequestListener => {
     const router = express.Router({ caseSensitive: true, strict: true });
     // The contract comes first, since nearly all requests are for it.

@@ -6,10 +6,10 @@ const OK: number = status.OK;
 const NO_MESSAGE = new Uint8Array();
 /** How long an admission is shared, in milliseconds. */
 const ADMITTED_MS = 1_000;
-/** The most admissions that are kept: with the largest tokens, 8 MiB. */
+/** The maximum number of cached admissions: with the largest tokens, 8 MiB. */
 const ADMISSIONS = 1_000;
 
-/** A question that has not been answered yet. */
+/** A guard-only call in progress. */
 interface Question {
   /** In milliseconds since the epoch. */
   readonly deadline: number;
@@ -17,12 +17,12 @@ interface Question {
 }
 
 /**
- * The guard of the gRPC server, which ends a marked call once the caller is admitted, and runs no method. Over a channel
- * that costs nearly as much as the call itself, and in one process a twentieth of a create. So requests with the same
- * credential for the same method share a question that is under way, and an admission for a second: the call itself is
- * guarded again in any case.
+ * Asks the guard of the gRPC server with a guard-only call, which runs no method. Over a channel, this costs nearly as
+ * much as the call itself; in one process, a twentieth of a create. So requests with the same credential for the same
+ * method share a guard-only call in progress, and its admission for a second. The guard checks the call itself again in
+ * any case.
  *
- * @param admittedMs how long an admission is shared, in milliseconds
+ * @param admittedMs how long an admission is shared, in milliseconds; default: 1,000
  */
 export function guardOf(upstream: Upstream, admittedMs = ADMITTED_MS): Guard {
   const underWay = new Map<string, Question>();
@@ -57,7 +57,7 @@ export function guardOf(upstream: Upstream, admittedMs = ADMITTED_MS): Guard {
       underWay.set(key, { deadline, reply });
       return reply.finally(() => underWay.delete(key));
     }
-    // A reply that comes after its own deadline would be of no use.
+    // With its later deadline, the earlier call may reply too late for this one.
     if (earlier.deadline > deadline) return ask(call);
     return earlier.reply.then((reply) => (reply.code === OK ? reply : ask(call)));
   };

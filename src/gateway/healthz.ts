@@ -17,14 +17,14 @@ const CHECK = `/${HealthDefinition.fullName}/${HealthDefinition.methods.check.na
 const OK: number = status.OK;
 const WHOLE_SERVER = HealthCheckRequest.encode({ service: '' }).finish();
 
-/** How long the server may take to answer a health check, in milliseconds. */
+/** How long the server may take to respond to a health check, in milliseconds. */
 const CHECK_MS = 2_000;
 
 /**
- * Answers by asking the server for its health (gRPC Health Checking Protocol): 200 `{"status":"SERVING"}`, or 503
- * `{"status":"NOT_SERVING"}` for everything else, including no answer. Requests that come while the server is asked share
- * its answer, so that however many unauthenticated clients ask, it has one call at a time; the call has the id and the
- * trace of the request that began it, and goes on without it.
+ * Responds with the gRPC server's health (gRPC Health Checking Protocol): 200 `{"status":"SERVING"}`, or 503
+ * `{"status":"NOT_SERVING"}` for everything else, including no response. Concurrent requests share one call to the gRPC
+ * server, so that unauthenticated clients cause at most one call at a time. The call has the id and the trace of the
+ * request that started it, and continues if that request is cancelled.
  */
 export function healthReplies(upstream: Upstream): (exchange: Exchange) => Promise<HttpReply> {
   let underWay: Promise<HttpReply> | undefined;
@@ -34,7 +34,7 @@ export function healthReplies(upstream: Upstream): (exchange: Exchange) => Promi
     }));
 }
 
-/** Checks the server's health apart from any request. @throws Error when `GET /healthz` would answer 503 */
+/** Checks the server's health without a request. @throws Error when the server is not serving or does not respond */
 export async function requireServing(upstream: Upstream): Promise<void> {
   const reply = await healthReply(upstream, randomUUID(), undefined);
   if (reply !== SERVING) throw new Error('The gRPC server is not serving.');
@@ -59,7 +59,7 @@ async function healthReply(
 
 const SERVING: HttpReply = { status: 200, headers: {}, body: '{"status":"SERVING"}', routine: true };
 
-/** The reply of a gateway that should get no further requests. */
+/** The reply of a gateway that should receive no further requests. */
 export const NOT_SERVING: HttpReply = {
   status: 503,
   headers: { 'Retry-After': '1' },

@@ -3,12 +3,12 @@ import { type Page, pageReply, type ReadReply } from '@route-registry/transcoder
 import express from 'express';
 import { HEALTH_PATH } from './healthz.js';
 
-/** The index at the base path depends on what the client accepts. */
+/** The response at the base path depends on what the client accepts. */
 const BY_ACCEPT = { Vary: 'Accept' };
 
 /**
- * The index at the base path: the paths of the named pages and of the health, `{"docs":"/docs","health":"/healthz"}`. A
- * browser is led to the first named page that is HTML, if there is one.
+ * The index at the base path: the paths of the named pages and of the health check,
+ * `{"docs":"/docs","health":"/healthz"}`. A browser is redirected to the first named HTML page, if there is one.
  */
 export function indexReply(basePath: string, pages: readonly Page[]): ReadReply {
   const named = pages.filter(({ name }) => name !== undefined);

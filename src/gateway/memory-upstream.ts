@@ -3,7 +3,7 @@ import type { Reply } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { sinceStart } from './clock.js';
 
-/** The pipeline of the same process as an upstream, called without a socket. */
+/** The pipeline in this process as an upstream, called without a socket. */
 export function memoryUpstream(pipeline: Pipeline): Upstream {
   return {
     unary: ({ path, message, metadata, deadline, cancellation }) => {
@@ -19,7 +19,7 @@ export function memoryUpstream(pipeline: Pipeline): Upstream {
   };
 }
 
-/** The pipeline always answers, like a server that can be reached. */
+/** The pipeline always replies, like a reachable server. */
 function answered({ code, details, message, trailers, fields }: Reply): UnaryReply {
   return { code, details, answered: true, message, trailers, fields };
 }

@@ -5,7 +5,7 @@ import { requestIdOf } from '../calls/pipeline.js';
 export const TRANSCODING = {
   /**
    * The headers that become metadata, each with the treatment of a value that metadata cannot carry. A credential is
-   * masked, so that it is refused as invalid and not as missing; an invalid trace context is ignored (W3C Trace Context).
+   * masked, so that it is refused as invalid, not as missing; an invalid trace context is ignored (W3C Trace Context).
    */
   forwardedHeaders: new Map([
     ['authorization', 'mask'],

@@ -3,14 +3,14 @@ import { IDEMPOTENCY_KEY, READ_KEYS } from '../calls/metadata-keys.js';
 
 /** The path to which calls of unregistered methods are redirected. */
 export const UNKNOWN_METHOD = '/unknown.Service/Method';
-/** The metadata key of their own path. */
+/** The metadata key of the original path of such a call. */
 export const UNKNOWN_PATH_KEY = 'x-unknown-path';
 /** The metadata key of a unary call's timeout, in milliseconds. */
 export const TIMEOUT_MS_KEY = 'x-timeout-ms';
 
 /** How much of an unknown method's path is kept, in bytes. */
 const PATH_MAX_BYTES = 1_024;
-/** gRPC over HTTP/2: `application/grpc`, perhaps with a format; `application/grpc-web` is another protocol. */
+/** gRPC over HTTP/2: `application/grpc`, optionally with a format; `application/grpc-web` is another protocol. */
 const CONTENT_TYPE = /^application\/grpc(?:[+;]|$)/;
 /** The headers that grpc-js and the service read. */
 const READ: ReadonlySet<string> = new Set([
@@ -30,28 +30,28 @@ const UNITS_MS: Readonly<Record<string, number>> = {
   u: 1e-3,
   n: 1e-6,
 };
-/** Timeouts of hours, weeks or more. grpc-js treats one of 25 days as passed. */
+/** Timeouts of at least an hour, 10,000 minutes or 1,000,000 seconds. grpc-js treats 25 days or more as passed. */
 const LONG_TIMEOUT = /^[1-9](?:\d*H|\d{4,}M|\d{6,}S)$/;
-/** What metadata cannot carry. */
+/** Characters that metadata cannot carry. */
 const UNFIT = /[^\x20-\x7e]/g;
 
-/** Whether the headers begin a gRPC call; grpc-js takes every content type that begins like gRPC's. */
+/** Whether the headers are those of a gRPC call; grpc-js accepts every content type that begins like gRPC's. */
 export function areOfCall(headers: IncomingHttpHeaders): boolean {
   return CONTENT_TYPE.test(headers['content-type'] ?? '');
 }
 
 /**
- * Changes the headers of a call before grpc-js reads them, where grpc-js would do what the contract forbids.
+ * Changes the headers of a call before grpc-js reads them, wherever grpc-js would otherwise violate the contract.
  *
  * @param unary the paths of the unary methods
- * @param streaming those of the streaming methods
+ * @param streaming the paths of the streaming methods
  */
 export function prepareForGrpcJs(
   headers: IncomingHttpHeaders,
   unary: ReadonlySet<string>,
   streaming: { has(path: string): boolean },
 ): void {
-  // First, since it drops what the others add.
+  // First, since it would drop the headers that the others add.
   dropUnread(headers);
   const path = String(headers[':path']);
   if (streaming.has(path)) dropLongTimeout(headers);
@@ -63,22 +63,22 @@ export function prepareForGrpcJs(
 }
 
 /**
- * Deletes the headers that nobody reads. The values of a repeated header share one text in memory; the copies that
- * grpc-js makes for the metadata would each take its full size.
+ * Deletes the headers that nobody reads. The values of a repeated header share one string in memory, but each copy that
+ * grpc-js makes for the metadata would take its full size.
  */
 function dropUnread(headers: IncomingHttpHeaders): void {
   for (const name in headers) if (!READ.has(name)) Reflect.deleteProperty(headers, name);
 }
 
-/** grpc-js answers a call of an unknown method below all interceptors, without the contract's details. */
+/** grpc-js itself refuses a call of an unknown method, below all interceptors and without the contract's details. */
 function redirectUnknown(headers: IncomingHttpHeaders, path: string): void {
   headers[':path'] = UNKNOWN_METHOD;
   headers[UNKNOWN_PATH_KEY] = beginningOf(path);
 }
 
 /**
- * Keeps the timeout of a unary call from grpc-js, which would answer at the deadline without the contract's details, and
- * may count it from before the call. A timeout that is none is left to grpc-js.
+ * Hides the timeout of a unary call from grpc-js, which would respond at the deadline without the contract's details,
+ * and may count the timeout from before the call. An invalid timeout is left to grpc-js.
  */
 function takeTimeout(headers: IncomingHttpHeaders): void {
   const [, digits, unit = ''] = TIMEOUT.exec(String(headers['grpc-timeout'])) ?? [];
@@ -87,20 +87,20 @@ function takeTimeout(headers: IncomingHttpHeaders): void {
   headers[TIMEOUT_MS_KEY] = String(Number(digits) * Number(UNITS_MS[unit]));
 }
 
-/** The service's own deadline comes first. */
+/** grpc-js could treat such a timeout as already passed. The client itself still enforces the timeout. */
 function dropLongTimeout(headers: IncomingHttpHeaders): void {
   if (LONG_TIMEOUT.test(String(headers['grpc-timeout']))) delete headers['grpc-timeout'];
 }
 
-/** Copies the text, since a slice would keep all of it. Node reads headers as Latin-1, one byte per character. */
+/** Copies, since a slice would keep the whole path in memory. Node reads headers as Latin-1, a byte per character. */
 function beginningOf(path: string): string {
   if (path.length <= PATH_MAX_BYTES) return path;
   return Buffer.from(path, 'latin1').toString('latin1', 0, PATH_MAX_BYTES);
 }
 
 /**
- * grpc-js drops a value that is not printable ASCII, and a create without its key would be done twice. With a space in
- * place of each such character, the key is refused.
+ * grpc-js drops a value that is not printable ASCII, and a repeated create without its key would be stored twice. With
+ * a space in place of each such character, the key is refused.
  */
 function maskIdempotencyKey(headers: IncomingHttpHeaders): void {
   const key = headers[IDEMPOTENCY_KEY];

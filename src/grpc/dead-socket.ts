@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { lstat, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 
-/** Removes a Unix socket on which nobody listens, as a killed process leaves it behind. */
+/** Removes a Unix socket on which no process listens, such as a killed process leaves behind. */
 export async function removeDeadSocket(path: string): Promise<void> {
   const socket = connect(path);
   try {

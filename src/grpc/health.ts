@@ -9,7 +9,7 @@ import type { StreamingCalls } from './streaming-calls.js';
 /** The path of `Watch`. */
 export const WATCH_PATH = service.Watch.path;
 
-/** A request of `Watch`, without its service name: the name of an unknown service may be long. */
+/** A request of `Watch`, without the service name, which may be long if the service is unknown. */
 interface WatchRequest {
   readonly known: boolean;
 }
@@ -71,7 +71,7 @@ export class Health {
     this.#watchers.clear();
   }
 
-  /** Serves a watch until its client leaves or the server closes. */
+  /** Serves a watch until its client cancels or the server closes. */
   watch(stream: WatchStream): void {
     const watcher = new Watcher(stream);
     watcher.update(this.#statusOf(watcher));
@@ -89,7 +89,7 @@ export class Health {
   }
 }
 
-/** Adds `Watch` to a server. A client that is told that it is not supported goes on without it. */
+/** Adds `Watch` to a server. Beyond the limit on streaming calls, it refuses a watch as unsupported. */
 export function addWatchTo(server: Server, health: Health, calls: StreamingCalls): void {
   const { responseSerialize, requestDeserialize } = service.Watch;
   const watch = (stream: WatchStream): void => {

@@ -3,8 +3,8 @@ import type { Http2Server } from 'node:http2';
 import type { Server } from '@grpc/grpc-js';
 
 /**
- * The HTTP/2 servers of a server that listens. This is the only place that reads private state of grpc-js (decision 18):
- * nothing public shows a call's headers as they came, or its connection.
+ * The HTTP/2 servers of a listening server. This is the only code that reads private state of grpc-js (decision 18): no
+ * public API gives a call's headers as received, or its connection.
  *
  * @throws Error if the installed grpc-js does not keep them as the keys of a Map
  */

@@ -2,13 +2,13 @@
 export interface GrpcLimits {
   /** The time limit of one unary call, in milliseconds from its headers. */
   readonly deadlineMs: number;
-  /** The largest request message, decompressed, in bytes; grpc-js itself ends a call with one of more than twice that. */
+  /** The largest request message, decompressed, in bytes; grpc-js itself ends a call with one over twice that size. */
   readonly maxMessageBytes: number;
   /** Open connections. */
   readonly maxConnections: number;
   /** Open streams of one connection. */
   readonly maxStreams: number;
-  /** Calls in progress; an eighth more streams may be open, of all connections. */
+  /** Calls in progress; an eighth more streams may be open on all connections together. */
   readonly maxCalls: number;
   /** Calls that may wait for the database; half as many streams are shared among the busy connections. */
   readonly maxWaitingCalls: number;
@@ -28,7 +28,7 @@ export interface GrpcTimes {
   readonly reflectionMs: number;
   /** The interval between pings to a client, which detect lost clients. */
   readonly keepaliveMs: number;
-  /** How long a client may take to answer a ping. */
+  /** How long a client may take to acknowledge a ping. */
   readonly keepaliveTimeoutMs: number;
   /** The interval between checks of the connections. */
   readonly checkMs: number;

@@ -9,10 +9,10 @@ import type { StreamingCalls } from './streaming-calls.js';
 /** The published versions of the protocol, which differ only in their package. */
 const SERVICES = ['v1', 'v1alpha'].map((version) => `grpc.reflection.${version}.ServerReflection`);
 
-/** How early by the clock the timer of a deadline may fire, in milliseconds. */
+/** How much earlier than the clock a deadline's timer may fire, in milliseconds. */
 const TIMER_MS = 5;
 
-/** The paths of its methods. */
+/** The path of the reflection method, in each version. */
 export const REFLECTION_PATHS = SERVICES.map((service) => `/${service}/ServerReflectionInfo`);
 
 /**
@@ -49,9 +49,9 @@ export function addReflectionTo(server: Server, services: readonly string[], cal
         if (!calls.begin(stream, tooManyCalls)) return;
         stream.on('end', () => stream.end());
         stream.on('data', (request: ReflectionRequest) => {
-          // A response after the deadline would keep grpc-js from sending its status.
+          // A response after the deadline would prevent grpc-js from sending its status.
           if (Number(stream.getDeadline()) - Date.now() <= TIMER_MS) return;
-          // Reads the next request once the response is sent, which may be far larger than its request.
+          // Reads the next request only once the response is sent: a response may be far larger than its request.
           stream.pause();
           stream.write({ original_request: request, ...reflection.answer(request) }, () => stream.resume());
         });
@@ -66,7 +66,7 @@ function tooManyCalls(): CallError {
 
 class Reflection {
   readonly #registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
-  /** Encoded once: unauthenticated clients may ask for them as often as they like. */
+  /** Encoded once: unauthenticated clients may request them as often as they like. */
   readonly #encoded = new Map(
     Array.from(this.#registry.files, (file) => [file, toBinary(FileDescriptorProtoSchema, file.proto)]),
   );
@@ -102,7 +102,7 @@ class Reflection {
     return answerTo(request[asked]);
   }
 
-  /** The file of a type, or of one of its members: a method, a field, a oneof or a value. */
+  /** The file of a type, or of one of its members: a method, a field, a oneof or an enum value. */
   #fileOf(name: string): DescFile | undefined {
     const type = this.#registry.get(name);
     if (type !== undefined) return type.file;
@@ -111,7 +111,7 @@ class Reflection {
     return owner !== undefined && membersOf(owner).includes(member) ? owner.file : undefined;
   }
 
-  /** A file with all its dependencies, itself first. */
+  /** The file and all its dependencies, the file itself first. */
   #filesOf(file: DescFile | undefined, asked: string): ReflectionAnswer {
     if (file === undefined) return notFound(asked);
     const needed = new Set<DescFile>();

@@ -10,7 +10,7 @@ export interface ServerTls {
 }
 
 /**
- * Server credentials that grpc-js reloads whenever they are renewed (decision 27). Open connections stay as they are.
+ * Server credentials that grpc-js reloads whenever they are renewed (decision 27). Open connections are not affected.
  */
 export class RenewedCredentials extends ServerCredentials {
   /** @param handshakeMs how long a handshake may take, in milliseconds */

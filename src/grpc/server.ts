@@ -17,18 +17,18 @@ import { takingUnaryCalls } from './unary-call.js';
 const HEALTH_SERVICE = 'grpc.health.v1.Health';
 export const ROUTE_SERVICE = RouteServiceDefinition.fullName;
 
-/** The paths of the streaming methods, by their type. */
+/** The paths of the streaming methods, by type. */
 export const STREAMING_PATHS = { server_stream: [WATCH_PATH], bidi_stream: REFLECTION_PATHS } as const;
 
-/** More streams may be open than calls may be under way, so that further calls are told why they are refused. */
+/** More streams may be open than calls may be in progress, so that excess calls can be refused with a reason. */
 const STREAMS_PER_CALL = 1.125;
-/** How many times grpc-js's limit on messages exceeds the pipeline's, which refuses in the contract's words. */
+/** The ratio of grpc-js's limit on messages to the pipeline's, which refuses with the contract's details. */
 const MESSAGE_MARGIN = 2;
 const UNIX = 'unix:';
 
 /** The parts of a server. */
 interface GrpcServerOptions {
-  /** `host:port` (port 0 takes a free one) or `unix:/path`. */
+  /** `host:port` (port 0 selects a free port) or `unix:/path`. */
   readonly address: string;
   readonly methods: readonly Method[];
   readonly pipeline: Pipeline;
@@ -43,7 +43,7 @@ interface GrpcServerOptions {
   readonly mostStreamingCalls?: number | undefined;
   /** Observes the streaming calls. Default: none. */
   readonly observeStreaming?: ObserveStreamingCall | undefined;
-  /** Called with the reason when a connection is ended for an error of its client. Default: not at all. */
+  /** Called with the reason when a connection is ended because of a client's error. Default: not called. */
   readonly onConnectionError?: ((reason: string) => void) | undefined;
 }
 
@@ -52,8 +52,8 @@ export interface GrpcServer {
   /** Its address, with the actual port. */
   readonly address: string;
   /**
-   * Accepts no new connections, ends the streaming calls and resolves when every other call is answered, or after
-   * `graceMs`, when it cuts the remaining ones.
+   * Stops accepting connections, ends the streaming calls and resolves when every other call is complete. After
+   * `graceMs`, destroys the remaining connections.
    */
   close(graceMs: number): Promise<void>;
 }
@@ -105,10 +105,10 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   return {
     address: address.startsWith(UNIX) ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
-      // Tells watching clients that the server is going away, and then ends their calls.
+      // Tells watching clients that the server is going away and ends their calls, then all other streaming calls.
       health.close();
       streamingCalls.close();
-      // Stops listening. Its callback may never come, so the connections tell when they are gone.
+      // Stops listening. The callback may never be called, so `connections` waits for the connections instead.
       server.tryShutdown(() => undefined);
       await connections.close(graceMs);
     },
@@ -147,7 +147,7 @@ async function listen(
   });
 }
 
-/** Lets the listeners of grpc-js have only the streams that this function admits. */
+/** Passes to grpc-js's listeners only the streams that `admits` accepts. */
 function filterStreams(listener: Http2Server, admits: (event: StreamEvent) => boolean): void {
   const listeners = listener.listeners('stream');
   listener.removeAllListeners('stream').on('stream', (...event: StreamEvent) => {
@@ -157,7 +157,7 @@ function filterStreams(listener: Http2Server, admits: (event: StreamEvent) => bo
   });
 }
 
-/** Leaves messages as bytes: the pipeline decodes them, after the guard. */
+/** Leaves messages encoded: the pipeline decodes them, after the guard. */
 function received(bytes: Buffer): Buffer {
   return bytes;
 }
@@ -166,7 +166,7 @@ function sent({ buffer, byteOffset, length }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, length);
 }
 
-/** The handler of methods whose calls the pipeline takes before they get here. */
+/** The handler of methods whose calls never get here, since the pipeline takes them first. */
 function unreachable(): never {
   throw new Error('The pipeline left a call to grpc-js.');
 }

@@ -4,13 +4,13 @@ import { type CallError, type Reason, shuttingDown, toCallFailure } from '../cal
 import { REQUEST_ID } from '../calls/metadata-keys.js';
 import { requestIdOf } from '../calls/pipeline.js';
 
-/** The most calls at one time, on all connections. */
+/** The most calls open at one time, on all connections. */
 const MOST_CALLS = 1_024;
 
 /**
- * Observes a streaming call, as metrics do; called when the call has begun.
+ * Observes a streaming call, as metrics do. Called when the call begins.
  *
- * @returns called once, at the end of the call, with its code, and with the reason if the service has refused or ended it
+ * @returns called once, when the call ends, with its code, and with the reason if the service refused or ended the call
  */
 export type ObserveStreamingCall = (path: string) => (code: status, reason?: Reason) => void;
 
@@ -29,7 +29,7 @@ export class StreamingCalls {
   readonly #most: number;
   readonly #open = new Map<StreamingCall, ReturnType<ObserveStreamingCall>>();
 
-  /** @param most the most calls at one time; default: 1,024 */
+  /** @param most the most calls open at one time; default: 1,024 */
   constructor(observe: ObserveStreamingCall = () => () => undefined, most = MOST_CALLS) {
     this.#observe = observe;
     this.#most = most;
@@ -38,14 +38,14 @@ export class StreamingCalls {
   /**
    * Accepts a call, or refuses it.
    *
-   * @param refusal why no more calls are taken
+   * @param refusal creates the error for a call beyond the limit
    * @returns whether the handler may serve it
    */
   begin(call: StreamingCall, refusal: () => CallError): boolean {
     const full = this.#open.size >= this.#most;
     const onEnd = this.#observe(call.getPath());
     this.#open.set(call, onEnd);
-    // grpc-js emits it at the end of every call. Only a server that ends a call itself has ended its stream.
+    // grpc-js emits this event at the end of every call. The stream has ended only if the server ended the call.
     call.once('cancelled', () => {
       this.#end(call, call.writableEnded ? status.OK : status.CANCELLED);
     });

@@ -10,15 +10,15 @@ import type { Pipeline } from '../calls/pipeline.js';
 import { TIMEOUT_MS_KEY, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
 
 const NO_BYTES = new Uint8Array();
-/** The deadline of a call whose own has passed. */
+/** A deadline that has passed. */
 const PASSED = -Infinity;
 
 /**
- * Takes unary calls, and calls of unknown methods, from grpc-js below its handlers, which cost a quarter of a cached get.
- * The handlers of grpc-js serve the other methods.
+ * Passes unary calls and calls of unknown methods to the pipeline, below the handlers of grpc-js, which cost a quarter
+ * of a cached get. Those handlers serve the other methods.
  *
  * @param paths the methods of the pipeline
- * @param deadlineMs the longest time of a call, in milliseconds from its headers
+ * @param deadlineMs the time limit of a call, in milliseconds from its headers
  */
 export function takingUnaryCalls(
   pipeline: Pipeline,
@@ -27,10 +27,10 @@ export function takingUnaryCalls(
 ): ServerInterceptor {
   return ({ path }, innermost) => {
     const taken = path === UNKNOWN_METHOD || paths.has(path);
-    // It stops a half-close that arrives after a cancellation: the handler would not notice that its call has ended.
+    // This wrapper drops a half-close after a cancellation: else the handler would not notice that its call has ended.
     if (!taken) return new ServerInterceptingCall(innermost);
     const call = new UnaryCall(path, innermost, pipeline, deadlineMs);
-    // grpc-js calls nothing but `start` on it, since no handler answers.
+    // grpc-js calls only `start` on this object, since no handler responds.
     return call as unknown as ServerInterceptingCall;
   };
 }
@@ -43,8 +43,8 @@ const incomplete = new EndOfTurn<UnaryCall>((call) => {
 });
 
 /**
- * A unary call. The pipeline gets it when its request is complete: headers, one message and the end of the stream.
- * A request that is still incomplete at its deadline goes to the pipeline to be refused.
+ * A unary call. It goes to the pipeline when its request is complete: headers, one message and the end of the stream. A
+ * call whose request is incomplete at the deadline goes to the pipeline to be refused.
  */
 export class UnaryCall implements Cancellation {
   cancelled = false;
@@ -74,7 +74,7 @@ export class UnaryCall implements Cancellation {
     this.#deadline = performance.now() + deadlineMs;
   }
 
-  /** Called by grpc-js; its listener leads to a handler that is never reached. */
+  /** Called by grpc-js with a listener, which is ignored, since it leads to a handler. */
   start(): void {
     this.#innermost.start(this);
   }
@@ -95,7 +95,7 @@ export class UnaryCall implements Cancellation {
   onReceiveMessage(message: Buffer): void {
     this.#messages += 1;
     this.#message = this.#messages === 1 ? message : undefined;
-    // A client that takes an unknown method for a streaming one waits for an answer before it ends its request.
+    // A client to which the method is a streaming one may wait for a response before it ends its request.
     if (this.#path === UNKNOWN_METHOD) this.#begin();
     else this.#innermost.startRead();
   }
@@ -112,7 +112,7 @@ export class UnaryCall implements Cancellation {
     this.#onClientGone?.();
   }
 
-  /** Limits the time of a request that was not complete in its first turn of the event loop, as nearly all are. */
+  /** Starts a timer for a request that is not complete after its first turn of the event loop. Nearly all are. */
   limitRequest(): void {
     if (this.#begun || this.cancelled) return;
     const leftMs = Math.max(0, this.#deadline - performance.now());
@@ -150,7 +150,7 @@ export class UnaryCall implements Cancellation {
 
   /** Hands the reply to grpc-js. */
   send({ code, details, message, trailers }: Reply): void {
-    // The trailers leave with the message only if they do not wait for it to be written.
+    // Does not wait for the message to be written: otherwise the trailers would not be sent together with it.
     if (message !== undefined) this.#innermost.sendMessage(message, () => undefined);
     this.#innermost.sendStatus({ code, details, metadata: trailers });
   }

@@ -7,7 +7,7 @@ export type RegistryReason =
   | 'STORE_UNAVAILABLE'
   | 'DEADLINE_EXCEEDED';
 
-/** The message of `DEADLINE_EXCEEDED`, whoever notices it. */
+/** The message of `DEADLINE_EXCEEDED`, from the pipeline and from the store. */
 export const DEADLINE_PASSED = 'The deadline passed before the call was answered.';
 
 /** One problem with a request. */
@@ -18,13 +18,13 @@ export interface Violation {
   readonly description: string;
 }
 
-/** The only failure of the domain. Its message is meant for the client; its `cause` is for the log only. */
+/** A failure of the registry. Its message is meant for the client; its `cause` is for the log only. */
 export class RegistryError extends Error {
   override readonly name = 'RegistryError';
   readonly reason: RegistryReason;
   /** Every violation in the request, with `ROUTE_INVALID` only. */
   readonly violations: readonly Violation[];
-  /** Facts for programs, sent as `ErrorInfo.metadata`. */
+  /** Machine-readable facts, sent as `ErrorInfo.metadata`. */
   readonly metadata: Readonly<Record<string, string>>;
 
   constructor(

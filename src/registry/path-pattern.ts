@@ -24,7 +24,7 @@ const SEGMENT = String.raw`(?::${NAME}|(?:${ESCAPE}|[${PLAIN}])${ANY}*|\.(?:(?:$
  */
 export const PATH_SYNTAX = new RegExp(`^(?:/${SEGMENT})*/?$`);
 
-/** Every problem of a path pattern, one sentence each; empty for a valid one. */
+/** Every problem with a path pattern, each in one or two sentences; empty for a valid pattern. */
 export function checkPath(path: string): string[] {
   // Most paths are valid, and a path of ASCII characters has as many code points as its `length`.
   if (path.length <= PATH_MAX && path !== '' && PATH_SYNTAX.test(path) && !repeatsParameter(path)) return [];
@@ -84,7 +84,7 @@ function checkSegments(segments: readonly string[]): string[] {
   return problems;
 }
 
-/** A hint on how to write the pattern that was probably meant. */
+/** How to write the pattern that the client probably meant. */
 function hintFor(path: string, stray: string): string {
   const bracketed = '{<['.includes(stray) ? BRACKETED.exec(path)?.[1] : undefined;
   if (bracketed !== undefined) return `A parameter is written ${quote(`:${bracketed}`)}.`;

@@ -17,8 +17,8 @@ export interface CreateCommand {
   /** The token's `sub`. */
   readonly caller: string;
   /**
-   * The caller's key for safe repeats, the field `request_id` (AIP-155), from every place that gave one; all must be
-   * equal. If empty, each call creates a route.
+   * The caller's idempotency key, the field `request_id` (AIP-155), from every place in the request that has one; all
+   * must be equal. If empty, each call creates a route.
    */
   readonly idempotencyKeys: readonly string[];
 }
@@ -30,11 +30,11 @@ interface RegistryOptions {
   readonly duplicates: 'allow' | 'reject';
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** A new UUIDv7 whose time is the given one. */
+  /** Generates a UUIDv7 with this time, in milliseconds since the epoch. */
   readonly newId: (nowMs: number) => string;
 }
 
-/** The registry of routes: create and get. It knows neither transport nor database. */
+/** The registry of routes: create and get, independent of transport and database. */
 export class Registry {
   readonly #options: RegistryOptions;
 
@@ -140,7 +140,7 @@ function checkIdempotencyKeys(idempotencyKeys: readonly string[]): Violation[] {
 function routeInvalid(violations: readonly Violation[]): RegistryError {
   const fields = [...new Set(violations.map((violation) => violation.field))];
   const named = fields.slice(0, MAX_NAMED_FIELDS).join(', ');
-  // The number is given whenever the names do not show it: a response may have no room for every violation.
+  // Gives the number of violations whenever the names do not show it: a response may have no room for all of them.
   const count = violations.length > fields.length ? `${violations.length} violations of ` : '';
   const text =
     fields.length > MAX_NAMED_FIELDS

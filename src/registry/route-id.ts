@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
 const RANDOM_BYTES = 16;
-/** Random bytes for many ids at a time: asking the system for each id's costs more than making the id. */
+/** Random bytes for many ids at a time: a system call for each id would cost more than the rest of its generation. */
 const random = new Uint8Array(256 * RANDOM_BYTES);
 let used = random.length;
 

@@ -5,7 +5,7 @@ export interface NewRoute {
   readonly route: Route;
   /** The caller: the token's `sub`. */
   readonly caller: string;
-  /** The caller's key for a safe repeat, its `request_id`; absent when a repeat creates another route. */
+  /** The caller's idempotency key, its `request_id`. If undefined, a repeat creates another route. */
   readonly idempotencyKey: string | undefined;
   /** The text that duplicates share. */
   readonly shape: string;
@@ -19,7 +19,7 @@ export type InsertOutcome =
   /** Nothing was stored: the route `id` has this shape, and duplicates are refused. */
   | { readonly outcome: 'duplicate'; readonly id: string };
 
-/** Aborted when nobody waits for an outcome any longer. Without a signal, somebody always waits. */
+/** Aborted when nobody waits for the outcome any longer. */
 export type Signal = Pick<AbortSignal, 'aborted'>;
 
 /**
@@ -29,14 +29,15 @@ export type Signal = Pick<AbortSignal, 'aborted'>;
  *   on, every instance finds it.
  * - Text is returned byte for byte, middleware with its order and repeats, and the time to the millisecond.
  * - A stored route never changes.
- * - Of any number of concurrent inserts with one caller and idempotency key, on any number of instances, one is `inserted`
- *   and all others are `repeated` with its route. Callers do not share keys. The key is checked before the shape.
- * - While duplicates are refused, of any number of concurrent inserts with one shape, one is `inserted` and all others
- *   are `duplicate` with the id of the first; routes stored while duplicates were allowed count.
+ * - Of any number of concurrent inserts with the same caller and idempotency key, on any number of instances, one is
+ *   `inserted` and all others are `repeated` with its route. Callers do not share keys. The key is checked before the
+ *   shape.
+ * - While duplicates are refused, of any number of concurrent inserts with the same shape, one is `inserted` and all
+ *   others are `duplicate` with the id of the first. Routes stored while duplicates were allowed count.
  * - Two strings are equal only if all their bytes are: case, accents and trailing spaces make a difference.
  * - When the database cannot be reached or provides no connection in time, every method fails with a `RegistryError`
  *   with the reason `STORE_UNAVAILABLE`. An insert that fails in this way may have been stored.
- * - An insert that the store had to send more than once is stored once, and is no repeat or duplicate of itself.
+ * - An insert that the store has to send more than once is stored once, and is not a repeat or duplicate of itself.
  * - A method whose signal is aborted before its statement is sent sends nothing, stores nothing, and rejects.
  */
 export interface RouteStore {

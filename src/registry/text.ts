@@ -3,17 +3,17 @@ export function countCodePoints(text: string): number {
   return Array.from(text).length;
 }
 
-/** Invisible characters, which could make one text look like another, and halves of surrogate pairs. */
+/** Invisible characters, which could make one text look like another, and lone surrogates. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** A text with the code points of its invisible characters in their place, such as `\u{202e}`. */
+/** Replaces each invisible character of a text with its code point, such as `\u{202e}`. */
 export function escapeInvisible(text: string): string {
   return text.replace(INVISIBLE, (character) => `\\u{${Number(character.codePointAt(0)).toString(16)}}`);
 }
 
 /**
- * A text in the form for messages: in quotes, invisible characters, quotes and backslashes escaped, cut after 40 code
- * points.
+ * Quotes a text for a message: in quotation marks, cut after 40 code points, with invisible characters, quotation marks
+ * and backslashes escaped.
  */
 export function quote(text: string): string {
   const characters = Array.from(text.slice(0, 82));

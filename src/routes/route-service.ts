@@ -19,7 +19,7 @@ export const SCOPES = {
   getRoute: 'routes:read',
 } as const satisfies Record<keyof typeof RouteServiceDefinition.methods, string>;
 
-/** Every scope once, in the order of the alphabet. */
+/** Every scope once, in alphabetical order. */
 export const ALL_SCOPES: readonly string[] = [...new Set<string>(Object.values(SCOPES))].sort();
 
 /**
