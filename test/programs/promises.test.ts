@@ -284,7 +284,7 @@ class Caller {
 const IS_ONE: Readonly<Record<string, (span: Received) => boolean>> = {
   'a REST request': ({ attributes }) => 'http.request.method' in attributes,
   'a gRPC call': ({ kind, attributes }) => kind === 'SERVER' && 'rpc.method' in attributes,
-  'a call of a gateway apart': ({ kind, attributes }) => kind === 'CLIENT' && 'rpc.method' in attributes,
+  'a call of a separate gateway': ({ kind, attributes }) => kind === 'CLIENT' && 'rpc.method' in attributes,
   'a statement': ({ attributes }) => 'db.operation.name' in attributes,
 };
 

@@ -41,7 +41,7 @@ describe('a reader of the README', () => {
     ['docs/calling.md', { gRPC: 1, Errors: 1 }],
     ['docs/tls.md', { TLS: 2 }],
     ['docs/metrics.md', { 'Send spans to a collector': 1 }],
-    ['docs/scaling.md', { 'The gateway apart': 2 }],
+    ['docs/scaling.md', { 'A separate gateway': 2 }],
   ])('finds in %s the shell blocks that are tested here, and no others', (path, counts) => {
     const blocks = [...blocksOf(path, 'sh')].map(([heading, { length }]) => [heading, length]);
     expect(Object.fromEntries(blocks)).toEqual(counts);
@@ -135,8 +135,8 @@ describe('a reader of the README', () => {
       const stored = await reader.paste(get);
       await stop();
 
-      await reader.startService(block('The gateway apart', 0, 'docs/scaling.md'));
-      await reader.startService(block('The gateway apart', 1, 'docs/scaling.md'));
+      await reader.startService(block('A separate gateway', 0, 'docs/scaling.md'));
+      await reader.startService(block('A separate gateway', 1, 'docs/scaling.md'));
       expect(stored).toMatch(/^\{"id":/);
       expect(await reader.paste(get)).toBe(stored);
     },

@@ -4,7 +4,7 @@ export interface Issued {
   readonly expiresAt: number;
 }
 
-/** Keeps a token until 30 seconds before it expires, or until it is refused. Calls at the same time share one issue. */
+/** Keeps a token until 30 seconds before it expires, or until it is refused. Concurrent calls share one issue. */
 export function keptToken(issue: () => Promise<Issued>): (refused?: string) => Promise<string> {
   let kept: Issued | undefined;
   let coming: Promise<Issued> | undefined;
