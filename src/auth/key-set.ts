@@ -30,8 +30,9 @@ function trustedKeysOf(jwk: JsonObject): TrustedKey[] {
   const verifies = use === 'sig' && Array.isArray(operations) && operations.includes('verify');
   if (!verifies || SECRET_MEMBERS.some((member) => member in jwk)) return [];
   try {
-    const { key, algorithms } = trustKeyObject(createPublicKey({ key: { ...jwk }, format: 'jwk' }));
-    return [{ key, algorithms: algorithms.filter((each) => alg === undefined || alg === each) }];
+    const trusted = trustKeyObject(createPublicKey({ key: { ...jwk }, format: 'jwk' }));
+    const algorithms = trusted.algorithms.filter((each) => alg === undefined || alg === each);
+    return [{ ...trusted, algorithms }];
   } catch {
     return [];
   }

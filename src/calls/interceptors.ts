@@ -1,5 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import type { AuthResult } from '../auth/auth-result.js';
+import type { AuthResult, Caller } from '../auth/auth-result.js';
 import type { Authenticator } from '../auth/authenticator.js';
 import type { Admission } from './admission.js';
 import type { Reply } from './call.js';
@@ -139,7 +139,10 @@ function guarding({ authenticator }: InterceptorOptions): Interceptor {
     if (method === undefined || method.access === 'public') return next(context);
     const scope = method.access?.scope;
     const admit = (result: AuthResult): Reply | Promise<Reply> => {
-      context.caller = permit(result, scope);
+      if (!result.ok) throw notAdmitted(result);
+      // Before the scope is checked: the log line of a refused call names its caller, too.
+      context.caller = result.caller;
+      requireScope(result.caller, scope);
       return next(context);
     };
     const result = authenticator.authenticate(String(call.metadata.get(AUTHORIZATION)[0] ?? ''));
@@ -147,11 +150,9 @@ function guarding({ authenticator }: InterceptorOptions): Interceptor {
   };
 }
 
-/** @throws CallError unless the token is valid and has the scope that the method declares */
-function permit(result: AuthResult, scope: string | undefined): CallContext['caller'] {
-  if (!result.ok) throw notAdmitted(result);
-  if (scope !== undefined && result.caller.scopes.has(scope)) return result.caller;
-  throw scopeMissing(scope);
+/** @throws CallError unless the caller has the scope that the method declares */
+function requireScope({ scopes }: Caller, scope: string | undefined): void {
+  if (scope === undefined || !scopes.has(scope)) throw scopeMissing(scope);
 }
 
 const endingAfterGuard: Interceptor = (context, next) => {

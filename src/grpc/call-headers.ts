@@ -30,8 +30,8 @@ const UNITS_MS: Readonly<Record<string, number>> = {
   u: 1e-3,
   n: 1e-6,
 };
-/** Timeouts of at least an hour, 10,000 minutes or 1,000,000 seconds. grpc-js treats 25 days or more as passed. */
-const LONG_TIMEOUT = /^[1-9](?:\d*H|\d{4,}M|\d{6,}S)$/;
+/** Timeouts that grpc-js treats as passed, since it keeps them in 32 bits: from 25 days, in milliseconds. */
+const LONG_TIMEOUT_MS = 2 ** 31;
 /** Characters that metadata cannot carry. */
 const UNFIT = /[^\x20-\x7e]/g;
 
@@ -81,15 +81,21 @@ function redirectUnknown(headers: IncomingHttpHeaders, path: string): void {
  * and may count the timeout from before the call. An invalid timeout is left to grpc-js.
  */
 function takeTimeout(headers: IncomingHttpHeaders): void {
-  const [, digits, unit = ''] = TIMEOUT.exec(String(headers['grpc-timeout'])) ?? [];
-  if (digits === undefined) return;
+  const timeoutMs = timeoutMsOf(headers);
+  if (timeoutMs === undefined) return;
   delete headers['grpc-timeout'];
-  headers[TIMEOUT_MS_KEY] = String(Number(digits) * Number(UNITS_MS[unit]));
+  headers[TIMEOUT_MS_KEY] = String(timeoutMs);
 }
 
 /** grpc-js could treat such a timeout as already passed. The client itself still enforces the timeout. */
 function dropLongTimeout(headers: IncomingHttpHeaders): void {
-  if (LONG_TIMEOUT.test(String(headers['grpc-timeout']))) delete headers['grpc-timeout'];
+  if (Number(timeoutMsOf(headers)) >= LONG_TIMEOUT_MS) delete headers['grpc-timeout'];
+}
+
+/** Returns the call's timeout, in milliseconds; undefined if there is none, or an invalid one. */
+function timeoutMsOf(headers: IncomingHttpHeaders): number | undefined {
+  const [, digits, unit = ''] = TIMEOUT.exec(String(headers['grpc-timeout'])) ?? [];
+  return digits === undefined ? undefined : Number(digits) * Number(UNITS_MS[unit]);
 }
 
 /** Copies, since a slice would keep the whole path in memory. Node reads headers as Latin-1, a byte per character. */

@@ -4,7 +4,7 @@ import jsonwebtoken from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
 import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.js';
 import { authenticator, judge, SECRET, signed } from './secret-authenticator.js';
-import { AUDIENCE, CLAIMS, compact, type Header, ISSUER, NOW, signJwt } from './sign-jwt.js';
+import { AUDIENCE, CLAIMS, compact, type Header, ISSUER, NOW, signJwt, zeroFirst } from './sign-jwt.js';
 
 interface KeyPair {
   readonly publicKey: KeyObject;
@@ -41,17 +41,6 @@ function withSalt(alg: 'PS256' | 'PS384' | 'PS512', saltLength: number): string 
   return `${input}.${sign(`sha${alg.slice(2)}`, Buffer.from(input), key).toString('base64url')}`;
 }
 
-/** A token whose signature begins with a zero byte, with that byte and without it. */
-function zeroFirst(alg: 'RS256' | 'PS256'): { whole: string; short: string } {
-  for (let jti = 0; ; jti++) {
-    const whole = signJwt(RSA.privateKey, { alg }, { ...CLAIMS, jti });
-    const [header, payload, text = ''] = whole.split('.');
-    const signature = Buffer.from(text, 'base64url');
-    const short = `${header}.${payload}.${signature.subarray(1).toString('base64url')}`;
-    if (signature[0] === 0) return { whole, short };
-  }
-}
-
 describe('a valid token', () => {
   it('identifies the caller, its permissions and their expiry', () => {
     expect(judge(signed({ ...CLAIMS, scope: 'routes:read' }))).toEqual({
@@ -64,7 +53,7 @@ describe('a valid token', () => {
   it.each(['RS256', 'PS256'] as const)(
     'is refused without the leading zero byte of its signature: %s',
     (alg) => {
-      const { whole, short } = zeroFirst(alg);
+      const { whole, short } = zeroFirst(RSA.privateKey, { alg }, CLAIMS);
       const subject = withPublicKey(RSA);
       expect(subject.authenticate(`Bearer ${whole}`)).toMatchObject({ ok: true });
       expect(subject.authenticate(`Bearer ${short}`)).toMatchObject({ ok: false, reason: 'TOKEN_INVALID' });

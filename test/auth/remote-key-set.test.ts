@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.js';
 import { type RememberingAuthenticator, rememberTokens } from '../../src/auth/token-cache.js';
 import { KeySetServer } from './key-set-server.js';
-import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from './sign-jwt.js';
+import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt, zeroFirst } from './sign-jwt.js';
 
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const SMALL_RSA = generateKeyPairSync('rsa', { modulusLength: 1024 });
@@ -104,6 +104,12 @@ describe('the key that the kid names', () => {
     const p521 = jwk(P_521.publicKey, { kid: 'p-521', use: 'sig', key_ops: ['verify'] });
     server.publish(RSA_JWK, EC_JWK, p384, p521);
     expect(await judge(key, { alg, kid })).toMatchObject({ ok: true, caller: { subject: 'alice' } });
+  });
+
+  it('refuses a token without the leading zero byte of its signature', async () => {
+    const { whole, short } = zeroFirst(RSA.privateKey, { alg: 'PS256', kid: 'rsa' }, CLAIMS);
+    expect(await authenticator.authenticate(`Bearer ${whole}`)).toMatchObject({ ok: true });
+    expect(await authenticator.authenticate(`Bearer ${short}`)).toMatchObject({ reason: 'TOKEN_INVALID' });
   });
 
   it('is the only key of the set that is tried', async () => {

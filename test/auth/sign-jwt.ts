@@ -29,6 +29,21 @@ export function signJwt(key: KeyObject, header: Header, payload: Part): string {
   return `${signingInput}.${signature.toString('base64url')}`;
 }
 
+/** A token whose signature begins with a zero byte, with that byte and without it. */
+export function zeroFirst(
+  key: KeyObject,
+  header: Header,
+  claims: object,
+): { readonly whole: string; readonly short: string } {
+  for (let jti = 0; ; jti++) {
+    const whole = signJwt(key, header, { ...claims, jti });
+    const signedParts = whole.slice(0, whole.lastIndexOf('.'));
+    const signature = Buffer.from(whole.slice(signedParts.length + 1), 'base64url');
+    const short = `${signedParts}.${signature.subarray(1).toString('base64url')}`;
+    if (signature[0] === 0) return { whole, short };
+  }
+}
+
 function encode(part: Part): string {
   return (Buffer.isBuffer(part) ? part : Buffer.from(JSON.stringify(part))).toString('base64url');
 }

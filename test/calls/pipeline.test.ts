@@ -314,6 +314,14 @@ describe('the log', () => {
     );
   });
 
+  it('names the caller of a call that is refused for its scope', async () => {
+    const lines: string[] = [];
+    await pipelineOf({ access: { scope: 'another' } }, lines)(callOf());
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toContainEqual(
+      expect.objectContaining({ reason: 'SCOPE_MISSING', sub: 'me', msg: 'call refused' }),
+    );
+  });
+
   it('records a guard-only call only if it is refused', async () => {
     const lines: string[] = [];
     const pipeline = pipelineOf({}, lines);
