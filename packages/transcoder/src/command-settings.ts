@@ -15,10 +15,15 @@ Serves a gRPC server over HTTP and JSON at 127.0.0.1, by the google.api.http rul
   --help, --version
 `;
 
-/** What the arguments of the command say. */
+/** The settings of the command, from its arguments. */
 export type CommandSettings = Exclude<ReturnType<typeof commandSettings>, string>;
 
-/** The settings that the arguments give, or the text that they ask for. @throws Error with one sentence, if they are wrong */
+/**
+ * Parses the arguments of the command.
+ *
+ * @returns the settings, or the text to print for `--help` and `--version`.
+ * @throws Error if an argument is invalid or a file cannot be read.
+ */
 export function commandSettings(args: readonly string[]) {
   const options = {
     target: { type: 'string' },
@@ -55,7 +60,9 @@ function isPort(text: string): boolean {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535;
 }
 
-/** Whether grpc-js may find a server there: `host:port`, `[::1]:port`, or a name with a scheme, such as `unix:/path`. */
+/**
+ * Whether the text is a target for grpc-js: `host:port`, `[::1]:port`, or a name with a scheme, such as `unix:/path`.
+ */
 function isAddress(target: string): boolean {
   if (/^(?:unix|unix-abstract|dns|ipv4|ipv6):./.test(target)) return true;
   const [, port] = /^(?:[^\s:/]+|\[[^\s/]+\]):(\d+)$/.exec(target) ?? [];

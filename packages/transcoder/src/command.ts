@@ -16,18 +16,19 @@ import { isForThisMachine } from './same-machine.js';
 
 const FOREIGN = 'Requests of other origins or for other hosts are refused.';
 
-/** What the command writes to and is ended by; `process` fits. */
+/** The output streams and the stop signal of the command; `process` has this shape. */
 interface Terminal {
   readonly stdout: { write(text: string): unknown };
   readonly stderr: { write(text: string): unknown };
-  /** Default: it ends with its process. */
+  /** Stops the command. Default: it runs until its process ends. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Runs the command `transcoder` until it fails or its signal comes.
+ * Runs the command `transcoder` until it fails or `signal` is aborted.
  *
- * @returns its exit code: 2 for wrong arguments, 1 for another failure, both with a sentence on `stderr`.
+ * @returns the exit code: 0 for success, 2 for invalid arguments, 1 for any other failure. Each failure writes one
+ *   sentence to `stderr`.
  */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   let failure = 2;
@@ -43,7 +44,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   }
 }
 
-/** Serves until the signal comes. Rejects with an Error of one sentence, if it cannot begin. */
+/** Serves until `signal` is aborted. @throws Error (rejects) with a one-sentence message if it cannot start */
 async function serve(
   { target, credentials, descriptorSet, all, port }: CommandSettings,
   { stdout, stderr, signal = new AbortController().signal }: Terminal,
@@ -57,7 +58,7 @@ async function serve(
   const upstream = grpcUpstream(target, { credentials });
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
-  /** Puts a contract in the place of the one before. */
+  /** Replaces the contract that is served. */
   function change({ skipped, ...contract }: Contract): void {
     const unbound = unboundRules(contract.descriptorSet, contract.services);
     const unserved = all ? [] : unbound.map(({ selector }) => `${selector} has no HTTP rule, see --all.`);
@@ -89,12 +90,12 @@ async function serve(
     say(`${target} is served at ${origin}, with a page to try it at ${origin}/docs`);
   }
 
-  /** The causes of failures, which responses do not tell. What is skipped has none. */
+  /** Prints the causes of failures, which responses do not reveal. Log lines about skipped bindings have no cause. */
   function tellCause({ err }: { err?: unknown }): void {
     if (err !== undefined) complain(err);
   }
 
-  /** Why the server could not be reached, since it was there last. */
+  /** The reasons printed since the server was last reachable: each is printed once. */
   const reasons = new Set<string>();
   try {
     if (descriptorSet !== undefined) {
@@ -125,17 +126,17 @@ async function serve(
   }
 }
 
-/** A contract from a server; one in a file names no services, since all of it is served. */
+/** A contract from reflection or from a file. A file names no services: all of them are served. */
 type Contract = Omit<ReflectedContract, 'services'> & Partial<ReflectedContract>;
 
 const ignore = (): void => undefined;
 
-/** Answers a request that no transcoder is to see. */
+/** Responds to a request with an error, without the transcoder. */
 function refuse(response: ServerResponse, code: Code, message: string): void {
   void writeReply(response, errorReply(code, httpStatusOf(code), message, [], {}), randomUUID());
 }
 
-/** What is served: a line for each HTTP method and path. */
+/** One line for each HTTP method and path that is served. */
 function linesOf({ paths }: OpenApi): string[] {
   return Object.entries(paths).flatMap(([path, { 'x-additionalOperations': others = {}, ...operations }]) => [
     ...Object.keys(operations).map((verb) => `${verb.toUpperCase().padEnd(6)} ${path}`),

@@ -12,37 +12,39 @@ import type { ReplyStream, UnaryCall, UnaryReply, Upstream } from './upstream.js
 
 const MAX_REPLY_BYTES = 4 * 1024 * 1024;
 
-/** The options of an upstream over a channel. */
+/** Options of `grpcUpstream`. */
 export interface GrpcUpstreamOptions {
-  /** Of the channel: `credentials.createInsecure()`, or `credentials.createSsl()` with the certificates. */
+  /**
+   * The credentials of the channel: `credentials.createInsecure()`, or `credentials.createSsl()` with the certificates.
+   */
   readonly credentials: ChannelCredentials;
   /**
-   * The largest response message, in bytes; a larger one is 500, with a line in the log that names this bound. Default:
-   * 4 MiB, as in gRPC. A message, its JSON and its text are in memory at the same time.
+   * The maximum size of a response message, in bytes. A larger one becomes a 500, with a line in the log that names
+   * this limit. Default: 4 MiB, as in gRPC. A message, its JSON value and its JSON text are in memory at the same time.
    */
   readonly maxReplyBytes?: number;
-  /** Options of grpc-js, each in the place of the default of the same name. */
+  /** Channel options of grpc-js. Each overrides the default of the same name. */
   readonly channelOptions?: ChannelOptions;
 }
 
-/** An upstream with a channel of its own. */
+/** An upstream with its own channel. */
 export interface GrpcUpstream extends Required<Upstream> {
   /**
-   * Uses other credentials, on a new channel, once that has connected, or could not. Until then calls are made on the old
-   * one, and run to their end there.
+   * Switches to other credentials. A new channel replaces the current one once its first attempt to connect has
+   * succeeded or failed. Until then, calls use the current channel, and they run to completion there.
    */
   readonly renew: (credentials: ChannelCredentials) => void;
-  /** Closes the channel: calls in progress run to their end, later ones fail with `UNAVAILABLE`. */
+  /** Closes the channel. Calls in progress run to completion; later calls fail with `UNAVAILABLE`. */
   readonly close: () => void;
 }
 
 /**
- * An upstream that calls one or more gRPC servers, with one plain call of grpc-js for each request. The channel
- * connects with the first call, and reconnects after a lost connection. Calls are never retried. A call ends with its
- * deadline, which is on the wall clock, and when its client goes; the server is told of both. Of a stream, grpc-js reads
- * up to 16 messages ahead.
+ * Creates an upstream that makes one plain grpc-js call for each request. The channel connects on the first call, and
+ * reconnects after a lost connection. Calls are never retried. A call ends at its deadline, which is in wall-clock
+ * time, or when its client disconnects; the server is notified of both. For a stream, grpc-js reads up to 16 messages
+ * ahead.
  *
- * @param target a target of grpc-js (doc/naming.md of gRPC): `host:port`, `dns:///host:port`, `unix:/path`,
+ * @param target a target of grpc-js (gRPC's doc/naming.md): `host:port`, `dns:///host:port`, `unix:/path`,
  *   `ipv4:host:port,host:port`. Calls are spread evenly over all its addresses.
  */
 export function grpcUpstream(
@@ -62,11 +64,11 @@ export function grpcUpstream(
   let closed = false;
   const abandonNext = (): void => {
     const abandoned = next;
-    // First, since closing it calls its listener.
+    // Cleared first, since closing the channel calls its listener.
     next = undefined;
     abandoned?.close();
   };
-  /** The end of a call that is not worth making. */
+  /** The reply to a call that is cancelled, past its deadline or made after `close`; undefined for any other. */
   const refusal = ({ cancellation, deadline }: UnaryCall): UnaryReply | undefined => {
     if (cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
     if (deadline <= Date.now()) return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
@@ -85,7 +87,7 @@ export function grpcUpstream(
       const opened = open(credentials);
       next = opened;
       opened.whenSettled(() => {
-        // A later renewal, or the end, has closed it.
+        // A later renewal or `close` has closed this channel.
         if (next !== opened) return;
         current.retire();
         current = opened;
@@ -100,7 +102,9 @@ export function grpcUpstream(
   };
 }
 
-/** A channel, which after its retirement is closed with its last call: also calls that still wait run to their end. */
+/**
+ * A channel that closes after its last call once it is retired, so that calls waiting for a connection also complete.
+ */
 class Channel {
   readonly #client: Client;
   #calls = 0;
@@ -126,7 +130,9 @@ class Channel {
     });
   }
 
-  /** Connects, and calls the listener once that has succeeded or failed for the first time, or the channel is closed. */
+  /**
+   * Connects, and calls the listener when the first attempt has succeeded or failed, or the channel has been closed.
+   */
   whenSettled(listener: () => void): void {
     const channel = this.#client.getChannel();
     const { IDLE, CONNECTING } = connectivityState;

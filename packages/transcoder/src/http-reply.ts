@@ -3,36 +3,37 @@ import type { ServerResponse } from 'node:http';
 /** An HTTP response before it is written. */
 export interface HttpReply {
   readonly status: number;
-  /** Headers in addition to those of every reply. */
+  /** Headers besides those of every response. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined for a reply without content. Pieces are asked for as the client takes them. */
+  /** The content; undefined for none. An iterable is read no faster than the client accepts its chunks. */
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>;
-  /** Why a body of pieces is not whole, asked when its response is over; for the log. */
+  /** Returns the error that cut an iterable body short, if any. Called when the response has ended; for the log. */
   readonly brokenOff?: () => ErrorReply | undefined;
   /** Default: `application/json`. */
   readonly contentType?: string;
-  /** The cause, which the client does not see; for the log. */
+  /** The underlying error, for the log only. */
   readonly cause?: unknown;
-  /** Why the request failed; for the log. */
+  /** The reason of the error, such as `REQUEST_MALFORMED`; for the log and the observers. */
   readonly reason?: string | undefined;
-  /** Whether such requests are frequent routine, such as health checks: they are logged at `debug`. */
+  /** Whether the request is routine, such as a health check: it is then logged at `debug`. Default: false. */
   readonly routine?: boolean;
 }
 
-/** The response for a failure, which always has a body. */
+/** An error response, which always has a text body. */
 export interface ErrorReply extends HttpReply {
   readonly body: string;
 }
 
-/** Responses that never have content, nor a length of it (RFC 9110 8.6, 15.4.5). */
+/** Statuses of responses without content and without `Content-Length` (RFC 9110 8.6, 15.4.5). */
 const WITHOUT_LENGTH: ReadonlySet<number> = new Set([204, 304]);
-/** The most content that is handed to Node at once, in bytes. */
+/** The most content passed to Node in one write, in bytes. */
 const PIECE_BYTES = 16_384;
 
 /**
- * Writes a reply. Node omits the content for HEAD.
+ * Writes a reply. For HEAD, Node omits the content.
  *
- * @returns for a body of pieces, a promise that is rejected with their error, if they have one.
+ * @returns for an iterable body, a promise that resolves when all chunks are written, or rejects with the error of the
+ *   iterable; otherwise undefined.
  */
 export function writeReply(
   response: ServerResponse,
@@ -45,12 +46,12 @@ export function writeReply(
 }
 
 /**
- * Writes a reply to a request whose body has not arrived, as the last one on its connection. The connection stays open
- * until the client ends it: closing it while the client is sending would reset it, and the client would lose the
+ * Writes a reply to a request whose body has not fully arrived, as the last reply on its connection. The connection
+ * stays open until the client has sent the rest: closing it earlier would reset it, and the client would lose the
  * response (RFC 9112 9.6).
  *
- * @param lingerMs how long it stays open at most after the response, in milliseconds; everything received meanwhile is
- *   dropped
+ * @param lingerMs the longest time that the connection stays open after the response, in milliseconds; bytes received
+ *   meanwhile are discarded
  */
 export function writeEarlyReply(
   response: ServerResponse,
@@ -84,13 +85,13 @@ function writeContent(
   return undefined;
 }
 
-/** Writes what comes in pieces, each once the connection has taken the one before. */
+/** Writes each chunk once the connection has accepted the previous one. */
 async function writeEach(
   response: ServerResponse,
   pieces: AsyncIterable<Uint8Array>,
   finish: (last: undefined) => void,
 ): Promise<void> {
-  // They may come later than the client should know that they do.
+  // The head is sent at once, since the first chunk may come much later.
   response.flushHeaders();
   if (response.req.method !== 'HEAD') {
     const write = contentWriter(response);
@@ -112,9 +113,9 @@ async function writeLarge(
 }
 
 /**
- * Returns a function that writes content in pieces, each once the connection has taken the one before: a client that
- * does not read holds one piece, which TLS would otherwise copy as a whole. It settles once all are taken, or the
- * connection is gone.
+ * Returns a function that writes content in pieces, each once the connection has accepted the previous one. A client
+ * that does not read then costs the memory of one piece; otherwise TLS would copy the whole content. The promise
+ * resolves once all pieces are accepted or the connection has closed.
  */
 function contentWriter(response: ServerResponse): (content: Uint8Array) => Promise<void> {
   let settle = (): void => undefined;
@@ -123,7 +124,7 @@ function contentWriter(response: ServerResponse): (content: Uint8Array) => Promi
     if (!error) settle();
   };
   response.once('close', taken);
-  // Middleware that compresses replaces `write`, and does not call back: it tells by `drain`, and by what it returns.
+  // Compression middleware replaces `write` and ignores the callback: it signals by `drain` and by its return value.
   const replaced = Object.hasOwn(response, 'write');
   if (replaced) response.on('drain', taken);
   const write = (piece: Uint8Array): Promise<void> =>
@@ -141,7 +142,7 @@ function isPieces(body: HttpReply['body']): body is AsyncIterable<Uint8Array> {
   return typeof body === 'object' && Symbol.asyncIterator in body;
 }
 
-/** @returns the content */
+/** Writes the head. @returns the content, with text encoded */
 function writeHead(
   response: ServerResponse,
   reply: HttpReply,
@@ -153,17 +154,17 @@ function writeHead(
   const vary = response.getHeader('Vary');
   if (vary !== undefined && headers['Vary'] !== undefined)
     headers['Vary'] = `${String(vary)}, ${headers['Vary']}`;
-  // Node writes bytes as they are, but copies text together with the headers into three times the space.
+  // Node writes bytes as they are, but copies text together with the headers, which takes three times the memory.
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   if (body !== undefined) {
     headers['Content-Type'] = reply.contentType ?? 'application/json';
     if (!isPieces(body)) headers['Content-Length'] = body.length;
   } else if (!WITHOUT_LENGTH.has(reply.status)) {
-    // Otherwise Node would send the empty content in chunks.
+    // Otherwise Node would use the chunked coding for the empty content.
     headers['Content-Length'] = 0;
   }
   response.writeHead(reply.status, headers);
-  // While another response is written, Node keeps this one, and would put its head before a 100 that it already keeps.
+  // Node buffers this response while an earlier one is being written, and would put its head before a buffered 100.
   if (response.socket === null) response.flushHeaders();
   return body;
 }

@@ -1,4 +1,4 @@
-/** The public interface of the package. */
+/** The public API of the package. */
 export {
   Failure,
   type FailureReason,

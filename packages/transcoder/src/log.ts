@@ -1,8 +1,8 @@
-/** The log of a transcoder, for everything that responses do not reveal; a pino logger fits. */
+/** The logger of a transcoder, for everything that responses do not reveal. A pino logger has this shape. */
 export interface TranscoderLog {
-  /** One line for each successful request, without its query or payload; also the causes of client errors. */
+  /** One line for each successful request, without its query or payload, and the causes of client errors. */
   debug(fields: object, message: string): void;
-  /** One line for each failed request, and for each successful one if the options say so. */
+  /** One line for each failed request, and for each successful one if `answeredLevel` is `info`. */
   info(fields: object, message: string): void;
   /** Temporary failures of the upstream, with the cause as `err`. */
   warn(fields: object, message: string): void;
@@ -13,7 +13,7 @@ export interface TranscoderLog {
 }
 
 /**
- * The kinds of log lines that clients can cause: refusals of clients without a known identity, refusals of
- * known callers, and causes of failures. Each kind may have its own limit.
+ * The kinds of log lines that clients can cause: failed requests of unauthenticated clients, failed requests of
+ * identified callers, and causes of failures. `mayLog` can limit each kind separately.
  */
 export type LogKind = 'unauthenticated' | 'callers' | 'causes';

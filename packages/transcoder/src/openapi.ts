@@ -1,4 +1,4 @@
-/** The exports for programs that describe what a transcoder serves. */
+/** The API that describes what a transcoder serves, as an OpenAPI document. */
 export type {
   DescriptionOptions,
   FailureFacts,

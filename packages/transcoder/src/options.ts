@@ -8,93 +8,102 @@ import type { RequestObserver } from './request-observer.js';
 import type { UnsupportedMethods } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';
 
-/** The options of a transcoder: a contract, an upstream, and policy, all of which has defaults. */
+/** Options of `createTranscoder`: a contract, an upstream, and policy. All policy options have defaults. */
 export interface TranscoderOptions {
-  /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
+  /** The contract: a serialized `google.protobuf.FileDescriptorSet` with all imports. */
   readonly descriptorSet: Uint8Array;
   /**
-   * The services to serve, by their full names; each has an HTTP rule, or is left out with `unsupported: 'skip'`.
-   * Default: all in files that an image of buf does not mark as imports; without such marks, all of the set.
+   * The full names of the services to serve. Each must have an HTTP rule; with `unsupported: 'skip'`, services without
+   * one are left out. Default: all services in files that a buf image does not mark as imports. If the set has no such
+   * marks, all services.
    */
   readonly services?: readonly string[];
   /**
-   * The `domain` of the errors that the transcoder itself answers with (AIP-193). Default: the proto package of the
-   * first of `services`, else of the first service of the set that is served.
+   * The `domain` of the errors that the transcoder itself returns (AIP-193). Default: the proto package of the first of
+   * `services` or, without `services`, of the first service that is served.
    */
   readonly domain?: string;
   /**
-   * HTTP rules in place of the annotations of the methods that their selectors name, as in a service's YAML file:
-   * `google.api.HttpRule` in ProtoJSON. Of several for a method, the last holds. Default: none.
+   * HTTP rules as in a service's YAML file: `google.api.HttpRule` in ProtoJSON. Each replaces the annotation of the
+   * method that its selector names. If several rules name the same method, the last one applies. Default: none.
    */
   readonly rules?: readonly JsonObject[];
-  /** The gRPC server that answers. */
+  /** The gRPC server to call. */
   readonly upstream: Upstream;
   /**
-   * Decides who may learn what is wrong with a request that cannot become a call, and whose bodies are waited for.
-   * Default: everybody.
+   * Decides which clients may learn why their request cannot become a call, and whose bodies are waited for. Default:
+   * all clients.
    */
   readonly guard?: Guard | undefined;
   /** Prefix of all paths: segments of unreserved characters, for example `/api`. Default: none. */
   readonly basePath?: string;
   /**
-   * The time limit of one call with its body, in milliseconds; a client may set a shorter one with `Request-Timeout`.
-   * Default: 5,000.
+   * The time limit of a call, including the arrival of its body, in milliseconds. A client can set a shorter one with
+   * `Request-Timeout`. Default: 5,000.
    */
   readonly deadlineMs?: number;
-  /** The largest body of a request, in bytes. Default: 65,536. */
+  /** The maximum size of a request body, in bytes. Default: 65,536. */
   readonly maxBodyBytes?: number;
   /**
-   * The most requests for methods of the contract that may be in progress at a time. At most half of them, and at least
-   * one, may still be arriving. Default: 4,096.
+   * The maximum number of requests for unary methods that may be in progress. Up to half of that number of requests,
+   * and at least one, may still be arriving. Further requests are refused as `OVERLOADED`. Default: 4,096.
    */
   readonly maxRequests?: number;
   /**
-   * The time limit of a stream, in milliseconds, without which it ends with its call; a client may set a shorter one
-   * with `Request-Timeout`. The body of its request keeps `deadlineMs`. `Infinity` means none. Default: 300,000.
+   * The time limit of a stream, in milliseconds; `Infinity` means no limit. A client can set a shorter one with
+   * `Request-Timeout`. The arrival of the request body is still limited by `deadlineMs`. Default: 300,000.
    */
   readonly streamMs?: number;
-  /** The most streams at a time, which take no place of `maxRequests`. Default: 256. */
+  /** The maximum number of open streams, which do not count towards `maxRequests`. Default: 256. */
   readonly maxStreams?: number;
-  /** The realm in challenges (RFC 6750 3). Default: the domain. */
+  /** The realm in `WWW-Authenticate: Bearer` challenges (RFC 6750 3). Default: the domain. */
   readonly realm?: string;
-  /** The headers that become metadata. Default: `authorization`, `traceparent` and `tracestate`. */
+  /** The request headers to forward as metadata. Default: `authorization`, `traceparent` and `tracestate`. */
   readonly forwardedHeaders?: ForwardedHeaders;
-  /** The metadata of replies, first and trailing, that becomes headers of responses. Default: none. */
+  /** The initial and trailing metadata to send as response headers. Default: none. */
   readonly responseHeaders?: ResponseHeaders;
   /**
-   * Whether standard methods are answered as the AIPs require: 201 with `Location` for Create (AIP-133) except for a
-   * dry run (AIP-163), an entity tag and caching for GET (AIP-131). Otherwise each success is a bare 200. Default:
-   * true.
+   * Whether successful responses follow the AIPs for standard methods: 201 with `Location` for Create (AIP-133), except
+   * for a dry run (AIP-163), and an entity tag and caching for GET (AIP-131). Otherwise every success is a plain 200.
+   * Default: true.
    */
   readonly standardMethods?: boolean;
-  /** How bodies are read and written. Default: ProtoJSON with every field without presence, and nothing unknown. */
+  /**
+   * How JSON bodies are read and written. Default: responses include every field without presence, and unknown fields
+   * in requests are refused.
+   */
   readonly json?: JsonOptions;
   /**
-   * Whether requests are also taken as grpc-gateway takes them: snake case in masks, `labels[a]=b` for maps, `{}` where a
-   * method takes no body, no body for the field that is the body, no content type or `application/merge-patch+json`,
-   * `Grpc-Timeout`, and a PATCH without a mask, which gets one of the fields in its body. Default: false.
+   * Whether to accept what grpc-gateway accepts: snake_case names in field masks, `labels[a]=b` for maps, `{}` for a
+   * method without a body, no body for a method whose body is a field, no content type or
+   * `application/merge-patch+json`, `Grpc-Timeout`, and a PATCH without a field mask, which gets one with the fields in
+   * its body. Streams are then written as grpc-gateway's `{"result":…}` lines. Default: false.
    */
   readonly lenient?: boolean;
   /**
-   * The treatment of what cannot be served: client and bidirectional streams, server streams if the upstream has no
-   * `serverStream`, paths that go on after `**`, `GET` with a body, the later of two rules for the same requests, rules
-   * that are malformed or do not fit their method, and `rules` whose selector names no method. `skip` leaves out and
-   * logs; other bindings of the method stay. Default: `refuse`.
+   * What to do with bindings that cannot be served: client and bidirectional streams, server streams if the upstream
+   * has no `serverStream`, paths with segments after `**`, `GET` with a body, the later of two rules for the same
+   * requests, rules that are malformed or do not fit their method, and `rules` whose selector names no method. `refuse`
+   * throws an Error. `skip` logs them and leaves them out; other bindings of the method are served. Default: `refuse`.
    */
   readonly unsupported?: UnsupportedMethods;
-  /** Returns the id of a request, given its header `X-Request-Id`. Default: a random UUID, whatever the header. */
+  /** Returns the id of a request, given its `X-Request-Id` header. Default: a random UUID; the header is ignored. */
   readonly requestIdOf?: (given: string | undefined) => string;
-  /** Runs the function that writes a response, now or later in this turn of the event loop. Default: at once. */
+  /**
+   * Calls `writing`, which writes a response, now or later in this turn of the event loop. Default: calls it at once.
+   */
   readonly write?: (writing: () => void) => void;
-  /** The clock, in milliseconds since the epoch. Default: the system's. */
+  /** Returns the time, in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: () => number;
-  /** Default: nothing is logged. */
+  /** The logger. Default: nothing is logged. */
   readonly log?: TranscoderLog;
-  /** The level of the lines about successful requests. Default: `debug`. */
+  /** The log level of successful requests. Default: `debug`. */
   readonly answeredLevel?: 'info' | 'debug';
-  /** Whether to write a line above `debug` about a request; called before each. Default: always. */
+  /**
+   * Returns whether to write a log line above `debug` about a failed request; called before each. Default: always true.
+   */
   readonly mayLog?: (kind: LogKind) => boolean;
-  /** Observe every request, as metrics and traces do. Default: none. */
+  /** Observers of every request, for example for metrics and traces. Default: none. */
   readonly observers?: readonly RequestObserver[];
 }
 
@@ -104,9 +113,9 @@ const ignore = (): void => undefined;
 const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
 
 /**
- * The options in force, except the realm, whose default is in the contract.
+ * The given options with defaults for the others, except the realm, whose default is in the contract.
  *
- * @throws Error with one sentence, if an option is unknown, or the base path or a header is invalid.
+ * @throws Error with a one-sentence message if an option is unknown, or the base path or a header is invalid.
  */
 export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>>(given: Given) {
   const defaults = {
@@ -147,7 +156,7 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
   return options;
 }
 
-/** The compiler finds a misspelt option only where the caller has types. */
+/** The compiler finds misspelt options only for callers that use the types. */
 function requireKnown(given: object, known: object): void {
   for (const name of Object.keys(given)) {
     if (!Object.hasOwn(known, name)) throw new Error(`There is no option "${name}".`);

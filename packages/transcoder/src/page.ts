@@ -8,8 +8,8 @@ import type { Transcoder } from './transcoder.js';
 export { type Page, pageReply, type ReadReply, readOnly } from './page/page.js';
 
 /**
- * The description of a service for programs and for people: the OpenAPI document at `/openapi.json`, and at `/docs` a page
- * of Swagger UI, with its resources, on which requests can be sent.
+ * Returns the pages that document a service: the OpenAPI document at `/openapi.json`, and at `/docs` Swagger UI with
+ * its assets, which can also send requests.
  */
 export function documentPages(document: OpenApi): Page[] {
   const description: Page = {
@@ -22,7 +22,11 @@ export function documentPages(document: OpenApi): Page[] {
   return [description, ...swaggerUi(document.info.title)];
 }
 
-/** The handler of a transcoder with pages beside its paths. @param basePath prefix of the paths of the pages; default: none */
+/**
+ * Returns a handler that serves the pages, and passes all other requests to the transcoder.
+ *
+ * @param basePath prefix of the paths of the pages. Default: none.
+ */
 export function withPages(
   transcoder: Transcoder,
   pages: readonly Page[],

@@ -14,26 +14,33 @@ import { type ReflectedContract, takeContract } from './reflection/take-contract
 export { ReflectionError } from './reflection/reflection-error.js';
 export type { ReflectedContract } from './reflection/take-contract.js';
 
-/** How a server is asked. */
+/** Options of `reflect` and `followContract`. */
 export interface ReflectionOptions {
-  /** Of the channel: `credentials.createInsecure()`, or `credentials.createSsl()` with the certificates. */
+  /**
+   * The credentials of the channel: `credentials.createInsecure()`, or `credentials.createSsl()` with the certificates.
+   */
   readonly credentials: ChannelCredentials;
-  /** The longest that it may take, in milliseconds. Default: 10,000. */
+  /** The time limit for reading a contract, in milliseconds. Default: 10,000. */
   readonly deadlineMs?: number;
-  /** Options of grpc-js, each in the place of the default of the same name. */
+  /** Channel options of grpc-js. Each overrides the default of the same name. */
   readonly channelOptions?: ChannelOptions;
 }
 
-/** What `followContract` tells. */
+/** The callbacks of `followContract`. */
 export interface ContractListener {
   /**
-   * The server has described itself, also after each loss of the connection. `changed` says whether otherwise than
-   * before; it is true the first time. What it throws is a failure.
+   * Called with the contract, at first and after each reconnection. `changed` tells whether it differs from the
+   * previous one, and is true the first time. If this throws an error, `failed` is called with it; the first time,
+   * `followContract` rejects with it.
    */
   contract(contract: ReflectedContract, changed: boolean): void;
-  /** The server cannot be reached, as `reason` says in a sentence. It is tried again each second. */
+  /**
+   * Called when the server cannot be reached, with the reason in one sentence. The next attempt follows after a second.
+   */
   waiting(reason: string): void;
-  /** A later contract could not be taken. The server is asked again after it has gone and come back. */
+  /**
+   * Called when a later contract could not be read. It is read again once the connection has been lost and restored.
+   */
   failed(error: Error): void;
 }
 
@@ -41,13 +48,13 @@ const DEADLINE_MS = 10_000;
 const RETRY_MS = 1_000;
 
 /**
- * Takes the contract of a gRPC server by server reflection
- * (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md): `grpc.reflection.v1`, or `v1alpha` where the
- * server lacks that. It has at most 64 MiB.
+ * Reads the contract of a gRPC server by server reflection
+ * (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md): `grpc.reflection.v1`, or `v1alpha` if the server
+ * does not support that. The contract may have at most 64 MiB.
  *
  * @param target a target of grpc-js, as for `grpcUpstream`.
- * @throws ReflectionError (rejects) with one sentence, if the server cannot be reached, has no reflection, or describes
- *   nothing that holds together.
+ * @throws ReflectionError (rejects) with a one-sentence message if the server cannot be reached or does not support
+ *   reflection, or if its contract has no services, is inconsistent or is too large.
  */
 export async function reflect(
   target: string,
@@ -62,12 +69,12 @@ export async function reflect(
 }
 
 /**
- * Takes the contract as `reflect` does, and again whenever the connection was lost and is there again, as after a restart.
- * A server that cannot be reached is waited for.
+ * Reads the contract as `reflect` does, and again after each reconnection, such as after a restart of the server. Waits
+ * for a server that cannot be reached.
  *
- * @param signal ends it. Default: it goes on for ever.
- * @throws Error (rejects), if the first contract could not be taken from a server that answers: a `ReflectionError`, or what
- *   `contract` has thrown.
+ * @param signal stops it, and resolves the promise. Default: it never stops.
+ * @throws Error (rejects) if the first contract could not be read from a server that can be reached: a
+ *   `ReflectionError`, or the error that `contract` threw.
  */
 export async function followContract(
   target: string,
@@ -122,7 +129,7 @@ function areEqual(one: ReflectedContract, other: ReflectedContract): boolean {
   );
 }
 
-/** Waits until there is no connection; at once if there is none. */
+/** Resolves once the channel has no connection. */
 function disconnected(client: Client): Promise<void> {
   const channel = client.getChannel();
   const { READY } = connectivityState;

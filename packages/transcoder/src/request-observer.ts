@@ -1,32 +1,35 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Observes requests, as metrics and traces do. Its functions must not throw. */
+/** Observes requests, for example for metrics and traces. Its functions must not throw. */
 export interface RequestObserver {
   /**
-   * Called once the head of a request has arrived, before anything is decided. For bytes that are not an HTTP request,
-   * the method is empty and there are no headers.
+   * Called when the head of a request has arrived, before the request is processed. For bytes that are not an HTTP
+   * request, `method` and `headers` are empty.
    */
   begin(request: { readonly method: string; readonly headers: IncomingHttpHeaders }): RequestObservation;
 }
 
 /** The observation of one request, until its end. */
 export interface RequestObservation {
-  /** Metadata of the upstream call, which replaces the client's under the same keys, such as `traceparent`. */
+  /** Metadata for the upstream call. It replaces metadata from the client with the same keys, such as `traceparent`. */
   readonly metadata?: ReadonlyMap<string, string> | undefined;
-  /** Added to each log line about the request. */
+  /** Fields added to each log line about the request. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** Called once, when the request is answered or its client has gone. */
+  /**
+   * Called once, when the response has been written or the client has disconnected; for a stream, when it has ended.
+   */
   end(outcome: RequestOutcome): void;
 }
 
-/** The end of a request. */
+/** The outcome of a request. */
 export interface RequestOutcome {
   /**
-   * The path template of the matched method, as the contract writes it under the base path, or the template that
-   * `respond` set. Undefined for an unknown path, and if the request was refused before its path was read.
+   * The path template of the matched method, as written in the contract, with the base path; or the template that the
+   * `answer` of `respond` set. Undefined for an unknown path, and for a request that was refused before its path was
+   * read.
    */
   readonly template: string | undefined;
-  /** The HTTP status; undefined if the client left first. */
+  /** The HTTP status; undefined if the client disconnected first. */
   readonly status: number | undefined;
   /** The reason of the error, if it has one. */
   readonly reason: string | undefined;
@@ -35,7 +38,7 @@ export interface RequestOutcome {
 
 const UNOBSERVED: RequestObservation = { end: () => undefined };
 
-/** Several observers as one. If they give the same metadata or field, the last one wins. */
+/** Combines several observers. If they set the same metadata or field, the last one wins. */
 export function joinObservers(observers: readonly RequestObserver[]): RequestObserver {
   const [only, ...others] = observers;
   if (only === undefined) return { begin: () => UNOBSERVED };

@@ -17,9 +17,9 @@ import { readContract } from './template/contract.js';
 /** Serves the methods of a contract over HTTP and JSON. */
 export interface Transcoder {
   /**
-   * For the event `request` of a `node:http` server, or as middleware of Express 5. It answers every request; with
-   * `next`, a request for an unknown path is passed on. A request without `Host` arrives here only if the server was
-   * created with `requireHostHeader: false`; otherwise Node refuses it in its own format.
+   * The listener for the event `request` of a `node:http` server, or middleware for Express 5. It responds to every
+   * request; with `next`, it passes on requests for unknown paths. Node itself refuses requests without `Host`, in its
+   * own format, unless the server was created with `requireHostHeader: false`.
    */
   readonly handler: (
     request: IncomingMessage,
@@ -27,41 +27,48 @@ export interface Transcoder {
     next?: (error?: unknown) => void,
   ) => void;
   /**
-   * For the event `checkContinue`: like `handler`, but a client that waits for 100 before it sends its body receives it
-   * once the guard has admitted the client. Without this listener, Node itself sends 100 to every client.
+   * The listener for the event `checkContinue`: like `handler`, but a client that waits for 100 before it sends its
+   * body gets the 100 only after the guard has admitted the client. Without this listener, Node sends 100 to every such
+   * client.
    */
   readonly onCheckContinue: Transcoder['handler'];
-  /** For the event `clientError`: answers input that is not HTTP in the shape of all other errors. */
+  /** The listener for the event `clientError`: responds to input that is not HTTP with an error in the usual format. */
   readonly onClientError: (error: Error, socket: Duplex) => void;
-  /** For the event `connect`: refuses a tunnel (RFC 9110 9.3.6). Otherwise Node would end the connection silently. */
+  /**
+   * The listener for the event `connect`: refuses a tunnel (RFC 9110 9.3.6). Without it, Node closes the connection
+   * without a response.
+   */
   readonly onConnect: (request: IncomingMessage) => void;
   /**
-   * Answers a request for a resource outside the contract, with the request id, log line and error shape of all others.
-   * Anything that `answer` throws becomes an error: a `Failure` as it is, anything else 500 with a fixed text.
+   * Responds to a request for a resource outside the contract, with a request id, a log line and the usual error
+   * format. An error that `answer` throws becomes the response: a `Failure` with its own status and message, anything
+   * else as 500 with a fixed text.
    */
   readonly respond: (request: IncomingMessage, response: ServerResponse, answer: Answer) => void;
   /**
-   * For a server that is closing: answers requests whose bodies are still arriving with 503 `SHUTTING_DOWN`, and also
-   * later ones that do not arrive complete or ask for a stream. Streams end with the same error, and within a second.
-   * All others go on.
+   * Prepares for the shutdown of the server. Requests whose bodies are still arriving get 503 `SHUTTING_DOWN`, and so
+   * do later requests that do not arrive complete or are for a stream. Open streams end with the same error within a
+   * second. All other requests are served as before.
    */
   readonly close: () => void;
-  /** A sentence for each reason why bindings of a method are not served, with the option `unsupported: 'skip'`. */
+  /** One sentence for each reason why bindings were left out. Empty unless `unsupported` is `skip`. */
   readonly skipped: readonly string[];
 }
 
-/** Finds the reply of an exchange, now or later. */
+/** Returns the response to a request. */
 export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
-/** How long bytes that a client still sends after its response are dropped, in milliseconds. */
+/** How long bytes that arrive after the response are discarded, in milliseconds. */
 const LINGER_MS = 500;
 
 /**
- * Creates a transcoder. It translates HTTP and JSON to gRPC calls to the upstream, according to the
- * `google.api.http` annotations of the contract. Every request is answered with a status and, if that is an error, with
- * `{"error":{code, status, message, details}}` (AIP-193).
+ * Creates a transcoder, which translates HTTP requests with JSON to gRPC calls to the upstream, according to the
+ * `google.api.http` annotations of the contract.
  *
- * @throws Error with one sentence, if the base path or a header is invalid or the contract cannot be served.
+ * Errors have the body `{"error":{code, status, message, details}}` (AIP-193).
+ *
+ * @throws Error with a one-sentence message if an option is unknown, the base path or a header is invalid, or the
+ *   contract cannot be served.
  */
 export function createTranscoder(given: TranscoderOptions): Transcoder {
   const options = optionsInForce(given);
@@ -114,7 +121,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     if (reply instanceof Promise) {
       void reply.catch((error: unknown) => failed(error, exchange)).then(finishWith);
     } else if (exchange.partial) {
-      // Node has yet to read the bytes that arrived with the head.
+      // Node has not yet read the bytes that arrived with the head.
       setImmediate(finishWith, reply);
     } else {
       finishWith(reply);
@@ -144,7 +151,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     onClientError(error, socket) {
       const failure = clientFailure(error);
       if (!socket.writable) {
-        // An answer may still be on its way, which an abrupt end would lose; only a time limit ends it abruptly.
+        // A response may still be in transit, and destroying the socket would lose it; only a timeout does so.
         if (failure.reason === 'REQUEST_TIMED_OUT') socket.destroy();
         return;
       }
@@ -181,7 +188,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       try {
         response.assignSocket(socket);
       } catch {
-        // Another layer still holds an earlier request of this connection.
+        // Another handler is still responding to an earlier request on this connection.
         socket.destroy();
         return;
       }

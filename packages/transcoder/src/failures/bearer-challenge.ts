@@ -6,7 +6,7 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/;
 /**
  * The `WWW-Authenticate` header of a refusal (RFC 6750 3).
  *
- * @param reason the reason of its `google.rpc.ErrorInfo`; `TOKEN_MISSING` gets a bare challenge.
+ * @param reason the reason of its `google.rpc.ErrorInfo`; for `TOKEN_MISSING`, the challenge has no `error`.
  * @param scope the scope that the call requires, from the metadata of its `google.rpc.ErrorInfo`.
  * @returns undefined if the refusal is not about the token.
  */

@@ -11,11 +11,11 @@ import type { Failure, FieldViolation } from './failure.js';
 import { codeOf, httpStatusOf } from './http-status.js';
 import { upstreamFailure } from './upstream-failure.js';
 
-/** The options of every error reply. */
+/** Options of `ErrorReplies`. */
 interface ErrorReplyOptions {
   /** The types of error details beyond google/rpc/error_details.proto; details of other types are omitted. */
   readonly registry: Registry;
-  /** The `domain` of the `google.rpc.ErrorInfo` if the server gives none. */
+  /** The `domain` of the `google.rpc.ErrorInfo` if the server sends none. */
   readonly domain: string;
   /** The realm of bearer challenges (RFC 6750 3). */
   readonly realm: string;
@@ -36,7 +36,7 @@ export class ErrorReplies {
     this.#realm = realm;
   }
 
-  /** The response for a failure that the transcoder itself found. */
+  /** The response for a failure that the transcoder itself detected. */
   ofFailure(failure: Failure, requestId: string): ErrorReply {
     const { code, httpStatus, reason, message, headers, retryAfterS, cause } = failure;
     const violations = failure.violations();
@@ -53,7 +53,7 @@ export class ErrorReplies {
 
   /**
    * The response for a reply other than `OK`. If the server sends no `google.rpc.Status`, its code and text are kept,
-   * and the name of the code becomes the reason. If no server answered, the text is fixed.
+   * and the name of the code becomes the reason. If the status does not come from a server, the text is fixed.
    */
   ofUpstream(reply: UnaryReply, requestId: string): ErrorReply {
     const code = codeOf(reply.code);

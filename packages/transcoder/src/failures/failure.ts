@@ -5,7 +5,7 @@ interface FailureStatus {
   readonly httpStatus: number;
 }
 
-/** The failures that the gateway itself finds, by the reason in their `google.rpc.ErrorInfo`. */
+/** The failures that the transcoder itself detects, by the reason in their `google.rpc.ErrorInfo`. */
 export const failures = {
   PATH_UNKNOWN: { code: Code.NOT_FOUND, httpStatus: 404 },
   METHOD_NOT_ALLOWED: { code: Code.UNIMPLEMENTED, httpStatus: 405 },
@@ -23,28 +23,28 @@ export const failures = {
   INTERNAL: { code: Code.INTERNAL, httpStatus: 500 },
 } as const satisfies Record<string, FailureStatus>;
 
-/** The text for a passed deadline, whoever noticed it. */
+/** The text for an exceeded deadline, whether the transcoder or the upstream noticed it. */
 export const DEADLINE_EXCEEDED_TEXT = 'The deadline passed before the call was answered.';
 
-/** Why the gateway itself ends a request. */
+/** The reasons of the failures that the transcoder itself detects. */
 export type FailureReason = keyof typeof failures;
 
 /** One invalid part of a request, as in `google.rpc.BadRequest`. */
 export interface FieldViolation {
   /** Path of the field in proto names (`book.tags[2]`), or the name of the parameter or header. */
   readonly field: string;
-  /** A sentence or two: the kind of value sent, and the values allowed. */
+  /** One or two sentences: what was sent, and what is allowed. */
   readonly description: string;
 }
 
-/** The most violations that one response lists; further ones appear with the next attempt. */
+/** The maximum number of violations in one response; a client sees further ones on its next attempt. */
 const MAX_VIOLATIONS = 100;
 
 /** The parts of a failure besides its reason and message. */
 interface FailureContext {
   /**
-   * The violations. Finding them may cost more than the refusal, so they are read only when they are shown, and only
-   * the first `MAX_VIOLATIONS`.
+   * The violations. Finding them may cost more than the response itself, so they are computed only when they are shown,
+   * and only the first `MAX_VIOLATIONS`.
    */
   readonly violations?: Iterable<FieldViolation>;
   /** Headers of the response, for example `Allow`. */
@@ -55,7 +55,7 @@ interface FailureContext {
   readonly cause?: unknown;
 }
 
-/** A failure that the gateway itself found; its message is meant for the client. */
+/** A failure that the transcoder itself detected. The message is sent to the client. */
 export class Failure extends Error {
   readonly reason: FailureReason;
   readonly code: Code;
@@ -75,13 +75,12 @@ export class Failure extends Error {
     this.#violations = context.violations ?? [];
   }
 
-  /** The violations; to be read once. */
+  /** Returns the first `MAX_VIOLATIONS` violations. To be called only once. */
   violations(): FieldViolation[] {
     return firstViolations(this.#violations);
   }
 }
 
-/** The first `MAX_VIOLATIONS` violations. */
 export function firstViolations(violations: Iterable<FieldViolation>): FieldViolation[] {
   const first: FieldViolation[] = [];
   for (const violation of violations) {
@@ -115,7 +114,7 @@ export function methodNotAllowed(headers: { readonly Allow: string }): Failure {
   );
 }
 
-/** The server has reached a limit on its work; nothing was done. @param why a sentence */
+/** The server has reached a limit; the request was not processed. @param why a sentence */
 export function overloaded(why: string): Failure {
   return new Failure('OVERLOADED', `The service is overloaded. ${why} Try again in a second.`, {
     retryAfterS: 1,
@@ -129,7 +128,7 @@ export function shuttingDown(): Failure {
   });
 }
 
-/** The deadline of a call passed before its request had arrived completely. */
+/** The deadline passed before the request had arrived completely, or before its stream had ended. */
 export function deadlineExceeded(): Failure {
   return new Failure('DEADLINE_EXCEEDED', DEADLINE_EXCEEDED_TEXT);
 }

@@ -1,6 +1,6 @@
 import { Code } from '../gen/google/rpc/code_pb.js';
 
-/** The HTTP status of each gRPC code, by the comments in google/rpc/code.proto. */
+/** The HTTP status of each gRPC code, as in the comments of google/rpc/code.proto. */
 const httpStatuses = {
   [Code.OK]: 200,
   [Code.CANCELLED]: 499,
@@ -21,12 +21,11 @@ const httpStatuses = {
   [Code.UNAUTHENTICATED]: 401,
 } as const satisfies Record<Code, number>;
 
-/** The HTTP status that stands for a gRPC code. */
 export function httpStatusOf(code: Code): number {
   return httpStatuses[code];
 }
 
-/** The gRPC code of a number; one that gRPC does not define is `UNKNOWN`. */
+/** The gRPC code of a number; `UNKNOWN` for a number that gRPC does not define. */
 export function codeOf(number: number): Code {
   return codes.get(number) ?? Code.UNKNOWN;
 }

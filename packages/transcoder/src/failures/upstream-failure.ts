@@ -1,7 +1,7 @@
 import { Code } from '../gen/google/rpc/code_pb.js';
 import { DEADLINE_EXCEEDED_TEXT } from './failure.js';
 
-/** A failure as clients see it when no server answered. */
+/** A failure as clients see it when the status does not come from a server. */
 interface UpstreamFailure {
   readonly code: Code;
   readonly reason: string;
@@ -52,8 +52,8 @@ const upstreamFailures = {
 } as const satisfies Record<Code, UpstreamFailure>;
 
 /**
- * The fixed text for a call that the upstream could not complete. The upstream's own text may name hosts and sockets,
- * and is not passed on.
+ * The failure, with a fixed text, for a call that the upstream could not complete. The upstream's own text may name
+ * hosts and sockets, so clients do not get it.
  */
 export function upstreamFailure(code: Code): UpstreamFailure {
   return upstreamFailures[code];

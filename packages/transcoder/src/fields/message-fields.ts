@@ -20,7 +20,7 @@ export function fieldsByName(message: DescMessage): ReadonlyMap<string, DescFiel
   return fields;
 }
 
-/** Whether null is a value of a field, and not its absence. */
+/** Whether null is a value of a field rather than its absence. */
 export function takesNull(field: DescField): boolean {
   const type = (field.enum ?? field.message)?.typeName;
   return type === 'google.protobuf.NullValue' || type === 'google.protobuf.Value';
@@ -72,7 +72,7 @@ class Position implements Place {
   readonly #found: Found;
   readonly #path: () => string;
 
-  /** @param path only called for places that are told. */
+  /** @param path called only for places that are reported. */
   constructor(registry: Registry, found: Found, path: () => string) {
     this.#registry = registry;
     this.#found = found;
@@ -124,7 +124,7 @@ function within(json: JsonValue | undefined, step: JsonStep): JsonValue | undefi
 const LONGEST_ECHO = 64;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
-/** A name that a client sent, cut to the length that a response may repeat. */
+/** A name that a client sent, cut to the maximum length that a response repeats. */
 export function shortened(name: string): string {
   const characters = Array.from(name);
   const cut = characters.length > LONGEST_ECHO ? `${characters.slice(0, LONGEST_ECHO).join('')}…` : name;

@@ -35,7 +35,7 @@ export const messageForms: ReadonlyMap<string, TextForm> = new Map([
   ['google.protobuf.FieldMask', mask],
 ]);
 
-/** The same, where masks may also have names in snake case. */
+/** The same, but masks may also have names in snake_case. */
 export const lenientMessageForms: ReadonlyMap<string, TextForm> = new Map([
   ...messageForms,
   [
@@ -95,7 +95,7 @@ const BASE64 = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}$/;
 
 /** RFC 4648 4 or 5: the padding may be missing, but no other characters are allowed. */
 export function base64(text: string): string | undefined {
-  // Without a pattern for groups of four, whose repetition would need memory for each.
+  // A regular expression for groups of four would need memory for each repetition.
   if (!BASE64.test(text)) return undefined;
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
   const rest = (text.length - padding) % 4;

@@ -15,23 +15,23 @@ export function hasTextForm(field: DescField): boolean {
   return field.fieldKind !== 'map' && hasTextValue(field);
 }
 
-/** The same, also for the value of a key in a map. */
+/** Like `hasTextForm`, but also for the value of a key in a map. */
 export function hasTextValue({ message }: DescField): boolean {
   return message === undefined || isWrapperDesc(message) || messageForms.has(message.typeName);
 }
 
 /**
- * The JSON form of a field's value, or of an item of a repeated field, that is written as text in a URL.
+ * The JSON form of a value of a field, or of an item of a repeated field, that is written as text in a URL.
  *
- * @param lenient whether masks may have names in snake case.
- * @returns undefined if no value of the field's type is written like this. A result may still be invalid for the type:
- *   the ProtoJSON parser decides.
+ * @param lenient whether masks may have names in snake_case.
+ * @returns undefined if the text is not that of a value of the field's type. A result may still be invalid for the
+ *   type: the ProtoJSON parser decides.
  */
 export function textValue(field: DescField, text: string, lenient = false): JsonValue | undefined {
   if (field.enum !== undefined) {
     const number = int32(text);
     if (number !== undefined) return Number(number);
-    // A parser that ignores unknown values in bodies would drop it.
+    // With `ignoreUnknown`, the parser would drop an unknown name.
     return field.enum.values.some(({ name }) => name === text) ? text : undefined;
   }
   if (field.message !== undefined) return messageText(field.message, text, lenient);
@@ -51,8 +51,8 @@ function scalarText(scalar: ScalarType, text: string): JsonValue | undefined {
 }
 
 /**
- * The JSON form of a number literal in JSON text, at a place that belongs to the field: a string with every digit if
- * the field takes an integer.
+ * The JSON form of a number literal in JSON text, as the value of a field: a string with every digit if the field takes
+ * an integer.
  *
  * @returns undefined if the field takes no such number, or no JSON value can hold it.
  */

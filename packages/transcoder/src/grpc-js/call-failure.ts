@@ -1,15 +1,15 @@
 import { type Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import type { UnaryCall, UnaryReply } from '../upstream.js';
 
-/** A call that no server answered. */
+/** The reply to a call that ended without a status from a server. */
 export function unanswered(code: status, details: string): UnaryReply {
   return { code, details, answered: false };
 }
 
-/** The texts of grpc-js for what is no gRPC, with whatever trailers: those of a proxy's page. */
+/** The texts of grpc-js for responses that are not gRPC, such as a proxy's error page. They may have any trailers. */
 const NO_GRPC = /^(?:Received HTTP status code \d+|No status information received)$/;
 
-/** The texts with which grpc-js itself ends a call that has begun. They name hosts, or say nothing to clients. */
+/** The texts with which grpc-js itself ends a call in progress. They name hosts, or mean nothing to clients. */
 const BROKEN_OFF = new RegExp(
   [
     'Received .*',
@@ -33,8 +33,8 @@ const BROKEN_OFF = new RegExp(
 );
 
 /**
- * A failure always has trailers in grpc-js. If they hold something, the server sent them. They may be empty if it had
- * sent headers before; then grpc-js may have ended the call as well, and its texts are all that shows it.
+ * The reply to a failed call. In grpc-js, every failure has trailers. If they are not empty, the server sent them. If
+ * they are empty and headers had arrived, either the server or grpc-js ended the call, and only the text tells which.
  */
 export function failed(
   { code, details, metadata }: ServiceError,
@@ -45,10 +45,10 @@ export function failed(
   const headersCame = initialMetadata !== undefined;
   const own = NO_GRPC.test(details) || (empty && (!headersCame || BROKEN_OFF.test(details)));
   if (!own) return { code, details, answered: true, initialMetadata, trailers: metadata };
-  // An answer too large for this side is a fault of the server; trying again would not help.
+  // A response that is too large is a fault of the server, and a retry would not help.
   if (code === status.RESOURCE_EXHAUSTED && details.startsWith('Received message '))
     return unanswered(status.INTERNAL, `The reply is larger than maxReplyBytes. ${details}`);
-  // The server reset the call: at the deadline, which it may notice first, or for a reason of its own.
+  // The server reset the call: at the deadline, which it may notice first, or for another reason.
   if (code === status.CANCELLED && !cancellation.cancelled)
     return unanswered(deadline <= Date.now() ? status.DEADLINE_EXCEEDED : status.UNAVAILABLE, details);
   return unanswered(code, details);

@@ -25,7 +25,7 @@ export function request(
     call.on('metadata', (headers) => {
       initialMetadata = headers;
     });
-    // The status follows the message or the error, and has the trailers.
+    // The status comes after the message or the error, and carries the trailers.
     call.on('status', ({ metadata: trailers }) => {
       if (received !== undefined)
         resolve({
@@ -43,15 +43,15 @@ export function request(
   });
 }
 
-/** The messages of a server-streaming call, each read when it is asked for. */
+/** The messages of a server-streaming call, read on demand. */
 export class MessageStream implements ReplyStream {
   readonly headers: Promise<Metadata>;
   readonly #call: ClientReadableStream<Buffer>;
   #end: UnaryReply | undefined;
-  /** Ends the wait for a message or the end. */
+  /** Wakes a waiting `next`. */
   #wake = (): void => undefined;
 
-  /** @param ended called at the end of the call, whether or not its messages have been read. */
+  /** @param ended called when the call ends, even if messages are still unread. */
   constructor(client: Client, call: UnaryCall, ended: () => void) {
     const { path, message, metadata, deadline, cancellation } = call;
     let initialMetadata: Metadata | undefined;
@@ -75,7 +75,7 @@ export class MessageStream implements ReplyStream {
     this.#call.on('error', (error: ServiceError) => {
       this.#end = failed(error, initialMetadata, call);
     });
-    // It follows the last message or the error.
+    // The status comes after the last message or the error.
     this.#call.on('status', ({ metadata: trailers }) => {
       this.#end ??= { code: status.OK, details: '', answered: true, initialMetadata, trailers };
       this.#wake();

@@ -1,8 +1,8 @@
 import type { ChannelOptions } from '@grpc/grpc-js';
 
-/** The options of a channel, where its user gives no others. */
+/** The default channel options. */
 export const CHANNEL_DEFAULTS: ChannelOptions = {
-  // A proxy named by the environment is for external traffic.
+  // A proxy set in the environment is meant for external traffic.
   'grpc.enable_http_proxy': 0,
   'grpc.enable_channelz': 0,
   // Only the client knows whether a call may be repeated.
@@ -13,7 +13,7 @@ export const CHANNEL_DEFAULTS: ChannelOptions = {
   // Reconnects to a restarted server within about a second.
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
-  // Drops a silent server after 15 seconds, whether or not calls are in progress.
+  // Drops the connection to an unresponsive server after 15 seconds, even without calls in progress.
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,
   'grpc.keepalive_permit_without_calls': 1,

@@ -1,14 +1,14 @@
 import { overloaded } from '../failures/failure.js';
 
 /**
- * The places of requests that have not arrived whole: half of those for all requests, and at least one. The others are
- * left for requests that arrive whole.
+ * Limits the requests whose bodies are still arriving to half of all requests, and at least one. The rest is reserved
+ * for requests that have arrived.
  */
 export class ArrivingPlaces {
   readonly #most: number;
   #taken = 0;
 
-  /** @param maxRequests the places for all requests. */
+  /** @param maxRequests the maximum number of requests. */
   constructor(maxRequests: number) {
     this.#most = Math.max(1, Math.floor(maxRequests / 2));
   }

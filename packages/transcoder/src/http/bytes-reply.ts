@@ -3,7 +3,7 @@ import { httpBodyIn } from '../message/http-body.js';
 import type { Binding } from '../template/binding.js';
 import type { StreamFormat } from './stream-format.js';
 
-// RFC 9110 8.3.1; what else a header can carry may stand in parameters.
+// RFC 9110 8.3.1; parameters may contain any printable ASCII character.
 const MEDIA_TYPE = /^[\w!#$%&'*+\-.^`|~]+\/[\w!#$%&'*+\-.^`|~]+[ \t]*(?:;[\t\x20-\x7e]*)?$/;
 
 /** Otherwise browsers would guess another media type. */
@@ -19,7 +19,7 @@ export function bytesReply(binding: Binding, message: Uint8Array): HttpReply {
   return { status: 200, headers: HEADERS, contentType: mediaType(contentType), body: data };
 }
 
-/** The content of a stream of `google.api.HttpBody`, whose first message has the media type of all. */
+/** The format of a stream of `google.api.HttpBody`. The first message sets the media type of the whole response. */
 export function bytesFormat(binding: Binding): StreamFormat {
   let type: string | undefined;
   return {

@@ -17,12 +17,12 @@ export function clientFailure(error: Error): Failure {
   return malformed('The request is not well-formed HTTP.');
 }
 
-/** Node's parser accepts no more headers than this. */
+/** The headers exceed the limit of Node's parser. */
 export function headersTooLarge(): Failure {
   return new Failure('HEADERS_TOO_LARGE', 'The headers are larger than the server accepts.');
 }
 
-/** The headers or the body took longer than the server waits for them. */
+/** The headers or the body did not arrive within Node's time limits. */
 export function requestTimedOut(): Failure {
   return new Failure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
 }
@@ -51,7 +51,9 @@ export function writeClientError(socket: Duplex, { status, body }: ErrorReply, r
   );
 }
 
-/** Ends a connection once its latest response is written, and so all earlier ones, which Node keeps in order. */
+/**
+ * Ends a connection after its latest response. Node writes responses in order, so all earlier ones are written, too.
+ */
 export function endAfter(response: ServerResponse, socket: Duplex): void {
   if (!response.headersSent) response.setHeader('Connection', 'close');
   response.once('finish', () => void socket.end(() => socket.destroy()));

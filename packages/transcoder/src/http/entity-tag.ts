@@ -11,7 +11,7 @@ export function entityTag(body: string | Uint8Array): string {
  * Whether the client of a GET or HEAD already has the representation with the tag, according to `If-None-Match`, which
  * is evaluated after `If-Match` (RFC 9110 13.2.2).
  *
- * @throws Failure `PRECONDITION_FAILED` if `If-Match` does not name the tag.
+ * @throws Failure `PRECONDITION_FAILED` if `If-Match` does not match the tag.
  */
 export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
   const { 'if-match': wanted, 'if-none-match': known } = headers;
@@ -19,7 +19,9 @@ export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
   return known !== undefined && names(known, tag, 'weak');
 }
 
-/** `If-Match` does not name the current representation, which nothing has before it is created. */
+/**
+ * `If-Match` does not match the current representation, or there is none because the resource is about to be created.
+ */
 export function preconditionFailed(): Failure {
   return new Failure(
     'PRECONDITION_FAILED',

@@ -6,25 +6,25 @@ import { hasBody } from './request-body.js';
 
 type UnaryCancellation = UnaryCall['cancellation'];
 
-/** A request that is being answered. */
+/** A request in progress, with its response. */
 export class Exchange implements UnaryCancellation {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
-  /** When it arrived, in milliseconds since the epoch. */
+  /** When the request arrived, in milliseconds since the epoch. */
   readonly started: number;
   /** The HTTP method. */
   readonly verb: string;
   /** The request target as sent, even if a router has removed its own prefix. */
   readonly url: string;
   readonly observation: RequestObservation;
-  /** The template that its path matched, for observers; undefined for an unknown path. */
+  /** The path template, for observers; undefined for an unknown path. The `answer` of `respond` may set it. */
   template: string | undefined;
-  /** Whether the server has identified the caller; otherwise it is unauthenticated. */
+  /** Whether the server has identified the caller; otherwise the client is unauthenticated. */
   known = false;
-  /** What the server adds to the log line. */
+  /** Fields that the server adds to the log line. */
   fields: UnaryReply['fields'];
-  /** Whether the reply has been handed to Node. */
+  /** Whether the response has been passed to Node. */
   answered = false;
   readonly #awaitsContinue: boolean;
   #whenOver: (() => void)[] | undefined;
@@ -49,33 +49,38 @@ export class Exchange implements UnaryCancellation {
     this.observation = observation;
   }
 
-  /** Whether part of the body is missing. Until the end of the turn that brought the head, it may be on its way. */
+  /**
+   * Whether part of the body is unread. Until the end of the turn that delivered the head, Node may still hold that
+   * part.
+   */
   get partial(): boolean {
     return !this.request.complete && hasBody(this.request.headers);
   }
 
-  /** Asks the client for the body that it announced. */
+  /** Sends 100 if the client waits for it before it sends the body. */
   invite(): void {
     if (this.#awaitsContinue && !this.answered) this.response.writeContinue();
   }
 
-  /** Tells the observers about the end; without a reply, the client has gone. */
+  /** Notifies the observers of the outcome. Without a reply, the client has disconnected. */
   end(reply?: HttpReply): void {
     const { template, requestId } = this;
     this.observation.end({ template, status: reply?.status, reason: reply?.reason, requestId });
   }
 
-  /** Whether the client left before the response was written. */
+  /** Whether the client disconnected before the response was written. */
   get cancelled(): boolean {
     return (this.#lost || this.response.closed) && !this.response.writableFinished;
   }
 
-  /** Whether the request is complete and Node is done with the response: later bytes belong to neither. */
+  /** Whether the request is complete and its response closed: later bytes on the connection belong to neither. */
   get over(): boolean {
     return this.request.complete && this.response.closed;
   }
 
-  /** Is told that the connection has closed. Node 20 and 22 do not close a response that waits for an earlier one. */
+  /**
+   * To be called when the connection has closed: Node 20 and 22 do not close a response that waits for an earlier one.
+   */
   lose(): void {
     this.#lost = true;
     this.#tellOver();
@@ -104,7 +109,9 @@ export class Exchange implements UnaryCancellation {
   }
 }
 
-/** The request target. Express keeps it separately when it removes the path of a mounted middleware. */
+/**
+ * The request target. Express keeps it in `originalUrl`, since it removes the path of mounted middleware from `url`.
+ */
 export function targetOf(request: IncomingMessage & { readonly originalUrl?: string }): string {
   return String(request.originalUrl ?? request.url);
 }

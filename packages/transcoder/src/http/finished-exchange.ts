@@ -3,28 +3,31 @@ import type { LogKind, TranscoderLog } from '../log.js';
 import type { Exchange } from './exchange.js';
 import type { RecordRequest } from './request-line.js';
 
-/** How exchanges end. */
+/** Options of `finishExchanges`. */
 interface FinishOptions {
   readonly log: TranscoderLog;
   readonly mayLog: (kind: LogKind) => boolean;
   readonly record: RecordRequest;
-  /** The reply for what went wrong. */
+  /** Returns the response for an error. */
   readonly failed: (error: unknown, exchange: Exchange) => HttpReply;
-  /** How long bytes that a client still sends after its response are dropped, in milliseconds. */
+  /** How long bytes that arrive after the response are discarded, in milliseconds. */
   readonly lingerMs: () => number;
 }
 
-/** The log level for the cause of a failure; other causes matter only for debugging. */
+/** The log levels of causes by HTTP status; other causes matter only for debugging. */
 const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: 'error', 503: 'warn' };
 
-/** Creates the function that writes the reply of an exchange, and records how that ended; the first reply counts. */
+/**
+ * Creates the function that writes the response of an exchange and records the outcome. Only the first call for an
+ * exchange has an effect.
+ */
 export function finishExchanges({ log, mayLog, record, failed, lingerMs }: FinishOptions) {
   function gone(exchange: Exchange): void {
     exchange.end();
     record(exchange, 'client gone');
   }
 
-  /** @param status decides how serious the cause is; default: that of the reply. */
+  /** @param status selects the log level of the cause. Default: the status of the reply. */
   function answered(exchange: Exchange, reply: HttpReply, status = reply.status): void {
     const { requestId, observation } = exchange;
     const { cause } = reply;
@@ -37,7 +40,7 @@ export function finishExchanges({ log, mayLog, record, failed, lingerMs }: Finis
     record(exchange, 'request answered', reply);
   }
 
-  /** Records a response whose content comes in pieces, once it is over. */
+  /** Records a response with an iterable body once it has ended. */
   function finishLater(exchange: Exchange, reply: HttpReply, written: Promise<void>): void {
     let broken: HttpReply | undefined;
     written.catch((error: unknown) => {
@@ -52,7 +55,7 @@ export function finishExchanges({ log, mayLog, record, failed, lingerMs }: Finis
   }
 
   return (exchange: Exchange, reply: HttpReply): void => {
-    // `onClientError` may have answered in its place.
+    // `onClientError` may already have responded.
     if (exchange.answered) return;
     exchange.answered = true;
     const { requestId, response } = exchange;

@@ -5,7 +5,7 @@ import type { HttpReply } from '../http-reply.js';
 import type { Guard, UnaryReply } from '../upstream.js';
 import type { Exchange } from './exchange.js';
 
-/** The guard's verdict on a request. It is requested when needed, and only once. */
+/** The guard's verdict on a request. The guard is called only when needed, and at most once. */
 export class GuardVerdict {
   readonly #exchange: Exchange;
   readonly #call: Parameters<Guard>[0];
@@ -32,7 +32,7 @@ export class GuardVerdict {
   }
 
   /**
-   * Replies with the guard's verdict to a client that the guard refuses, which learns nothing about the failure.
+   * Returns the guard's response for a client that the guard refuses, which thus learns nothing about the failure.
    *
    * @throws the failure, for any other client.
    */

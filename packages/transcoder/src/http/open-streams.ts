@@ -4,19 +4,19 @@ import type { Exchange } from './exchange.js';
 
 type Cancellation = UnaryCall['cancellation'];
 
-/** How long a client may take for the end of a stream that is broken off, in milliseconds. */
+/** How long a client may take to read the end of an aborted stream, in milliseconds. */
 const LAST_PIECE_MS = 1_000;
 
-/** Node's timers run off at once if they are set to more, in milliseconds: 24.8 days. */
+/** The longest delay of a Node timer, in milliseconds: 24.8 days. With a longer one, it would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const ignore = (): void => undefined;
 
-/** A request for a stream of messages, until its response is over. Its call, if it still runs, is cancelled then. */
+/** A request for a stream, until its response has ended. A call that is still running then is cancelled. */
 export class OpenStream implements Cancellation {
-  /** Whether the response is over. */
+  /** Whether the response has ended. */
   cancelled = false;
-  /** Why the stream is broken off, if it is. */
+  /** Why the stream was aborted; undefined if it was not. */
   failure: Failure | undefined;
   readonly #exchange: Exchange;
   readonly #leave: (stream: OpenStream) => void;
@@ -25,7 +25,7 @@ export class OpenStream implements Cancellation {
   #limit: NodeJS.Timeout | undefined;
   #cut: NodeJS.Timeout | undefined;
 
-  /** @param leave called when the response is over. */
+  /** @param leave called when the response has ended. */
   constructor(exchange: Exchange, leave: (stream: OpenStream) => void) {
     this.#exchange = exchange;
     this.#leave = leave;
@@ -36,12 +36,16 @@ export class OpenStream implements Cancellation {
     this.#cancel = listener;
   }
 
-  /** Calls the listener when the stream is broken off or over. */
+  /** Calls the listener when the stream is aborted or the response has ended. */
   whenEnding(listener: () => void): void {
     this.#wake = listener;
   }
 
-  /** Breaks it off with `DEADLINE_EXCEEDED` after some time. @param ms in milliseconds; `Infinity` for never */
+  /**
+   * Aborts the stream with `DEADLINE_EXCEEDED` after some time.
+   *
+   * @param ms in milliseconds; never if it is more than the longest delay of a timer, such as `Infinity`
+   */
   limit(ms: number): void {
     if (ms > LONGEST_TIMER_MS) return;
     this.#limit = setTimeout(() => {
@@ -49,10 +53,10 @@ export class OpenStream implements Cancellation {
     }, ms);
   }
 
-  /** Breaks it off. A client that does not take its end within a second is cut off. */
+  /** Aborts the stream. A client that does not read its end within a second is disconnected. */
   breakOff(failure: Failure): void {
     this.failure ??= failure;
-    // The response may wait for an earlier one, and have no connection yet.
+    // The response may be queued behind an earlier one, and have no socket yet.
     this.#cut ??= setTimeout(() => this.#exchange.request.socket.destroy(), LAST_PIECE_MS);
     this.#wake();
   }
@@ -67,13 +71,13 @@ export class OpenStream implements Cancellation {
   };
 }
 
-/** The streams that are under way. */
+/** The open streams. */
 export class OpenStreams {
   readonly #most: number;
   readonly #open = new Set<OpenStream>();
   #ended = false;
 
-  /** @param most the most at a time. */
+  /** @param most the maximum number of open streams. */
   constructor(most: number) {
     this.#most = most;
   }
@@ -87,7 +91,7 @@ export class OpenStreams {
     return stream;
   }
 
-  /** Breaks off all streams, and refuses all later ones. */
+  /** Aborts all streams, and refuses all later ones. */
   end(): void {
     this.#ended = true;
     for (const stream of this.#open) stream.breakOff(shuttingDown());

@@ -3,7 +3,7 @@ import { Failure, internal, malformed } from '../failures/failure.js';
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** The bytes that a middleware such as `express.raw()` has read and decoded; undefined if there are none. */
+/** The bytes that middleware such as `express.raw()` has read and decoded; undefined if there are none. */
 export function bytesReadBefore({ body }: IncomingMessage & { readonly body?: unknown }): Buffer | undefined {
   return Buffer.isBuffer(body) ? body : undefined;
 }
@@ -11,9 +11,9 @@ export function bytesReadBefore({ body }: IncomingMessage & { readonly body?: un
 /**
  * Reads the bytes of a request's body. After a failure, the request is paused.
  *
- * @param maxBytes the most bytes.
- * @throws Failure `REQUEST_TOO_LARGE`, at once if the length is given, `REQUEST_MALFORMED` for a body that does not
- *   arrive whole, or `INTERNAL` for one that a middleware has read and parsed.
+ * @param maxBytes the maximum size, in bytes.
+ * @throws Failure (rejects) `REQUEST_TOO_LARGE`, at once if the length is known, `REQUEST_MALFORMED` for a body that is
+ *   incomplete, or `INTERNAL` for a body that middleware has read and parsed.
  */
 export function receivedBytes(request: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
@@ -53,8 +53,9 @@ export function receivedBytes(request: IncomingMessage, maxBytes: number): Promi
 }
 
 /**
- * Bytes that come in pieces, copied together as they come: Node has a hundred bytes of its own for each piece, and keeps
- * everything that it read at the same time, so a body of single bytes would take a hundred times as much.
+ * A buffer that grows as chunks arrive. Each chunk is copied: Node needs a hundred bytes of its own for each chunk, and
+ * keeps everything that it has read at the same time, so a body in chunks of one byte would take a hundred times its
+ * size.
  */
 class GrowingBytes {
   #bytes: Buffer = NO_BYTES;
@@ -63,7 +64,7 @@ class GrowingBytes {
   append(piece: Buffer): void {
     const size = this.size + piece.length;
     if (this.size === 0) {
-      // Nearly always the only piece.
+      // Nearly always the only chunk, so it is not copied.
       this.#bytes = piece;
     } else {
       if (size > this.#bytes.length) this.#grow(Math.max(size, 2 * this.size));
@@ -83,7 +84,7 @@ class GrowingBytes {
   }
 }
 
-/** The developer has to change the order of the middleware, so the log says how. */
+/** Developers have to change the order of their middleware, so the log says how. */
 function readBefore(): Failure {
   return internal(
     new Error(
@@ -92,7 +93,7 @@ function readBefore(): Failure {
   );
 }
 
-/** The body is larger than it may be, in bytes. */
+/** The body exceeds the limit. @param maxBytes the limit, in bytes */
 export function bodyTooLarge(maxBytes: number): Failure {
   return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }

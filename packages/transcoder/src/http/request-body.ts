@@ -11,12 +11,12 @@ export function hasBody(headers: IncomingHttpHeaders): boolean {
 const NO_BYTES = new Uint8Array();
 
 /**
- * Reads the whole body of a request, as it was sent or as a middleware has left it.
+ * Reads the whole body of a request, as sent or as middleware has decoded it.
  *
- * @param maxBytes the largest body, in bytes.
- * @returns the bytes; none for a request without a body.
- * @throws Failure `REQUEST_TOO_LARGE`, at once if the length is given, `REQUEST_MALFORMED`, or `INTERNAL` for a body that
- *   a middleware has read and parsed.
+ * @param maxBytes the maximum size, in bytes.
+ * @returns the bytes; empty for a request without a body.
+ * @throws Failure (rejects) `REQUEST_TOO_LARGE`, at once if the length is known, `REQUEST_MALFORMED`, or `INTERNAL` for
+ *   a body that middleware has read and parsed.
  */
 export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Array | Promise<Uint8Array> {
   return hasBody(request.headers) ? receivedBytes(request, maxBytes) : NO_BYTES;
@@ -26,7 +26,7 @@ export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Ar
 const ACCEPT_ENCODING = { 'Accept-Encoding': 'identity' };
 
 /**
- * Refuses every content coding, unless a middleware has already decoded the body.
+ * Refuses every content coding, unless middleware has already decoded the body.
  *
  * @throws Failure `CONTENT_TYPE_UNSUPPORTED`.
  */
@@ -40,13 +40,13 @@ export function requireDecoded(request: IncomingMessage): void {
 // RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons.
 const JSON_TYPE = /^application\/json(?:[ \t]*;(?:[ \t]*charset=(?:utf-8|"utf-8"))?)*[ \t]*$/i;
 
-// RFC 7396: grpc-gateway takes it for the body of a PATCH, whose members it reads as those of any other body.
+// RFC 7396: grpc-gateway accepts this type for a PATCH, and reads the body like any other.
 const LENIENT_TYPE = new RegExp(JSON_TYPE.source.replace('json', '(?:json|merge-patch\\+json)'), 'i');
 
 /**
  * Refuses every media type except `application/json`, with or without `charset=utf-8` (RFC 8259 defines no other).
  *
- * @param lenient whether `application/merge-patch+json` and none are taken, too.
+ * @param lenient whether to accept `application/merge-patch+json` and a missing type, too.
  * @throws Failure `CONTENT_TYPE_UNSUPPORTED`.
  */
 export function requireJsonType(request: IncomingMessage, lenient: boolean): void {

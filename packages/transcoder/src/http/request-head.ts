@@ -8,7 +8,7 @@ const TARGET_MAX_BYTES = 8_192;
 const MALFORMED = 'The request has an invalid header.';
 
 /**
- * Refuses a request that breaks a rule of HTTP but passes Node's parser.
+ * Refuses a request that violates HTTP but passes Node's parser.
  *
  * @param target the request target as sent.
  * @throws Failure `REQUEST_MALFORMED`, `TARGET_TOO_LONG`, or `TRANSFER_CODING_UNSUPPORTED`.
@@ -26,13 +26,13 @@ export function requireWellFormedHead(request: IncomingMessage, target: string):
 /** RFC 9110 4.1 recommends a limit of at least 8,000 bytes. */
 function requireTarget(target: string): void {
   if (target.length > TARGET_MAX_BYTES) throw targetTooLong();
-  // RFC 9112 3.2: no form of a target has a fragment, which some routers remove.
+  // RFC 9112 3.2: no form of a request target has a fragment, and some routers remove it.
   if (target.includes('#')) {
     throw malformed('The request target has a fragment; a path and a query are allowed.');
   }
 }
 
-/** The request target is longer than the server accepts, although its parser accepts it. */
+/** The request target exceeds the limit, which is lower than that of Node's parser. */
 export function targetTooLong(): Failure {
   return new Failure('TARGET_TOO_LONG', `The request target is longer than ${TARGET_MAX_BYTES} bytes.`);
 }
@@ -71,7 +71,7 @@ function requireTransferCoding({ headers, httpVersionMinor }: IncomingMessage): 
   if (codings.length > 1) throw transferCodingUnsupported();
 }
 
-/** The end of the body is unknown, so the connection cannot be used again. */
+/** The end of the body is unknown, so the connection cannot be reused. */
 export function framingUnclear(): Failure {
   return malformedHeader(
     'transfer-encoding',

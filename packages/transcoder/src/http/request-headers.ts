@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { malformed } from '../failures/failure.js';
 import type { CallMetadata } from '../upstream.js';
 
-/** The treatment of a forwarded header with characters other than printable ASCII, which gRPC metadata cannot carry. */
+/** What to do with a forwarded header with characters other than printable ASCII, which gRPC metadata cannot carry. */
 export type UnfitValue =
   /** Each such character becomes `?`. */
   | 'mask'
@@ -11,18 +11,20 @@ export type UnfitValue =
   /** The header is omitted. */
   | 'drop';
 
-/** The request headers that become metadata of the call, by their lower-case names; no others do. */
+/** The request headers to forward as metadata of the call, by lower-case name. No other header is forwarded. */
 export type ForwardedHeaders = ReadonlyMap<string, UnfitValue>;
 
 export const FORWARDED_HEADERS: ForwardedHeaders = new Map([
-  // A masked credential is no token either: the server refuses it as invalid, not as missing.
+  // A masked credential is still present, so the server refuses it as invalid, not as missing.
   ['authorization', 'mask'],
-  // W3C Trace Context: an invalid one is ignored.
+  // W3C Trace Context: an invalid value is ignored.
   ['traceparent', 'drop'],
   ['tracestate', 'drop'],
 ]);
 
-/** @throws Error with one sentence, if a name is not in lower case, as those of metadata are, or stands for bytes. */
+/**
+ * @throws Error with a one-sentence message if a name is not in lower case, as metadata keys are, or ends in `-bin`.
+ */
 export function requireTextKeys(forwarded: ForwardedHeaders): void {
   for (const name of forwarded.keys()) {
     if (name !== name.toLowerCase()) throw new Error(`The forwarded header "${name}" must be in lower case.`);
@@ -34,12 +36,12 @@ export function requireTextKeys(forwarded: ForwardedHeaders): void {
   }
 }
 
-/** Header lines as sent: names and values in turn. */
+/** Header lines as sent: alternating names and values. */
 type SentHeaders = Pick<IncomingMessage, 'rawHeaders'>;
 
 /**
- * The values of a header, one for each of its lines. Node's `headersDistinct` throws in releases such as 22.12 when a client
- * sends a header named `constructor`.
+ * The values of a header, one for each of its lines. Node's `headersDistinct` throws in releases such as 22.12 when a
+ * client sends a header named `constructor`.
  *
  * @param name in lower case.
  */
@@ -54,10 +56,10 @@ const NONE: CallMetadata = new Map();
 const UNFIT = /[^\x20-\x7e]/g;
 
 /**
- * The metadata for a request's headers. Several values of one header are joined into one, as in RFC 9110 5.2: two
- * credentials then form an invalid one, which the server refuses.
+ * The metadata for a request's headers. Several values of one header are joined, as in RFC 9110 5.2, so two credentials
+ * form an invalid one, which the server refuses.
  *
- * @param observed replaces the values from the headers; default: nothing.
+ * @param observed metadata from observers, which replaces values from the headers. Default: none.
  */
 export function callMetadata(
   request: SentHeaders,
@@ -78,7 +80,7 @@ export function callMetadata(
 }
 
 /**
- * Refuses a header that the client relies on and that metadata cannot carry.
+ * Refuses a request with a header that metadata cannot carry and that must not be masked or dropped.
  *
  * @throws Failure `REQUEST_MALFORMED`.
  */
@@ -102,8 +104,8 @@ const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
  * The client's time limit, in milliseconds, from the header `Request-Timeout: <seconds>`.
  *
  * @param limitMs the default, which the client cannot exceed.
- * @param lenient whether the header `Grpc-Timeout` may set one, too; the shorter holds.
- * @throws Failure `REQUEST_MALFORMED` if a header is not a number above zero.
+ * @param lenient whether the header `Grpc-Timeout` may also set one; the shorter applies.
+ * @throws Failure `REQUEST_MALFORMED` if a header is not a time above zero.
  */
 export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number, lenient: boolean): number {
   const ownMs = ownTimeoutMs(headers, limitMs);
@@ -135,7 +137,7 @@ const UNITS_MS: ReadonlyMap<string | undefined, number> = new Map([
   ['n', 1e-6],
 ]);
 
-/** The header of gRPC itself (PROTOCOL-HTTP2.md): up to eight digits and a unit. */
+/** gRPC's own header (PROTOCOL-HTTP2.md): up to eight digits and a unit. */
 function grpcTimeoutMs({ 'grpc-timeout': text }: IncomingHttpHeaders, limitMs: number): number {
   if (text === undefined) return limitMs;
   const { amount, unit } = GRPC_TIMEOUT.exec(String(text))?.groups ?? {};

@@ -3,13 +3,13 @@ import type { LogKind, TranscoderLog } from '../log.js';
 import type { Exchange } from './exchange.js';
 import { requestTarget } from './request-target.js';
 
-/** The most characters of a path in a log line. */
+/** The maximum length of a path in a log line, in characters. */
 const PATH_MAX = 128;
 /** The longest segment shown in full, in characters: a segment longer than a UUID may be a misplaced token. */
 const SEGMENT_MAX = 36;
 const SEGMENT_SHOWN = 8;
 
-/** The options of a transcoder for the log lines of requests. */
+/** The options of a transcoder that apply to the log lines of requests. */
 interface LineOptions {
   readonly log: TranscoderLog;
   readonly answeredLevel: 'info' | 'debug';
@@ -17,7 +17,7 @@ interface LineOptions {
   readonly now: () => number;
 }
 
-/** Logs a request in one line, with its reply, or with none if the client has gone. */
+/** Logs a request in one line; `reply` is undefined if the client has disconnected. */
 export type RecordRequest = (exchange: Exchange, message: string, reply?: HttpReply) => void;
 
 /** Creates the function that logs requests according to the options. */
@@ -42,7 +42,9 @@ export function requestLines({ answeredLevel, log, mayLog, now }: LineOptions): 
   };
 }
 
-/** The path of a request target in the form for log lines: without the query, and without possible tokens. */
+/**
+ * The path of a request target for log lines: without the query, and with long segments cut, since they may be tokens.
+ */
 export function loggedPath(target: string): string {
   const { path } = requestTarget(target);
   // One character is one byte here, since Node reads a request target as Latin-1.

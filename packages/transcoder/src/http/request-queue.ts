@@ -2,17 +2,17 @@ import type { Duplex } from 'node:stream';
 import type { Exchange } from './exchange.js';
 
 /**
- * The most requests of one connection whose responses have not left. Few clients send a second one before the first is
- * answered.
+ * The maximum number of requests on one connection whose responses have not been sent. Few clients send a second
+ * request before the first response.
  */
 export const MAX_UNSENT = 100;
 
-/** The requests of one connection whose responses have not left. */
+/** The requests of one connection whose responses have not been sent. */
 class RequestQueue {
-  /** The latest request, answered or not. */
+  /** The latest request, whether or not its response has been sent. */
   latest: Exchange | undefined;
   readonly #pipelined: PipelinedRequests;
-  /** In the order in which their responses leave. */
+  /** In the order in which their responses are sent. */
   readonly #unsent: Exchange[] = [];
   #closed: boolean;
 
@@ -23,8 +23,8 @@ class RequestQueue {
   }
 
   /**
-   * Whether there is no room for a further request, not even to refuse it: Node reads on while its client takes no
-   * response, and needs some KiB for each request.
+   * Whether there is no room for another request, not even to refuse it: Node keeps reading while the client reads no
+   * responses, and needs a few KiB for each request.
    */
   get full(): boolean {
     const { length } = this.#unsent;
@@ -56,7 +56,7 @@ class RequestQueue {
   };
 }
 
-/** The requests of all connections that came before the response to an earlier one had left. */
+/** The pipelined requests of all connections: those that arrived before the response to an earlier one was sent. */
 class PipelinedRequests {
   readonly #most: number;
   count = 0;
@@ -75,7 +75,7 @@ export class RequestQueues {
   readonly #known = new WeakMap<Duplex, RequestQueue>();
   readonly #pipelined: PipelinedRequests;
 
-  /** @param mostPipelined the most requests of all connections that do not wait for the response to an earlier one. */
+  /** @param mostPipelined the maximum number of pipelined requests on all connections. */
   constructor(mostPipelined: number) {
     this.#pipelined = new PipelinedRequests(mostPipelined);
   }

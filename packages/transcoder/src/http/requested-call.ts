@@ -51,7 +51,7 @@ export class RequestedCall {
   readonly #exchange: Exchange;
   readonly #found: FoundBinding;
   readonly #query: string;
-  /** Its stream, if the method has one. */
+  /** The open stream, if the method is a streaming method. */
   readonly #open: OpenStream | undefined;
   readonly #head;
   readonly #verdict: GuardVerdict;
@@ -120,7 +120,7 @@ export class RequestedCall {
     const { binding } = this.#found;
     const { headers } = this.#exchange.request;
     const deadline = this.#exchange.started + requestTimeoutMs(headers, streamMs, lenient);
-    // Without it, no binding of such a method would be served.
+    // Streaming methods have bindings only if the upstream has `serverStream`.
     const { serverStream } = upstream as Required<Upstream>;
     const stream = serverStream.call(upstream, { ...this.#head, message, deadline });
     open.limit(Math.max(0, deadline - now()));
@@ -158,7 +158,7 @@ function bodyJson(
   const { input: message } = method;
   if (takesBytes(binding)) return httpBodyJson(request.headers['content-type']);
   if (bytes.length === 0) {
-    // A whole message may be empty, unless its JSON form is not an object of its fields.
+    // An empty body is an empty message, unless the message has a JSON form of its own.
     if (body === undefined || (body === '*' && !hasCustomJsonRepresentation(message))) return undefined;
     if (lenient && isPlainMessage(body)) return {};
     throw malformed('The request has no body; this method takes one.');
@@ -175,7 +175,7 @@ function bodyJson(
   throw bodyUnwanted();
 }
 
-/** Whether a body is a field whose JSON form is an object of its fields. */
+/** Whether the body is a message field whose JSON form is an object of its fields. */
 function isPlainMessage(body: BodyBinding): boolean {
   return (
     typeof body === 'object' && body.fieldKind === 'message' && !hasCustomJsonRepresentation(body.message)

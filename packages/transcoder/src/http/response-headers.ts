@@ -1,10 +1,10 @@
 import { type ServerResponse, validateHeaderName } from 'node:http';
 import type { UnaryReply } from '../upstream.js';
 
-/** The metadata of replies that becomes headers of responses: the name of a header by its lower-case metadata key. */
+/** The metadata of replies to send as response headers: the name of a header by its lower-case metadata key. */
 export type ResponseHeaders = ReadonlyMap<string, string>;
 
-/** The headers that Node writes by itself or interprets, and those of the transcoder. */
+/** The headers that Node writes or interprets, and those that the transcoder writes. */
 const TAKEN: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -26,7 +26,7 @@ const TAKEN: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-/** @throws Error with one sentence, if metadata may not become one of the headers. */
+/** @throws Error with a one-sentence message if a name is invalid, or is that of a header that metadata must not set */
 export function requireFreeHeaders(headers: ResponseHeaders): void {
   for (const name of headers.values()) {
     try {
@@ -40,12 +40,12 @@ export function requireFreeHeaders(headers: ResponseHeaders): void {
   }
 }
 
-// Node throws for any other character, among them CR and LF.
+// Node throws for any other character, such as CR and LF.
 const FIT = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * Adds the metadata of a reply to the response, beside what middleware has set, each value in a line of its own. A value
- * that a header cannot carry is left out, such as the bytes of a key that ends in `-bin`.
+ * Adds the metadata of a reply to the response headers, one line for each value, and keeps what middleware has set.
+ * Values that a header cannot carry are left out, such as the bytes of a key that ends in `-bin`.
  */
 export function addHeaders(
   response: ServerResponse,

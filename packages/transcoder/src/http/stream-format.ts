@@ -1,30 +1,30 @@
-/** How the messages of one stream become the content of its response. */
+/** How the messages of a stream are encoded in its response. */
 export interface StreamFormat {
   readonly contentType: string;
   /** Headers besides those of every stream. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The content for a message in binary form. @throws Error if it has none */
+  /** Encodes a serialized message. @throws Error if it cannot be encoded */
   readonly message: (message: Uint8Array) => Uint8Array;
-  /** What follows the last message if the stream fails; undefined if the connection is cut. @param json `{"error":…}` */
+  /** Encodes the failure that ends a stream; undefined to cut the connection instead. @param json `{"error":…}` */
   readonly failure: (json: string) => Uint8Array | undefined;
-  /** What follows the last message otherwise; undefined for nothing. */
+  /** What is sent at the end of a successful stream; undefined for nothing. */
   readonly end: Uint8Array | undefined;
-  /** What is sent from time to time while no message comes; undefined for nothing. */
+  /** What is sent at intervals while there are no messages; undefined for nothing. */
   readonly pulse: Uint8Array | undefined;
 }
 
-/** Returns the JSON text of a message, without line breaks; as UTF-8 if it is large. */
+/** Returns the JSON text of a serialized message, without line breaks; as UTF-8 if it is large. */
 type JsonOf = (message: Uint8Array) => string | Uint8Array;
 
-// RFC 9110 12.4.2 and 12.5.1: a weight of 0 means that the type is not wanted.
+// RFC 9110 12.4.2 and 12.5.1: a weight of 0 means that the type is not acceptable.
 const WANTS_EVENTS =
   /(?:^|,)[ \t]*text\/event-stream[ \t]*(?:;(?![ \t]*q=0(?:\.0*)?[ \t]*(?:[,;]|$))[^,;]*)*(?:,|$)/i;
 
 /**
- * The format for a request: Server-Sent Events if it names them, or else a line for each message.
+ * The format for a request: Server-Sent Events if `accept` names them, otherwise a line for each message.
  *
  * @param accept the header `Accept`.
- * @param lenient whether lines are those of grpc-gateway.
+ * @param lenient whether to write lines as grpc-gateway does.
  */
 export function streamFormat(accept: string | undefined, lenient: boolean, json: JsonOf): StreamFormat {
   if (accept !== undefined && WANTS_EVENTS.test(accept)) return events(json);
@@ -41,7 +41,10 @@ function lines(contentType: string, message: StreamFormat['message']): StreamFor
 const END = Buffer.from('event: end\ndata: {}\n\n');
 const COMMENT = Buffer.from(':\n\n');
 
-/** WHATWG HTML 9.2. A browser repeats its request after every end, unless the page closes the source before. */
+/**
+ * WHATWG HTML 9.2. A browser repeats its request whenever the response ends, unless the page has closed the
+ * `EventSource`, which it can do on the event `end` or `failure`.
+ */
 function events(json: JsonOf): StreamFormat {
   return {
     contentType: 'text/event-stream',

@@ -9,15 +9,15 @@ import { isOk } from './guard-verdict.js';
 import type { OpenStream } from './open-streams.js';
 import type { StreamFormat } from './stream-format.js';
 
-/** How long a server that has sent headers may still refuse the call with a status, in milliseconds. */
+/** How long after its headers a server may still refuse the call with a status, in milliseconds. */
 const REFUSAL_MS = 1_000;
-/** The time between two pulses while no message comes, in milliseconds. */
+/** The interval between pulses while there are no messages, in milliseconds. */
 const PULSE_MS = 15_000;
 
 const HEADERS = {
   'Cache-Control': 'no-store, no-transform',
   Vary: 'Accept',
-  // nginx would collect what it passes on.
+  // Otherwise nginx would buffer the response.
   'X-Accel-Buffering': 'no',
 };
 
@@ -27,11 +27,11 @@ interface StreamedReplyParts {
   readonly open: OpenStream;
   readonly format: StreamFormat;
   readonly errors: ErrorReplies;
-  /** Is told what the server says before the response begins: its headers, or why it refuses the call. */
+  /** Called before the response begins, with the server's headers, or with its status if it refuses the call. */
   readonly heard: (reply: UnaryReply) => void;
 }
 
-/** What comes of a stream: the content for a message, or the end. */
+/** The next item of a stream: the content for a message, or the end. */
 type Come = Uint8Array | UnaryReply | Failure;
 
 /** The HTTP response for a stream of messages. */
@@ -39,10 +39,10 @@ export class StreamedReply {
   readonly #stream: ReplyStream;
   readonly #parts: StreamedReplyParts;
   #initialMetadata: ReplyMetadata | undefined;
-  /** Whether something was asked for and not taken yet. */
+  /** Whether an item was requested and has not been returned yet. */
   #asked = false;
   #come: Come | undefined;
-  /** Ends the wait for what comes. */
+  /** Wakes a waiting `#next`. */
   #wake = (): void => undefined;
   #failure: ErrorReply | undefined;
 
@@ -55,8 +55,8 @@ export class StreamedReply {
   }
 
   /**
-   * The response, which begins with the first message or, if the call still runs, a second after the server's headers:
-   * many servers send these before they refuse a call.
+   * Returns the response, which begins with the first message or, if the call is still running, a second after the
+   * server's headers: many servers send headers before they refuse a call.
    */
   async reply(): Promise<HttpReply> {
     const { format, heard } = this.#parts;
@@ -112,7 +112,7 @@ export class StreamedReply {
     }
   }
 
-  /** What comes next, or why the stream is broken off; undefined if the wait was ended before. */
+  /** The next item, or the failure that aborted the stream; undefined if a timer ended the wait first. */
   async #next(): Promise<Come | undefined> {
     const { open } = this.#parts;
     if (!this.#asked) void this.#ask();
@@ -138,7 +138,10 @@ export class StreamedReply {
     this.#wake();
   }
 
-  /** The error for the end of a stream. It always has a reason, which tells it from a success. */
+  /**
+   * The error response for the end of a stream. It always has a reason, so that the log line differs from that of a
+   * success.
+   */
   #errorReply(end: UnaryReply | Failure): ErrorReply {
     const { errors, exchange } = this.#parts;
     const { requestId } = exchange;

@@ -29,9 +29,9 @@ export class SuccessReplies {
   }
 
   /**
-   * The response for a response message in binary form.
+   * The HTTP response for a serialized response message.
    *
-   * @param headers those of the request.
+   * @param headers the headers of the request.
    * @throws Failure `PRECONDITION_FAILED`, or Error if the message cannot be decoded or has no JSON form.
    */
   reply(
@@ -51,7 +51,7 @@ export class SuccessReplies {
     return { status: 201, headers: path === undefined ? {} : { Location: this.#basePath + path }, body };
   }
 
-  /** The format of a stream for a request. @param accept its header `Accept` */
+  /** The format of the stream for a request. @param accept the header `Accept` */
   format(binding: Binding, accept: string | undefined, lenient: boolean): StreamFormat {
     if (givesBytes(binding)) return bytesFormat(binding);
     return streamFormat(accept, lenient, (message) =>
@@ -60,8 +60,8 @@ export class SuccessReplies {
   }
 
   /**
-   * Refuses a create with `If-Match`, whatever it names: nothing is there yet that it could match (RFC 9110 13.1.1).
-   * `If-None-Match` holds for the same reason (13.1.2).
+   * Refuses a create with `If-Match`, whatever its value: there is no representation that could match yet (RFC 9110
+   * 13.1.1). For the same reason, `If-None-Match` is always true (13.1.2).
    *
    * @throws Failure `PRECONDITION_FAILED`
    */

@@ -20,7 +20,7 @@ import type { ResponseHeaders } from './response-headers.js';
 import { SuccessReplies } from './success-reply.js';
 import { Uploads } from './uploads.js';
 
-/** The options of a transcoder for single requests. */
+/** The options of a transcoder that apply to single requests. */
 interface TranscodingOptions {
   readonly upstream: Upstream;
   readonly guard: Guard | undefined;
@@ -38,14 +38,14 @@ interface TranscodingOptions {
   readonly now: () => number;
 }
 
-/** The result of looking a request up, by its method and path. */
+/** The result of the look-up of a request by its method and path. */
 interface RequestLookup {
   readonly found: Lookup;
-  /** Its query, as sent; empty for none. */
+  /** The query as sent; empty for none. */
   readonly query: string;
 }
 
-/** Answers HTTP requests by gRPC calls, according to the `google.api.http` annotations of a contract. */
+/** Serves HTTP requests with gRPC calls, according to the `google.api.http` annotations of a contract. */
 export class Transcoding {
   readonly #basePath: string;
   readonly #maxRequests: number;
@@ -54,7 +54,7 @@ export class Transcoding {
   readonly #templates: ReadonlyMap<Binding, string>;
   readonly #parts: CallParts;
   readonly #streams: OpenStreams;
-  /** Requests for methods of the contract that are not answered yet. */
+  /** The number of requests for unary methods that have no reply yet. */
   #underWay = 0;
 
   constructor({ bindings, table, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
@@ -79,13 +79,13 @@ export class Transcoding {
     };
   }
 
-  /** Finds what a request asks for. */
+  /** Finds the binding of a request. */
   find(request: IncomingMessage): RequestLookup {
     const { path, query } = requestTarget(targetOf(request));
     return { found: this.#lookUp(String(request.method), path), query };
   }
 
-  /** @throws Failure if no call is made and every client may know why */
+  /** @throws Failure if no call is made, for a reason that any client may know */
   answer(exchange: Exchange, { found, query }: RequestLookup): HttpReply | Promise<HttpReply> {
     if (found.outcome === 'unknown path') throw pathUnknown();
     exchange.template = found.binding && this.#templates.get(found.binding);
@@ -101,13 +101,13 @@ export class Transcoding {
     throw methodNotAllowed(headers);
   }
 
-  /** Ends the wait for all request bodies and breaks off all streams, now and from now on. */
+  /** Stops waiting for request bodies and aborts all streams, those in progress and later ones. */
   close(): void {
     this.#parts.uploads.end();
     this.#streams.end();
   }
 
-  /** Also finds the server as a whole, the target of only OPTIONS and CONNECT (RFC 9112 3.2.3 and 3.2.4). */
+  /** CONNECT and `OPTIONS *` target the server as a whole (RFC 9112 3.2.3 and 3.2.4). */
   #lookUp(verb: string, path: string): Lookup {
     if (verb === 'CONNECT' || (verb === 'OPTIONS' && path === '*')) {
       return { outcome: 'wrong verb', allowed: this.#table.verbs(), binding: undefined };

@@ -17,12 +17,12 @@ export class Uploads {
   }
 
   /**
-   * Waits for a body. If it is incomplete at the end of this turn of the event loop, the guard is asked at once: a
-   * client that it refuses gets the guard's verdict, however long the body takes.
+   * Waits for a body. If the body is incomplete at the end of this turn of the event loop, the guard is called, and a
+   * client that it refuses gets its reply at once, however long the body takes.
    *
    * @param deadline in milliseconds since the epoch.
    * @returns the body, or the reply to a client that the guard refuses.
-   * @throws Failure `DEADLINE_EXCEEDED`, `OVERLOADED` or `SHUTTING_DOWN`, or the body's own.
+   * @throws Failure `DEADLINE_EXCEEDED`, `OVERLOADED` or `SHUTTING_DOWN`, or the failure of the body.
    */
   async wait(
     body: Promise<Uint8Array>,
@@ -72,7 +72,7 @@ export class Uploads {
     }
   }
 
-  /** Ends the wait for all bodies that are arriving, and for all later ones. */
+  /** Stops waiting for bodies, those that are arriving and later ones. */
   end(): void {
     this.#ended = true;
     for (const end of this.#arriving) end(shuttingDown());

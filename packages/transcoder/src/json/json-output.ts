@@ -23,8 +23,9 @@ type Amendment = (json: JsonValue) => JsonValue;
 type FieldAmendment = (json: JsonObject) => void;
 
 /**
- * The JSON form of response messages: ProtoJSON with the fields in order of their numbers and the entries of maps in order
- * of their keys. Equal messages have equal texts, and so entity tags: Go writes maps in another order each time.
+ * The JSON form of response messages: ProtoJSON with fields in the order of their numbers and map entries in the order
+ * of their keys, so that equal messages have equal texts and entity tags. A Go server writes maps in a different order
+ * each time.
  */
 export class JsonOutput {
   readonly #registry: Registry;
@@ -47,8 +48,8 @@ export class JsonOutput {
   }
 
   /**
-   * The JSON form of one field of a message: its default if it is omitted from the message's own form, null if it is not
-   * set.
+   * The JSON form of one field of a message: its default value if the JSON form of the message omits it, null if it has
+   * presence and is not set.
    *
    * @throws Error if the message has no JSON form
    */
@@ -149,7 +150,7 @@ function amendValues(field: DescField, json: JsonValue, amend: Amendment): JsonV
   return Object.fromEntries(sortedEntries(json as JsonObject).map(([key, value]) => [key, amend(value)]));
 }
 
-/** A JSON value with the keys of all objects in order. */
+/** A JSON value with the keys of all objects sorted. */
 function inOrder(json: JsonValue): JsonValue {
   if (Array.isArray(json)) return json.map(inOrder);
   if (!isObject(json)) return json;
@@ -169,7 +170,7 @@ function withMilliseconds(json: JsonValue): JsonValue {
   return WHOLE_SECONDS.test(time) ? time.replace('Z', '.000Z') : time;
 }
 
-/** The digits of a float that tell it from all others: 0.1, which as a double is 0.10000000149011612. */
+/** The shortest decimal that identifies a float: 0.1, which as a double is 0.10000000149011612. */
 function withFewestDigits(json: JsonValue): JsonValue {
   if (typeof json !== 'number') return json;
   let value = json;

@@ -11,9 +11,9 @@ import type { Place } from '../fields/message-fields.js';
 import { literalValue } from '../fields/text-value.js';
 
 /**
- * The deepest nesting of objects and arrays in a body. A level may be two messages (a `google.protobuf.Value`
- * and its list, an Any and its content), and protobuf parsers allow 100 by default: every accepted message
- * can be returned.
+ * The maximum nesting of objects and arrays in a body. One level may be two messages (a `google.protobuf.Value` and its
+ * list, an Any and its content), and protobuf parsers allow 100 levels by default, so every accepted message can be
+ * returned.
  */
 export const MAX_DEPTH = 48;
 
@@ -22,7 +22,7 @@ export const MAX_DEPTH = 48;
  * no object may repeat a key, strings and keys must not contain lone surrogates, numbers must be finite, and nesting is
  * limited to `MAX_DEPTH`. A 64-bit integer that a JavaScript number cannot hold becomes a string of its digits.
  *
- * @param locate finds the place of the whole value, from which steps lead to others.
+ * @param locate returns the place of the whole value, from which inner places are found.
  * @throws Failure `REQUEST_MALFORMED`.
  */
 export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
@@ -79,9 +79,7 @@ const NUMBER = /-?[0-9][0-9.eE+-]*/y;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const EXPONENT = /[eE]/;
 
-/**
- * Whether a parsed number may differ from the written one in a way that matters, because it is an integer or infinite.
- */
+/** Whether parsing may have changed a number in a way that matters: it is an integer, or infinite. */
 function isRounded(literal: string): boolean {
   if (literal.length <= 15 && !EXPONENT.test(literal)) return false;
   const value = Number(literal);
@@ -90,14 +88,14 @@ function isRounded(literal: string): boolean {
 
 /** An object or array that is open at some point of the text, and the current key or index in it. */
 type Open = {
-  /** Its own place, once that was asked for. */
+  /** The place of the object or array itself, once it is needed. */
   place?: Place;
 } & (
   | { readonly kind: 'object'; readonly keys: Set<string>; at: string; keyNext: boolean }
   | { readonly kind: 'array'; at: number }
 );
 
-/** Walks over text that `JSON.parse` accepted and finds the errors that it ignores. */
+/** Scans text that `JSON.parse` has accepted for the errors that it ignores. */
 function* scan(text: string, locate: () => Place, integers: LongInteger[]): Generator<FieldViolation> {
   const open: Open[] = [];
   const outside: Open = { kind: 'array', at: 0 };
@@ -154,7 +152,7 @@ function* scan(text: string, locate: () => Place, integers: LongInteger[]): Gene
   }
 }
 
-/** The end of a string, behind its closing quotation mark. A pattern would need memory for each escape. */
+/** The index after the closing quotation mark of a string. A regular expression would need memory for each escape. */
 function endOfString(text: string, start: number): number {
   for (let mark = text.indexOf('"', start + 1); ; mark = text.indexOf('"', mark + 1)) {
     let backslashes = 0;

@@ -12,35 +12,40 @@ import { reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect';
 import type { Any } from '@bufbuild/protobuf/wkt';
 import { isAny, typeOfUrl } from '../fields/any-content.js';
 
-/** The least bytes of a value that is taken out. */
+/** The minimum size of a value that is taken out, in bytes. */
 const LARGE = 1_024;
-/** The base64 of the number in a mark, which are three bytes. */
+/** The length of the number in a mark, in base64: it has three bytes. */
 const NUMBER_LENGTH = 4;
 
-/** Values that marks stand for. */
+/** The values that marks stand for. */
 interface TakenValues {
-  /** What all marks begin with: nine bytes, a whole number of digits. */
+  /** The prefix of all marks: nine bytes, which are twelve characters of base64 without padding. */
   readonly prefix: Buffer;
-  /** The base64 of each value, by that of the number in its mark. */
+  /** The base64 of each value, by the base64 of the number in its mark. */
   readonly base64: Map<string, string>;
 }
 
 /**
- * Writes the large values of bytes in a message with Node's base64, which takes a hundredth of the time that protobuf's
- * takes. In the message each is replaced by a mark that nobody can guess, and the mark in the JSON text by the base64.
+ * Encodes large `bytes` values with Node's base64, which takes a hundredth of the time of protobuf's. Each value in the
+ * message is replaced by a mark that nobody can guess, and each mark in the JSON text by the base64.
  */
 export class LargeBytes {
   readonly #registry: Registry;
-  /** The values that were taken out; none for most replies, for which they would take longer than the rest. */
+  /**
+   * The values that were taken out. Created on demand, since most replies have none and it would take longer than all
+   * else.
+   */
   #taken: TakenValues | undefined;
 
-  /** @param message loses its large values */
+  /** @param message its large values are replaced by marks */
   constructor(registry: Registry, schema: DescMessage, message: Message) {
     this.#registry = registry;
     if (holdsBytes(schema)) this.#takeFrom(reflect(schema, message));
   }
 
-  /** The JSON text of the message with all its values; as UTF-8 if it is large, since a hash of a string takes longer. */
+  /**
+   * The JSON text of the message with all its values; as UTF-8 if any was large, since hashing a string takes longer.
+   */
   restoredIn(text: string): string | Uint8Array {
     if (this.#taken === undefined) return text;
     const { prefix, base64 } = this.#taken;
@@ -98,7 +103,7 @@ function base64Of({ buffer, byteOffset, byteLength }: Uint8Array): string {
 
 const known = new WeakMap<DescMessage, boolean>();
 
-/** Whether a message, or any in it, may have a field of bytes, as an Any may. */
+/** Whether a message, or a message in it, has a field of bytes, as an Any does. */
 function holdsBytes(message: DescMessage): boolean {
   let holds = known.get(message);
   if (holds === undefined) {
@@ -108,7 +113,7 @@ function holdsBytes(message: DescMessage): boolean {
   return holds;
 }
 
-/** @param seen those that need no search, since messages may contain themselves. */
+/** @param seen the messages that are already searched, since a message may contain itself. */
 function searched(message: DescMessage, seen: Set<DescMessage>): boolean {
   if (seen.has(message)) return false;
   seen.add(message);

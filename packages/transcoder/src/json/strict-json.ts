@@ -86,7 +86,7 @@ export class StrictJson {
     if (rule === undefined && !absentAsNull) return [];
     return [...new Set([field.jsonName, field.name])].map((key) => (json) => {
       const value = memberOf(json, key);
-      // `fromJson` would count it as the member that is set.
+      // `fromJson` would treat it as the member that is set.
       if (value === null && absentAsNull) return Reflect.deleteProperty(json, key);
       return value === undefined || rule === undefined || put(json, key, rule(value));
     });
@@ -118,7 +118,7 @@ export class StrictJson {
   }
 }
 
-// A number in one form only, so that no two keys are equal.
+// Each number has only one form, so that no two keys are equal.
 const INTEGER_KEY = /^(?:0|-?[1-9][0-9]*)$/;
 
 const unchanged: Rule = (json) => json;
@@ -141,7 +141,7 @@ function inObject(rule: Rule, isKey: (key: string) => boolean): Rule {
   };
 }
 
-/** Puts an allowed value in its place; returns false for any other. */
+/** Stores an allowed value; returns false for any other. */
 function put<Key extends string | number>(
   holder: Record<Key, JsonValue>,
   key: Key,

@@ -8,7 +8,10 @@ interface HttpBody {
   data: Uint8Array;
 }
 
-/** The JSON form of the body of a request, whose bytes `setData` adds: base64 would take their space three times. */
+/**
+ * The JSON form of a request body without its bytes, which `setData` adds: in base64, they would take three times the
+ * memory.
+ */
 export function httpBodyJson(contentType: string | undefined): JsonObject {
   return contentType === undefined ? {} : { contentType };
 }
@@ -20,7 +23,7 @@ export function setData({ method, body }: Binding, message: Message, data: Uint8
   (holder.message as unknown as HttpBody).data = data;
 }
 
-/** The body of a response in a message in binary form. @throws Error if the message cannot be decoded */
+/** The response body in a serialized message. @throws Error if the message cannot be decoded */
 export function httpBodyIn({ method, responseBody }: Binding, message: Uint8Array): HttpBody {
   const response = reflect(method.output, fromBinary(method.output, message));
   const holder = responseBody === undefined ? response : (response.get(responseBody) as ReflectMessage);

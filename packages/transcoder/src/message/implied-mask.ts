@@ -14,15 +14,16 @@ import type { Binding } from '../template/binding.js';
 
 type MaskField = Extract<DescField, { fieldKind: 'message' }>;
 
-/** The mask that a PATCH without one has in grpc-gateway: the fields of its body. */
+/** The mask that grpc-gateway gives to a PATCH without one: the fields of its body. */
 interface ImpliedMask {
   readonly field: MaskField;
-  /** In proto names and in order. */
+  /** In proto names, sorted. */
   readonly paths: readonly string[];
 }
 
 /**
- * The mask that the body of a PATCH implies: where one field of the request is the body, and one is a mask.
+ * The mask that the body of a PATCH implies. Undefined unless the body is a message field and exactly one field of the
+ * request is a mask.
  *
  * @param json the body, as it was sent.
  */
@@ -36,7 +37,7 @@ export function impliedMask(
   return { field, paths: [...pathsIn(body.message, json)].sort() };
 }
 
-/** Gives a request message the mask that its body implies, unless it has one that names a field. */
+/** Sets the mask that the body implies in a request message, unless the message has a mask that names a field. */
 export function setImpliedMask(request: Message, { field, paths }: ImpliedMask): void {
   const holder = reflect(field.parent, request);
   if (holder.isSet(field) && (holder.get(field).message as FieldMask).paths.length > 0) return;
@@ -47,7 +48,10 @@ function isMask(field: DescField): field is MaskField {
   return field.fieldKind === 'message' && field.message.typeName === 'google.protobuf.FieldMask';
 }
 
-/** The fields of a message in its JSON form; those in another message by their own paths, unless it is empty. */
+/**
+ * The paths of the fields in the JSON form of a message. A field with a non-empty message is replaced by the paths
+ * inside it.
+ */
 function* pathsIn(message: DescMessage, json: JsonObject, prefix = ''): Generator<string> {
   for (const [key, value] of Object.entries(json)) {
     const field = fieldsByName(message).get(key);

@@ -4,7 +4,7 @@ import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
 import type { FieldViolation } from '../failures/failure.js';
 import { shortened } from '../fields/message-fields.js';
 
-/** The fields that proto2 requires, and that a message or one inside it lacks: it has no binary form without them. */
+/** The required fields (proto2) that a message or a message inside it lacks: without them, it cannot be serialized. */
 export function* missingFields(message: ReflectMessage, path = ''): Generator<FieldViolation> {
   for (const field of message.fields) {
     const place = path + field.name;

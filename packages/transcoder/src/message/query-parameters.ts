@@ -16,12 +16,12 @@ export interface QueryParameter extends FieldTarget {
 }
 
 /**
- * Reads the query of a request by the rules in google/api/http.proto: a parameter is named by the path of a request
- * field that neither the path nor the body carries, in either of its names. Text is decoded as
+ * Reads the query of a request by the rules in google/api/http.proto: a parameter has the path of a request field that
+ * is in neither the path nor the body, in proto names or JSON names. Text is decoded as
  * `application/x-www-form-urlencoded`, except that broken escapes and text that is not UTF-8 are refused.
  *
- * @param lenient whether `labels[a]=b` is a parameter for a map, and masks may have names in snake case.
- * @returns each parameter, or a violation under the name that was sent; read only as far as the caller goes on.
+ * @param lenient whether `labels[a]=b` is a parameter for a map, and masks may have names in snake_case.
+ * @returns each parameter, or a violation under the name that was sent; read lazily.
  */
 export function* queryParameters(
   binding: Binding,
@@ -42,7 +42,7 @@ export function* queryParameters(
   }
 }
 
-/** A parameter, or a sentence with the reason why it is refused. */
+/** A parameter, or a sentence that says why it is refused. */
 function readParameter(
   binding: Binding,
   name: string | undefined,
@@ -72,7 +72,7 @@ function readParameter(
     : { ...target, value };
 }
 
-// The form of grpc-gateway.
+// The syntax of grpc-gateway.
 const MAP_ENTRY = /^(.*)\[(.*)\]$/s;
 
 function parameterTarget(

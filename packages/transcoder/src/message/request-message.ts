@@ -48,7 +48,7 @@ export class RequestMessages {
    * @throws Failure `REQUEST_MALFORMED` with every violation.
    */
   read(binding: Binding, parts: RequestParts): Message {
-    // First, since what follows changes the body.
+    // First, since the next step changes the body in place.
     const mask = this.#lenient ? impliedMask(binding, parts.body) : undefined;
     const message = this.#joined(binding, parts);
     if (mask !== undefined) setImpliedMask(message, mask);
@@ -81,7 +81,7 @@ export class RequestMessages {
     }
   }
 
-  /** Puts path and query into the JSON form, only as far as the violations are asked for. */
+  /** Puts path and query into the JSON form, lazily: only as far as the violations are read. */
   *#bindOutside(binding: Binding, json: JsonValue, parts: RequestParts): Generator<FieldViolation, void> {
     for (const variable of binding.variables) {
       const found = bindVariable(this.#strict, json, variable, parts.segments);
@@ -120,7 +120,7 @@ function* unwrapping({ body }: Binding, violations: Iterable<FieldViolation>): G
   }
 }
 
-/** The paths of a body's own names inside it, unless its message has such a field. */
+/** The paths of fields in the body that have the name of the body itself, unless its message has such a field. */
 function wrappersOf({ name, jsonName, message }: Extract<DescField, { fieldKind: 'message' }>): string[] {
   return [name, jsonName].filter((key) => !fieldsByName(message).has(key)).map((key) => `${name}.${key}`);
 }

@@ -17,14 +17,14 @@ export class ContractComments {
 
   /**
    * @param comments by full proto name.
-   * @param protoNames whether the clients know fields by their proto names.
+   * @param protoNames whether JSON has the proto names of fields.
    */
   constructor(comments: Readonly<Record<string, string>>, protoNames = false) {
     this.#comments = comments;
     this.#protoNames = protoNames;
   }
 
-  /** The whole comment, one line per paragraph or item of a list; empty if there is none. */
+  /** The whole comment, one line per paragraph or list item; empty if there is none. */
   text(descriptor: Commented): string {
     const { kind } = descriptor;
     return this.named(
@@ -34,7 +34,7 @@ export class ContractComments {
     );
   }
 
-  /** The comment of what has the full proto name: also of a package. */
+  /** The comment of the element or package with the full proto name. */
   named(name: string): string {
     const own = Object.hasOwn(this.#comments, name) ? this.#comments[name] : undefined;
     return this.#inWordsOfRest(unwrapped(own ?? ''));
@@ -50,12 +50,12 @@ export class ContractComments {
     return this.text(method).slice(this.summary(method).length).replace(/^\./, '').trim();
   }
 
-  /** The reasons of failures in the comment of a method. */
+  /** The reasons of failures that the comment of a method names in backquotes. */
   reasons(method: DescMethod): Set<string> {
     return new Set([...this.text(method).matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name = '']) => name));
   }
 
-  /** Fields under their JSON names, and names in place of references between comments. */
+  /** Replaces the names of fields with their JSON names, and references such as `[name][full.name]` with the name. */
   #inWordsOfRest(comment: string): string {
     const linked = comment.replace(
       /\[([^\][]+)\]\[[\w.]*\]/g,
@@ -66,9 +66,9 @@ export class ContractComments {
   }
 }
 
-/** Comments inside a comment, which are for the authors alone (AIP-192). */
+/** Internal comments, `(-- … --)`, which are for the authors alone (AIP-192). */
 const INTERNAL = /\(--[^]*?--\)/g;
-/** The end of a line that the next one continues: it begins neither an item, a table nor a block of code. */
+/** A line break within a paragraph: the next line does not begin a list item, quote, table, heading or code block. */
 const SOFT_BREAK = /[^\S\n]*\n(?!\s*\n|\s*(?:[-*+>|#]|\d+[.)])\s| {4})[^\S\n]*/g;
 
 function unwrapped(comment: string): string {

@@ -6,7 +6,7 @@ import type { DescriptionOptions, FieldFacts } from './description-options.js';
 export class ContractFacts {
   readonly #facts = new Map<DescField, FieldFacts>();
 
-  /** @throws Error with one sentence, if the contract has no such message or field. */
+  /** @throws Error with a one-sentence message if the contract has no such message or field. */
   constructor(registry: Registry, given: DescriptionOptions['facts'] = {}) {
     for (const [typeName, facts] of Object.entries(given)) {
       const message = registry.getMessage(typeName);

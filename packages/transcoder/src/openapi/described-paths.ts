@@ -2,17 +2,17 @@ import type { Binding, BoundVariable } from '../template/binding.js';
 import type { PathTemplate } from '../template/path-template.js';
 import { Names } from './names.js';
 
-/** A wildcard of a template, which is a path parameter. */
+/** A wildcard of a path template, which becomes a path parameter. */
 export interface Wildcard {
-  /** The name of its parameter. */
+  /** The name of the parameter. */
   readonly name: string;
-  /** The variable that it belongs to; undefined for none. */
+  /** The variable that the wildcard belongs to; undefined for none. */
   readonly variable: BoundVariable | undefined;
-  /** The text of the variable before it: `shelves/{shelf}/books/`. */
+  /** The text of the variable before the wildcard: `shelves/{shelf}/books/`. */
   readonly before: string;
-  /** The text of the variable after it. */
+  /** The text of the variable after the wildcard. */
   readonly after: string;
-  /** Whether it stands for all remaining segments. */
+  /** Whether the wildcard stands for all remaining segments (`**`). */
   readonly rest: boolean;
 }
 
@@ -24,11 +24,12 @@ export interface DescribedPath {
 }
 
 /**
- * The paths of templates. A parameter of OpenAPI is a single segment, so a variable of several is spelt out. Paths that
- * differ only in the names of parameters are one path, so the names that come first hold for all.
+ * The OpenAPI paths of path templates. An OpenAPI parameter is a single segment, so a variable of several segments
+ * becomes several parameters. Paths that differ only in the names of their parameters are the same path in OpenAPI, so
+ * they share the names of the first.
  */
 export class DescribedPaths {
-  /** The names of the parameters, by the path without them. */
+  /** The names of the parameters, by the path without names. */
   readonly #names = new Map<string, readonly string[]>();
 
   of({ template, variables }: Binding): DescribedPath {
@@ -70,7 +71,10 @@ function variableAt(place: number, variables: readonly BoundVariable[]): BoundVa
   return variables.find(({ start, end }) => start <= place && place < end);
 }
 
-/** The names of the parameters at the places: that of a variable which is nothing else, or one for what is there. */
+/**
+ * The names of the parameters at the given places: that of the variable if the wildcard is all of it, otherwise one
+ * made from the collection before the wildcard.
+ */
 function parameterNames(
   { segments }: PathTemplate,
   places: readonly number[],
@@ -87,7 +91,7 @@ function parameterNames(
   });
 }
 
-/** One of what a collection has, as resource names are spelt: `shelves` are each a `shelf`. */
+/** The singular of a collection in a resource name: `shelves` becomes `shelf`. */
 function singular(collection: string): string {
   return collection
     .replace(/(?<=[a-z]{2})ies$/, 'y')

@@ -8,74 +8,83 @@ import type { Info, Schema, SecurityRequirement, Server } from './open-api.js';
 export interface FieldFacts {
   /** Further keywords of its schema. */
   readonly bounds?: Schema;
-  /** Further keywords of the schema of each item of a repeated field. */
+  /** Further JSON Schema keywords for each item of a repeated field. */
   readonly itemBounds?: Schema;
   readonly example?: JsonValue;
   /**
-   * Whether every response has it, though its type would allow its absence, for example since the server assigns it;
-   * the answer to a dry run has not. Default: false.
+   * Whether every response has the field although its type allows its absence, for example because the server assigns
+   * it. Responses to dry runs are an exception. Default: false.
    */
   readonly present?: boolean;
 }
 
-/** Facts about a header of requests. */
+/** Facts about a request header. */
 export interface HeaderFacts {
   readonly description?: string;
   /** Further keywords of its schema. */
   readonly bounds?: Schema;
-  /** The proto name of the request field that it stands for: only methods with this field take the header. */
+  /** The proto name of the request field that the header stands for. Only methods with this field take the header. */
   readonly field?: string;
 }
 
-/** A failure of the server. */
+/** A failure that the server may return. */
 export interface FailureFacts {
-  /** Its gRPC code. */
+  /** The gRPC code. */
   readonly code: Exclude<keyof typeof Code, 'OK'>;
-  /** The message of the example. */
+  /** The error message in the example. */
   readonly message: string;
-  /** The metadata of its `google.rpc.ErrorInfo`. */
+  /** The metadata of the `google.rpc.ErrorInfo`. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Its further details in ProtoJSON, each with `@type`. */
+  /** Further error details in ProtoJSON, each with `@type`. */
   readonly details?: readonly JsonObject[];
-  /** Whether any method may fail so; otherwise those whose comments name the reason in backquotes. Default: false. */
+  /**
+   * Whether every method may return the failure. If false, only methods whose comments name its reason in backquotes
+   * do. Default: false.
+   */
   readonly everywhere?: boolean;
 }
 
-/** How clients show who they are. */
+/** How clients authenticate. */
 export interface Security {
   /** The security schemes, by name. */
   readonly schemes: Readonly<Record<string, Schema>>;
-  /** What every method requires, one of several. */
+  /** The requirements of every method, of which a request must satisfy one. */
   readonly requirements: readonly SecurityRequirement[];
-  /** What single methods require, by their full names: `library.v1.Library.GetShelf`. Default: the same. */
+  /** The requirements of single methods, by full name: `library.v1.Library.GetShelf`. Default: `requirements`. */
   readonly methods?: Readonly<Record<string, readonly SecurityRequirement[]>>;
 }
 
 /**
- * The options of a description: those that the transcoder is given, which decide what is described, and what the contract
- * does not say. All but the contract have defaults.
+ * Options of `describe`: those of the transcoder, which determine what is served, and facts that the contract does not
+ * express. All but `descriptorSet` have defaults.
  */
 export interface DescriptionOptions extends Omit<TranscoderOptions, 'upstream'> {
-  /** So that the options of the transcoder can be given as they are: one without `serverStream` has no streams. */
+  /**
+   * Accepted so that the options of the transcoder can be passed unchanged. Without `serverStream`, it has no streams
+   * to describe. Default: streams are described.
+   */
   readonly upstream?: Upstream;
-  /** Default: the domain as title, the last part of the proto package as version, and the comment above `package`. */
+  /**
+   * Default: the domain as the title, the last part of the proto package as the version, and the comment above
+   * `package` as the description.
+   */
   readonly info?: Readonly<Partial<Info>>;
-  /** Default: the base path. */
+  /** Default: one server, at the base path. */
   readonly servers?: readonly Server[];
-  /** Default: a bearer token that may be left out, where `authorization` is forwarded. */
+  /** Default: an optional bearer token if `authorization` is forwarded, otherwise none. */
   readonly security?: Security;
   /**
-   * The comments of the contract by full proto name, as Markdown; `library.v1.Shelf.theme` for a field. Default: those in
-   * the descriptor set, which `protoc` keeps with `--include_source_info`, and `buf build` always.
+   * The comments of the contract in Markdown, by full proto name: `library.v1.Shelf.theme` for a field. Default: the
+   * comments in the descriptor set, which `buf build` always includes, and `protoc` with `--include_source_info`.
    */
   readonly comments?: Readonly<Record<string, string>>;
-  /** Facts about fields, by full name of their message and their name in it. Default: none. */
+  /** Facts about fields, by the full name of the message and the name of the field. Default: none. */
   readonly facts?: Readonly<Record<string, Readonly<Record<string, FieldFacts>>>>;
-  /** Facts about headers that are forwarded, and about `X-Request-Id`, by name. Default: none. */
+  /** Facts about forwarded headers and `X-Request-Id`, by name. Default: none. */
   readonly headers?: Readonly<Record<string, HeaderFacts>>;
   /**
-   * All failures of the server, by their reason, with an example each. Default: unknown, so that clients may meet any
-   * reason and any status.
+   * All failures that the server may return, by reason. Default: unknown, so that the document allows any reason and
+   * status.
    */
   readonly failures?: Readonly<Record<string, FailureFacts>>;
 }

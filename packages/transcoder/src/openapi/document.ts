@@ -25,11 +25,11 @@ answered with \`METHOD_NOT_ALLOWED\`, and any other path with \`PATH_UNKNOWN\`; 
 Paths are case-sensitive and have no trailing slash.`.replaceAll('\n', ' ');
 
 /**
- * Describes in OpenAPI 3.1 what a transcoder with the same options serves: from the same table of bindings, with the
- * comments of the contract, and facts that it does not express.
+ * Returns an OpenAPI 3.1 document for what a transcoder with the same options serves. It is built from the same table
+ * of bindings, the comments of the contract, and the given facts.
  *
- * @throws Error with one sentence, as `createTranscoder` does, or if there are facts about a message or field that the
- *   contract does not have.
+ * @throws Error with a one-sentence message, as `createTranscoder` does, or if there are facts about a message or field
+ *   that the contract does not have.
  */
 export function describe(given: DescriptionOptions): OpenApi {
   const { info, servers, security, comments, facts, headers = {}, failures, ...transcoding } = given;
@@ -82,7 +82,7 @@ export function describe(given: DescriptionOptions): OpenApi {
   };
 }
 
-/** The proto package of what is served first. */
+/** The proto package of the first binding. */
 function homeOf([first]: readonly Binding[]): string {
   return String(first?.method.parent.file.proto.package);
 }
@@ -94,7 +94,7 @@ function infoOf({ comments, home }: SchemaParts, domain: string, given: Descript
   return { ...info, description: texts.join('\n\n') };
 }
 
-/** A bearer token, which the server may demand, where it would get one. */
+/** An optional bearer token if `authorization` is forwarded, otherwise none. */
 function defaultSecurity(forwarded: ForwardedHeaders): Security {
   if (!forwarded.has('authorization')) return { schemes: {}, requirements: [] };
   return { schemes: { bearer: { type: 'http', scheme: 'bearer' } }, requirements: [{ bearer: [] }, {}] };

@@ -6,7 +6,7 @@ import type { DescriptionOptions } from './description-options.js';
 import type { Header, Headers, Response, Responses } from './open-api.js';
 import { type DescribedHeaders, exactly, header } from './response-headers.js';
 
-/** 499 is in no RFC, only in google/rpc/code.proto. */
+/** The phrase of 499, which is in no RFC, only in google/rpc/code.proto. */
 const NON_STANDARD = 'Client Closed Request';
 
 const TEXT = { type: 'string' };
@@ -16,10 +16,10 @@ const PAUSE = 'The number of seconds to wait before a retry.';
 const MEDIA_TYPE = 'The media type that is accepted.';
 const CODING = 'The content coding that is accepted; sent when the content coding was refused.';
 const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
-/** The component for failures of which nothing is known. */
+/** The component for unknown failures of the server. */
 const OF_SERVER = 'ErrorOfService';
 
-/** The headers of errors, besides those of every response, from an example of their values. */
+/** The headers of errors besides those of every response, from an example of their value. */
 const known: Readonly<Record<string, (value: string) => Header>> = {
   'WWW-Authenticate': (value) => header(CHALLENGE, TEXT, value),
   Allow: (value) => header('The HTTP methods that the path supports.', TEXT, value),
@@ -31,21 +31,21 @@ const known: Readonly<Record<string, (value: string) => Header>> = {
 
 const ERROR = { $ref: '#/components/schemas/Error' };
 
-/** Failures that a client sees as one response. */
+/** Failures that share one response. */
 interface Group {
   /** The name of the component. */
   readonly name: string;
   readonly status: number;
   readonly failures: readonly FailureExample[];
-  /** The HTTP methods whose operations have it. Default: all; those of no operation have none. */
+  /** Returns whether operations with the HTTP method have the response. Default: all have it. */
   readonly verbs?: (verb: string) => boolean;
 }
 
-/** The responses to failures: one for each status, with all reasons that have it and an example of the first. */
+/** The error responses: one for each status, with all its reasons and an example of the first. */
 export class ErrorResponses {
   /** Whether the failures of the server are known. */
   readonly closed: boolean;
-  /** Every reason that is known, in the order of the alphabet. */
+  /** All known reasons, sorted. */
   readonly reasons: readonly string[];
   readonly #headers: DescribedHeaders;
   readonly #groups: readonly Group[];
@@ -84,9 +84,10 @@ export class ErrorResponses {
   }
 
   /**
-   * References to the responses of an operation, by status: those of all operations, and those with one of the reasons.
+   * References to the error responses of an operation, by status: those of all operations, and those with one of the
+   * reasons.
    *
-   * @param reasons what its comment names, and what follows from its rule
+   * @param reasons the reasons that the comment of the method names or its rule implies
    */
   of(verb: string, reasons: ReadonlySet<string>): Responses {
     const met = this.#groups.filter(
@@ -101,7 +102,7 @@ export class ErrorResponses {
     );
   }
 
-  /** The responses that operations refer to, and those to paths and methods that there are not. */
+  /** The responses that operations refer to, and those for unknown paths and unsupported HTTP methods. */
   components(): Record<string, Response> {
     const shown = this.#groups.filter(({ name }) => this.#used.has(name) || !name.startsWith('Error'));
     return Object.fromEntries([
@@ -120,7 +121,7 @@ export class ErrorResponses {
     };
   }
 
-  /** The response to a failure of which nothing is known. */
+  /** The response for unknown failures of the server. */
   #ofServer(): Response {
     const headers = {
       'WWW-Authenticate': header(CHALLENGE, TEXT),
@@ -143,7 +144,7 @@ function groupsOf(failures: readonly FailureExample[]): Group[] {
   return statuses.map((status) => {
     const all = failures.filter(({ reply }) => reply.status === status);
     const first = new Map(all.toReversed().map((failure) => [failure.reason, failure]));
-    // The first of each reason, in the order of all.
+    // The first failure of each reason, in the original order.
     return {
       name: `Error${status}`,
       status,
@@ -159,7 +160,7 @@ function exampleOf(failures: readonly FailureExample[]) {
   );
 }
 
-/** The headers that one of the failures has; required if all have it. */
+/** The headers that at least one of the failures has; required if all have them. */
 function headersOf(failures: readonly FailureExample[]): Headers {
   const sent = failures.flatMap(({ reply }) => Object.entries(reply.headers));
   const names = [...new Set(sent.map(([name]) => name))];

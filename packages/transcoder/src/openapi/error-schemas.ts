@@ -16,7 +16,7 @@ interface KnownFailures {
   readonly domain: string;
   /** All reasons that errors may give. */
   readonly reasons: readonly string[];
-  /** Those of the server; undefined if they are unknown, so that there may be other reasons and details. */
+  /** The failures of the server; undefined if they are unknown, so that errors may have other reasons and details. */
   readonly given: Readonly<Record<string, FailureFacts>> | undefined;
 }
 
@@ -125,7 +125,7 @@ function openDetails(): Schema {
   };
 }
 
-/** A detail of which nothing is known but its type. */
+/** The schema of a detail whose message is not known. */
 function otherDetail(): Schema {
   const types = DETAILS.map((name) => `${TYPE_PREFIX}${name}`);
   return {

@@ -21,18 +21,18 @@ import type { ErrorReply } from '../http-reply.js';
 import type { FailureFacts } from './description-options.js';
 import { REQUEST_ID } from './response-headers.js';
 
-/** What the names of messages in `details` begin with. */
+/** The prefix of the `@type` of `google.rpc` messages in `details`. */
 export const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
 
 /** A failure as a client sees it. */
 export interface FailureExample {
   readonly reason: string;
   readonly reply: ErrorReply;
-  /** Whether any method may fail so. */
+  /** Whether every method may return the failure. */
   readonly everywhere: boolean;
 }
 
-/** The contract and the options that the replies of failures follow. */
+/** The parts of the contract and the options that determine the responses to failures. */
 interface ExampleOptions {
   readonly registry: Registry;
   readonly domain: string;
@@ -41,12 +41,12 @@ interface ExampleOptions {
   readonly maxRequests: number;
 }
 
-/** The reasons whose examples stand apart: they depend on the HTTP method, or belong to no operation. */
+/** The reasons that `own` leaves out: they depend on the HTTP method, or belong to no operation. */
 type ApartReason = 'CONTENT_TYPE_UNSUPPORTED' | 'PATH_UNKNOWN' | 'METHOD_NOT_ALLOWED';
 
 const UNKNOWN_FIELD = { field: 'nmae', description: 'Is not a known field.' };
 
-/** Makes the examples of failures as the transcoder makes its replies. */
+/** Creates examples of failures with the code that creates the transcoder's responses. */
 export class FailureExamples {
   readonly #options: ExampleOptions;
   readonly #replies: ErrorReplies;
@@ -64,13 +64,13 @@ export class FailureExamples {
     const all = [info, ...details, detail('RequestInfo', { requestId: REQUEST_ID })];
     const types = createRegistry(registry, file_google_rpc_error_details);
     const status = fromJson(StatusSchema, { code: Code[code], message, details: all }, { registry: types });
-    // The only trailer that is asked for.
+    // The only trailer that is read.
     const trailers = { get: () => [toBinary(StatusSchema, status)] };
     const reply = { code: Code[code], details: message, answered: true, trailers };
     return { reason, reply: this.#replies.ofUpstream(reply, REQUEST_ID), everywhere };
   }
 
-  /** Those of the transcoder itself that operations can have, whatever their HTTP method. */
+  /** The failures of the transcoder itself that operations can return, whatever their HTTP method. */
   own(): FailureExample[] {
     const { maxBodyBytes, maxRequests } = this.#options;
     const own: Record<Exclude<FailureReason, ApartReason>, Failure> = {
@@ -94,13 +94,13 @@ export class FailureExamples {
     return [contentCodingUnsupported(verb), mediaTypeUnsupported(verb)].map((failure) => this.of(failure));
   }
 
-  /** One that the transcoder itself finds. */
+  /** A failure that the transcoder itself detects. */
   of(failure: Failure): FailureExample {
     const everywhere = failure.reason !== 'PRECONDITION_FAILED';
     return { reason: failure.reason, reply: this.#replies.ofFailure(failure, REQUEST_ID), everywhere };
   }
 
-  /** The failures to which no server answered, but for those that are like the transcoder's own. */
+  /** The failures of calls without a status from the server, except those that are like the transcoder's own. */
   #ofChannel(): FailureExample[] {
     return [Code.CANCELLED, Code.UNAVAILABLE].map((code) => {
       const reply = this.#replies.ofUpstream({ code, details: '', answered: false }, REQUEST_ID);

@@ -22,18 +22,18 @@ import { keySchemas, scalarSchemas, wellKnownSchema } from './type-schemas.js';
  */
 type Form = 'sent' | 'returned' | 'created';
 
-/** What the schemas of a contract follow. */
+/** The parts that the schemas of a contract are built from. */
 export interface SchemaParts {
   readonly comments: ContractComments;
   readonly facts: ContractFacts;
   readonly json: JsonOptions;
-  /** The proto package whose messages go without its name. */
+  /** The proto package that is left out of the names of its messages' schemas. */
   readonly home: string;
   /** The names of all schemas. */
   readonly names: Names;
 }
 
-/** Fields of a body that the path carries, by their names from the body on: `['name']`. */
+/** Fields of a body that are in the path instead, as field paths from the body on: `['name']`. */
 type Elsewhere = readonly (readonly string[])[];
 
 const AFFIXES = { sent: ['', 'Input'], returned: ['', ''], created: ['Created', ''] } as const;
@@ -42,7 +42,7 @@ const IF_DRY_RUN = ' The answer to a dry run lacks the fields that the service a
 
 const isAssigned = (field: DescField): boolean => hasBehavior(field, FieldBehavior.OUTPUT_ONLY);
 
-/** Whether each request must have the field. */
+/** Whether every request must have the field. */
 export function isRequired(field: DescField): boolean {
   return field.presence === Presence.LEGACY_REQUIRED || hasBehavior(field, FieldBehavior.REQUIRED);
 }
@@ -59,7 +59,7 @@ export class MessageSchemas {
     this.#parts = parts;
   }
 
-  /** The name of a field for clients. */
+  /** The name of a field in JSON. */
   nameOf({ name, jsonName }: DescField): string {
     return this.#parts.json.protoNames === true ? name : jsonName;
   }
@@ -68,7 +68,7 @@ export class MessageSchemas {
   message(message: DescMessage, form: Form): Schema {
     const own = wellKnownSchema(message);
     if (own !== undefined) return own;
-    // Without such fields, the answer to a dry run is like any other.
+    // Without assigned fields, the response to a dry run is like any other.
     const used = form === 'created' && this.assigned(message).length === 0 ? 'returned' : form;
     return this.#component(message, AFFIXES[used], () => this.#object(message, used));
   }
@@ -88,21 +88,21 @@ export class MessageSchemas {
     };
   }
 
-  /** A body that is a whole message, or one field of it. @param schema in place of that of the form */
+  /** A body that is a whole message, or one field of it. @param schema replaces the schema of the form */
   body(content: DescMessage | DescField, form: Form, schema = this.#own(content, form)): Content {
     const { example, name } = this.#exampleOf(content, form);
     const examples = example === undefined ? {} : { examples: { [name]: { value: example } } };
     return { 'application/json': { schema, ...examples } };
   }
 
-  /** The schema of a body, part of whose fields are elsewhere in the request. */
+  /** The schema of a body without the fields that are elsewhere in the request. */
   bodyWithout(content: DescMessage | DescField, elsewhere: Elsewhere): Schema {
     const message = content.kind === 'message' ? content : content.message;
     if (message === undefined || elsewhere.length === 0) return this.#own(content, 'sent');
     return this.#object(message, 'sent', elsewhere);
   }
 
-  /** The fields that every response but those to dry runs has, though their types would allow their absence. */
+  /** The fields that every response has, except those to dry runs, although their types allow their absence. */
   assigned({ fields }: DescMessage): DescField[] {
     return fields.filter((field) => this.#parts.facts.of(field).present === true);
   }
@@ -118,7 +118,10 @@ export class MessageSchemas {
     return { name, example: example ?? (message && this.#example(message.fields, form)) };
   }
 
-  /** The fields that have an example; one to send omits those that the service assigns. Undefined if none has. */
+  /**
+   * The examples of the fields; for a request, without the fields that the service assigns. Undefined if there are
+   * none.
+   */
   #example(fields: readonly DescField[], form: Form): JsonObject | undefined {
     const examples = fields
       .filter((field) => form !== 'sent' || !isAssigned(field))
@@ -141,7 +144,7 @@ export class MessageSchemas {
     const name = names.of(key, before + short + after, before + typeName + after);
     const reference = { $ref: `#/components/schemas/${name}` };
     this.#references.set(key, reference);
-    // Holds its place in the order, since its schema may lead to others, and to itself.
+    // Reserves the place in the order, since the schema may add others, and may refer to itself.
     this.components[name] = reference;
     this.components[name] = schema();
     return reference;
@@ -162,7 +165,7 @@ export class MessageSchemas {
       properties: Object.fromEntries(
         fields.map((field) => [this.nameOf(field), this.#property(field, form, elsewhere)]),
       ),
-      // A client must not send other properties; the service may add some later.
+      // A client must not send other properties; the service may return new ones later.
       ...(form === 'sent' && json.ignoreUnknown !== true ? { additionalProperties: false } : {}),
       ...atMostOne(
         message.oneofs.map(({ fields: members }) =>

@@ -1,8 +1,8 @@
-/** Gives each of many things a name of its own: the first of its candidates that nothing else has. */
+/** Assigns unique names: each owner gets the first of its candidates that is free. */
 export class Names {
   readonly #owners = new Map<string, unknown>();
 
-  /** @param reserved names that nothing is given. */
+  /** @param reserved names that are never assigned. */
   constructor(reserved: Iterable<string> = []) {
     for (const name of reserved) this.#owners.set(name, undefined);
   }
@@ -10,7 +10,7 @@ export class Names {
   /**
    * The name of the owner.
    *
-   * @param candidates the best first; the last may get a number.
+   * @param candidates in order of preference; if all are taken, the last one gets a number.
    */
   of(owner: unknown, ...candidates: readonly [string, ...string[]]): string {
     const found = candidates.find((name) => this.#take(name, owner));

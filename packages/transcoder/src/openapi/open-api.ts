@@ -73,7 +73,7 @@ export interface Operation {
 export interface PathItem extends Readonly<Partial<Record<Verb, Operation>>> {
   /**
    * Operations that OpenAPI 3.1 has no place for, by HTTP method and template: those of other HTTP methods, and those
-   * of a second template whose path looks the same.
+   * of a second template with the same OpenAPI path.
    */
   readonly 'x-additionalOperations'?: Readonly<Record<string, Operation>>;
 }
@@ -82,7 +82,9 @@ export interface PathItem extends Readonly<Partial<Record<Verb, Operation>>> {
 export const VERBS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const;
 export type Verb = (typeof VERBS)[number];
 
-/** What the document is about. Other fields of OpenAPI, such as `license`, are kept. */
+/**
+ * The title, version and description of the API. Other fields of OpenAPI's Info Object, such as `license`, are kept.
+ */
 export interface Info {
   readonly title: string;
   readonly version: string;
@@ -90,7 +92,7 @@ export interface Info {
   readonly [field: string]: JsonValue;
 }
 
-/** Where the described paths are. */
+/** A base URL of the described paths. */
 export interface Server {
   readonly url: string;
   readonly description?: string;

@@ -13,7 +13,7 @@ import type { RequestHeaders } from './request-headers.js';
 import type { DescribedHeaders } from './response-headers.js';
 import { described, nullable } from './schema-rules.js';
 
-/** The parts of descriptions of operations. */
+/** The parts that descriptions of operations are built from. */
 interface OperationParts {
   readonly comments: ContractComments;
   readonly schemas: MessageSchemas;
@@ -21,18 +21,18 @@ interface OperationParts {
   readonly requestHeaders: RequestHeaders;
   readonly responseHeaders: DescribedHeaders;
   readonly errors: ErrorResponses;
-  /** What single methods require, by full name. */
+  /** The security requirements of single methods, by full name. */
   readonly security: NonNullable<Security['methods']>;
-  /** Whether streams are the lines of grpc-gateway. */
+  /** Whether streams are written as grpc-gateway writes them. */
   readonly lenient: boolean;
 }
 
 /** A binding for one HTTP method. */
 interface DescribedBinding {
   readonly binding: Binding;
-  /** That of the binding, or one of those that `*` stands for. */
+  /** The HTTP method of the binding, or one of those that its `*` stands for. */
   readonly verb: string;
-  /** Undefined for a bare 200. */
+  /** Undefined for a plain 200. */
   readonly rule: Partial<SuccessRule> | undefined;
   readonly path: DescribedPath;
   readonly operationId: string;
@@ -45,7 +45,7 @@ const STREAM =
 /** A body of any media type. */
 const BYTES: Content = { '*/*': { schema: { type: 'string', format: 'binary' } } };
 
-/** A success that is nothing but 200. */
+/** The rule of a plain 200. */
 const BARE: Partial<SuccessRule> = {};
 
 /** Describes the operations of bindings. */
@@ -87,7 +87,7 @@ export class Operations {
     const { comments, schemas } = this.#parts;
     const sent = body === '*' ? method.input : body;
     if (takesBytes(binding)) return { requestBody: { required: false, content: BYTES } };
-    // A binding for any HTTP method is also one for these, which have no body in OpenAPI.
+    // A binding for any HTTP method includes GET and HEAD, which have no body in OpenAPI.
     if (sent === undefined || verb === 'GET' || verb === 'HEAD') return {};
     const elsewhere = variables
       .filter(({ fieldPath: [first] }) => body === '*' || first === sent.name)
@@ -101,7 +101,7 @@ export class Operations {
     return { requestBody: { required: !mayBeEmpty, ...described(comments.text(sent)), content } };
   }
 
-  /** The answers to successes, as the transcoder gives them by the same rule. */
+  /** The responses to successful calls, by the same rule that the transcoder follows. */
   #successes(binding: Binding, rule: Partial<SuccessRule>): Responses {
     const { method, responseBody } = binding;
     const { responseHeaders: all, schemas } = this.#parts;
@@ -163,13 +163,13 @@ export class Operations {
   }
 }
 
-/** A field alone, which is null if it is not set. */
+/** The schema of a field alone, which is null if the field is not set. */
 function fieldSchema(schemas: MessageSchemas, field: DescField): Schema {
   const schema = schemas.field(field, 'returned');
   return field.presence === Presence.EXPLICIT ? nullable(schema) : schema;
 }
 
-/** The name of a method as a sentence: `GetShelf` is `Get shelf`. */
+/** The name of a method as a sentence: `GetShelf` becomes `Get shelf`. */
 function wordsOf({ name }: DescMethod): string {
   const words = name.split(/(?<=[a-z0-9])(?=[A-Z])/);
   return words.map((word, index) => (index === 0 ? word : word.toLowerCase())).join(' ');

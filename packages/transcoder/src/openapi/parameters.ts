@@ -13,7 +13,7 @@ interface Leaf {
   readonly field: DescField;
 }
 
-/** The parameters of operations in paths and queries. */
+/** The path and query parameters of operations. */
 export class Parameters {
   readonly #parts: SchemaParts;
   readonly #schemas: MessageSchemas;
@@ -68,13 +68,13 @@ export class Parameters {
     return {
       ...parameter,
       ...described(texts.join('\n\n')),
-      // The bounds and the example of a field are those of its whole value.
+      // The bounds and the example of a field apply to its whole value.
       ...(whole ? {} : { schema: { type: 'string' } }),
     };
   }
 }
 
-/** The fields of a message and of messages in it that have a text form. One that contains itself is entered once. */
+/** The fields with a text form, of a message and of messages in it. A message that contains itself is entered once. */
 function leaves(message: DescMessage, parents: readonly DescField[]): Leaf[] {
   if (parents.some(({ parent }) => parent === message)) return [];
   return message.fields.flatMap((field) => {

@@ -11,7 +11,7 @@ import type { Operations } from './operations.js';
 /** A path under construction. */
 interface Item {
   readonly byVerb: Partial<Record<Verb, Operation>>;
-  /** Those without a place in OpenAPI 3.1, by HTTP method and template. */
+  /** The operations without a place in OpenAPI 3.1, by HTTP method and template. */
   readonly additional: Record<string, Operation>;
 }
 
@@ -24,10 +24,10 @@ export class Paths {
   readonly #services = new Set<DescService>();
   readonly #methodIds = new Names();
   readonly #operationIds = new Names();
-  /** Names of methods that several services have. */
+  /** Method names that occur in several services. */
   readonly #ambiguous: ReadonlySet<string>;
 
-  /** @param rules what successes of standard methods have; none for bare 200s */
+  /** @param rules the rules for successes of standard methods; empty for plain 200s */
   constructor(
     operations: Operations,
     bindings: readonly Binding[],
@@ -35,7 +35,7 @@ export class Paths {
   ) {
     this.#operations = operations;
     this.#ambiguous = repeatedNames(new Set(bindings.map(({ method }) => method)));
-    // Those for any HTTP method stand for what is left.
+    // Bindings for any HTTP method come last, since they stand for the methods that are left.
     const inOrder = [
       ...bindings.filter(({ verb }) => verb !== '*'),
       ...bindings.filter(({ verb }) => verb === '*'),
@@ -73,7 +73,7 @@ export class Paths {
     for (const verb of binding.verb === '*' ? ANY_VERB : [binding.verb]) {
       const key = VERBS.find((each) => each.toUpperCase() === verb);
       const taken = key === undefined || item.byVerb[key] !== undefined;
-      // HEAD comes with GET, and the rest of what `*` stands for has bindings of its own.
+      // GET implies HEAD, and the methods that are taken have bindings of their own.
       if (binding.verb === '*' && (taken || key === 'head')) continue;
       const operationId = this.#operationIds.of({ binding, verb }, this.#idOf(method));
       const operation = this.#operations.of({ binding, verb, rule, path, operationId, tag });

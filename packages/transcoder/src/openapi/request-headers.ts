@@ -8,7 +8,7 @@ import { described } from './schema-rules.js';
 
 const TEXT = { type: 'string' };
 
-/** The header parameters that the transcoder itself reads or that have one meaning everywhere. */
+/** The header parameters that the transcoder itself reads or that have a standard meaning. */
 const known: Readonly<Record<string, Omit<Parameter, 'in'>>> = {
   'x-request-id': {
     name: 'X-Request-Id',
@@ -44,7 +44,7 @@ const known: Readonly<Record<string, Omit<Parameter, 'in'>>> = {
   },
 };
 
-/** The facts about a header, whatever the case of its name. */
+/** The facts about a header; the case of its name does not matter. */
 function factsOf(
   headers: Readonly<Record<string, HeaderFacts>>,
   key: string,
@@ -56,7 +56,7 @@ function factsOf(
 export class RequestHeaders {
   /** The parameters that operations refer to, by name. */
   readonly components: Record<string, Parameter> = {};
-  /** What clients may send as `X-Request-Id`, and get as such. */
+  /** The schema of `X-Request-Id` in requests and responses. */
   readonly requestId: Schema;
   readonly #common: readonly Reference[];
   /** The headers that stand for request fields, each with the proto name of its field. */
@@ -64,7 +64,7 @@ export class RequestHeaders {
 
   /**
    * @param forwarded the headers that become metadata.
-   * @param namesRequests whether a client may name its requests with `X-Request-Id`.
+   * @param namesRequests whether a client may choose the id of its request with `X-Request-Id`.
    */
   constructor(
     forwarded: ForwardedHeaders,

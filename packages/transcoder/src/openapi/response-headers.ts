@@ -6,12 +6,12 @@ import type { Header, Headers, Reference, Schema } from './open-api.js';
 /** The request id in all examples. */
 export const REQUEST_ID = '8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5';
 
-/** A header that every response with it in the list has. */
+/** A header that is in every response that lists it. */
 export function header(description: string, schema: Schema, example?: JsonValue): Header {
   return { description, required: true, schema, ...(example === undefined ? {} : { example }) };
 }
 
-/** The schema of a text that is always the same. */
+/** The schema of a constant text. */
 export function exactly(value: string): Schema {
   return { type: 'string', const: value };
 }
@@ -65,7 +65,9 @@ export class DescribedHeaders {
     );
   }
 
-  /** The headers of every response, and those that let a client keep it. Default: it must not. */
+  /**
+   * The headers of every response, and those for caching. If `caching` is undefined, the response must not be stored.
+   */
   of(caching: SuccessRule['caching']): Headers {
     const everywhere = { ...this.#forwarded, ...this.#everywhere };
     if (caching === undefined) return { ...everywhere, 'Cache-Control': this.#known('NoStore') };
@@ -89,7 +91,7 @@ export class DescribedHeaders {
     };
   }
 
-  /** The headers of `google.api.HttpBody`, besides those of all. */
+  /** The additional headers of a `google.api.HttpBody`. */
   ofBytes(): Headers {
     return { 'X-Content-Type-Options': this.#known('NoSniff') };
   }

@@ -2,7 +2,7 @@ import type { DescEnum } from '@bufbuild/protobuf';
 import type { ContractComments } from './contract-comments.js';
 import type { Schema } from './open-api.js';
 
-/** The same schema, for which null is the absence of a value. */
+/** The schema, which also allows null for an absent value. */
 export function nullable(schema: Schema): Schema {
   const { type } = schema;
   if (type === 'null' || Object.keys(schema).length === 0) return schema;
@@ -18,8 +18,8 @@ export function atMostOne(groups: readonly (readonly string[])[]): Schema {
 }
 
 /**
- * What an object with two of the properties fulfils one of: the names are split in two again and again, so that there is
- * less of it than pairs, where a oneof has many members.
+ * Schemas of which an object with two or more of the properties matches at least one. The names are split in halves
+ * recursively, which takes fewer schemas than one for each pair if a oneof has many members.
  */
 function twoOf(names: readonly string[]): Schema[] {
   if (names.length < 2) return [];
@@ -34,7 +34,7 @@ function anyOf(schemas: readonly Schema[]): Schema {
   return only !== undefined && others.length === 0 ? only : { anyOf: [...schemas] };
 }
 
-/** The names of an enum's values, which requests may also give as numbers. */
+/** The schema of an enum: the names of its values, although requests may also have numbers. */
 export function enumSchema(type: DescEnum, comments: ContractComments): Schema {
   const values = type.values.map((value) => ({ name: value.name, text: comments.text(value) }));
   const items = values.flatMap(({ name, text }) => (text === '' ? [] : [`- \`${name}\`: ${text}`]));
@@ -47,7 +47,7 @@ export function enumSchema(type: DescEnum, comments: ContractComments): Schema {
   };
 }
 
-/** The keyword for a text; none for an empty one. */
+/** The keyword for a description; none for an empty text. */
 export function described(description: string): { readonly description?: string } {
   return description === '' ? {} : { description };
 }

@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
-/** An element of a file that has a name and further elements. */
+/** An element of a file: it has a name, and may contain further elements. */
 type Element = Readonly<Record<string, unknown>> & { readonly name: string };
 
 /** The lists of elements in an element, by the number of their field in google/protobuf/descriptor.proto. */
@@ -23,8 +23,8 @@ const inFile: Lists = new Map<number, readonly [string, () => Lists]>([
 const PACKAGE = 2;
 
 /**
- * The comments above or beside the elements of a contract, by full proto name; that of an enum's value follows the name
- * of its enum.
+ * The comments of the elements of a contract, leading or else trailing, by full proto name. The name of an enum value
+ * follows that of its enum.
  *
  * @param descriptorSet a serialized `google.protobuf.FileDescriptorSet`
  */
@@ -42,7 +42,7 @@ export function sourceComments(descriptorSet: Uint8Array): Record<string, string
   return comments;
 }
 
-/** The full names of an element and all in it, by their places in the source information. */
+/** The full names of an element and of everything in it, by their places in the source information. */
 function* namesByPlace(
   element: Element,
   name: string,

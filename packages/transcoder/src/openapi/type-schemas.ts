@@ -4,8 +4,8 @@ import type { Schema } from './open-api.js';
 
 const INT32: Schema = { type: 'integer', format: 'int32' };
 const UINT32: Schema = { type: 'integer', minimum: 0, maximum: 4_294_967_295 };
-// As text, since JavaScript's numbers have too few bits.
-// The example is for pages, which would make one of any length from the pattern.
+// As text, since a JavaScript number cannot hold 64 bits. The example is for documentation pages, which would otherwise
+// make one of any length from the pattern.
 const INT64: Schema = { type: 'string', pattern: '^-?[0-9]+$', examples: ['1'] };
 const UINT64: Schema = { type: 'string', pattern: '^[0-9]+$', examples: ['1'] };
 
@@ -33,7 +33,7 @@ export const scalarSchemas = {
   [ScalarType.BYTES]: { type: 'string', contentEncoding: 'base64' },
 } as const satisfies Record<ScalarType, Schema>;
 
-/** The JSON forms of the keys of maps; any text is a key for the others. */
+/** The JSON forms of map keys. For all other key types, any text is a key. */
 export const keySchemas: ReadonlyMap<ScalarType, Schema> = new Map([
   [ScalarType.INT32, INT64],
   [ScalarType.SINT32, INT64],
@@ -51,7 +51,10 @@ export const keySchemas: ReadonlyMap<ScalarType, Schema> = new Map([
 const TEXT: Schema = { type: 'string' };
 const ANYTHING: Schema = {};
 
-/** The ProtoJSON forms of messages that are no objects of their fields; those of wrappers are their values'. */
+/**
+ * The ProtoJSON forms of messages that are not objects of their fields, except wrappers, which have the form of their
+ * value.
+ */
 const wellKnownSchemas: ReadonlyMap<string, Schema> = new Map([
   ['google.protobuf.Timestamp', { type: 'string', format: 'date-time' }],
   ['google.protobuf.Duration', { type: 'string', pattern: '^-?[0-9]+(\\.[0-9]{1,9})?s$' }],
@@ -62,7 +65,7 @@ const wellKnownSchemas: ReadonlyMap<string, Schema> = new Map([
   ['google.protobuf.Any', { type: 'object', properties: { '@type': TEXT }, additionalProperties: true }],
 ]);
 
-/** The ProtoJSON form of a message that is no object of its fields; undefined for all others. */
+/** The ProtoJSON form of a message that is not an object of its fields; undefined for all others. */
 export function wellKnownSchema(message: DescMessage): Schema | undefined {
   return isWrapperDesc(message)
     ? scalarSchemas[message.fields[0].scalar]

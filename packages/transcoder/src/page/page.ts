@@ -3,11 +3,14 @@ import { entityTag, isCurrent } from '../http/entity-tag.js';
 import type { Exchange } from '../http/exchange.js';
 import type { HttpReply } from '../http-reply.js';
 
-/** A fixed document that is served beside the paths of a contract. */
+/** A static document that is served beside the paths of a contract. */
 export interface Page {
-  /** Its path, under the base path: `/openapi.json`. Segments of unreserved characters; empty for the base path. */
+  /**
+   * The path under the base path, such as `/openapi.json`: segments of unreserved characters, or empty for the base
+   * path.
+   */
   readonly path: string;
-  /** What it is called where pages are listed. Default: it is part of another one. */
+  /** The name of the page where pages are listed. Default: the page is part of another one, and not listed. */
   readonly name?: string;
   readonly contentType: string;
   readonly body: Uint8Array;
@@ -15,10 +18,10 @@ export interface Page {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Answers GET for a resource outside the contract. */
+/** Returns the response to GET and HEAD for a resource outside the contract. */
 export type ReadReply = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
-/** The answer to GET for a page: the page, or 304 for a client that already has it. */
+/** Returns the function that serves a page, with 304 for a client whose copy is current. */
 export function pageReply({ contentType, body, headers }: Page): ReadReply {
   const tag = entityTag(body);
   const unchanged = { ...headers, ETag: tag, 'Cache-Control': 'no-cache' };
@@ -31,9 +34,9 @@ export function pageReply({ contentType, body, headers }: Page): ReadReply {
 const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
 
 /**
- * Answers a request for a read-only resource outside the contract, as the function `answer` of `respond`.
+ * Responds to a request for a read-only resource outside the contract; for the `answer` of `respond`.
  *
- * @throws Failure `METHOD_NOT_ALLOWED`
+ * @throws Failure `METHOD_NOT_ALLOWED` unless the HTTP method is GET, HEAD or OPTIONS
  */
 export function readOnly(exchange: Exchange, read: ReadReply): HttpReply | Promise<HttpReply> {
   const { verb } = exchange;

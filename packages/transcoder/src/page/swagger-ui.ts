@@ -4,7 +4,7 @@ import type { Page } from './page.js';
 
 const { resolve } = createRequire(import.meta.url);
 
-/** Only resources of this process may be loaded, run, called or shown; no inline code, and no framing. */
+/** Allows only resources of the same origin, and `data:` images; no inline code and no framing. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -22,7 +22,7 @@ const HEADERS = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** The page, whose links are relative to it, so that it works behind any base path and any proxy's prefix. */
+/** The page. Its links are relative, so that it works under any base path and behind any proxy's prefix. */
 const html = (title: string): string => `<!doctype html>
 <html lang="en">
   <head>
@@ -42,7 +42,7 @@ const html = (title: string): string => `<!doctype html>
 </html>
 `;
 
-// Every operation has an example of each response, too much to read at once: they are folded until opened.
+// Every operation has an example of each response, too much to read at once, so examples start collapsed.
 const SCRIPT = `'use strict';
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
@@ -75,9 +75,9 @@ SwaggerUIBundle({
 });
 `;
 
-// Names stay whole, and buttons below what they belong to; Swagger UI sets the padding of code itself. On a telephone,
-// a parameter has the whole width. No operation has links, and the choice of examples belongs to the folded part. Swagger
-// UI's own dark mode leaves out the label of examples.
+// Names do not wrap, and code leaves room for the buttons at its bottom (Swagger UI sets the padding of code inline).
+// On a phone, a parameter has the full width. The column of links is hidden, since no operation has links, and the
+// selector of examples is hidden while they are collapsed. Swagger UI's dark mode does not style the label of examples.
 const STYLE = `body { margin: 0; background: #fafafa; }
 html.dark-mode body { background: #1c2022; }
 html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }
@@ -97,7 +97,7 @@ html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }
 }
 `;
 
-/** The page at `/docs` and its resources: Swagger UI and its start script. */
+/** The page at `/docs` and its assets: Swagger UI, its start script and styles. */
 export function swaggerUi(title: string): Page[] {
   return [
     {
@@ -121,7 +121,7 @@ function asset(path: string, contentType: string, file: string): Page {
   return { path, contentType, body: readFileSync(resolve(`swagger-ui-dist/${file}`)), headers: HEADERS };
 }
 
-/** Text in HTML. */
+/** Escapes text for HTML. */
 function escaped(text: string): string {
   return text.replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -1,9 +1,9 @@
 import type { DescriptorProto, FieldDescriptorProto, FileDescriptorProto } from '@bufbuild/protobuf/wkt';
 
 /**
- * Completes descriptors that lack what protoc adds, as the npm package `@grpc/reflection` sends them: their fields name types
- * relative to the place of use, without JSON names, and their files import nothing. Types get their full names, fields their
- * JSON names, and each file imports the files of the types it uses.
+ * Completes descriptors that lack what protoc adds, such as those that the npm package `@grpc/reflection` sends: their
+ * fields name types relative to the scope and have no JSON names, and their files have no imports. Types get their full
+ * names, fields get their JSON names, and each file imports the files of the types that it uses.
  */
 export function linkFiles(files: readonly FileDescriptorProto[]): void {
   const homes = new Map(files.flatMap((file) => typesOf(file).map((name) => [name, file])));
@@ -27,7 +27,8 @@ export function linkFiles(files: readonly FileDescriptorProto[]): void {
 type Link = (name: string, scope: string) => string;
 
 function linkMessage(message: DescriptorProto, scope: string, link: Link): void {
-  // What extends a message is among its fields there, under a name that begins with a dot.
+  // `@grpc/reflection` lists extensions among the fields of the message that they extend, under names with a leading
+  // dot.
   message.field = message.field.filter(({ name }) => !name.startsWith('.'));
   for (const field of message.field) linkField(field, scope, link);
   for (const nested of message.nestedType) linkMessage(nested, joined(scope, nested.name), link);
@@ -38,12 +39,14 @@ function linkField(field: FieldDescriptorProto, scope: string, link: Link): void
   if (field.jsonName === '') field.jsonName = jsonName(field.name);
 }
 
-/** `created_at` is `createdAt`. */
+/** The default JSON name of a field: `created_at` becomes `createdAt`. */
 function jsonName(name: string): string {
   return name.replace(/_+(.?)/g, (_, next: string) => next.toUpperCase());
 }
 
-/** The name as its innermost scope knows it: `Inner` in `a.v1.Outer` is `a.v1.Outer.Inner` before `a.v1.Inner`. */
+/**
+ * Resolves a name from the innermost scope outwards: `Inner` in `a.v1.Outer` is `a.v1.Outer.Inner` before `a.v1.Inner`.
+ */
 function fullName(name: string, scope: string, homes: ReadonlyMap<string, unknown>): string {
   if (name.startsWith('.')) return name.slice(1);
   for (let outer = scope; outer !== ''; outer = outer.slice(0, Math.max(0, outer.lastIndexOf('.')))) {

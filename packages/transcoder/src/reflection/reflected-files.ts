@@ -9,10 +9,10 @@ import { linkFiles } from './link-files.js';
 import { ReflectionError } from './reflection-error.js';
 import type { Question, ReflectionStream } from './reflection-stream.js';
 
-/** The largest set of files, in bytes: larger than any that Google publishes, by far. */
+/** The maximum size of a set of files, in bytes: far more than any set that Google publishes. */
 export const MAX_SET_BYTES = 64 * 1024 * 1024;
 
-/** The files that a server describes its services by. */
+/** The files that describe the services of a server. */
 export class ReflectedFiles {
   readonly #stream: ReflectionStream;
   readonly #files = new Map<string, FileDescriptorProto>();
@@ -23,7 +23,7 @@ export class ReflectedFiles {
     this.#stream = stream;
   }
 
-  /** Takes the file of a service, once. Returns whether the server has it. */
+  /** Fetches the file of a service, unless it is already there. @returns whether the server has it */
   async takeService(name: string): Promise<boolean> {
     if (this.#services.has(name)) return true;
     await this.#take({ case: 'fileContainingSymbol', value: name });
@@ -31,15 +31,15 @@ export class ReflectedFiles {
   }
 
   /**
-   * All files as a serialized `google.protobuf.FileDescriptorSet`, imports first. Takes those that are still missing: some
-   * servers send a file with all its imports, others alone. An import that the server does not have is left out: of what
-   * only options use, such as `gogoproto/gogo.proto`, nothing is missed.
+   * Returns all files as a serialized `google.protobuf.FileDescriptorSet`, imports first. Fetches imports that are
+   * still missing: some servers send a file with all its imports, others send it alone. An import that the server does
+   * not have is left out, which does no harm if only options use it, as with `gogoproto/gogo.proto`.
    *
-   * @throws ReflectionError if the files do not fit together.
+   * @throws ReflectionError (rejects) if the files are inconsistent or too large.
    */
   async complete(): Promise<Uint8Array> {
     const lacking = new Map<string, string>();
-    // Goes on to the files that are added meanwhile.
+    // The iteration includes files that are added during the loop.
     for (const { name: importer, dependency } of this.#files.values()) {
       for (const name of dependency) {
         if (this.#files.has(name) || lacking.has(name)) continue;
@@ -60,7 +60,7 @@ export class ReflectedFiles {
     return toBinary(FileDescriptorSetSchema, set);
   }
 
-  /** Takes the files of an answer. A question that the server has no answer to adds none. */
+  /** Fetches the files that a request asks for. If the server does not have them, none are added. */
   async #take(question: Question): Promise<void> {
     const answer = await this.#stream.ask(question);
     if (answer.case !== 'fileDescriptorResponse') return;
@@ -90,7 +90,7 @@ export class ReflectedFiles {
   }
 }
 
-/** Public and weak imports are named by their places among all of them. */
+/** Removes missing imports. Public and weak imports are indexes into the list of imports, so they are updated. */
 function leaveOutImports(file: FileDescriptorProto, lacking: ReadonlyMap<string, string>): void {
   const { dependency } = file;
   const kept = dependency.filter((name) => !lacking.has(name));

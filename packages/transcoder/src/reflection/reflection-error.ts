@@ -1,11 +1,12 @@
 import type { status } from '@grpc/grpc-js';
 
-/** Why a contract could not be taken from a server, in a sentence. It may name the target. */
+/** A contract could not be read from a server. The message is one sentence, and may name the target. */
 export class ReflectionError extends Error {
   override readonly name = 'ReflectionError';
   /**
-   * `UNAVAILABLE`: nobody answers; `UNIMPLEMENTED`: the server has no reflection; `DATA_LOSS`: its files do not fit
-   * together; `RESOURCE_EXHAUSTED`: they are too large; otherwise the status of the call.
+   * `UNAVAILABLE`: the server cannot be reached; `UNIMPLEMENTED`: it does not support reflection; `NOT_FOUND`: it
+   * describes no services; `DATA_LOSS`: its files are inconsistent; `RESOURCE_EXHAUSTED`: its files are too large;
+   * otherwise the status of the call.
    */
   readonly code: status;
 

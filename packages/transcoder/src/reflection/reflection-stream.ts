@@ -10,12 +10,12 @@ import {
 /** The published versions of the protocol, which differ only in their package. */
 export const VERSIONS = ['v1', 'v1alpha'] as const;
 
-/** What a server is asked. */
+/** A reflection request. */
 export type Question = ServerReflectionRequest['messageRequest'];
-/** What it answers: also that it does not have what it was asked for. */
+/** The response to a reflection request, which may be an error, such as for an unknown symbol. */
 type Answer = ServerReflectionResponse['messageResponse'];
 
-/** A call of `ServerReflectionInfo`: questions, each with its answer. */
+/** A call of `ServerReflectionInfo`, in which each request gets one response. */
 export class ReflectionStream {
   readonly #call: ClientDuplexStream<ServerReflectionRequest, ServerReflectionResponse>;
   readonly #answers: AsyncIterator<ServerReflectionResponse, undefined>;
@@ -28,12 +28,15 @@ export class ReflectionStream {
       (bytes) => fromBinary(ServerReflectionResponseSchema, bytes),
       { deadline },
     );
-    // A failure is that of the next answer.
+    // The next read rejects with the error.
     this.#call.on('error', () => undefined);
     this.#answers = this.#call[Symbol.asyncIterator]() as AsyncIterator<ServerReflectionResponse, undefined>;
   }
 
-  /** Asks, and returns the answer. Rejects with the `ServiceError` of the call, or if it ends without one. */
+  /**
+   * Sends a request and returns its response. Rejects with the `ServiceError` of the call, or with an Error if the call
+   * ends without a response.
+   */
   async ask(question: Question): Promise<Answer> {
     this.#call.write(create(ServerReflectionRequestSchema, { messageRequest: question }));
     const { value } = await this.#answers.next();

@@ -4,17 +4,20 @@ import { ReflectedFiles } from './reflected-files.js';
 import { ReflectionError } from './reflection-error.js';
 import { ReflectionStream, VERSIONS } from './reflection-stream.js';
 
-/** The contract of a server, as it describes it. `createTranscoder` and `describe` take the first two as options. */
+/**
+ * The contract of a server, read by reflection. `createTranscoder` and `describe` take `descriptorSet` and `services`
+ * as options.
+ */
 export interface ReflectedContract {
   /** A serialized `google.protobuf.FileDescriptorSet` with all imports, imports first. */
   readonly descriptorSet: Uint8Array;
-  /** The services by their full names, without those of reflection; those of gRPC itself, such as health, come last. */
+  /** The full names of the services, except reflection itself. Services of gRPC, such as health, come last. */
   readonly services: readonly string[];
   /** A sentence for each service that the server lists but does not describe. */
   readonly skipped: readonly string[];
 }
 
-/** Takes the contract by the first version of the protocol that the server has. Rejects with a `ReflectionError`. */
+/** Reads the contract with the first protocol version that the server supports. @throws ReflectionError (rejects) */
 export async function takeContract(
   client: Client,
   target: string,
@@ -70,7 +73,7 @@ function failureOf(
   return new ReflectionError(code, `${target} ${text}`);
 }
 
-/** The cause within a text of grpc-js: `… Last error: Error: connect ECONNREFUSED … (2026-…Z). Resolution note: …`. */
+/** The cause in a text of grpc-js: `… Last error: Error: connect ECONNREFUSED … (2026-…Z). Resolution note: …`. */
 function causeIn(details: string): string {
   return details
     .replace(/^.*Last error: (?:Error: )?/s, '')

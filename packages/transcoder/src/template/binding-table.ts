@@ -35,23 +35,23 @@ class Branch {
 }
 
 /**
- * All bindings of a gateway, as trees of path segments, one tree for each custom verb.
+ * All bindings of a contract, as trees of path segments, one tree for each custom verb.
  *
- * Paths match literally: case-sensitive except for the digits of escapes, escapes unresolved, no segment empty. If
- * several templates match, a literal takes precedence over `*` and `*` over `**`, from left to right, and a custom verb
- * takes precedence over the same text as part of a segment. A colon at the end does not begin one: it is part of its
- * segment.
+ * Paths match literally: case-sensitive except for the digits of escapes, without decoding, and without empty segments.
+ * If several templates match, a literal takes precedence over `*` and `*` over `**`, from left to right, and a custom
+ * verb takes precedence over the same text as part of a segment. A colon at the end does not begin a custom verb: it is
+ * part of its segment.
  */
 export class BindingTable {
   readonly #roots = new Map<string, Branch>();
   readonly #verbs = new Set<string>();
 
-  /** The bindings in it, in their order. */
+  /** The bindings in the table, in the given order. */
   readonly bindings: readonly Binding[];
 
   /**
-   * @param unserved is told of each binding that matches the same requests as one before, in a sentence that names both
-   *   methods. Default: throws an Error with the sentence.
+   * @param unserved called for each binding that matches the same requests as an earlier one, with a sentence that
+   *   names both methods. Default: throws an Error with the sentence.
    */
   constructor(bindings: readonly Binding[], unserved: Unserved = refuse) {
     this.bindings = bindings.filter((binding) => this.#add(binding, unserved));
@@ -78,7 +78,7 @@ export class BindingTable {
     return withImpliedVerbs([...this.#verbs]);
   }
 
-  /** @returns whether it is in the table now. */
+  /** @returns whether the binding was added. */
   #add(binding: Binding, unserved: Unserved): boolean {
     const { segments, customVerb, source } = binding.template;
     let branch = ensure(this.#roots, customVerb);
@@ -107,7 +107,7 @@ function ensure(branches: Map<string, Branch>, key: string): Branch {
   return branch;
 }
 
-/** The readings of a path: with its last colon as the start of a custom verb, and without. */
+/** The two ways to read a path: with its last colon as the start of a custom verb, and without. */
 function readings(path: string): [customVerb: string, segments: string[]][] {
   if (!path.startsWith('/')) return [];
   const colon = path.lastIndexOf(':');
@@ -138,7 +138,7 @@ function choose(leaf: Leaf, verb: string): Binding | undefined {
   return leaf.get(verb) ?? (verb === 'HEAD' ? leaf.get('GET') : undefined) ?? leaf.get('*');
 }
 
-/** HEAD comes with GET, and every path supports OPTIONS (RFC 9110 9.3.2 and 9.3.7). */
+/** GET implies HEAD, and every path supports OPTIONS (RFC 9110 9.3.2 and 9.3.7). */
 function withImpliedVerbs(verbs: readonly string[]): string[] {
   const known = verbs.flatMap((verb) =>
     verb === '*' ? ANY_VERB : verb === 'GET' ? ['GET', 'HEAD'] : [verb],

@@ -50,7 +50,7 @@ function isHttpBody(message: DescMessage | undefined): boolean {
   return message?.typeName === 'google.api.HttpBody';
 }
 
-/** Is told in a sentence why a binding cannot be served: it throws, or the binding is left out. */
+/** Called with a sentence that says why a binding cannot be served. It throws, or the binding is left out. */
 export type Unserved = (sentence: string) => void;
 
 /** @throws Error with the sentence */
@@ -62,8 +62,8 @@ export const refuse: Unserved = (sentence) => {
  * The bindings of a method: its rule's own and the additional ones.
  *
  * @param serverStreams whether the upstream serves server-streaming methods.
- * @param unserved is told of each binding that does not fit the method's messages, could match no request, or needs what
- *   is not supported, in a sentence that names the method. Default: an Error with it is thrown.
+ * @param unserved called for each binding that does not fit the method's messages, can match no request, or needs
+ *   something unsupported, with a sentence that names the method. Default: throws an Error with the sentence.
  */
 export function bindingsOf(
   method: DescMethod,
@@ -87,7 +87,7 @@ export function bindingsOf(
   return bindings;
 }
 
-/** @throws Error with the reason, if a sound binding cannot be served */
+/** @throws Error with the reason if a valid binding cannot be served */
 function refuseUnsupported({ method, verb, template, body }: Binding, serverStreams: boolean): void {
   const { methodKind } = method;
   if (methodKind === 'client_streaming' || methodKind === 'bidi_streaming')
@@ -164,14 +164,14 @@ function variableTarget(message: DescMessage, path: readonly string[]): FieldTar
   throw new Error(`${variable} is ${field.fieldKind === 'message' ? 'a message' : 'a repeated field'}`);
 }
 
-/** A pattern that is more than a wildcard may never match a number or a boolean. */
+/** Refuses a pattern that no value of a number, boolean or enum field can match; wildcards fit all fields. */
 function requireFitPattern(field: DescField, pattern: string): void {
   const isText = field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES;
   if (isText || pattern === '*' || pattern === '**' || textValue(field, pattern) !== undefined) return;
   throw new Error(`the pattern "${pattern}" does not fit "${field.name}", which is ${allowedValue(field)}`);
 }
 
-/** A oneof holds one value, so a request that always carries two of its fields is never valid. */
+/** Refuses two fields of the same oneof: a request that always sets both is never valid. */
 function refuseRivals(targets: readonly FieldTarget[]): void {
   const members = new Map<string, DescField>();
   for (const { parents, field } of targets) {

@@ -14,7 +14,7 @@ import { readSet } from './descriptor-set.js';
 import { givenRules } from './given-rules.js';
 import { servedServices } from './served-services.js';
 
-/** A contract as the transcoder reads it at start. */
+/** A contract, as it is read at startup. */
 export interface Contract {
   /** Its types, without comments. */
   readonly registry: FileRegistry;
@@ -29,22 +29,25 @@ export interface Contract {
 }
 
 /**
- * The treatment of bindings that cannot be served: those of streaming methods (other than server streams
- * that the upstream serves), with segments after `**`, of GET with a body, and the later of two for the same requests;
- * also of rules that are malformed or do not fit their method, and of given ones whose selector names no method.
+ * What to do with bindings that cannot be served: `refuse` throws an Error, `skip` leaves them out. They are those of
+ * streaming methods (other than server streams that the upstream serves), with segments after `**`, of GET with a body,
+ * and the later of two for the same requests; also those of rules that are malformed or do not fit their method, and
+ * given rules whose selector names no method.
  */
 export type UnsupportedMethods = 'refuse' | 'skip';
 
-/** What to serve of a contract. */
+/** Options of `readContract`. */
 export interface ContractOptions {
   /**
-   * Full names of services; with `skip`, those without an HTTP rule are left out. Default: all in files that an image of
-   * buf does not mark as imports.
+   * Full names of services; with `skip`, those without an HTTP rule are left out. Default: all in files that a buf
+   * image does not mark as imports.
    */
   readonly services?: readonly string[] | undefined;
-  /** Default: the proto package of the first of `services`, else of the first service with a binding. */
+  /**
+   * Default: the proto package of the first of `services` or, without `services`, of the first service with a binding.
+   */
   readonly domain?: string | undefined;
-  /** `google.api.HttpRule` in ProtoJSON, each in place of the annotation of its selector. Default: none. */
+  /** `google.api.HttpRule` in ProtoJSON, each of which replaces the annotation of its selector. Default: none. */
   readonly rules?: readonly JsonObject[] | undefined;
   /** Whether the upstream serves server-streaming methods. Default: true. */
   readonly serverStreams?: boolean | undefined;
@@ -56,15 +59,16 @@ export interface ContractOptions {
  * Reads a contract with all its imports.
  *
  * @param descriptorSet a serialized `google.protobuf.FileDescriptorSet`.
- * @throws Error with one sentence, if the bytes are no such set, nothing is left to serve, a named service does not exist, a
- *   rule does not fit its method, or what cannot be served is to be refused: a rule, or a named service without any.
+ * @throws Error with a one-sentence message if the bytes are not such a set, nothing is left to serve, a named service
+ *   does not exist, one of `rules` is not a rule or, with `refuse`, a binding cannot be served or a named service has
+ *   no rule.
  */
 export function readContract(
   descriptorSet: Uint8Array,
   { services: names, domain, rules = [], serverStreams = true, unsupported = 'refuse' }: ContractOptions = {},
 ): Contract {
   const set = readSet(descriptorSet);
-  // Comments would be most of what a large contract keeps in memory.
+  // Comments would take most of the memory of a large contract.
   for (const file of set.file) clearField(file, FileDescriptorProtoSchema.field.sourceCodeInfo);
   const registry = createFileRegistry(set);
   const skipped = new Set<string>();

@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { type FileDescriptorSet, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
-/** @throws Error with one sentence, if the bytes are no such set */
+/** @throws Error with a one-sentence message if the bytes are not a set */
 export function readSet(bytes: Uint8Array): FileDescriptorSet {
   try {
     return fromBinary(FileDescriptorSetSchema, bytes);

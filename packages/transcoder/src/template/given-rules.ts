@@ -3,11 +3,12 @@ import { type HttpRule, HttpRuleSchema } from '../gen/google/api/http_pb.js';
 import type { Unserved } from './binding.js';
 
 /**
- * Rules that take the place of annotations, by the method that their selector names; the last of several for a method.
+ * Rules that replace annotations, by the method that their selector names. If several name the same method, the last
+ * applies.
  *
  * @param rules `google.api.HttpRule` in ProtoJSON
- * @param unserved is told of each selector that names no method, in a sentence
- * @throws Error with one sentence, if something is not a rule
+ * @param unserved called for each selector that names no method, with a sentence
+ * @throws Error with a one-sentence message if one of them is not a rule
  */
 export function givenRules(
   registry: Registry,

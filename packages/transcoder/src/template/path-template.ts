@@ -16,15 +16,15 @@ export interface Variable {
 /** A path template, following the grammar in the comments of google/api/http.proto. */
 export interface PathTemplate {
   readonly source: string;
-  /** Comparable, like the custom verb. */
+  /** In the form that `comparable` returns, like the custom verb. */
   readonly segments: readonly Segment[];
   readonly variables: readonly Variable[];
   /** The custom verb after the last colon (AIP-136); empty for none. */
   readonly customVerb: string;
 }
 
-// RFC 3986 pchar without "*", which is a wildcard here, and ":", which begins the custom verb. Escapes
-// are not resolved before the comparison, so what needs escaping must be escaped in the template.
+// RFC 3986 pchar without "*", which is a wildcard here, and ":", which begins the custom verb. Paths are compared
+// without decoding, so what needs escaping must be escaped in the template.
 const LITERAL = String.raw`(?:[A-Za-z0-9\-._~!$&'()+,;=@]|%[0-9A-Fa-f]{2})+`;
 const SEGMENT = String.raw`(?:\*\*|\*|${LITERAL})`;
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';
@@ -37,7 +37,7 @@ const CUSTOM_VERB = new RegExp(`:(${LITERAL})$`, 'y');
 /**
  * Parses a path template.
  *
- * @throws Error with one sentence, if the text does not follow the grammar or a variable is repeated.
+ * @throws Error with the reason if the text does not follow the grammar or a variable is repeated.
  */
 export function parsePathTemplate(source: string): PathTemplate {
   const segments: Segment[] = [];
@@ -85,8 +85,8 @@ export function comparable(text: string): string {
 const PATH_TEXT = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$/;
 
 /**
- * The value of a variable in a matched path. A variable of one segment is decoded completely; in one of several
- * segments `%2F` stays as it is, since it would look like a separator.
+ * The value of a variable in a matched path. In a variable of one segment, all escapes are decoded; in a variable of
+ * several segments, `%2F` stays as it is, since it would look like a separator.
  *
  * @returns undefined if the text has characters that RFC 3986 does not allow in a path, a broken escape, or escapes
  *   that are not UTF-8.

@@ -28,9 +28,9 @@ export interface ResourcePath {
 /**
  * The rule for each binding.
  *
- * - A unary method `Create<Resource>` with POST that returns `<Resource>` creates (AIP-133). The resource is found
- *   under the first GET binding of the method `Get<Resource>` (AIP-131) of the same service whose variables can be
- *   filled from the resource: variable `x` from the field `x`, or `<resource>_id` from the field `id`.
+ * - A unary method `Create<Resource>` with POST that returns `<Resource>` creates a resource (AIP-133). Its location is
+ *   the path of the first GET binding of the method `Get<Resource>` (AIP-131) of the same service whose variables can
+ *   be filled from the resource: variable `x` from the field `x`, or `<resource>_id` from the field `id`.
  * - A response to GET of a unary method, other than `google.api.HttpBody`, may be cached forever if the method has no
  *   side effects and every field of its response is immutable (AIP-203); otherwise it may be cached and must be
  *   revalidated.
@@ -100,7 +100,6 @@ function isImmutable({ method }: Binding): boolean {
   );
 }
 
-/** Whether a request is for a dry run. */
 export function isDryRun({ validateOnly }: SuccessRule, request: Message): boolean {
   return validateOnly !== undefined && reflect(validateOnly.parent, request).get(validateOnly) === true;
 }

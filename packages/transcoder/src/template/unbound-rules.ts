@@ -4,12 +4,12 @@ import { readSet } from './descriptor-set.js';
 import { servedServices } from './served-services.js';
 
 /**
- * HTTP rules for the methods that have none, for the option `rules`: each answers `POST /package.Service/Method`, with the
- * request message as its body. The selector of a rule is the full name of its method.
+ * Returns HTTP rules for the methods that have none, for the option `rules`. Each binds its method, which its selector
+ * names, to `POST /package.Service/Method`, with the request message as the body.
  *
  * @param descriptorSet a serialized `google.protobuf.FileDescriptorSet`, with all imports.
- * @param services those whose methods are meant, by their full names. Default: as for the option `services`.
- * @throws Error with one sentence, if the bytes are no such set, or a service does not exist.
+ * @param services full names of the services to include. Default: as for the option `services`.
+ * @throws Error with a one-sentence message if the bytes are not such a set, or a service does not exist.
  */
 export function unboundRules(
   descriptorSet: Uint8Array,
