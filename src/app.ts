@@ -18,8 +18,8 @@ export interface App {
   readonly opsUrl: string | undefined;
   /**
    * Reports not serving, keeps serving for `drainDelayMs`, then accepts no new work, completes the calls in progress
-   * and closes everything, the database last. Resolves within eight seconds after the delay, to whether everything was
-   * closed in that time.
+   * and closes everything: the servers, then the database, then the followed files, the span queue and the operators'
+   * listener. Resolves within eight seconds after the delay, to whether everything was closed in that time.
    *
    * @throws AggregateError with everything that failed to close, after the rest is closed
    */
