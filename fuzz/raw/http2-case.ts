@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import fc, { type Arbitrary } from 'fast-check';
-import { abortsAfterGoaway, abortsAtPing } from '../../src/run/http2-faults.js';
+import { abortsAfterSessionError, abortsAtPing } from '../../src/run/http2-faults.js';
 import {
   ACK,
   DATA,
@@ -93,11 +93,12 @@ function http2Case(
 }
 
 /** Whether the running Node has a fault by which this frame may abort the process (SECURITY.md). */
-function mayAbortNode({ type, payload }: Frame): boolean {
-  if (type === PING) return payload.length !== PING_BYTES && abortsAtPing();
-  return (
-    type === GOAWAY && payload.length >= GOAWAY_BYTES && payload.readUInt32BE(4) !== 0 && abortsAfterGoaway()
-  );
+function mayAbortNode({ type, flags, payload }: Frame): boolean {
+  const failsSession =
+    (type === GOAWAY && payload.length >= GOAWAY_BYTES && payload.readUInt32BE(4) !== 0) ||
+    (type === PING && (flags & ACK) !== 0);
+  if (failsSession && abortsAfterSessionError()) return true;
+  return type === PING && payload.length !== PING_BYTES && abortsAtPing();
 }
 
 function isLastPing({ type, flags, payload }: Frame): boolean {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { isLoopback, splitAddress } from '../settings/addresses.js';
 import type { Config } from '../settings/config.js';
 import { ignoredSettings } from '../settings/ignored-settings.js';
-import { abortsAfterGoaway, abortsAtPing } from './http2-faults.js';
+import { abortsAfterSessionError, abortsAtPing } from './http2-faults.js';
 
 /** Logs what an operator should know before the service starts. */
 export function warnAtStart({ grpc }: Config, env: NodeJS.ProcessEnv, logger: Logger): void {
@@ -10,7 +10,7 @@ export function warnAtStart({ grpc }: Config, env: NodeJS.ProcessEnv, logger: Lo
     logger.warn(
       'no TLS to the database: anybody on the network path can read everything and obtain the password',
     );
-  if (grpc !== undefined && isExposed(grpc.address) && (abortsAtPing() || abortsAfterGoaway()))
+  if (grpc !== undefined && isExposed(grpc.address) && (abortsAtPing() || abortsAfterSessionError()))
     logger.warn(
       { node: process.versions.node, nghttp2: process.versions['nghttp2'] },
       'anybody who reaches the gRPC port can abort this process through a fault in the HTTP/2 of this Node: use 24.21, 26.10 or later',

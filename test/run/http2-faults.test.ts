@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { firstBlock } from '../../bench/load/hpack.js';
-import { abortsAfterGoaway, abortsAtPing } from '../../src/run/http2-faults.js';
+import { abortsAfterSessionError, abortsAtPing } from '../../src/run/http2-faults.js';
 import {
+  ACK,
   DATA,
   END_HEADERS,
   END_STREAM,
@@ -34,6 +35,7 @@ const REQUEST_HEAD: Frame = {
   payload: firstBlock(grpcHead('/grpc.health.v1.Health/Check')),
 };
 const REQUEST_BODY: Frame = { type: DATA, flags: END_STREAM, stream: 1, payload: Buffer.alloc(5) };
+const PING_ACK: Frame = { type: PING, flags: ACK, stream: 0, payload: Buffer.alloc(8) };
 const SHORT_PING: Frame = { type: PING, flags: 0, stream: 0, payload: Buffer.alloc(7) };
 
 /** Sends frames to the service; returns whether they aborted it. */
@@ -62,8 +64,11 @@ describe('the running Node', () => {
     expect(await isAbortedBy([goaway(0), REQUEST_HEAD, SHORT_PING])).toBe(abortsAtPing());
   });
 
-  it('aborts on a request after a GOAWAY with an error exactly where that is expected', async () => {
-    expect(await isAbortedBy([goaway(INTERNAL_ERROR), REQUEST_HEAD, REQUEST_BODY])).toBe(abortsAfterGoaway());
+  it.each([
+    ['a GOAWAY with an error', goaway(INTERNAL_ERROR)],
+    ['a PING with ACK that answers none', PING_ACK],
+  ])('aborts on a request after %s exactly where that is expected', async (_, frame) => {
+    expect(await isAbortedBy([frame, REQUEST_HEAD, REQUEST_BODY])).toBe(abortsAfterSessionError());
   });
 });
 
@@ -84,6 +89,6 @@ it.each([
   [{ node: '26.8.2' }, true],
   [{ node: '26.9.0' }, true],
   [{ node: '26.10.0' }, false],
-])('%j aborts on a request after a GOAWAY with an error: %s', (versions, expected) => {
-  expect(abortsAfterGoaway(versions)).toBe(expected);
+])('%j aborts on a request after a session error: %s', (versions, expected) => {
+  expect(abortsAfterSessionError(versions)).toBe(expected);
 });

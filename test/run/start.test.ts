@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { abortsAfterGoaway, abortsAtPing } from '../../src/run/http2-faults.js';
+import { abortsAfterSessionError, abortsAtPing } from '../../src/run/http2-faults.js';
 import { freePort } from '../support/free-port.js';
 import { errorPacket } from '../support/mysql-packets.js';
 import { type Ended, Programs } from '../support/process.js';
@@ -53,7 +53,7 @@ const ABORTABLE =
 
 describe('a start of the gRPC server', () => {
   it.each([
-    ['0.0.0.0:0', abortsAtPing() || abortsAfterGoaway()],
+    ['0.0.0.0:0', abortsAtPing() || abortsAfterSessionError()],
     ['127.0.0.1:0', false],
   ])(
     'on %s warns if other machines can abort the process through the HTTP/2 of this Node',
