@@ -89,7 +89,7 @@ function takeTimeout(headers: IncomingHttpHeaders): void {
 
 /** grpc-js could treat such a timeout as already passed. The client itself still enforces the timeout. */
 function dropLongTimeout(headers: IncomingHttpHeaders): void {
-  if (Number(timeoutMsOf(headers)) >= LONG_TIMEOUT_MS) delete headers['grpc-timeout'];
+  if ((timeoutMsOf(headers) ?? 0) >= LONG_TIMEOUT_MS) delete headers['grpc-timeout'];
 }
 
 /** Returns the call's timeout, in milliseconds; undefined if there is none, or an invalid one. */
