@@ -1,60 +1,50 @@
-import { once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { firstBlock } from '../../bench/load/hpack.js';
 import { abortsAfterSessionError, abortsAtPing } from '../../src/run/http2-faults.js';
+import { FrameConnection } from '../support/frame-connection.js';
 import {
   ACK,
   DATA,
   END_HEADERS,
   END_STREAM,
-  type Frame,
-  frame,
   GOAWAY,
   grpcHead,
   HEADERS,
   number,
   PING,
-  PREFACE,
-  SETTINGS,
   socketTo,
 } from '../support/http2-frames.js';
 import { Programs } from '../support/process.js';
 import { SERVICE_SETTINGS } from '../support/service.js';
 
-const NOTHING = Buffer.alloc(0);
-const INTERNAL_ERROR = 2;
+type SentFrame = Parameters<FrameConnection['send']>;
 
-function goaway(code: number): Frame {
-  return { type: GOAWAY, flags: 0, stream: 0, payload: Buffer.concat([number(0), number(code)]) };
+const INTERNAL_ERROR = 2;
+const REQUEST_HEAD: SentFrame = [
+  HEADERS,
+  END_HEADERS,
+  1,
+  firstBlock(grpcHead('/grpc.health.v1.Health/Check')),
+];
+const REQUEST_BODY: SentFrame = [DATA, END_STREAM, 1, Buffer.alloc(5)];
+const PING_ACK: SentFrame = [PING, ACK, 0, Buffer.alloc(8)];
+const SHORT_PING: SentFrame = [PING, 0, 0, Buffer.alloc(7)];
+
+function goaway(code: number): SentFrame {
+  return [GOAWAY, 0, 0, Buffer.concat([number(0), number(code)])];
 }
 
-const REQUEST_HEAD: Frame = {
-  type: HEADERS,
-  flags: END_HEADERS,
-  stream: 1,
-  payload: firstBlock(grpcHead('/grpc.health.v1.Health/Check')),
-};
-const REQUEST_BODY: Frame = { type: DATA, flags: END_STREAM, stream: 1, payload: Buffer.alloc(5) };
-const PING_ACK: Frame = { type: PING, flags: ACK, stream: 0, payload: Buffer.alloc(8) };
-const SHORT_PING: Frame = { type: PING, flags: 0, stream: 0, payload: Buffer.alloc(7) };
-
 /** Sends frames to the service; returns whether they aborted it. */
-async function isAbortedBy(frames: readonly Frame[]): Promise<boolean> {
+async function isAbortedBy(frames: readonly SentFrame[]): Promise<boolean> {
   const programs = new Programs();
   onTestFinished(() => programs.end());
   const program = programs.start('main', [], { ...SERVICE_SETTINGS, DATABASE_URL: 'sqlite::memory:' });
   const { grpc } = await program.line('listening');
-  const sent = [{ type: SETTINGS, flags: 0, stream: 0, payload: NOTHING }, ...frames];
+  // An abort may reset the connection.
   const socket = socketTo(String(grpc)).on('error', () => undefined);
-  socket
-    .resume()
-    .end(
-      Buffer.concat([
-        PREFACE,
-        ...sent.map(({ type, flags, stream, payload }) => frame(type, flags, stream, payload)),
-      ]),
-    );
-  await once(socket, 'close');
+  const connection = new FrameConnection(socket, {}, () => undefined);
+  for (const frame of frames) connection.send(...frame);
+  await new Promise((resolve) => socket.once('close', resolve));
   const { exitCode } = await program.stop();
   return exitCode === null;
 }
