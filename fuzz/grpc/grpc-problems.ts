@@ -8,7 +8,7 @@ import type { GrpcAnswer } from './grpc-sessions.js';
 interface SentCall {
   readonly path: string;
   readonly hasToken: boolean;
-  /** Whether it may end with DEADLINE_EXCEEDED: it has a deadline, does not end, or is very long. */
+  /** Whether it may end with DEADLINE_EXCEEDED: it has a deadline or does not end. */
   readonly mayBeLate: boolean;
   readonly creates: boolean;
 }
