@@ -116,12 +116,17 @@ export class DatabaseServer {
     const admin = await createConnection({ uri: this.#launch.url });
     await admin.query(`set global max_connections = ${FEW}`);
     const taken = await connectionsTo(databaseUrl);
-    const mine = [...taken.map(({ threadId }) => threadId), 'connection_id()'].join(', ');
-    const [others] = await admin.query<RowDataPacket[]>(
-      `select id as id from information_schema.processlist where user = '${ACCOUNT}' and id not in (${mine})`,
-    );
-    for (const { id } of others) await admin.query(`kill ${String(id)}`);
-    taken.push(...(await connectionsTo(databaseUrl)));
+    // One of the connections is the administrator's. The place of a killed one is free when its thread has ended.
+    while (taken.length < FEW - 1) {
+      const mine = [...taken.map(({ threadId }) => threadId), 'connection_id()'].join(', ');
+      const [others] = await admin.query<RowDataPacket[]>(
+        `select id as id from information_schema.processlist where user = '${ACCOUNT}' and id not in (${mine})`,
+      );
+      // A connection may end before it is killed.
+      for (const { id } of others) await admin.query(`kill ${String(id)}`).catch(() => undefined);
+      await sleep(POLL_MS);
+      taken.push(...(await connectionsTo(databaseUrl)));
+    }
     return async () => {
       await Promise.all(taken.map((connection) => connection.end()));
       // The service may take all released connections, and tests need some for queries.
