@@ -115,7 +115,7 @@ export class DatabaseServer {
     // One connection for all queries: a full server reserves only one for its administrator.
     const admin = await createConnection({ uri: this.#launch.url });
     await admin.query(`set global max_connections = ${FEW}`);
-    const taken = await connectionsTo(databaseUrl);
+    const taken: Connection[] = [];
     // One of the connections is the administrator's. The place of a killed one is free when its thread has ended.
     while (taken.length < FEW - 1) {
       const mine = [...taken.map(({ threadId }) => threadId), 'connection_id()'].join(', ');
