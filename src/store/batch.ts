@@ -1,9 +1,10 @@
-import DataLoader from 'dataloader';
 import type { Signal } from '../registry/route-store.js';
 
 /** An entry that waits for the database until its signal is aborted. */
 export interface Waiting {
   readonly signal: Signal | undefined;
+  /** The length of its texts in a statement, in UTF-16 units; default: none worth counting. */
+  readonly size?: number;
 }
 
 /** Whether the caller still wants the outcome. */
@@ -22,8 +23,13 @@ export class NotSent extends Error {
 
 /** The most entries of one statement: enough to share its cost, few enough to keep it short. */
 const MAX_BATCH = 64;
+/**
+ * The most UTF-16 units of one statement, unless a single entry has more. With up to three bytes for each, and its
+ * quotes escaped, a statement stays below 1 MiB, the least `max_allowed_packet` in use.
+ */
+const MAX_BATCH_SIZE = 262_144;
 
-/** How many statements of one kind may run at a time. */
+/** How many statements of one kind may run at a time. All kinds together have at most the connections of the pool. */
 interface Pace {
   /** The most concurrent statements while all waiting calls fit into one batch. */
   readonly most: number;
@@ -36,10 +42,20 @@ const PACES = {
   'at once': { most: 2, mostWhenFull: 4 },
   /** For statements whose fixed cost to the database exceeds the cost of their entries. */
   'when full': { most: 1, mostWhenFull: 4 },
+  /** For transactions, which keep a connection for several round trips. */
+  'in turn': { most: 1, mostWhenFull: 2 },
 } as const satisfies Record<string, Pace>;
 
+/** An entry of the queue, with the promise of its outcome. */
+interface Queued<Entry, Outcome> {
+  readonly entry: Entry;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /**
- * Combines calls that arrive while the database is busy into one batch. Otherwise, a call is sent at once.
+ * Combines calls that arrive while the database is busy into one batch. Otherwise, a call is sent at once. Those that
+ * are no longer wanted when their batch is sent are left out.
  *
  * @param run executes a batch of entries that are still wanted; resolves with an outcome, or an `Error`, for each entry
  *   in order
@@ -49,55 +65,65 @@ export function batched<Entry extends Waiting, Outcome>(
   run: (entries: readonly Entry[]) => Promise<readonly (Outcome | Error)[]>,
 ): (entry: Entry) => Promise<Outcome> {
   const { most, mostWhenFull }: Pace = PACES[pace];
+  const queue: Queued<Entry, Outcome>[] = [];
   let underWay = 0;
-  const waiting: (() => void)[] = [];
+  /** How many entries have waited for the iteration of the event loop in which they came. */
+  let ready = 0;
+  let scheduled = false;
 
-  function goOut(): void {
-    // All waiting batches except the last are full.
-    if (underWay >= (waiting.length > 1 ? mostWhenFull : most)) return;
-    const dispatch = waiting.shift();
-    if (dispatch === undefined) return;
+  function sendReady(): void {
+    while (ready > 0) {
+      const length = lengthOfBatch(queue);
+      if (underWay >= (length < queue.length ? mostWhenFull : most)) return;
+      ready = Math.max(ready - length, 0);
+      const batch = queue.splice(0, length).filter((queued) => {
+        const wanted = isWanted(queued.entry);
+        if (!wanted) queued.reject(new NotSent());
+        return wanted;
+      });
+      if (batch.length > 0) void settle(batch);
+    }
+  }
+
+  async function settle(batch: readonly Queued<Entry, Outcome>[]): Promise<void> {
     underWay++;
-    dispatch();
-  }
-
-  function queue(dispatch: () => void): void {
-    waiting.push(dispatch);
-    goOut();
-  }
-
-  function next(): void {
-    underWay--;
-    goOut();
-  }
-
-  async function runWanted(entries: readonly Entry[]): Promise<readonly (Outcome | Error)[]> {
-    const wanted = entries.filter(isWanted);
-    if (wanted.length === 0) {
-      next();
-      return entries.map(() => new NotSent());
-    }
+    let outcomes: readonly (Outcome | Error)[];
     try {
-      const outcomes = await run(wanted);
-      if (wanted.length === entries.length) return outcomes;
-      const outcomeOf = new Map(zip(wanted, outcomes));
-      return entries.map((entry) =>
-        outcomeOf.has(entry) ? (outcomeOf.get(entry) as Outcome) : new NotSent(),
-      );
-    } finally {
-      next();
+      outcomes = await run(batch.map(({ entry }) => entry));
+    } catch (error) {
+      outcomes = batch.map(() => error as Error);
+    }
+    underWay--;
+    // The next statement is on its way before the outcomes of this one are worked on.
+    sendReady();
+    for (const [i, { resolve, reject }] of batch.entries()) {
+      const outcome = outcomes[i] as Outcome | Error;
+      if (outcome instanceof Error) reject(outcome);
+      else resolve(outcome);
     }
   }
 
-  const loader = new DataLoader<Entry, Outcome>(runWanted, {
-    cache: false,
-    maxBatchSize: MAX_BATCH,
-    // Calls that Node reads in one iteration of the event loop share one batch.
-    batchScheduleFn: (dispatch) => setImmediate(queue, dispatch),
-  });
-  return (entry) => loader.load(entry);
+  return (entry) =>
+    new Promise((resolve, reject) => {
+      queue.push({ entry, resolve, reject });
+      if (scheduled) return;
+      scheduled = true;
+      // Calls that Node reads in one iteration of the event loop share one batch.
+      setImmediate(() => {
+        scheduled = false;
+        ready = queue.length;
+        sendReady();
+      });
+    });
 }
 
-function zip<A, B>(these: readonly A[], those: readonly B[]): [A, B][] {
-  return these.map((each, i) => [each, those[i] as B]);
+/** How many entries at the head of the queue form a batch: at least one. */
+function lengthOfBatch(queue: readonly { readonly entry: Waiting }[]): number {
+  const most = Math.min(queue.length, MAX_BATCH);
+  let size = 0;
+  for (let length = 0; length < most; length++) {
+    size += queue[length]?.entry.size ?? 0;
+    if (size > MAX_BATCH_SIZE && length > 0) return length;
+  }
+  return most;
 }

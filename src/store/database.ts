@@ -48,6 +48,14 @@ export function openDatabase(location: DatabaseLocation, silenceMs = 0): Knex {
   return location.engine === 'mysql' ? openMysql(location, silenceMs) : openEmbedded(location);
 }
 
+/** Connections that no pool uses again. */
+const discarded = new WeakSet<object>();
+
+/** Makes the pool replace a connection that it lent, once it is released. */
+export function discard(connection: object): void {
+  discarded.add(connection);
+}
+
 /** `host:port` of a database that `openDatabase` has opened; undefined for the embedded one. */
 export function addressOf(knex: Knex): string | undefined {
   return (knex.userParams as { readonly address?: string } | undefined)?.address;
@@ -77,6 +85,8 @@ function openMysql({ host, port, user, password, database, tls }: MysqlLocation,
   const knex = createKnex({
     client: 'mysql2',
     log: SILENT,
+    // No error's text leaves the store; to write the values into it would cost more than the statement.
+    compileSqlOnError: false,
     connection: {
       ...(tls === undefined ? { host } : tlsOptions(tls, host, port)),
       port,
@@ -91,7 +101,7 @@ function openMysql({ host, port, user, password, database, tls }: MysqlLocation,
     pool: {
       min: 0,
       max: POOL_MAX,
-      validate: (connection: MysqlConnection) => fresh.has(connection),
+      validate: (connection: MysqlConnection) => fresh.has(connection) && !discarded.has(connection),
       afterCreate: (connection: MysqlConnection, done: (error: Error | null) => void) => {
         fresh.opened(connection);
         // mysql2 would wait forever on a connection that the network has lost.
@@ -124,13 +134,14 @@ function openEmbedded({ file: filename }: SqliteLocation): Knex {
   const knex = createKnex({
     client: 'better-sqlite3',
     log: SILENT,
+    compileSqlOnError: false,
     connection: { filename },
     useNullAsDefault: true,
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
     pool: {
       min: 1,
       max: 1,
-      validate: () => usable,
+      validate: (connection: SqliteConnection) => usable && !discarded.has(connection),
       afterCreate: (connection: SqliteConnection, done: (error: Error | null) => void) => {
         usable = true;
         connection.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);

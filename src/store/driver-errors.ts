@@ -3,8 +3,12 @@ import { DEADLINE_PASSED, RegistryError } from '../registry/errors.js';
 /** The lowest error number of a server; lower ones come from the operating system. */
 const FIRST_SERVER_ERROR = 1000;
 
-/** The SQLSTATE classes for errors in the statement: its values, its keys, its syntax or access. Nothing was stored. */
-const REFUSING_CLASSES = new Set(['22', '23', '42']);
+/** The SQLSTATE class for a value that the table does not take. Nothing was stored. */
+const VALUE_CLASS = '22';
+/** The SQLSTATE class for a key that exists already. Nothing was stored. */
+const KEY_CLASS = '23';
+/** The SQLSTATE class for errors in the statement: its syntax or access. Nothing was stored. */
+const STATEMENT_CLASS = '42';
 /** The SQLSTATE class for a refused login. */
 const LOGIN_CLASS = '28';
 /** The SQLSTATE of a server that accepts no more connections. */
@@ -18,6 +22,8 @@ const ER_DBACCESS_DENIED_ERROR = 1044;
 /** A Galera node that is not, or no longer, part of the cluster's majority. */
 const ER_UNKNOWN_COM_ERROR = 1047;
 const ER_BAD_DB_ERROR = 1049;
+/** The statement exceeds `max_allowed_packet`. The server closes the connection. */
+const ER_NET_PACKET_TOO_LARGE = 1153;
 const ER_TOO_MANY_USER_CONNECTIONS = 1203;
 const ER_USER_LIMIT_REACHED = 1226;
 /** `read_only` or `super_read_only`. */
@@ -79,25 +85,40 @@ const DISTRUST_CODES: Codes = new Set(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_
 const AWAY_SQLITE = /^SQLITE_(?:BUSY|LOCKED|IOERR|FULL|READONLY|CANTOPEN)/;
 
 /**
- * What an error of a server, or of a proxy in front of it, means. `passing`: the statement failed for now, but may have
- * been executed all the same; most such errors have the generic SQLSTATE `HY000`, or none.
+ * What an error of a server, or of a proxy in front of it, means. `conflict`: a key exists. `values refused`: other rows
+ * may be stored. `refused`: so would be any other statement of this kind. `passing`: the statement failed for now, but
+ * may have been executed all the same; most such errors have the generic SQLSTATE `HY000`, or none.
  */
-type Meaning = 'refused' | 'login refused' | 'crowded' | 'late' | 'passing';
+type Meaning = 'conflict' | 'values refused' | 'refused' | 'login refused' | 'crowded' | 'late' | 'passing';
+
+/** The meanings of errors that are no failure of the database. */
+const REFUSALS: ReadonlySet<Meaning | undefined> = new Set([
+  'conflict',
+  'values refused',
+  'refused',
+] as const);
 
 /** Undefined for errors that do not come from a server. */
-function meaningOf({ errno = 0, sqlState = '' }: DriverError): Meaning | undefined {
+function meaningOf({ errno = 0, sqlState = '', code }: DriverError): Meaning | undefined {
+  if (code?.startsWith('SQLITE_CONSTRAINT') === true) return 'conflict';
   if (errno < FIRST_SERVER_ERROR) return undefined;
   const sqlClass = sqlState.slice(0, 2);
   if (LATE_NUMBERS.has(errno)) return 'late';
   if (CROWDED_NUMBERS.has(errno) || sqlState === CROWDED_STATE) return 'crowded';
   if (LOGIN_NUMBERS.has(errno) || sqlClass === LOGIN_CLASS) return 'login refused';
-  return REFUSING_CLASSES.has(sqlClass) ? 'refused' : 'passing';
+  if (sqlClass === KEY_CLASS) return 'conflict';
+  if (sqlClass === VALUE_CLASS || errno === ER_NET_PACKET_TOO_LARGE) return 'values refused';
+  return sqlClass === STATEMENT_CLASS ? 'refused' : 'passing';
 }
 
-/** Whether the database rejected the statement itself, for example because a key exists. Nothing was stored. */
-export function isRefusal(error: unknown): boolean {
-  const driverError = facts(error);
-  return meaningOf(driverError) === 'refused' || driverError.code?.startsWith('SQLITE_CONSTRAINT') === true;
+/** Whether the database refused an `INSERT` because a key exists. This attempt stored nothing. */
+export function isConflict(error: unknown): boolean {
+  return meaningOf(facts(error)) === 'conflict';
+}
+
+/** Whether the database refused an `INSERT` because of one of its rows, or because of its length. Nothing was stored. */
+export function isRefusedForRow(error: unknown): boolean {
+  return meaningOf(facts(error)) === 'values refused';
 }
 
 /**
@@ -176,7 +197,7 @@ export function translate(error: unknown, address?: string): unknown {
   const bare = new DatabaseError(timedOut ? {} : { code, errno }, address);
   const meaning = meaningOf(driverError);
   if (meaning === 'late') return new RegistryError('DEADLINE_EXCEEDED', DEADLINE_PASSED, { cause: bare });
-  if (meaning !== undefined) return meaning === 'refused' ? bare : storeUnavailable(bare);
+  if (meaning !== undefined) return REFUSALS.has(meaning) ? bare : storeUnavailable(bare);
   const away = timedOut || AWAY_CODES.has(code) || DISTRUST_CODES.has(code) || AWAY_SQLITE.test(code ?? '');
   return away ? storeUnavailable(bare) : bare;
 }

@@ -1,19 +1,11 @@
 import type { Knex } from 'knex';
-import { LRUCache } from 'lru-cache';
 import type { InsertOutcome, NewRoute, RouteStore, Signal } from '../registry/route-store.js';
-import { type Route, sameDefinition } from '../registry/route.js';
-import { batched, NotSent } from './batch.js';
-import { decodeId, encodeId, type NewRouteRow, toRoute, toRow } from './route-row.js';
-import { type ReadRow, RouteRows, type ServedCall } from './route-rows.js';
+import type { Route } from '../registry/route.js';
+import { batched } from './batch.js';
+import { type Insert, InsertBatches } from './insert-batches.js';
+import { encodeId, type StoredRoute, toRoute, toRow, toStored } from './route-row.js';
+import { RouteRows, type ServedCall, type UniqueValues } from './route-rows.js';
 import { type StatementObserver, StatementObservers } from './statement-observer.js';
-
-/** The most shapes remembered as having a first route, so that a duplicate does not try to become the first. */
-const MAX_KNOWN_SHAPES = 10_000;
-
-interface Insert extends ServedCall {
-  readonly entry: NewRoute;
-  readonly duplicates: 'allow' | 'reject';
-}
 
 /** A get that is waiting for a route. */
 interface Find extends ServedCall {
@@ -22,24 +14,34 @@ interface Find extends ServedCall {
   readonly key: Buffer;
 }
 
+/** A check that is waiting for the route of a key or shape. */
+interface LookUp extends ServedCall {
+  readonly values: UniqueValues;
+  readonly isIt: (stored: StoredRoute) => boolean;
+}
+
 /**
- * Stores routes in a table, on every engine. Concurrent inserts share a commit, and concurrent finds share a query; all
- * calls of a batch settle together. The store does not close its `Knex` instance.
+ * Stores routes in a table, on every engine. Concurrent inserts share a commit, and concurrent reads of a kind share a
+ * query; all calls of a batch settle together. The store does not close its `Knex` instance.
  */
 export class KnexRouteStore implements RouteStore {
   readonly #observers: StatementObservers;
   readonly #rows: RouteRows;
-  readonly #knownShapes = new LRUCache<string, true>({ max: MAX_KNOWN_SHAPES });
-  readonly #insertJoined = batched('when full', (inserts: readonly Insert[]) => this.#insertAll(inserts));
+  readonly #insertJoined: (insert: Insert) => Promise<InsertOutcome>;
   readonly #findJoined = batched('at once', (finds: readonly Find[]) => this.#findAll(finds));
+  readonly #lookUpJoined = batched('in turn', (lookUps: readonly LookUp[]) => this.#lookUpAll(lookUps));
 
   constructor(knex: Knex, observers: readonly StatementObserver[] = []) {
     this.#observers = new StatementObservers(observers);
     this.#rows = new RouteRows(knex, this.#observers);
+    const batches = new InsertBatches(this.#rows);
+    this.#insertJoined = batched('when full', (inserts) => batches.insert(inserts));
   }
 
-  insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome> {
-    return this.#insertJoined({ entry, duplicates, ...this.#served(signal) });
+  async insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome> {
+    const row = toRow(entry);
+    const size = row.path.length + row.middleware.length + row.handler.length;
+    return this.#insertJoined({ entry, row, size, duplicates, ...this.#served(signal) });
   }
 
   find(id: string, signal?: Signal): Promise<Route | undefined> {
@@ -48,12 +50,26 @@ export class KnexRouteStore implements RouteStore {
     return this.#findJoined({ id, key, ...this.#served(signal) });
   }
 
-  findByIdempotencyKey(caller: string, idempotencyKey: string, signal?: Signal): Promise<Route | undefined> {
-    return this.#rows.read(this.#served(signal), (read) => routeOfKey(read, caller, idempotencyKey));
+  async findByIdempotencyKey(
+    caller: string,
+    idempotencyKey: string,
+    signal?: Signal,
+  ): Promise<Route | undefined> {
+    const stored = await this.#lookUpJoined({
+      values: { key: { caller: Buffer.from(caller), request_id: Buffer.from(idempotencyKey) } },
+      isIt: (each) => each.caller === caller && each.idempotencyKey === idempotencyKey,
+      ...this.#served(signal),
+    });
+    return stored?.route;
   }
 
-  findByShape(shape: string, signal?: Signal): Promise<string | undefined> {
-    return this.#rows.read(this.#served(signal), (read) => firstOfShape(read, shape));
+  async findByShape(shape: string, signal?: Signal): Promise<string | undefined> {
+    const stored = await this.#lookUpJoined({
+      values: { shape: Buffer.from(shape) },
+      isIt: (each) => each.shape === shape,
+      ...this.#served(signal),
+    });
+    return stored?.route.id;
   }
 
   ping(): Promise<void> {
@@ -73,80 +89,10 @@ export class KnexRouteStore implements RouteStore {
     return finds.map(({ id }) => routes.get(id));
   }
 
-  /** Inserts all entries in one commit; if one of them prevents that, or is no longer wanted, each separately. */
-  async #insertAll(inserts: readonly Insert[]): Promise<(InsertOutcome | Error)[]> {
-    if (inserts.length > 1 && (await this.#insertTogether(inserts))) {
-      for (const { entry } of inserts) this.#knownShapes.set(entry.shape, true);
-      return inserts.map(() => ({ outcome: 'inserted' }));
-    }
-    const settled = await Promise.allSettled(
-      inserts.map((insert) => this.#insertOne(insert, this.#toRow(insert))),
-    );
-    return settled.map((result) => (result.status === 'fulfilled' ? result.value : (result.reason as Error)));
+  /** Looks up all routes with one statement, on the writer, so that a check finds what a create would find. */
+  async #lookUpAll(lookUps: readonly LookUp[]): Promise<(StoredRoute | undefined)[]> {
+    const values = lookUps.map((each) => each.values);
+    const stored = (await this.#rows.lookUpOnWriter(values, lookUps)).map(toStored);
+    return lookUps.map(({ isIt }) => stored.find(isIt));
   }
-
-  async #insertTogether(inserts: readonly Insert[]): Promise<boolean> {
-    const refusal = await this.#rows.insert(this.#toRows(inserts), inserts);
-    return refusal === undefined;
-  }
-
-  async #insertOne(insert: Insert, row: NewRouteRow): Promise<InsertOutcome> {
-    const refusal = await this.#rows.insert([row], [insert]);
-    if (refusal === undefined) {
-      this.#knownShapes.set(insert.entry.shape, true);
-      return { outcome: 'inserted' };
-    }
-    if (refusal instanceof NotSent) throw refusal;
-    const outcome = await this.#rows.read(insert, (read) => outcomeOf(read, insert.entry, row));
-    if (outcome === undefined) throw refusal;
-    if (outcome.outcome !== 'duplicate' || insert.duplicates === 'reject') return outcome;
-    return this.#insertOne(insert, { ...row, shape: null });
-  }
-
-  /** The first route of a shape holds the shape in the unique index; later routes are stored without it. */
-  #toRow({ entry, duplicates }: Insert): NewRouteRow {
-    const row = toRow(entry);
-    return duplicates === 'allow' && this.#knownShapes.has(entry.shape) ? { ...row, shape: null } : row;
-  }
-
-  #toRows(inserts: readonly Insert[]): NewRouteRow[] {
-    const shapes = new Set<string>();
-    return inserts.map((insert) => {
-      const row = this.#toRow(insert);
-      const later = insert.duplicates === 'allow' && shapes.has(insert.entry.shape);
-      shapes.add(insert.entry.shape);
-      return later ? { ...row, shape: null } : row;
-    });
-  }
-}
-
-/** The outcome of an insert that the database refused, by the rows it has; undefined if no row explains the refusal. */
-async function outcomeOf(
-  read: ReadRow,
-  { route, caller, idempotencyKey, shape }: NewRoute,
-  row: NewRouteRow,
-): Promise<InsertOutcome | undefined> {
-  if (await isStored(read, row, route)) return { outcome: 'inserted' };
-  const repeated = idempotencyKey === undefined ? undefined : await routeOfKey(read, caller, idempotencyKey);
-  if (repeated !== undefined) return { outcome: 'repeated', route: repeated };
-  const id = row.shape === null ? undefined : await firstOfShape(read, shape);
-  return id === undefined ? undefined : { outcome: 'duplicate', id };
-}
-
-/** Whether this very route is stored, by an earlier attempt of the service or of a proxy that got no response. */
-async function isStored(read: ReadRow, { id }: NewRouteRow, route: Route): Promise<boolean> {
-  const row = await read({ id });
-  if (row === undefined) return false;
-  const stored = toRoute(row);
-  return sameDefinition(stored, route) && stored.createdAt.getTime() === route.createdAt.getTime();
-}
-
-async function routeOfKey(read: ReadRow, caller: string, idempotencyKey: string): Promise<Route | undefined> {
-  const row = await read({ caller: Buffer.from(caller), request_id: Buffer.from(idempotencyKey) });
-  return row === undefined ? undefined : toRoute(row);
-}
-
-async function firstOfShape(read: ReadRow, shape: string): Promise<string | undefined> {
-  const row = await read({ shape: Buffer.from(shape) });
-  return row === undefined ? undefined : decodeId(row.id);
 }

@@ -21,6 +21,16 @@ export interface NewRouteRow extends RouteRow {
   readonly shape: Buffer | null;
 }
 
+/** A row as it is looked up by its unique columns. */
+export interface StoredRow extends RouteRow {
+  readonly caller: Buffer | ArrayBuffer;
+  readonly request_id: Buffer | ArrayBuffer | null;
+  readonly shape: Buffer | ArrayBuffer | null;
+}
+
+/** A route that is stored. Only the first of a shape holds it. */
+export type StoredRoute = Omit<NewRoute, 'shape'> & { readonly shape: string | undefined };
+
 /** The columns of a route, listed so that a new column never changes what a query reads. */
 export const ROUTE_COLUMNS = ['id', 'method', 'path', 'middleware', 'handler', 'created_at_ms'] as const;
 
@@ -69,5 +79,14 @@ export function toRoute(row: RouteRow): Route {
     middleware: JSON.parse(row.middleware) as string[],
     handler: row.handler,
     createdAt: new Date(row.created_at_ms),
+  };
+}
+
+export function toStored(row: StoredRow): StoredRoute {
+  return {
+    route: toRoute(row),
+    caller: bufferOf(row.caller).toString(),
+    idempotencyKey: row.request_id === null ? undefined : bufferOf(row.request_id).toString(),
+    shape: row.shape === null ? undefined : bufferOf(row.shape).toString(),
   };
 }

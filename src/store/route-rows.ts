@@ -1,17 +1,18 @@
 import type { Knex } from 'knex';
 import { inAttempts } from './attempts.js';
 import { isWanted, NotSent, type Waiting } from './batch.js';
-import { addressOf } from './database.js';
-import { isRefusal, translate } from './driver-errors.js';
-import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow } from './route-row.js';
+import { addressOf, discard } from './database.js';
+import { isConflict, isRefusedForRow, translate } from './driver-errors.js';
+import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow, type StoredRow } from './route-row.js';
 import type { Captured, SentStatement, StatementObservers } from './statement-observer.js';
 
 /** The time limit of a health check once it is sent, in milliseconds; its connection is then discarded. */
 const CHECK_LIMIT_MS = 2_000;
 
 // The statements of every call are written by hand: Knex's builder takes longer to build a statement than to send it.
-const SELECT = `select ${ROUTE_COLUMNS.join(', ')} from routes where id in `;
-const INSERT = `insert into routes (${ROUTE_COLUMNS.join(', ')}, caller, request_id, shape) values `;
+const ROUTE = ROUTE_COLUMNS.join(', ');
+const STORED = `${ROUTE}, caller, request_id, shape`;
+const INSERT = `insert into routes (${STORED}) values `;
 
 /** A call that a statement serves. */
 export interface ServedCall extends Waiting {
@@ -19,12 +20,33 @@ export interface ServedCall extends Waiting {
   readonly captured: Captured;
 }
 
-/** Reads the row with these values of unique columns. */
-export type ReadRow = (where: Partial<NewRouteRow>) => Promise<RouteRow | undefined>;
+/** A row to insert, and the call that wants it. */
+export interface RowOfCall<Call> {
+  readonly call: Call;
+  readonly row: NewRouteRow;
+}
+
+/** How an `INSERT` ended. */
+interface Inserted<Call> {
+  /** The rows of its last attempt. */
+  readonly sent: readonly RowOfCall<Call>[];
+  /**
+   * The driver's error by which the database refused one of the rows, so that this attempt stored none of them; an
+   * earlier one may have stored them without a response. Undefined if all of them are stored.
+   */
+  readonly refusal?: unknown;
+}
+
+/** The values of unique columns by which rows are looked up. */
+export interface UniqueValues {
+  readonly id?: Buffer | undefined;
+  readonly key?: { readonly caller: Buffer; readonly request_id: Buffer } | undefined;
+  readonly shape?: Buffer | undefined;
+}
 
 /**
  * The statements on the table `routes`, the same on every engine. They are retried while a retry may succeed, and fail
- * with the registry's errors.
+ * with the registry's errors, or with `NotSent` once no call wants them.
  */
 export class RouteRows {
   readonly #knex: Knex;
@@ -36,134 +58,183 @@ export class RouteRows {
   }
 
   /**
-   * Inserts all rows in one commit, or none. If none, resolves with the error by which the database refused one of
-   * them, or with `NotSent`. The refusal may also mean that an earlier attempt stored the rows without a response.
+   * Inserts rows in one commit, or none of them.
    *
-   * @param calls the call of each row; all of them must still be wanted
+   * @param rowsOf the rows to insert for the calls that are wanted when there is a connection
    */
-  async insert(rows: readonly NewRouteRow[], calls: readonly ServedCall[]): Promise<Error | undefined> {
-    try {
-      await inAttempts((attempt) => {
-        const insert = this.#knex.raw(INSERT + rows.map(toTuple).join(', '), rows.flatMap(textsOf));
-        return this.#sent(insert, { operation: 'INSERT', attempt }, calls);
+  async insert<Call extends ServedCall>(
+    calls: readonly Call[],
+    rowsOf: (wanted: readonly Call[]) => readonly RowOfCall<Call>[],
+  ): Promise<Inserted<Call>> {
+    let sent: readonly RowOfCall<Call>[] = [];
+    const insert = (attempt: number): Promise<unknown> =>
+      this.#connected(calls, (connection, wanted) => {
+        sent = rowsOf(wanted);
+        const text = INSERT + sent.map(({ row }) => toTuple(row)).join(', ');
+        const query = this.#knex.raw(
+          text,
+          sent.flatMap(({ row }) => textsOf(row)),
+        );
+        const served = sent.map(({ call }) => call);
+        return this.#observed(query.connection(connection), { operation: 'INSERT', attempt }, served);
       });
-      return undefined;
+    try {
+      await inAttempts(insert);
+      return { sent };
     } catch (error) {
-      if (error instanceof NotSent) return error;
-      if (isRefusal(error)) return this.#translated(error) as Error;
-      throw this.#translated(error);
+      if (isConflict(error) || isRefusedForRow(error)) return { sent, refusal: error };
+      throw this.translated(error);
     }
   }
 
-  /**
-   * The rows with these identifiers, in any order.
-   *
-   * @param calls the calls that wait for the rows; at least one of them must still be wanted
-   */
-  async withIds(ids: readonly Buffer[], calls: readonly ServedCall[]): Promise<RouteRow[]> {
-    const select = async (attempt: number): Promise<RouteRow[]> => {
-      const query = this.#knex.raw<RawAnswer>(`${SELECT}(${ids.map(literal).join(', ')})`);
-      return rowsOf(await this.#sent(query, { operation: 'SELECT', attempt }, calls));
-    };
-    return this.#answered(inAttempts(select));
+  /** The rows with these identifiers, in any order. @param calls those that wait for the rows */
+  withIds(ids: readonly Buffer[], calls: readonly ServedCall[]): Promise<RouteRow[]> {
+    return this.#answered(calls, (connection, wanted, attempt) =>
+      this.#selected(connection, `select ${ROUTE} from routes where ${isOneOf('id', ids)}`, wanted, attempt),
+    );
   }
 
   /**
-   * Reads rows in one transaction, since load balancers that send single reads to lagging replicas keep a transaction
-   * on the primary. A retry repeats the whole transaction.
+   * The rows that have one of these values, some of them more than once. A row that is found is found for good. A row
+   * that is not may be missing from a reader that lags behind the writer.
+   *
+   * @param calls those that wait for the rows
    */
-  async read<Answer>(call: ServedCall, reads: (read: ReadRow) => Promise<Answer>): Promise<Answer> {
-    const attempted = (attempt: number): Promise<Answer> => {
-      requireWanted([call]);
-      return this.#inTransaction((transaction) =>
-        reads((where) => {
-          const query = transaction<NewRouteRow>('routes')
-            .where(where)
-            .first(...ROUTE_COLUMNS);
-          return this.#sent(query, { operation: 'SELECT', attempt }, [call]);
-        }),
-      );
-    };
-    return this.#answered(inAttempts(attempted));
+  lookUp(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<StoredRow[]> {
+    return this.#answered(calls, (connection, wanted, attempt) =>
+      this.#selected<StoredRow>(connection, lookUpText(values), wanted, attempt),
+    );
+  }
+
+  /**
+   * As `lookUp`, with the rows of the writer: load balancers that send single reads to lagging readers keep a
+   * transaction on it.
+   */
+  lookUpOnWriter(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<StoredRow[]> {
+    return this.#answered(calls, (connection, wanted, attempt) =>
+      this.#inTransaction(connection, () =>
+        this.#selected<StoredRow>(connection, lookUpText(values), wanted, attempt),
+      ),
+    );
   }
 
   /** Resolves when the table can be read. */
   async ping(): Promise<void> {
-    await this.#answered(this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(CHECK_LIMIT_MS));
-  }
-
-  /** Rejects with a transaction's first error. On a lost connection, Knex itself rejects with that of the ROLLBACK. */
-  async #inTransaction<Answer>(body: (transaction: Knex.Transaction) => Promise<Answer>): Promise<Answer> {
-    let failure: unknown;
     try {
-      return await this.#knex.transaction(async (transaction) => {
-        try {
-          return await body(transaction);
-        } catch (error) {
-          // If BEGIN failed, the transaction is already completed, and the body's error is not the cause.
-          if (!transaction.isCompleted()) failure = error;
-          throw error;
-        }
-      });
+      await this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(CHECK_LIMIT_MS);
     } catch (error) {
-      throw failure ?? error;
+      throw this.translated(error);
     }
   }
 
-  /** Sends a query once there is a connection for it. @throws NotSent if it is no longer wanted by then */
-  async #sent<Answer>(
-    query: Startable & PromiseLike<Answer>,
-    statement: SentStatement,
-    calls: readonly ServedCall[],
+  /** A driver's error as the rest of the service knows it. */
+  translated(error: unknown): unknown {
+    return translate(error, addressOf(this.#knex));
+  }
+
+  /** Uses a connection of the pool for those of the calls that are wanted once there is one. */
+  async #connected<Call extends ServedCall, Answer>(
+    calls: readonly Call[],
+    use: (connection: object, wanted: readonly Call[]) => Promise<Answer>,
   ): Promise<Answer> {
-    const check = statement.operation === 'INSERT' ? requireAllWanted : requireWanted;
-    // An unwanted query does not wait for a connection either.
-    check(calls);
-    let end: ((error?: unknown) => void) | undefined;
-    query.on('start', () => {
-      check(calls);
-      end = this.#observers.begin(
-        statement,
-        calls.map(({ captured }) => captured),
-      );
-    });
+    // An unwanted statement does not wait for a connection either.
+    wantedOf(calls);
+    const client = this.#knex.client as Knex.Client;
+    const connection = (await client.acquireConnection()) as object;
     try {
-      const answer = await query;
-      end?.();
+      return await use(connection, wantedOf(calls));
+    } finally {
+      client.releaseConnection(connection);
+    }
+  }
+
+  /** The result of a read, retried as a whole. */
+  async #answered<Answer>(
+    calls: readonly ServedCall[],
+    read: (connection: object, wanted: readonly ServedCall[], attempt: number) => Promise<Answer>,
+  ): Promise<Answer> {
+    try {
+      return await inAttempts((attempt) =>
+        this.#connected(calls, (connection, wanted) => read(connection, wanted, attempt)),
+      );
+    } catch (error) {
+      throw this.translated(error);
+    }
+  }
+
+  async #selected<Row = RouteRow>(
+    connection: object,
+    text: string,
+    calls: readonly ServedCall[],
+    attempt: number,
+  ): Promise<Row[]> {
+    const query = this.#knex.raw<RawAnswer<Row>>(text).connection(connection);
+    return rowsOf(await this.#observed(query, { operation: 'SELECT', attempt }, calls));
+  }
+
+  /**
+   * Reads in a transaction. If anything in it fails, its end included, the transaction may still be open: the next
+   * statement over its connection would become part of it, and be lost with it. So the pool never uses that connection
+   * again.
+   */
+  async #inTransaction<Answer>(connection: object, read: () => Promise<Answer>): Promise<Answer> {
+    const send = (text: string): PromiseLike<unknown> => this.#knex.raw(text).connection(connection);
+    try {
+      await send('begin');
+      const answer = await read();
+      await send('commit');
       return answer;
     } catch (error) {
-      end?.(this.#translated(error));
+      discard(connection);
       throw error;
     }
   }
 
-  /** The result of a query, or its failure as a registry error. */
-  async #answered<T>(query: PromiseLike<T>): Promise<T> {
+  async #observed<Answer>(
+    query: PromiseLike<Answer>,
+    statement: SentStatement,
+    calls: readonly ServedCall[],
+  ): Promise<Answer> {
+    const end = this.#observers.begin(
+      statement,
+      calls.map(({ captured }) => captured),
+    );
     try {
-      return await query;
+      const answer = await query;
+      end();
+      return answer;
     } catch (error) {
-      throw this.#translated(error);
+      end(this.translated(error));
+      throw error;
     }
   }
-
-  #translated(error: unknown): unknown {
-    return translate(error, addressOf(this.#knex));
-  }
 }
 
-/** @throws NotSent when no call is wanted any longer */
-function requireWanted(calls: readonly ServedCall[]): void {
-  if (!calls.some(isWanted)) throw new NotSent();
+/** The calls that still want their outcome. @throws NotSent when none of them does */
+function wantedOf<Call extends Waiting>(calls: readonly Call[]): readonly Call[] {
+  const wanted = calls.filter(isWanted);
+  if (wanted.length === 0) throw new NotSent();
+  return wanted;
 }
 
-/** @throws NotSent when one call is no longer wanted */
-function requireAllWanted(calls: readonly ServedCall[]): void {
-  if (!calls.every(isWanted)) throw new NotSent();
+/** One `SELECT` for each unique index, so that each of them is used on every engine. */
+function lookUpText(values: readonly UniqueValues[]): string {
+  const ids = values.flatMap(({ id }) => id ?? []);
+  const shapes = values.flatMap(({ shape }) => shape ?? []);
+  const keys = values.flatMap(({ key }) => key ?? []);
+  const conditions: string[] = [];
+  if (ids.length > 0) conditions.push(isOneOf('id', ids));
+  if (keys.length > 0) conditions.push(keys.map(isKey).join(' or '));
+  if (shapes.length > 0) conditions.push(isOneOf('shape', shapes));
+  return conditions.map((condition) => `select ${STORED} from routes where ${condition}`).join(' union all ');
 }
 
-/** A Knex query, which emits `start` when it has a connection. */
-interface Startable {
-  on(event: 'start', listener: () => void): unknown;
+function isKey({ caller, request_id }: NonNullable<UniqueValues['key']>): string {
+  return `(caller = ${literal(caller)} and request_id = ${literal(request_id)})`;
+}
+
+function isOneOf(column: string, values: readonly Buffer[]): string {
+  return `${column} in (${values.map(literal).join(', ')})`;
 }
 
 /** The tuple of a row for `INSERT`: text has placeholders, and all other values are literals. */
@@ -182,9 +253,9 @@ function literal(bytes: Buffer | null): string {
 }
 
 /** For a raw statement, mysql2 returns the rows and their columns, and the embedded driver returns only the rows. */
-type RawAnswer = RouteRow[] | [RouteRow[], unknown];
+type RawAnswer<Row> = Row[] | [Row[], unknown];
 
-function rowsOf(answer: RawAnswer): RouteRow[] {
+function rowsOf<Row>(answer: RawAnswer<Row>): Row[] {
   const [first] = answer;
-  return Array.isArray(first) ? first : (answer as RouteRow[]);
+  return Array.isArray(first) ? first : (answer as Row[]);
 }

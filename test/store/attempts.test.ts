@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inAttempts, MAX_ATTEMPTS, pauseAfter } from '../../src/store/attempts.js';
-import { isRefusal, isWrongServer } from '../../src/store/driver-errors.js';
+import { isConflict, isRefusedForRow, isWrongServer } from '../../src/store/driver-errors.js';
 
 const LOST = { code: 'PROTOCOL_CONNECTION_LOST' };
 const REFUSED = { code: 'ECONNREFUSED', errno: -111 };
@@ -63,7 +63,7 @@ describe('a statement', () => {
     'is retried if it fails because of %s (%i)',
     async (_, errno, sqlState) => {
       await expect(attempted({ errno, sqlState })).resolves.toBe(2);
-      expect(isRefusal({ errno, sqlState })).toBe(false);
+      expect(isConflict({ errno, sqlState }) || isRefusedForRow({ errno, sqlState })).toBe(false);
     },
   );
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { deadlineExceeded, toCallFailure } from '../../src/calls/failures.js';
 import { RegistryError } from '../../src/registry/errors.js';
 import { openDatabase } from '../../src/store/database.js';
-import { DatabaseError, isRefusal, translate } from '../../src/store/driver-errors.js';
+import { DatabaseError, isConflict, isRefusedForRow, translate } from '../../src/store/driver-errors.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { freePort } from '../support/free-port.js';
 
@@ -64,7 +64,7 @@ describe('a driver error', () => {
   ])('for %s means that the store is unavailable, not that it refused a row', (_, facts) => {
     const error = Object.assign(new Error('insert into …'), facts);
     expect(translate(error)).toBeInstanceOf(RegistryError);
-    expect(isRefusal(error)).toBe(false);
+    expect(isConflict(error) || isRefusedForRow(error)).toBe(false);
   });
 
   it.each([
@@ -77,18 +77,23 @@ describe('a driver error', () => {
     const error = Object.assign(new Error('select …'), facts);
     expect(translate(error)).toMatchObject({ reason: 'DEADLINE_EXCEEDED', cause: new DatabaseError(facts) });
     expect(toCallFailure(translate(error)).message).toBe(deadlineExceeded().message);
-    expect(isRefusal(error)).toBe(false);
+    expect(isConflict(error) || isRefusedForRow(error)).toBe(false);
   });
 
   it.each([
-    ['a value', { errno: 1406, sqlState: '22001' }],
-    ['a key', { errno: 1062, sqlState: '23000' }],
-    ['a name', { errno: 1146, sqlState: '42S02' }],
-    ['a key of the embedded database', { code: 'SQLITE_CONSTRAINT_PRIMARYKEY' }],
-  ])('for a statement that is refused because of %s means that nothing was stored', (_, facts) => {
+    ['a value', { errno: 1406, sqlState: '22001' }, { conflict: false, row: true }],
+    ['its length', { errno: 1153, sqlState: '08S01' }, { conflict: false, row: true }],
+    ['a key', { errno: 1062, sqlState: '23000' }, { conflict: true, row: false }],
+    [
+      'a key of the embedded database',
+      { code: 'SQLITE_CONSTRAINT_PRIMARYKEY' },
+      { conflict: true, row: false },
+    ],
+    ['a name, as all others like it,', { errno: 1146, sqlState: '42S02' }, { conflict: false, row: false }],
+  ])('for a statement that is refused because of %s tells whose refusal it is', (_, facts, expected) => {
     const error = Object.assign(new Error('insert into …'), facts);
     expect(translate(error)).toBeInstanceOf(DatabaseError);
-    expect(isRefusal(error)).toBe(true);
+    expect({ conflict: isConflict(error), row: isRefusedForRow(error) }).toEqual(expected);
   });
 
   it('for a refused statement keeps its code and loses the statement and its values', () => {

@@ -10,9 +10,11 @@ export interface Fault {
   readonly answer?: number | 'silence';
 }
 
-/** A statement on the table `routes`, or the start of a transaction. */
+/** A statement on the table `routes`, or the start or end of a transaction. */
 export interface Statement {
-  readonly kind: 'BEGIN' | 'INSERT' | 'SELECT';
+  readonly kind: 'BEGIN' | 'COMMIT' | 'ROLLBACK' | 'INSERT' | 'SELECT';
+  /** Its text, one character per byte. */
+  readonly text: string;
   /** The number of its connection, from 1. */
   readonly connection: number;
 }
@@ -45,9 +47,10 @@ export async function startMysqlFaultFront(
     /** The fault of the statement that the server executes. */
     let hidden: Fault | undefined;
     const toServer = eachPacket((packet) => {
-      const kind = kindOf(packet);
+      const text = isQuery(packet) ? textOf(packet) : '';
+      const kind = kindOf(text);
       if (kind === undefined) return true;
-      const statement = { kind, connection };
+      const statement = { kind, text, connection };
       statements.push(statement);
       const fault = faultOf(statement);
       if (fault === undefined) return true;
@@ -74,10 +77,9 @@ export async function startMysqlFaultFront(
   };
 }
 
-function kindOf(packet: Buffer): Statement['kind'] | undefined {
-  if (!isQuery(packet)) return undefined;
-  const text = textOf(packet);
-  if (/^begin/i.test(text)) return 'BEGIN';
+function kindOf(text: string): Statement['kind'] | undefined {
+  const control = /^(?:begin|commit|rollback)/i.exec(text)?.[0].toUpperCase();
+  if (control !== undefined) return control as Statement['kind'];
   if (/insert into .?routes/.test(text)) return 'INSERT';
   return /select .* from .?routes/.test(text) ? 'SELECT' : undefined;
 }

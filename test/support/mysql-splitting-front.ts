@@ -18,7 +18,7 @@ export async function startMysqlSplittingFront(targetPort: number, reader: strin
       const text = textOf(packet);
       if (/^(?:begin|commit|rollback)/i.test(text)) inTransaction = /^begin/i.test(text);
       if (inTransaction || !/^select/i.test(text)) return true;
-      return withText(packet, text.replace(/from `?routes`?/, `from \`${reader}\`.routes`));
+      return withText(packet, text.replace(/from `?routes`?/g, `from \`${reader}\`.routes`));
     });
     client.pipe(toServer).pipe(server);
     server.pipe(client);

@@ -1,0 +1,283 @@
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { NewRoute } from '../../src/registry/route-store.js';
+import { poolFigures } from '../../src/store/pool-figures.js';
+import { engines } from '../support/engines.js';
+import { startMysqlFaultFront, type Statement } from '../support/mysql-fault-front.js';
+import { startMysqlSplittingFront } from '../support/mysql-splitting-front.js';
+import { describeOn } from '../support/needs.js';
+import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
+import { entryOf } from '../support/store-entries.js';
+
+/** The routes of one batch. */
+const BATCH = 64;
+const INSERTED = { outcome: 'inserted' };
+/** What a batch takes in which something is stored already: it is refused, looks up what, and inserts the rest. */
+const SETTLED = ['insert', 'begin', 'select', 'commit', 'insert'];
+
+const fresh = (): NewRoute => entryOf();
+const batchWith = (...odd: readonly NewRoute[]): NewRoute[] => [
+  ...Array.from({ length: BATCH - odd.length }, fresh),
+  ...odd,
+];
+
+const inserted = (count: number): unknown[] => Array.from({ length: count }, () => INSERTED);
+
+describeOn(engines)('a batch of creates, on $name', (engine) => {
+  let database: OpenedStore;
+  let knex: Knex;
+  let store: KnexRouteStore;
+  /** The first words of the statements sent since the last `sentFor`. */
+  let sent: string[] = [];
+
+  beforeAll(async () => {
+    database = await openStore(engine);
+    ({ knex } = database);
+    knex.on('query', ({ sql }: { sql: string }) => sent.push((/^\w+/.exec(sql)?.[0] ?? sql).toLowerCase()));
+  });
+
+  afterAll(() => database.close());
+
+  /** Inserts entries with a store that has inserted nothing before; they come together. */
+  async function insertAll(
+    entries: readonly NewRoute[],
+    duplicates: 'allow' | 'reject' = 'allow',
+  ): Promise<unknown[]> {
+    store = database.storeWith({});
+    sent = [];
+    return Promise.all(entries.map((entry) => store.insert(entry, duplicates)));
+  }
+
+  it('takes one statement', async () => {
+    await expect(insertAll(batchWith())).resolves.toEqual(inserted(BATCH));
+    expect(sent).toEqual(['insert']);
+  });
+
+  it('is not dissolved by a repeat', async () => {
+    const first = entryOf({ path: '/repeat/:id' }, { idempotencyKey: 'repeat' });
+    await database.store.insert(first, 'allow');
+    const repeat = entryOf({ path: '/repeat/:id' }, { idempotencyKey: 'repeat' });
+    await expect(insertAll(batchWith(repeat))).resolves.toEqual([
+      ...inserted(BATCH - 1),
+      { outcome: 'repeated', route: first.route },
+    ]);
+    expect(sent).toEqual(SETTLED);
+  });
+
+  it('is not dissolved by a duplicate that is refused', async () => {
+    const first = entryOf({ path: '/duplicate/:id' });
+    await database.store.insert(first, 'allow');
+    const duplicate = entryOf({ path: '/duplicate/:key' });
+    await expect(insertAll(batchWith(duplicate), 'reject')).resolves.toEqual([
+      ...inserted(BATCH - 1),
+      { outcome: 'duplicate', id: first.route.id },
+    ]);
+    expect(sent).toEqual(SETTLED);
+  });
+
+  it('is not dissolved by shapes that are new to this instance only', async () => {
+    const earlier = Array.from({ length: BATCH }, (_, i) => entryOf({ path: `/new/${i}/:id` }));
+    await Promise.all(earlier.map((entry) => database.store.insert(entry, 'allow')));
+    const again = earlier.map((_, i) => entryOf({ path: `/new/${i}/:key` }));
+    await expect(insertAll(again)).resolves.toEqual(inserted(BATCH));
+    expect(sent).toEqual(SETTLED);
+  });
+
+  it('takes one statement if its own routes repeat each other, and only the first of them is stored', async () => {
+    const key = (handler: string): NewRoute =>
+      entryOf({ path: '/twice', handler }, { idempotencyKey: 'twice' });
+    const [first, second, third] = [key('a'), key('a'), key('b')];
+    const others = Array.from({ length: BATCH - 3 }, fresh);
+    await expect(insertAll([first, second, third, ...others])).resolves.toEqual([
+      INSERTED,
+      { outcome: 'repeated', route: first.route },
+      { outcome: 'repeated', route: first.route },
+      ...inserted(BATCH - 3),
+    ]);
+    expect(sent).toEqual(['insert']);
+  });
+
+  it('takes one statement if its own routes are duplicates of each other', async () => {
+    const [first, second] = [entryOf({ path: '/own/:a' }), entryOf({ path: '/own/:b' })];
+    await expect(insertAll([first, second], 'reject')).resolves.toEqual([
+      INSERTED,
+      { outcome: 'duplicate', id: first.route.id },
+    ]);
+    expect(sent).toEqual(['insert']);
+  });
+
+  it('checks the key of a duplicate before its shape', async () => {
+    const stored = entryOf({ path: '/both/:id' }, { idempotencyKey: 'both' });
+    await database.store.insert(stored, 'allow');
+    const retried = entryOf({ path: '/both/:id' }, { idempotencyKey: 'both' });
+    const other = entryOf({ path: '/both/:id' }, { idempotencyKey: 'another' });
+    const plain = entryOf({ path: '/both/:id' });
+    await expect(insertAll([plain, retried, other], 'reject')).resolves.toEqual([
+      { outcome: 'duplicate', id: stored.route.id },
+      { outcome: 'repeated', route: stored.route },
+      { outcome: 'duplicate', id: stored.route.id },
+    ]);
+  });
+
+  it('looks for further repeats first, with one plain statement', async () => {
+    const first = entryOf({ path: '/again' }, { idempotencyKey: 'again' });
+    const repeat = (): NewRoute => entryOf({ path: '/again' }, { idempotencyKey: 'again' });
+    await insertAll([first]);
+    await store.insert(repeat(), 'allow');
+    sent = [];
+    await expect(
+      Promise.all(batchWith(repeat(), repeat()).map((entry) => store.insert(entry, 'allow'))),
+    ).resolves.toEqual([
+      ...inserted(BATCH - 2),
+      { outcome: 'repeated', route: first.route },
+      { outcome: 'repeated', route: first.route },
+    ]);
+    expect(sent).toEqual(['select', 'insert']);
+    sent = [];
+    await store.insert(entryOf(), 'allow');
+    expect(sent).toEqual(['insert']);
+  });
+
+  it('whose row the table does not take stores all others', async () => {
+    // Longer than its column; SQLite checks no lengths, but refuses a text that is null.
+    const handler = engine.name === 'SQLite' ? (null as unknown as string) : 'h'.repeat(256);
+    const bad = { ...entryOf(), route: { ...entryOf().route, handler } };
+    const entries = batchWith(bad);
+    store = database.storeWith({});
+    const settled = await Promise.allSettled(entries.map((entry) => store.insert(entry, 'allow')));
+    expect(settled.map(({ status }) => status)).toEqual([
+      ...Array.from({ length: BATCH - 1 }, () => 'fulfilled'),
+      'rejected',
+    ]);
+  });
+
+  it('leaves out a create whose caller leaves while the batch waits for a connection', async () => {
+    const { max } = (knex.client as { config: { pool: { max: number } } }).config.pool;
+    const taken = await Promise.all(Array.from({ length: max }, () => knex.transaction()));
+    store = database.storeWith({});
+    sent = [];
+    const caller = new AbortController();
+    const gone = entryOf();
+    const settled = Promise.allSettled([
+      ...batchWith(gone).map((entry) =>
+        store.insert(entry, 'allow', entry === gone ? caller.signal : undefined),
+      ),
+    ]);
+    await expect.poll(() => poolFigures(knex).waiting).toBe(1);
+    caller.abort();
+    await Promise.all(taken.map((transaction) => transaction.rollback()));
+    expect((await settled).filter(({ status }) => status === 'rejected')).toHaveLength(1);
+    expect(sent.filter((each) => each === 'insert')).toEqual(['insert']);
+    await expect(store.find(gone.route.id)).resolves.toBeUndefined();
+  });
+
+  it('has at most 256 KiB of text, unless one route has more', async () => {
+    const lengths: number[] = [];
+    const measure = ({ bindings }: { bindings: readonly string[] }): void => {
+      lengths.push(bindings.join('').length);
+    };
+    knex.on('query', measure);
+    onTestFinished(() => {
+      knex.removeListener('query', measure);
+    });
+    const large = Array.from({ length: BATCH }, () =>
+      entryOf({ middleware: Array<string>(64).fill('m'.repeat(255)) }),
+    );
+    await expect(insertAll(large)).resolves.toEqual(inserted(BATCH));
+    expect(lengths).toHaveLength(5);
+    expect(Math.max(...lengths)).toBeLessThan(262_144 + 100);
+  });
+
+  it('dry runs share a transaction, and hold at most two connections', async () => {
+    store = database.storeWith({});
+    await store.insert(entryOf({ path: '/dry/:id' }), 'allow');
+    sent = [];
+    let most = 0;
+    const watch = (): void => {
+      most = Math.max(most, poolFigures(knex).used);
+    };
+    knex.on('query', watch);
+    onTestFinished(() => {
+      knex.removeListener('query', watch);
+    });
+    await Promise.all(Array.from({ length: 10 * BATCH }, () => store.findByShape('GET /dry/:')));
+    expect(sent.filter((each) => each === 'select')).toHaveLength(10);
+    expect(most).toBeLessThanOrEqual(2);
+  });
+});
+
+describeOn(engines.slice(1))('a batch of creates before a faulty $name', (engine) => {
+  let database: OpenedStore;
+
+  beforeAll(async () => {
+    database = await openStore(engine);
+  });
+
+  afterAll(() => database.close());
+
+  /** The outcomes of a batch, and its statements, where the server answers some with an error. */
+  async function insertAll(
+    entries: readonly NewRoute[],
+    errorOf: (statement: Statement) => number | undefined,
+  ): Promise<{ settled: readonly PromiseSettledResult<unknown>[]; kinds: Statement['kind'][] }> {
+    const front = await startMysqlFaultFront(database.port, (statement) => {
+      const answer = errorOf(statement);
+      return answer === undefined ? undefined : { done: false, answer };
+    });
+    const store = database.storeWith({}, database.connect(front.port));
+    const settled = await Promise.allSettled(entries.map((entry) => store.insert(entry, 'allow')));
+    return { settled, kinds: front.statements.map(({ kind }) => kind) };
+  }
+
+  it('that is too long for it stores all but the route that is', async () => {
+    const long = entryOf({ handler: 'long' });
+    const { settled, kinds } = await insertAll(batchWith(long), ({ kind, text }) =>
+      kind === 'INSERT' && text.includes("'long'") ? 1153 : undefined,
+    );
+    expect(settled.map(({ status }) => status)).toEqual([
+      ...Array.from({ length: BATCH - 1 }, () => 'fulfilled'),
+      'rejected',
+    ]);
+    expect(settled.at(-1)).toMatchObject({ reason: { code: 'ER_NET_PACKET_TOO_LARGE' } });
+    // Halved six times.
+    expect(kinds).toEqual(Array.from({ length: 13 }, () => 'INSERT'));
+  });
+
+  it('that it refuses for all fails at once', async () => {
+    const { settled, kinds } = await insertAll(batchWith(), ({ kind }) =>
+      kind === 'INSERT' ? 1142 : undefined,
+    );
+    expect(settled.map(({ status }) => status)).toEqual(Array.from({ length: BATCH }, () => 'rejected'));
+    expect(kinds).toEqual(['INSERT']);
+  });
+
+  it('is stored together although a reader that lags knows none of the repeats', async () => {
+    const reader = await openStore(engine);
+    onTestFinished(() => reader.close());
+    const port = await startMysqlSplittingFront(database.port, new URL(reader.url).pathname.slice(1));
+    const store = database.storeWith({}, database.connect(port));
+    const first = entryOf({ path: '/lag' }, { idempotencyKey: 'lag' });
+    const repeat = (): NewRoute => entryOf({ path: '/lag' }, { idempotencyKey: 'lag' });
+    await store.insert(first, 'allow');
+    await store.insert(repeat(), 'allow');
+    await expect(
+      Promise.all(batchWith(repeat()).map((entry) => store.insert(entry, 'allow'))),
+    ).resolves.toEqual([...inserted(BATCH - 1), { outcome: 'repeated', route: first.route }]);
+  });
+
+  it('is stored although the look-up for repeats fails', async () => {
+    const first = entryOf({ path: '/fail' }, { idempotencyKey: 'fail' });
+    await database.store.insert(first, 'allow');
+    let failing = false;
+    const front = await startMysqlFaultFront(database.port, ({ kind }) =>
+      failing && kind === 'SELECT' ? { done: false, answer: 1969 } : undefined,
+    );
+    const store = database.storeWith({}, database.connect(front.port));
+    await store.insert(entryOf({ path: '/fail' }, { idempotencyKey: 'fail' }), 'allow');
+    failing = true;
+    const entries = Array.from({ length: BATCH }, (_, i) => entryOf({}, { idempotencyKey: `fail ${i}` }));
+    await expect(Promise.all(entries.map((entry) => store.insert(entry, 'allow')))).resolves.toEqual(
+      inserted(BATCH),
+    );
+  });
+});

@@ -1,0 +1,207 @@
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
+import { openDatabase } from '../../src/store/database.js';
+import { engines } from '../support/engines.js';
+import {
+  type Fault,
+  type MysqlFaultFront,
+  startMysqlFaultFront,
+  type Statement,
+} from '../support/mysql-fault-front.js';
+import { describeOn } from '../support/needs.js';
+import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
+import { entryOf } from '../support/store-entries.js';
+import { throughPort } from '../support/tcp-proxy.js';
+
+/** What ends a transaction in a way that may leave it open: with its statement executed, and without. */
+const FAULTS: readonly (readonly [string, Fault])[] = [true, false].flatMap((done) => {
+  const executed = done ? 'executed' : 'not executed';
+  return [
+    [`is ${executed} and answered with 1969`, { done, answer: 1969 }],
+    [`is ${executed} and answered with 1227`, { done, answer: 1227 }],
+    [`is ${executed} and not answered`, { done, answer: 'silence' }],
+    [`is ${executed} and its connection lost`, { done }],
+  ] as const;
+});
+
+/** The calls that read in a transaction. */
+const CALLS: readonly (readonly [string, (store: KnexRouteStore) => Promise<unknown>])[] = [
+  ['a repeat', (store) => store.insert(entryOf({ path: '/a/:id' }, { idempotencyKey: 'key' }), 'allow')],
+  ['a dry run with a key', (store) => store.findByIdempotencyKey('me', 'key')],
+  ['a dry run while duplicates are refused', (store) => store.findByShape('GET /a/:')],
+  ['a duplicate that is refused', (store) => store.insert(entryOf({ path: '/a/:b' }), 'reject')],
+  ['a duplicate new to this instance', (store) => store.insert(entryOf({ path: '/a/:c' }), 'allow')],
+];
+
+const SILENCE_MS = 100;
+const CREATES = 5;
+
+/** Creates over few connections, so that all of those that a fault has touched are used again. */
+async function createSome(store: KnexRouteStore): Promise<string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < CREATES; i++) {
+    const entry = entryOf();
+    await expect(store.insert(entry, 'allow')).resolves.toEqual({ outcome: 'inserted' });
+    ids.push(entry.route.id);
+  }
+  return ids;
+}
+
+async function expectStored(store: KnexRouteStore, ids: readonly string[]): Promise<void> {
+  const found = await Promise.all(ids.map((id) => store.find(id)));
+  expect(found.map((route) => route?.id)).toEqual(ids);
+}
+
+describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine) => {
+  let database: OpenedStore;
+
+  beforeAll(async () => {
+    database = await openStore(engine);
+    await database.store.insert(entryOf({ path: '/a/:id' }, { idempotencyKey: 'key' }), 'allow');
+  });
+
+  afterAll(() => database.close());
+
+  /** Opens a store that meets a fault once, at the first statement that has it after `arm`. */
+  async function opened(
+    faultOf: (statement: Statement) => Fault | undefined,
+    silenceMs = 0,
+  ): Promise<{
+    readonly store: KnexRouteStore;
+    readonly knex: Knex;
+    readonly front: MysqlFaultFront;
+    /** Whether the fault is still to come. */
+    readonly fault: { armed: boolean };
+  }> {
+    const fault = { armed: false };
+    const front = await startMysqlFaultFront(database.port, (statement) => {
+      const met = fault.armed ? faultOf(statement) : undefined;
+      if (met !== undefined) fault.armed = false;
+      return met;
+    });
+    const knex = openDatabase(parseDatabaseUrl(throughPort(database.url, front.port)), silenceMs);
+    onTestFinished(() => knex.destroy());
+    return { store: database.storeWith({}, knex), knex, front, fault };
+  }
+
+  describe.each(CALLS)('of %s', (_, call) => {
+    it.each(
+      (['BEGIN', 'COMMIT'] as const).flatMap((kind) =>
+        FAULTS.map(([name, met]) => [kind, name, met] as const),
+      ),
+    )('whose %s %s, no later create is lost', async (kind, _name, met) => {
+      const { store, knex, fault } = await opened(
+        (statement) => (statement.kind === kind ? met : undefined),
+        met.answer === 'silence' ? SILENCE_MS : 0,
+      );
+      fault.armed = true;
+      await call(store).catch(() => undefined);
+      expect(fault.armed).toBe(false);
+      const ids = await createSome(store);
+      await expectStored(database.store, ids);
+      // What an open transaction holds is gone with its connection.
+      await knex.destroy();
+      await expectStored(database.store, ids);
+    });
+
+    it.each(FAULTS.filter(([, { done }]) => !done))(
+      'whose read fails and whose ROLLBACK, if any, %s, no later create is lost',
+      async (_name, met) => {
+        let inTransaction = false;
+        const { store, knex, fault } = await opened(({ kind }) => {
+          if (kind === 'ROLLBACK') return met;
+          inTransaction ||= kind === 'BEGIN';
+          if (inTransaction && kind === 'SELECT') {
+            // The ROLLBACK is the next fault.
+            setImmediate(() => (fault.armed = true));
+            inTransaction = false;
+            return { done: false, answer: 1969 };
+          }
+          return undefined;
+        }, SILENCE_MS);
+        fault.armed = true;
+        await expect(call(store)).rejects.toMatchObject({ reason: 'DEADLINE_EXCEEDED' });
+        fault.armed = false;
+        const ids = await createSome(store);
+        await expectStored(database.store, ids);
+        await knex.destroy();
+        await expectStored(database.store, ids);
+      },
+    );
+  });
+
+  it('whose COMMIT fails, the other connections stay in use', async () => {
+    const { store, front, fault } = await opened(({ kind }) =>
+      kind === 'COMMIT' ? { done: true, answer: 1969 } : undefined,
+    );
+    const find = (): Promise<unknown> =>
+      Promise.all(Array.from({ length: 3 * 64 }, () => store.find(entryOf().route.id)));
+    const connectionsSince = (start: number): Set<number> =>
+      new Set(front.statements.slice(start).map(({ connection }) => connection));
+    await find();
+    const before = connectionsSince(0);
+    expect(before.size).toBeGreaterThan(1);
+    fault.armed = true;
+    await store.findByShape('GET /a/:').catch(() => undefined);
+    expect(fault.armed).toBe(false);
+    const start = front.statements.length;
+    await find();
+    expect([...connectionsSince(start)].some((connection) => before.has(connection))).toBe(true);
+  });
+
+  it('that a KILL QUERY meets at any of its statements, no acknowledged create is lost', async () => {
+    const { store, knex } = await opened(() => undefined);
+    const killer = database.connect();
+    const name = new URL(database.url).pathname.slice(1);
+    let kills = 0;
+    let over = false;
+    const kill = async (): Promise<void> => {
+      const [own] = (await killer.raw('select connection_id() as id')) as [[{ id: number }]];
+      while (!over) {
+        const [threads] = (await killer.raw(
+          'select id from information_schema.processlist where db = ? and id <> ? and command = ?',
+          [name, own[0].id, 'Query'],
+        )) as [{ id: number }[]];
+        for (const { id } of threads) {
+          await killer.raw(`kill query ${id}`).catch(() => undefined);
+          kills++;
+        }
+      }
+    };
+    const acknowledged: string[] = [];
+    const work = async (): Promise<void> => {
+      for (let i = 0; i < 60; i++) {
+        const entry = entryOf();
+        const stored = await store.insert(entry, 'allow').catch(() => undefined);
+        if (stored?.outcome === 'inserted') acknowledged.push(entry.route.id);
+        await Promise.allSettled(CALLS.map(([, call]) => call(store)));
+      }
+    };
+    const killing = kill();
+    await Promise.all(Array.from({ length: 4 }, work)).finally(() => {
+      over = true;
+    });
+    await killing;
+    expect(kills).toBeGreaterThan(0);
+    expect(acknowledged.length).toBeGreaterThan(0);
+    await knex.destroy();
+    await expectStored(database.store, acknowledged);
+  });
+});
+
+it('after statements that found the embedded database busy, no later create is lost', async () => {
+  const { knex, store, connect, close, storeWith } = await openStore(engines[0]);
+  onTestFinished(close);
+  await store.insert(entryOf({ path: '/a/:id' }, { idempotencyKey: 'key' }), 'allow');
+  const other = connect();
+  await knex.raw('PRAGMA busy_timeout = 0');
+  await other.raw('BEGIN IMMEDIATE');
+  await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+  await Promise.allSettled(CALLS.map(([, call]) => call(store)));
+  await other.raw('COMMIT');
+  const ids = await createSome(store);
+  await expectStored(storeWith({}, other), ids);
+  await knex.destroy();
+  await expectStored(storeWith({}, connect()), ids);
+});
