@@ -17,6 +17,9 @@ export interface Scenario {
   readonly tool?: 'h2load';
 }
 
+/** Creates with request ids, which must cost the others little. */
+export const KEYED = ['create with key', 'create, 1 % repeats'] as const satisfies readonly Operation[];
+
 /** Both protocols, each with the prefix of its scenarios' names. */
 const PROTOCOLS = [
   ['gRPC', 'grpc'],
@@ -94,6 +97,13 @@ export function scenarios({ growth }: Scale, targets: ReadonlySet<TargetName>): 
         pick: 'thousand' as const,
       })),
     ),
+    KEYED.map((operation) => ({
+      name: `gRPC ${operation}`,
+      target: 'service' as const,
+      wire: 'grpc' as const,
+      operation,
+      pick: 'uniform' as const,
+    })),
     timed.map((scenario) => ({ ...scenario, name: atRate(scenario.name, 'slow'), rate: OPEN_RATE })),
     timed.map((scenario) => ({ ...scenario, name: `${scenario.name}, h2load`, pick: 'hot', tool: 'h2load' })),
   ];

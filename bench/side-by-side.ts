@@ -2,7 +2,7 @@ import type { DatabaseServer } from './database.js';
 import type { Measured } from './figures.js';
 import { Rounds } from './rounds.js';
 import type { Scale } from './scale.js';
-import type { Scenario } from './scenarios.js';
+import { KEYED, type Scenario } from './scenarios.js';
 import type { Server } from './servers.js';
 import type { Compared, Target, TargetName } from './testbed.js';
 
@@ -19,6 +19,13 @@ const CALLS = [
   { name: 'REST get, separate gateway', target: 'gateway', wire: 'http', operation: 'get', pick: 'uniform' },
   { name: 'gRPC create', target: 'service', wire: 'grpc', operation: 'create', pick: 'hot' },
   { name: 'REST create', target: 'service', wire: 'http', operation: 'create', pick: 'hot' },
+  ...KEYED.map((operation) => ({
+    name: `gRPC ${operation}`,
+    target: 'service' as const,
+    wire: 'grpc' as const,
+    operation,
+    pick: 'hot' as const,
+  })),
   {
     name: 'REST create, separate gateway',
     target: 'gateway',

@@ -19,10 +19,14 @@ import {
 } from '../../test/support/http2-frames.js';
 import { type Field, firstBlock, repeatedBlock } from './hpack.js';
 import type { Call, Load, Operation } from './load.js';
+import { nextCreate } from './request-ids.js';
 
+const CREATE = '/routing.v1.RouteService/CreateRoute';
 const METHODS: Readonly<Record<Operation, string>> = {
   get: '/routing.v1.RouteService/GetRoute',
-  create: '/routing.v1.RouteService/CreateRoute',
+  create: CREATE,
+  'create with key': CREATE,
+  'create, 1 % repeats': CREATE,
   echo: '/bench.Echo/Echo',
 };
 
@@ -54,11 +58,15 @@ function encode(operation: Operation, n: number): Uint8Array {
     case 'get':
       return GetRouteRequest.encode({ routeId: idOf(n) }).finish();
     case 'create':
+    case 'create with key':
+    case 'create, 1 % repeats': {
+      const next = nextCreate(operation, n);
       return CreateRouteRequest.encode({
-        route: { id: '', ...draftOf(n), createdAt: undefined },
-        requestId: '',
+        route: { id: '', ...draftOf(next.n), createdAt: undefined },
+        requestId: next.requestId,
         validateOnly: false,
       }).finish();
+    }
     case 'echo':
       return Route.encode(routeOf(n)).finish();
   }

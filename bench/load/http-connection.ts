@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { draftOf, idOf } from '../stored-routes.js';
 import type { Call, Load } from './load.js';
+import { nextCreate } from './request-ids.js';
 
 const COLLECTION = '/v1/routing';
 
@@ -12,8 +13,10 @@ export function httpCall({ target, operation, token }: Load): Call {
     return (n) => connection.send(`GET ${COLLECTION}/${idOf(n)} HTTP/1.1\r\n${head}\r\n`);
   }
   return (n) => {
-    const body = JSON.stringify(draftOf(n));
-    const content = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
+    const next = nextCreate(operation, n);
+    const body = JSON.stringify(draftOf(next.n));
+    const key = next.requestId === '' ? '' : `idempotency-key: ${next.requestId}\r\n`;
+    const content = `${key}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
     return connection.send(`POST ${COLLECTION} HTTP/1.1\r\n${head}${content}\r\n${body}`);
   };
 }

@@ -6,8 +6,11 @@ export type Wire = 'grpc' | 'http';
 /** Number of connections that the gRPC callers share, like callers in a few client processes. */
 export const GRPC_CONNECTIONS = 4;
 
-/** What a request does. `echo` sends a route to a server that returns it. */
-export type Operation = 'get' | 'create' | 'echo';
+/**
+ * What a request does. `echo` sends a route to a server that returns it, `create with key` has a request id of its own,
+ * and of `create, 1 % repeats`, each hundredth repeats the same one.
+ */
+export type Operation = 'get' | 'create' | 'create with key' | 'create, 1 % repeats' | 'echo';
 
 /**
  * Which stored routes are requested:

@@ -3,8 +3,8 @@ import type { Signal } from '../registry/route-store.js';
 /** An entry that waits for the database until its signal is aborted. */
 export interface Waiting {
   readonly signal: Signal | undefined;
-  /** The length of its texts in a statement, in UTF-16 units; default: none worth counting. */
-  readonly size?: number;
+  /** The most bytes that it takes in a statement; default: few. */
+  readonly bytes?: number;
 }
 
 /** Whether the caller still wants the outcome. */
@@ -23,11 +23,8 @@ export class NotSent extends Error {
 
 /** The most entries of one statement: enough to share its cost, few enough to keep it short. */
 const MAX_BATCH = 64;
-/**
- * The most UTF-16 units of one statement, unless a single entry has more. With up to three bytes for each, and its
- * quotes escaped, a statement stays below 1 MiB, the least `max_allowed_packet` in use.
- */
-const MAX_BATCH_SIZE = 262_144;
+/** The most bytes of one statement's entries: less than 1 MiB, the least `max_allowed_packet` in use. */
+const MAX_BATCH_BYTES = 1_000_000;
 
 /** How many statements of one kind may run at a time. All kinds together have at most the connections of the pool. */
 interface Pace {
@@ -120,10 +117,10 @@ export function batched<Entry extends Waiting, Outcome>(
 /** How many entries at the head of the queue form a batch: at least one. */
 function lengthOfBatch(queue: readonly { readonly entry: Waiting }[]): number {
   const most = Math.min(queue.length, MAX_BATCH);
-  let size = 0;
+  let bytes = 0;
   for (let length = 0; length < most; length++) {
-    size += queue[length]?.entry.size ?? 0;
-    if (size > MAX_BATCH_SIZE && length > 0) return length;
+    bytes += queue[length]?.entry.bytes ?? 0;
+    if (bytes > MAX_BATCH_BYTES && length > 0) return length;
   }
   return most;
 }

@@ -3,7 +3,7 @@ import type { InsertOutcome, NewRoute, RouteStore, Signal } from '../registry/ro
 import type { Route } from '../registry/route.js';
 import { batched } from './batch.js';
 import { type Insert, InsertBatches } from './insert-batches.js';
-import { encodeId, type StoredRoute, toRoute, toRow, toStored } from './route-row.js';
+import { encodeId, mostBytes, type StoredRoute, toRoute, toRow, toStored } from './route-row.js';
 import { RouteRows, type ServedCall, type UniqueValues } from './route-rows.js';
 import { type StatementObserver, StatementObservers } from './statement-observer.js';
 
@@ -40,8 +40,7 @@ export class KnexRouteStore implements RouteStore {
 
   async insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome> {
     const row = toRow(entry);
-    const size = row.path.length + row.middleware.length + row.handler.length;
-    return this.#insertJoined({ entry, row, size, duplicates, ...this.#served(signal) });
+    return this.#insertJoined({ entry, row, bytes: mostBytes(row), duplicates, ...this.#served(signal) });
   }
 
   find(id: string, signal?: Signal): Promise<Route | undefined> {

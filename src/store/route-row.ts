@@ -34,6 +34,9 @@ export type StoredRoute = Omit<NewRoute, 'shape'> & { readonly shape: string | u
 /** The columns of a route, listed so that a new column never changes what a query reads. */
 export const ROUTE_COLUMNS = ['id', 'method', 'path', 'middleware', 'handler', 'created_at_ms'] as const;
 
+/** The most bytes of a row's method, id and time, and of what is between its values. */
+const REST_OF_ROW = 128;
+
 const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** The 16 bytes of a UUID in canonical lower case; undefined for any other string. */
@@ -69,6 +72,13 @@ export function toRow({ route, caller, idempotencyKey, shape }: NewRoute): NewRo
     request_id: idempotencyKey === undefined ? null : Buffer.from(idempotencyKey),
     shape: Buffer.from(shape),
   };
+}
+
+/** The most bytes of `INSERT` that a row takes: three for a UTF-16 unit, two for a byte in hexadecimal digits. */
+export function mostBytes({ path, middleware, handler, caller, request_id, shape }: NewRouteRow): number {
+  const texts = path.length + middleware.length + handler.length;
+  const bytes = caller.length + (request_id?.length ?? 0) + (shape?.length ?? 0);
+  return 3 * texts + 2 * bytes + REST_OF_ROW;
 }
 
 export function toRoute(row: RouteRow): Route {

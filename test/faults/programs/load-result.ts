@@ -5,14 +5,22 @@ export const STREAM_RESET = 101;
 export const CONNECTION_LOST = 102;
 export const NOT_ANSWERED = 103;
 
+/**
+ * What each call does. A `repeat` creates one route with one request id, a `duplicate` one route without, and a
+ * `dry run` checks that route.
+ */
+export type LoadOperation = 'create' | 'get' | 'repeat' | 'duplicate' | 'dry run';
+
 /** The calls that one run of the load program makes. */
 export interface Load {
   /** `host:port` of the gRPC server. */
   readonly target: string;
-  readonly operation: 'create' | 'get';
+  readonly operation: LoadOperation;
   readonly token: string;
   /** The ids that gets request. */
   readonly ids: readonly string[];
+  /** Among creates, one in this many is a `repeat` instead; absent: none. */
+  readonly repeatEach?: number;
   readonly connections: number;
   /** Whether the connections ignore the server's settings, such as its stream limit. */
   readonly heedless: boolean;

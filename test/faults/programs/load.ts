@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js';
 import { grpcMessage, grpcPath } from '../../../bench/load/grpc-connection.js';
 import type { Field } from '../../../bench/load/hpack.js';
 import { percentile } from '../../../bench/load/percentile.js';
-import { GetRouteRequest } from '../../../src/gen/routing/v1/route_service.js';
+import { CreateRouteRequest, GetRouteRequest } from '../../../src/gen/routing/v1/route_service.js';
 import { framed } from '../../support/http2-call.js';
 import { grpcHead } from '../../support/http2-frames.js';
 import { GrpcConnection } from './grpc-connection.js';
@@ -13,6 +13,15 @@ const OK: number = status.OK;
 const REFUSED: number = status.RESOURCE_EXHAUSTED;
 /** How long to wait for responses after the last call, in milliseconds: longer than a call may take. */
 const PATIENCE_MS = 8_000;
+/** The route of repeats, duplicates and dry runs. */
+const SAME = {
+  id: '',
+  method: 'GET',
+  path: '/same/:id',
+  middleware: ['authenticate'],
+  handler: 'same',
+  createdAt: undefined,
+};
 
 /** The load program: a separate process that takes a load as its argument and prints the result. */
 async function main(): Promise<void> {
@@ -86,13 +95,20 @@ function p99Of(times: readonly number[]): number {
 }
 
 function fieldsOf({ target, operation, token }: Load): Field[] {
-  return [...grpcHead(grpcPath(operation), target), ['authorization', `Bearer ${token}`]];
+  const path = grpcPath(operation === 'get' ? 'get' : 'create');
+  return [...grpcHead(path, target), ['authorization', `Bearer ${token}`]];
 }
 
 /** The length-prefixed message of the n-th call. */
-function messageOf({ operation, ids }: Load, n: number): Buffer {
-  if (operation === 'create') return grpcMessage(operation, n);
-  return framed(GetRouteRequest.encode({ routeId: ids[n % ids.length] ?? '' }).finish());
+function messageOf({ operation, ids, repeatEach }: Load, n: number): Buffer {
+  if (operation === 'get') {
+    return framed(GetRouteRequest.encode({ routeId: ids[n % ids.length] ?? '' }).finish());
+  }
+  const repeats = repeatEach !== undefined && n % repeatEach === 0;
+  if (operation === 'create' && !repeats) return grpcMessage('create', n);
+  const requestId = operation === 'repeat' || repeats ? 'repeat' : '';
+  const validateOnly = operation === 'dry run';
+  return framed(CreateRouteRequest.encode({ route: SAME, requestId, validateOnly }).finish());
 }
 
 await main();
