@@ -33,7 +33,7 @@ export function parseDatabaseUrl(text: string): Database {
   if (file === undefined) return parseMysqlUrl(text);
   if (SCHEME.test(file))
     throw new Error(
-      'must have the path of a file behind "sqlite:"; got another scheme. Take one of them out; if a file is really called so, write ./ before its name.',
+      'must have the path of a file after "sqlite:"; got another scheme. Take one of them out; if a file is really called so, write ./ before its name.',
     );
   return { engine: 'sqlite', file };
 }

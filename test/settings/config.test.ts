@@ -405,7 +405,7 @@ describe('invalid settings', () => {
     'such as DATABASE_URL=sqlite:%s are reported without their value',
     (path) => {
       expect(problemsOf({ ...JWT, DATABASE_URL: `sqlite:${path}` })).toEqual([
-        'DATABASE_URL must have the path of a file behind "sqlite:"; got another scheme. Take one of them out; if a file is really called so, write ./ before its name.',
+        'DATABASE_URL must have the path of a file after "sqlite:"; got another scheme. Take one of them out; if a file is really called so, write ./ before its name.',
       ]);
     },
   );

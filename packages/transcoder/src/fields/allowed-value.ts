@@ -63,7 +63,8 @@ export function refusedValue(type: ValueType, json: JsonValue): string {
   if (message !== undefined && isWrapperDesc(message)) return refusedValue(message.fields[0], json);
   const takesNumbers = names !== undefined || (scalar !== undefined && numberForms.has(scalar));
   if (typeof json === 'number' && takesNumbers) return String(json);
-  if (typeof json === 'string' && hasTextValue({ message }) && scalar !== ScalarType.BOOL) return quoted(json);
+  if (typeof json === 'string' && hasTextValue({ message }) && scalar !== ScalarType.BOOL)
+    return quoted(json);
   return message !== undefined && isAny(message) && isObject(json) ? 'another object' : kindOf(json);
 }
 
@@ -74,7 +75,14 @@ export function kindOf(json: JsonValue): string {
   return typeof json === 'object' ? 'an object' : `a ${typeof json}`;
 }
 
-/** Text that a client sent, in quotation marks, cut to the maximum length that a response repeats. */
+/** Invisible characters, which could make a wrong value look like a right one. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * Text that a client sent, in quotation marks, cut to the maximum length that a response repeats, with invisible
+ * characters escaped.
+ */
 export function quoted(text: string): string {
-  return JSON.stringify(shortened(text));
+  const escaped = (character: string): string => `\\u{${Number(character.codePointAt(0)).toString(16)}}`;
+  return `"${shortened(text).replace(/["\\]/g, '\\$&').replace(INVISIBLE, escaped)}"`;
 }

@@ -209,6 +209,10 @@ describe('a query', () => {
       description: `Must be one of GENRE_UNSPECIFIED, GENRE_POETRY, GENRE_PROSE; got "${'\\"'.repeat(64)}…".`,
     },
     {
+      query: 'bool_value=true%E2%80%8B%0A',
+      description: 'Must be true or false; got "true\\u{200b}\\u{a}".',
+    },
+    {
       query: 'string_value=%zz',
       description: 'Must be percent-encoded UTF-8; got an invalid escape or character.',
     },
