@@ -1,6 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { errorInfoOf, type RichError, richErrorOfReply } from '../../test/support/rich-error.js';
 import { Route } from '../../src/gen/routing/v1/route_service.js';
+import { misdescribed } from '../descriptions.js';
 import type { Ledger, ShownRoute } from '../ledger.js';
 import type { GrpcAnswer } from './grpc-sessions.js';
 
@@ -68,7 +69,7 @@ export function grpcProblems(answer: GrpcAnswer, sent: SentCall, ledger: Ledger)
     ledger.overloaded++;
     return [];
   }
-  const problems: string[] = [];
+  const problems = misdescribed(failure?.details ?? []);
   if (code === LATE && !sent.mayBeLate) problems.push(`A call ended with DEADLINE_EXCEEDED: ${details}`);
   if (code !== OK && reason === undefined && WORDS_OF_GRPC_JS.test(details)) return problems;
   if (NEVER.includes(code)) problems.push(`A call ended with ${status[code] ?? code}: ${details}`);

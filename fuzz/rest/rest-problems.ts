@@ -1,3 +1,4 @@
+import { misdescribed } from '../descriptions.js';
 import type { Ledger, ShownRoute } from '../ledger.js';
 import type { HttpAnswer } from './http-answers.js';
 
@@ -72,5 +73,5 @@ function failureProblems(answer: HttpAnswer, { hasTimeout }: Sent, ledger: Ledge
     status < 500 ||
     reason === 'TRANSFER_CODING_UNSUPPORTED' ||
     (reason === 'DEADLINE_EXCEEDED' && hasTimeout);
-  return allowed ? [] : [`A request got status ${status}: ${body}`];
+  return [...(allowed ? [] : [`A request got status ${status}: ${body}`]), ...misdescribed(failure.details)];
 }

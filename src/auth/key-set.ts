@@ -1,27 +1,66 @@
 import { createPublicKey } from 'node:crypto';
+import type { Algorithm } from 'jsonwebtoken';
 import { type JsonObject, isJsonObject } from './compact-jwt.js';
 import { type TrustedKey, trustKeyObject } from './trusted-key.js';
 
-/** The keys of an issuer by `kid`. A `kid` whose keys cannot verify any token maps to an empty list. */
-export type KeySet = ReadonlyMap<string, readonly TrustedKey[]>;
+/** The keys of an issuer that can verify tokens. */
+export interface KeySet {
+  /** All of them, whether they have a `kid` or not. */
+  readonly all: readonly TrustedKey[];
+  /** Those with a `kid`. A `kid` whose keys cannot verify any token maps to an empty list. */
+  readonly named: ReadonlyMap<string, readonly TrustedKey[]>;
+}
 
 /** The members that only private and symmetric keys have (RFC 7518, sections 6.2.2, 6.3.2 and 6.4). */
 const SECRET_MEMBERS = ['d', 'k'];
 
 /**
- * Reads a JSON Web Key Set (RFC 7517, section 5). Skips keys that cannot verify a token and keys without a `kid`.
+ * Reads a JSON Web Key Set (RFC 7517, section 5). Skips keys that cannot verify a token, and those whose `kid` is not a
+ * string.
  *
  * @throws Error when the value is not a key set
  */
 export function readKeySet(value: unknown): KeySet {
   const keys = isJsonObject(value) ? value['keys'] : undefined;
   if (!Array.isArray(keys) || !keys.every(isJsonObject)) throw new Error('It is not a JSON Web Key Set.');
-  const set = new Map<string, TrustedKey[]>();
+  const all: TrustedKey[] = [];
+  const named = new Map<string, TrustedKey[]>();
   for (const jwk of keys) {
     const { kid } = jwk;
-    if (typeof kid === 'string') set.set(kid, [...(set.get(kid) ?? []), ...trustedKeysOf(jwk)]);
+    const trusted = trustedKeysOf(jwk);
+    if (kid === undefined || typeof kid === 'string') all.push(...trusted);
+    if (typeof kid === 'string') named.set(kid, [...(named.get(kid) ?? []), ...trusted]);
   }
-  return set;
+  return { all, named };
+}
+
+/** The key of a token, or why there is none. */
+export type FoundKey =
+  | { readonly key: TrustedKey }
+  | {
+      /** A sentence for the client. */
+      readonly fault: string;
+      /** Whether a newer set may have the key: it is unknown or ambiguous in this one. */
+      readonly mayAppear: boolean;
+    };
+
+/**
+ * The key of a token with this `alg`: the one that its `kid` names, or without `kid`, which is optional (RFC 7515,
+ * section 4.1.4), the only one that fits. Keys are never tried in turn.
+ */
+export function findKey({ all, named }: KeySet, alg: Algorithm, kid: string | undefined): FoundKey {
+  const candidates = kid === undefined ? all : named.get(kid);
+  if (candidates === undefined)
+    return { fault: "The token's kid names no key of the issuer.", mayAppear: true };
+  const [key, ...others] = candidates.filter(({ algorithms }) => algorithms.includes(alg));
+  if (key !== undefined && others.length === 0) return { key };
+  if (kid !== undefined)
+    return { fault: "The token's kid does not name a key for its alg.", mayAppear: false };
+  const fault =
+    key === undefined
+      ? 'The issuer has no key for the alg of the token.'
+      : 'The token has no kid, and several keys of the issuer fit its alg.';
+  return { fault, mayAppear: true };
 }
 
 /** The key, restricted to its `alg`; none if it is not a public key that may verify tokens. */

@@ -1,7 +1,7 @@
 import { type Refusal, tokenInvalid } from './auth-result.js';
 import type { JsonObject } from './compact-jwt.js';
 import { fetchJson } from './fetch-json.js';
-import { type KeySet, readKeySet } from './key-set.js';
+import { findKey, type FoundKey, type KeySet, readKeySet } from './key-set.js';
 import { ALGORITHM_NOT_ALLOWED, type CurrentKeys, PUBLIC_KEY_ALGORITHMS } from './trusted-key.js';
 
 /** The age at which the set is fetched again in the background, in milliseconds; its keys stay in use. */
@@ -10,7 +10,7 @@ const REFRESH_AGE_MS = 300_000;
 const MAX_AGE_MS = 600_000;
 /** The age at which the set is discarded if it cannot be fetched again, in milliseconds. */
 const LOST_AGE_MS = 3_600_000;
-/** The minimum time between fetches, in milliseconds, even for unknown `kid`s and after failures. */
+/** The minimum time between fetches, in milliseconds, even for unknown and ambiguous keys and after failures. */
 const RETRY_MS = 60_000;
 /** The same while there are no keys: nobody can be authenticated, so the fetch is retried sooner. */
 const RETRY_WITHOUT_KEYS_MS = 1_000;
@@ -29,15 +29,15 @@ interface RemoteKeySetOptions {
 }
 
 /**
- * The JSON Web Key Set (RFC 7517, section 5) at a URL. It is fetched on first use, on use after five minutes and for an
- * unknown `kid`, at most once a minute (once a second while there are no keys). Calls wait for the fetch if their `kid`
- * is unknown or the set is ten minutes old. If the fetch fails, the keys stay in use until the set is an hour old.
- * Concurrent calls share one fetch.
+ * The JSON Web Key Set (RFC 7517, section 5) at a URL. It is fetched on first use, on use after five minutes and for a
+ * token whose key is unknown or ambiguous, at most once a minute (once a second while there are no keys). Calls wait for
+ * the fetch if their key is unknown or ambiguous, or the set is ten minutes old. If the fetch fails, the keys stay in use
+ * until the set is an hour old. Concurrent calls share one fetch.
  */
 export class RemoteKeySet {
   readonly #options: RemoteKeySetOptions;
   readonly #url: URL;
-  #keys: KeySet = new Map();
+  #keys: KeySet = { all: [], named: new Map() };
   /** When the latest successful fetch began. */
   #fetchedAtMs = -Infinity;
   /** Why the latest fetch failed, if it did. */
@@ -51,39 +51,36 @@ export class RemoteKeySet {
     this.#url = parseHttpUrl(options.url);
   }
 
-  /** The key that a token's header names. Never throws or rejects; asynchronous only when it waits for a fetch. */
+  /** The key of a token with this header. Never throws or rejects; asynchronous only when it waits for a fetch. */
   find({ alg, kid }: JsonObject): CurrentKeys | Refusal | Promise<CurrentKeys | Refusal> {
     // HMAC is not allowed: anyone who can read the set could sign.
     const algorithm = PUBLIC_KEY_ALGORITHMS.find((allowed) => allowed === alg);
     if (algorithm === undefined) return tokenInvalid(ALGORITHM_NOT_ALLOWED);
-    if (typeof kid !== 'string') return tokenInvalid("The token's header has no kid that is a string.");
-    const judge = (): CurrentKeys | Refusal => {
+    if (kid !== undefined && typeof kid !== 'string') return tokenInvalid("The token's kid is not a string.");
+    const judge = (found: FoundKey): CurrentKeys | Refusal => {
       if (this.#age() >= LOST_AGE_MS) return keysUnavailable(this.#failure);
-      const keys = this.#keys.get(kid);
-      if (keys === undefined) {
-        return this.#failure === undefined
-          ? tokenInvalid("The token's kid names no key of the issuer.")
-          : keysUnavailable(this.#failure);
-      }
-      const usable = keys.filter(({ algorithms }) => algorithms.includes(algorithm));
-      if (usable.length !== 1) return tokenInvalid("The token's kid does not name a key for its alg.");
-      return { keys: usable, untilMs: this.#currentUntilMs() };
+      if ('key' in found) return { keys: [found.key], untilMs: this.#currentUntilMs() };
+      return found.mayAppear && this.#failure !== undefined
+        ? keysUnavailable(this.#failure)
+        : tokenInvalid(found.fault);
     };
-    const awaited = this.#awaitedFetch(kid);
-    return awaited === undefined ? judge() : awaited.then(judge);
+    const found = findKey(this.#keys, algorithm, kid);
+    const awaited = this.#awaitedFetch(!('key' in found) && found.mayAppear);
+    return awaited === undefined
+      ? judge(found)
+      : awaited.then(() => judge(findKey(this.#keys, algorithm, kid)));
   }
 
   #age(): number {
     return this.#options.now() - this.#fetchedAtMs;
   }
 
-  /** Starts a fetch if one is due. Returns the fetch in progress if a token with this `kid` must wait for it. */
-  #awaitedFetch(kid: string): Promise<void> | undefined {
-    const known = this.#keys.has(kid);
+  /** Starts a fetch if one is due. Returns the fetch in progress if the call must wait for it: its key may appear. */
+  #awaitedFetch(mayAppear: boolean): Promise<void> | undefined {
     const age = this.#age();
-    if (known && age < REFRESH_AGE_MS) return undefined;
+    if (!mayAppear && age < REFRESH_AGE_MS) return undefined;
     if (this.#options.now() >= this.#nextFetchMs) this.#fetching ??= this.#fetch();
-    return known && age < MAX_AGE_MS ? undefined : this.#fetching;
+    return mayAppear || age >= MAX_AGE_MS ? this.#fetching : undefined;
   }
 
   async #fetch(): Promise<void> {

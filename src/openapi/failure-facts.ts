@@ -1,7 +1,7 @@
 import type { FailureFacts } from '@route-registry/transcoder/openapi';
 import { ROUTE_ID } from './field-facts.js';
 
-const UNKNOWN_FIELD = { field: 'route.handlr', description: 'Is not a known field.' };
+const UNKNOWN_FIELD = { field: 'route.handlr', description: 'Must be a known field; got "handlr".' };
 const BAD_REQUEST = {
   '@type': 'type.googleapis.com/google.rpc.BadRequest',
   fieldViolations: [UNKNOWN_FIELD],

@@ -14,7 +14,7 @@ export const DEADLINE_PASSED = 'The deadline passed before the call was answered
 export interface Violation {
   /** The field, as a path of contract field names: `route.middleware[2]`, `request_id`. */
   readonly field: string;
-  /** The value sent and the values allowed, in a sentence or two. */
+  /** What is allowed, then what came, in a sentence: `Must be 1 to 255 characters; got 300.` */
   readonly description: string;
 }
 

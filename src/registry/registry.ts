@@ -1,7 +1,7 @@
 import { RegistryError, type Violation } from './errors.js';
 import type { RouteStore, Signal } from './route-store.js';
 import { checkDefinition, type Route, type RouteDefinition, sameDefinition, shapeOf } from './route.js';
-import { quote } from './text.js';
+import { countCodePoints, quote } from './text.js';
 
 /** The longest request id, in characters: long enough for a UUID with a prefix, short enough for an index. */
 export const REQUEST_ID_MAX = 128;
@@ -96,9 +96,7 @@ export class Registry {
    */
   async get(id: string, signal?: Signal): Promise<Route> {
     if (id === '')
-      throw routeInvalid([
-        { field: 'route_id', description: 'Is empty or missing. Give the id of a route.' },
-      ]);
+      throw routeInvalid([{ field: 'route_id', description: 'Must be the id of a route; got none.' }]);
     const route = await this.#options.store.find(id, signal);
     if (route === undefined) throw routeNotFound(id);
     return route;
@@ -126,12 +124,13 @@ function checkIdempotencyKeys(idempotencyKeys: readonly string[]): Violation[] {
   const field = 'request_id';
   const violations = idempotencyKeys
     .filter((key) => key.length > REQUEST_ID_MAX || !REQUEST_ID_SYNTAX.test(key))
-    .map((key) => ({
-      field,
-      description: `Is ${quote(key)}. 1 to ${REQUEST_ID_MAX} visible ASCII characters are allowed.`,
-    }));
+    .map((key) => {
+      const length = countCodePoints(key);
+      const got = length > REQUEST_ID_MAX ? length : quote(key);
+      return { field, description: `Must be 1 to ${REQUEST_ID_MAX} visible ASCII characters; got ${got}.` };
+    });
   if (idempotencyKeys.some((key) => key !== idempotencyKeys[0])) {
-    violations.push({ field, description: 'Was given more than once with different values. Give it once.' });
+    violations.push({ field, description: 'Must be given once; got different values.' });
   }
   return violations;
 }

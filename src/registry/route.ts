@@ -82,24 +82,22 @@ function checkMethod(method: string): string[] {
   if (method.length <= METHOD_MAX && METHOD_SYNTAX.test(method)) return [];
   const length = countCodePoints(method);
   if (length === 0)
-    return [`Is empty or missing. Give an HTTP method of 1 to ${METHOD_MAX} characters, such as "GET".`];
-  if (length > METHOD_MAX) return [`Has ${length} characters. 1 to ${METHOD_MAX} are allowed.`];
-  return [
-    `Is ${quote(method)}. It must be a token (RFC 9110): ASCII letters, digits and any of !#$%&'*+-.^_\`|~`,
-  ];
+    return [`Must be an HTTP method of 1 to ${METHOD_MAX} characters, such as "GET"; got none.`];
+  if (length > METHOD_MAX) return [`Must be 1 to ${METHOD_MAX} characters; got ${length}.`];
+  return [`Must be ASCII letters, digits and any of !#$%&'*+-.^_\`|~ (RFC 9110); got ${quote(method)}.`];
 }
 
 function checkMiddlewareCount(count: number): string[] {
-  return count > MIDDLEWARE_MAX ? [`Has ${count} names. 0 to ${MIDDLEWARE_MAX} are allowed.`] : [];
+  return count > MIDDLEWARE_MAX ? [`Must be 0 to ${MIDDLEWARE_MAX} names; got ${count}.`] : [];
 }
 
 function checkName(name: string): string[] {
   if (name.length <= NAME_MAX && NAME_SYNTAX.test(name) && !FORBIDDEN_IN_NAME.test(name)) return [];
   const length = countCodePoints(name);
-  if (length === 0) return [`Is empty or missing. Give a name of 1 to ${NAME_MAX} characters.`];
+  if (length === 0) return [`Must be a name of 1 to ${NAME_MAX} characters; got none.`];
   const problems: string[] = [];
-  if (length > NAME_MAX) problems.push(`Has ${length} characters. 1 to ${NAME_MAX} are allowed.`);
-  if (FORBIDDEN_IN_NAME.test(name)) problems.push(`Is ${quote(name)}. Control characters are not allowed.`);
-  if (name.trim() !== name) problems.push(`Is ${quote(name)}. Whitespace at either end is not allowed.`);
+  if (length > NAME_MAX) problems.push(`Must be 1 to ${NAME_MAX} characters; got ${length}.`);
+  if (FORBIDDEN_IN_NAME.test(name)) problems.push(`Must have no control characters; got ${quote(name)}.`);
+  if (name.trim() !== name) problems.push(`Must not begin or end with whitespace; got ${quote(name)}.`);
   return problems;
 }

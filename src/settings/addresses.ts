@@ -15,7 +15,7 @@ export interface HostAndPort {
 export function grpcAddressOf(settings: SettingsReader): string {
   const address = settings.text('GRPC_ADDRESS');
   if (!UNIX_SOCKET.test(address) && splitAddress(address) === undefined)
-    settings.refuseValue('GRPC_ADDRESS', address, `must be ${ADDRESS_FORM}, or unix:/path.`);
+    settings.refuseValue('GRPC_ADDRESS', address, `must be ${ADDRESS_FORM}, or unix:/path`);
   return address;
 }
 
@@ -28,12 +28,12 @@ export function opsAddressOf(
   if (text === 'off') return undefined;
   const address = splitAddress(text);
   if (address === undefined) {
-    settings.refuseValue('OPS_ADDRESS', text, `must be ${ADDRESS_FORM}, or off.`);
+    settings.refuseValue('OPS_ADDRESS', text, `must be ${ADDRESS_FORM}, or off`);
     return undefined;
   }
   const protocol = protocols.find((name) => isSame(address, splitAddress(settings.text(name))));
   if (protocol !== undefined)
-    settings.refuseValue('OPS_ADDRESS', text, `must differ from ${protocol}, which is public.`);
+    settings.refuseValue('OPS_ADDRESS', text, `must differ from ${protocol}, which is public`);
   return address;
 }
 
@@ -50,7 +50,7 @@ export function checkTarget(settings: SettingsReader, target: string): void {
   settings.refuseValue(
     'GRPC_UPSTREAM',
     target,
-    `must be ${ADDRESS_FORM}, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.`,
+    `must be ${ADDRESS_FORM}, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051`,
   );
 }
 

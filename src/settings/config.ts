@@ -152,16 +152,17 @@ function readGrpc(settings: SettingsReader): GrpcConfig {
 function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
   const upstream = settings.given('GRPC_UPSTREAM');
   if (upstream !== undefined) checkTarget(settings, upstream);
-  else if (alone) settings.refuse('GRPC_UPSTREAM', 'is missing; ROLE=gateway needs a gRPC server to call.');
+  else if (alone)
+    settings.refuse('GRPC_UPSTREAM', 'must be the gRPC server that ROLE=gateway calls; got none.');
   const text = settings.text('HTTP_ADDRESS');
   const address = splitAddress(text);
-  if (address === undefined) settings.refuseValue('HTTP_ADDRESS', text, `must be ${ADDRESS_FORM}.`);
+  if (address === undefined) settings.refuseValue('HTTP_ADDRESS', text, `must be ${ADDRESS_FORM}`);
   const basePath = settings.given('BASE_PATH') ?? '';
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(basePath)) {
     settings.refuseValue(
       'BASE_PATH',
       basePath,
-      'must be empty or segments that each begin with a slash, such as /api/routes.',
+      'must be empty or segments that each begin with a slash, such as /api/routes',
     );
   }
   return {

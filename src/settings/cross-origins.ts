@@ -5,10 +5,10 @@ export function crossOriginsOf(settings: SettingsReader): readonly string[] {
   const origins = (settings.given('CORS_ORIGINS')?.split(',') ?? []).map((each) => each.trim());
   const wrong = origins.filter((each) => !isOrigin(each));
   if (wrong.length > 0) {
-    const named = wrong.map((each) => JSON.stringify(each)).join(', ');
-    settings.refuse(
+    settings.refuseValue(
       'CORS_ORIGINS',
-      `has ${named}; each must be an exact origin as browsers send it, without a path and without a final slash, such as https://app.example.com or http://localhost:3000.`,
+      wrong.join(','),
+      'must be exact origins as browsers send them, without a path and without a final slash, such as https://app.example.com,http://localhost:3000',
     );
   }
   return origins;

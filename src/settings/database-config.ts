@@ -6,7 +6,7 @@ export function databaseOf(settings: SettingsReader): Database {
   const fromFile = settings.given('DATABASE_URL_FILE') !== undefined;
   const name = fromFile ? 'DATABASE_URL_FILE' : 'DATABASE_URL';
   if (fromFile && settings.given('DATABASE_URL') !== undefined)
-    settings.refuse(name, 'and DATABASE_URL are both set; only one of them may be.');
+    settings.refuse(name, 'must be set without DATABASE_URL; got both.');
   const url = fromFile ? settings.contentOf(name)?.toString().trim() : settings.text('DATABASE_URL');
   try {
     if (url !== undefined) return parseDatabaseUrl(url);

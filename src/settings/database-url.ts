@@ -20,7 +20,7 @@ export type Database = MysqlDatabase | { readonly engine: 'sqlite'; readonly fil
 /** The scheme of a URL; a single letter is a Windows drive instead. */
 const SCHEME = /^[a-z][a-z\d+.-]+:/i;
 const MYSQL_PORT = 3306;
-const WRONG_FORM = 'must be mysql://user:password@host:port/database or sqlite:path.';
+const WRONG_FORM = 'must be mysql://user:password@host:port/database or sqlite:path; got another form.';
 
 /**
  * Parses `DATABASE_URL`: `mysql://user:password@host:port/database` (percent-encoded), with TLS options in its query,
@@ -33,7 +33,7 @@ export function parseDatabaseUrl(text: string): Database {
   if (file === undefined) return parseMysqlUrl(text);
   if (SCHEME.test(file))
     throw new Error(
-      'names another scheme after sqlite:, which takes the path of a file. Take one of them out; if a file is really called so, write ./ before its name.',
+      'must have the path of a file after "sqlite:"; got another scheme. Take one of them out; if a file is really called so, write ./ before its name.',
     );
   return { engine: 'sqlite', file };
 }

@@ -27,23 +27,26 @@ export function mysqlTlsOf(parameters: URLSearchParams): MysqlTls | undefined {
   for (const name of parameters.keys()) {
     if (!PARAMETERS.includes(name))
       throw new Error(
-        `has the unknown parameter ${JSON.stringify(name.slice(0, NAME_MAX))}; it may have ${PARAMETERS.join(', ')}.`,
+        `must have no parameters but ${PARAMETERS.join(', ')}; got ${JSON.stringify(name.slice(0, NAME_MAX))}.`,
       );
-    if (parameters.getAll(name).length > 1) throw new Error(`has the parameter ${name} more than once.`);
-    if (parameters.get(name) === '') throw new Error(`has the parameter ${name} without a value.`);
+    const count = parameters.getAll(name).length;
+    if (count > 1) throw new Error(`must have the parameter ${name} once; got ${count}.`);
+    if (parameters.get(name) === '') throw new Error(`must have a value for ${name}; got none.`);
   }
   const mode = parameters.get('ssl-mode') ?? 'DISABLED';
   if (mode === 'DISABLED') {
     if (FILES.some((name) => parameters.has(name)))
-      throw new Error('has files for TLS, which need ssl-mode=VERIFY_IDENTITY or VERIFY_CA.');
+      throw new Error(
+        `must have ssl-mode=VERIFY_IDENTITY or VERIFY_CA where it names files for TLS; got ${parameters.get('ssl-mode') ?? 'none'}.`,
+      );
     return undefined;
   }
   if (mode !== 'VERIFY_IDENTITY' && mode !== 'VERIFY_CA')
-    throw new Error('has a wrong ssl-mode; it must be VERIFY_IDENTITY, VERIFY_CA or DISABLED.');
+    throw new Error('must have VERIFY_IDENTITY, VERIFY_CA or DISABLED as ssl-mode; got another one.');
   if (parameters.has('ssl-cert') !== parameters.has('ssl-key'))
-    throw new Error('has only one of ssl-cert and ssl-key.');
+    throw new Error('must have both ssl-cert and ssl-key, or neither; got one.');
   const [ca, cert, key] = FILES.map((name) => contentOf(name, parameters.get(name)));
-  if (ca === undefined) throw new Error(`has ssl-mode=${mode} without ssl-ca.`);
+  if (ca === undefined) throw new Error(`must have ssl-ca where it has ssl-mode=${mode}; got none.`);
   return { ca, checksHost: mode === 'VERIFY_IDENTITY', cert, key };
 }
 
@@ -51,6 +54,6 @@ function contentOf(name: string, file: string | null): string | undefined {
   try {
     return file === null ? undefined : readFileSync(file, 'utf8');
   } catch {
-    throw new Error(`names a file in ${name} that cannot be read.`);
+    throw new Error(`must name a readable file in ${name}; got one that cannot be read.`);
   }
 }

@@ -13,7 +13,10 @@ export function secretsIn(content: Buffer): string[] {
   const lines = content.toString().split('\n');
   const secrets = lines.map((line) => line.trim()).filter((line) => line !== '');
   const short = secrets.findIndex((secret) => Buffer.byteLength(secret) < SECRET_MIN_BYTES);
-  if (short >= 0) throw new Error(`Secret ${short + 1} is shorter than ${SECRET_MIN_BYTES} bytes.`);
+  if (short >= 0)
+    throw new Error(
+      `Secret ${short + 1} must be at least ${SECRET_MIN_BYTES} bytes; got ${Buffer.byteLength(secrets[short] ?? '')}.`,
+    );
   if (secrets.length >= 1 && secrets.length <= MAX_SECRETS) return secrets;
-  throw new Error(`It holds ${secrets.length} secrets; it must hold 1 to ${MAX_SECRETS}, one a line.`);
+  throw new Error(`It must hold 1 to ${MAX_SECRETS} secrets, one a line; got ${secrets.length}.`);
 }

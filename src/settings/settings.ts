@@ -67,6 +67,7 @@ export class SettingsReader {
     this.#env = env;
   }
 
+  /** @param problem the end of a sentence: `must be …; got ….` */
   refuse(name: SettingName, problem: string): void {
     this.problems.push(`${name} ${problem}`);
   }
@@ -74,11 +75,11 @@ export class SettingsReader {
   /**
    * Refuses a value and shows it, so the value must not be secret.
    *
-   * @param allowed the end of a sentence: `must be …`
+   * @param allowed the middle of a sentence: `must be …`
    */
   refuseValue(name: SettingName, value: string, allowed: string): void {
     const shown = value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX - 1)}…` : value;
-    this.refuse(name, `is ${JSON.stringify(shown)}; it ${allowed}`);
+    this.refuse(name, `${allowed}; got ${JSON.stringify(shown)}.`);
   }
 
   /** The given value, without the default. */
@@ -95,7 +96,7 @@ export class SettingsReader {
       return readFileSync(file);
     } catch {
       // The file name is not shown: the secret itself may have been set instead.
-      this.refuse(name, 'names a file that cannot be read.');
+      this.refuse(name, 'must name a readable file; got one that cannot be read.');
       return undefined;
     }
   }
@@ -108,7 +109,7 @@ export class SettingsReader {
     const text = this.text(name);
     const value = values.find((candidate) => candidate === text);
     if (value !== undefined) return value;
-    this.refuseValue(name, text, `must be one of ${values.join(', ')}.`);
+    this.refuseValue(name, text, `must be one of ${values.join(', ')}`);
     return values[0];
   }
 
@@ -117,7 +118,7 @@ export class SettingsReader {
     const text = this.text(name);
     const value = Number(text);
     if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    this.refuseValue(name, text, `must be a whole number from ${min} to ${max}.`);
+    this.refuseValue(name, text, `must be a whole number from ${min} to ${max}`);
     return min;
   }
 }

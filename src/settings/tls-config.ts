@@ -14,9 +14,16 @@ export function serverTlsOf(settings: SettingsReader, hasGrpc: boolean): TlsFile
   const pair = pairOf(settings, 'TLS_CERT_FILE', 'TLS_KEY_FILE');
   const caFile = settings.given('TLS_CLIENT_CA_FILE');
   if (caFile !== undefined && !hasGrpc)
-    settings.refuse('TLS_CLIENT_CA_FILE', 'is for the gRPC server, which ROLE=gateway does not run.');
+    settings.refuse(
+      'TLS_CLIENT_CA_FILE',
+      'must not be set with ROLE=gateway, which runs no gRPC server; got a file.',
+    );
   if (pair.certFile === undefined) {
-    if (caFile !== undefined) settings.refuse('TLS_CLIENT_CA_FILE', 'needs TLS_CERT_FILE and TLS_KEY_FILE.');
+    if (caFile !== undefined)
+      settings.refuse(
+        'TLS_CLIENT_CA_FILE',
+        'must be set with TLS_CERT_FILE and TLS_KEY_FILE; got no certificate.',
+      );
     return undefined;
   }
   return { ...pair, caFile };
@@ -26,11 +33,14 @@ export function serverTlsOf(settings: SettingsReader, hasGrpc: boolean): TlsFile
 export function upstreamTlsOf(settings: SettingsReader): TlsFiles | undefined {
   const on = settings.oneOf('GRPC_UPSTREAM_TLS', ['off', 'on']) === 'on';
   if (on && settings.given('GRPC_UPSTREAM') === undefined)
-    settings.refuse('GRPC_UPSTREAM_TLS', 'needs GRPC_UPSTREAM, the gRPC server to call.');
+    settings.refuse(
+      'GRPC_UPSTREAM_TLS',
+      'must be set with GRPC_UPSTREAM, the gRPC server to call; got none.',
+    );
   const pair = pairOf(settings, 'GRPC_UPSTREAM_CERT_FILE', 'GRPC_UPSTREAM_KEY_FILE');
   const caFile = settings.given('GRPC_UPSTREAM_CA_FILE');
   if (on) return { ...pair, caFile };
-  const needsTls = 'needs GRPC_UPSTREAM_TLS=on.';
+  const needsTls = 'must be set with GRPC_UPSTREAM_TLS=on; got off.';
   if (pair.certFile !== undefined) settings.refuse('GRPC_UPSTREAM_CERT_FILE', needsTls);
   if (caFile !== undefined) settings.refuse('GRPC_UPSTREAM_CA_FILE', needsTls);
   return undefined;
@@ -44,8 +54,8 @@ function pairOf(
   const certFile = settings.given(certName);
   const keyFile = settings.given(keyName);
   if (certFile === undefined && keyFile !== undefined)
-    settings.refuse(certName, `is missing; ${keyName} is set.`);
+    settings.refuse(certName, `must be set with ${keyName}; got none.`);
   if (keyFile === undefined && certFile !== undefined)
-    settings.refuse(keyName, `is missing; ${certName} is set.`);
+    settings.refuse(keyName, `must be set with ${certName}; got none.`);
   return { certFile, keyFile };
 }

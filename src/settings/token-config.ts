@@ -35,13 +35,11 @@ export function tokensOf(settings: SettingsReader, database: Database): TokenCon
   }
   if (keys.length !== 1) {
     settings.problems.push(
-      'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
+      `Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got ${keys.length || 'none'}.`,
     );
   }
-  if (issuer === undefined)
-    settings.refuse('JWT_ISSUER', 'is missing; it is the iss that every token must have.');
-  if (audience === undefined)
-    settings.refuse('JWT_AUDIENCE', 'is missing; it is the aud that every token must have.');
+  if (issuer === undefined) settings.refuse('JWT_ISSUER', 'must be the iss of every token; got none.');
+  if (audience === undefined) settings.refuse('JWT_AUDIENCE', 'must be the aud of every token; got none.');
   return {
     key: keys[0] ?? { kind: 'local', file: LOCAL_SECRET_FILE },
     issuer: issuer ?? '',
@@ -52,9 +50,9 @@ export function tokensOf(settings: SettingsReader, database: Database): TokenCon
 function secretOf(settings: SettingsReader): TokenKey | undefined {
   const secret = settings.given('JWT_SECRET');
   if (secret === undefined) return undefined;
-  if (Buffer.byteLength(secret) < SECRET_MIN_BYTES) {
-    settings.refuse('JWT_SECRET', `is shorter than ${SECRET_MIN_BYTES} bytes.`);
-  }
+  const bytes = Buffer.byteLength(secret);
+  if (bytes < SECRET_MIN_BYTES)
+    settings.refuse('JWT_SECRET', `must be at least ${SECRET_MIN_BYTES} bytes; got ${bytes}.`);
   return { kind: 'secret', secret };
 }
 
@@ -81,6 +79,6 @@ function jwksOf(settings: SettingsReader): TokenKey | undefined {
   const url = settings.given('JWT_JWKS_URL');
   if (url === undefined) return undefined;
   if (!/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : ''))
-    settings.refuse('JWT_JWKS_URL', 'must be an http or https URL.');
+    settings.refuse('JWT_JWKS_URL', 'must be an http or https URL; got another form.');
   return { kind: 'jwks', url };
 }

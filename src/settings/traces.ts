@@ -9,6 +9,9 @@ export function tracesOf(settings: SettingsReader): boolean {
   if (endpoint === undefined || settings.text('OTEL_SDK_DISABLED').toLowerCase() === 'true') return false;
   // Not shown: it may hold a password.
   if (!/^https?:/.test(endpoint) || !URL.canParse(endpoint))
-    settings.refuse('OTEL_EXPORTER_OTLP_ENDPOINT', 'must be the http or https URL of a collector.');
+    settings.refuse(
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      'must be the http or https URL of a collector; got another form.',
+    );
   return true;
 }

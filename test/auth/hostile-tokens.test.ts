@@ -57,6 +57,11 @@ const TRUSTED: { kind: string; signer: TrustedSigner; key: (keySet: KeySetServer
     signer: { alg: 'ES256', key: EC.privateKey, publicKey: EC.publicKey, header: { kid: 'ec' } },
     key: ({ url }) => ({ kind: 'jwks', url }),
   },
+  {
+    kind: 'the only RSA key of a set, without kid in the token,',
+    signer: { alg: 'RS256', key: RSA.privateKey, publicKey: RSA.publicKey, header: {} },
+    key: ({ url }) => ({ kind: 'jwks', url }),
+  },
 ];
 
 describe.each(TRUSTED)('when $kind is trusted', ({ signer, key }) => {

@@ -8,6 +8,7 @@ import { KeySetServer } from './key-set-server.js';
 import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt, zeroFirst } from './sign-jwt.js';
 
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const NEXT_RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const SMALL_RSA = generateKeyPairSync('rsa', { modulusLength: 1024 });
 const P_256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const P_384 = generateKeyPairSync('ec', { namedCurve: 'P-384' });
@@ -16,6 +17,8 @@ const SECRET = createSecretKey(Buffer.alloc(32, 'k'));
 
 const UNKNOWN_KID = "The token's kid names no key of the issuer.";
 const UNUSABLE_KID = "The token's kid does not name a key for its alg.";
+const AMBIGUOUS = 'The token has no kid, and several keys of the issuer fit its alg.';
+const NONE_FITS = 'The issuer has no key for the alg of the token.';
 const UNAVAILABLE = 'The keys that verify tokens are unavailable. Try again.';
 
 const jwk = (key: KeyObject, members: JsonWebKey): JsonWebKey => ({
@@ -23,6 +26,7 @@ const jwk = (key: KeyObject, members: JsonWebKey): JsonWebKey => ({
   ...members,
 });
 const RSA_JWK = jwk(RSA.publicKey, { kid: 'rsa' });
+const NEXT_RSA_JWK = jwk(NEXT_RSA.publicKey, { kid: 'next' });
 const EC_JWK = jwk(P_256.publicKey, { kid: 'ec' });
 
 const MINUTE_MS = 60_000;
@@ -42,6 +46,8 @@ function judge(key: KeyObject, header: Header) {
 
 const judgeRsa = () => judge(RSA.privateKey, { alg: 'RS256', kid: 'rsa' });
 const judgeEc = () => judge(P_256.privateKey, { alg: 'ES256', kid: 'ec' });
+/** Judges a token without `kid`. */
+const judgeNameless = (key = RSA.privateKey, alg: Header['alg'] = 'RS256') => judge(key, { alg });
 const judgeUnknown = () => judge(RSA.privateKey, { alg: 'RS256', kid: crypto.randomUUID() });
 
 beforeEach(async () => {
@@ -129,13 +135,8 @@ describe('a token is refused, whatever its signature, when', () => {
       { alg: 'HS256', kid: 'hmac' },
       "The token's alg is not allowed for the key.",
     ],
-    ['it has no kid', RSA.privateKey, { alg: 'RS256' }, "The token's header has no kid that is a string."],
-    [
-      'its kid is a number',
-      RSA.privateKey,
-      { alg: 'RS256', kid: 1 },
-      "The token's header has no kid that is a string.",
-    ],
+    ['its kid is a number', RSA.privateKey, { alg: 'RS256', kid: 1 }, "The token's kid is not a string."],
+    ['its kid is null', RSA.privateKey, { alg: 'RS256', kid: null }, "The token's kid is not a string."],
     ['its kid is unknown', RSA.privateKey, { alg: 'RS256', kid: 'RSA' }, UNKNOWN_KID],
     ['its kid is empty', RSA.privateKey, { alg: 'RS256', kid: '' }, UNKNOWN_KID],
     ['its kid is a path', RSA.privateKey, { alg: 'RS256', kid: '../../dev/null' }, UNKNOWN_KID],
@@ -173,6 +174,178 @@ describe('a token is refused, whatever its signature, when', () => {
   });
 });
 
+describe('a token without kid', () => {
+  it.each<[Header['alg'], KeyObject]>([
+    ['RS256', RSA.privateKey],
+    ['PS384', RSA.privateKey],
+    ['ES256', P_256.privateKey],
+    ['ES384', P_384.privateKey],
+    ['ES512', P_521.privateKey],
+  ])(
+    'is verified by the only key that fits its alg %s, whether that key has a kid or not',
+    async (alg, key) => {
+      server.publish(
+        RSA_JWK,
+        jwk(P_256.publicKey, {}),
+        jwk(P_384.publicKey, { kid: '384' }),
+        jwk(P_521.publicKey, {}),
+      );
+      expect(await judgeNameless(key, alg)).toMatchObject({ ok: true, caller: { subject: 'alice' } });
+    },
+  );
+
+  it.each<[string, JsonWebKey]>([
+    ['is for encryption', jwk(NEXT_RSA.publicKey, { use: 'enc' })],
+    ['may only sign', jwk(NEXT_RSA.publicKey, { key_ops: ['sign'] })],
+    ['may only wrap keys', jwk(NEXT_RSA.publicKey, { kid: 'wrap', key_ops: ['wrapKey', 'unwrapKey'] })],
+    ['has another alg', jwk(NEXT_RSA.publicKey, { kid: 'other', alg: 'RS512' })],
+    ['has an alg for encryption', jwk(NEXT_RSA.publicKey, { alg: 'RSA-OAEP-256' })],
+    ['is of another type', jwk(P_256.publicKey, {})],
+    ['has 1024 bits', jwk(SMALL_RSA.publicKey, {})],
+    ['is private', jwk(NEXT_RSA.privateKey, {})],
+    ['is a secret', { kty: 'oct', k: SECRET.export().toString('base64url'), alg: 'RS256' }],
+    ['has a kid that is not a string', { ...jwk(NEXT_RSA.publicKey, {}), kid: 5 }],
+    ['has a type that nobody knows', { kty: 'PQC', alg: 'RS256' }],
+    ['is an empty object', {}],
+  ])('fits no key that %s', async (_, unfit) => {
+    server.publish(unfit);
+    expect(await judgeNameless(NEXT_RSA.privateKey)).toMatchObject({
+      reason: 'TOKEN_INVALID',
+      message: NONE_FITS,
+    });
+    server.publish(unfit, jwk(RSA.publicKey, {}));
+    pass(MINUTE_MS);
+    expect(await judgeNameless()).toMatchObject({ ok: true });
+  });
+
+  it.each<[Header['alg'], KeyObject]>([
+    ['ES384', P_256.privateKey],
+    ['ES256', P_384.privateKey],
+    ['ES256', P_521.privateKey],
+  ])('with alg %s fits no key on another curve', async (alg, key) => {
+    server.publish(jwk(alg === 'ES384' ? P_256.publicKey : P_384.publicKey, {}));
+    expect(await judgeNameless(key, alg)).toMatchObject({ reason: 'TOKEN_INVALID', message: NONE_FITS });
+  });
+
+  it('is refused, whichever key signed it, while several keys fit its alg', async () => {
+    server.publish(RSA_JWK, jwk(NEXT_RSA.publicKey, {}), EC_JWK);
+    const refusal = { ok: false, reason: 'TOKEN_INVALID', message: AMBIGUOUS };
+    expect(await judgeNameless(RSA.privateKey)).toEqual(refusal);
+    expect(await judgeNameless(NEXT_RSA.privateKey)).toEqual(refusal);
+    expect(await judgeRsa()).toMatchObject({ ok: true });
+    expect(await judgeNameless(P_256.privateKey, 'ES256')).toMatchObject({ ok: true });
+  });
+
+  it('is refused when another key signed it', async () => {
+    expect(await judgeNameless(NEXT_RSA.privateKey)).toMatchObject({
+      reason: 'TOKEN_INVALID',
+      message: "The token's signature is not valid.",
+    });
+  });
+
+  it('is the only one that a key without kid verifies', async () => {
+    server.publish(jwk(RSA.publicKey, {}));
+    expect(await judgeRsa()).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
+    expect(await judge(RSA.privateKey, { alg: 'RS256', kid: 'undefined' })).toMatchObject({
+      message: UNKNOWN_KID,
+    });
+    expect(await judge(RSA.privateKey, { alg: 'RS256', kid: '' })).toMatchObject({ message: UNKNOWN_KID });
+    expect(await judgeNameless()).toMatchObject({ ok: true });
+  });
+
+  it('is accepted again within a minute of the end of a rotation, and its old key refused', async () => {
+    server.publish(RSA_JWK, NEXT_RSA_JWK);
+    expect(await judgeNameless(NEXT_RSA.privateKey)).toMatchObject({ message: AMBIGUOUS });
+    server.publish(NEXT_RSA_JWK);
+    pass(MINUTE_MS);
+    expect(await judgeNameless(NEXT_RSA.privateKey)).toMatchObject({ ok: true });
+    expect(await judgeNameless(RSA.privateKey)).toMatchObject({
+      message: "The token's signature is not valid.",
+    });
+  });
+
+  it('is accepted within a minute of the first key that fits', async () => {
+    server.publish(EC_JWK);
+    expect(await judgeNameless()).toMatchObject({ message: NONE_FITS });
+    server.publish(EC_JWK, RSA_JWK);
+    pass(MINUTE_MS);
+    expect(await judgeNameless()).toMatchObject({ ok: true });
+  });
+
+  it('that is cached is refused ten minutes after a second key appears, as if it were not cached', async () => {
+    const tokens = remembering();
+    await judgeNameless();
+    server.publish(RSA_JWK, NEXT_RSA_JWK);
+    pass(5 * MINUTE_MS - 1);
+    expect(judgeNameless()).toMatchObject({ ok: true });
+    expect(tokens.remembered.hits).toBe(1);
+    pass(5 * MINUTE_MS + 1);
+    expect(await judgeNameless()).toMatchObject({ reason: 'TOKEN_INVALID', message: AMBIGUOUS });
+  });
+
+  it('that is cached is refused ten minutes after another key replaces its own', async () => {
+    remembering();
+    await judgeNameless();
+    server.publish(NEXT_RSA_JWK);
+    pass(10 * MINUTE_MS);
+    expect(await judgeNameless()).toMatchObject({ message: "The token's signature is not valid." });
+    expect(await judgeNameless(NEXT_RSA.privateKey)).toMatchObject({ ok: true });
+  });
+});
+
+describe('callers whose tokens have no kid', () => {
+  it('cause one fetch a minute, whether no key fits or several, together with unknown kids', async () => {
+    server.publish(RSA_JWK, NEXT_RSA_JWK);
+    await judgeRsa();
+    pass(MINUTE_MS);
+    for (let count = 0; count < 20; count++) {
+      expect(await judgeNameless()).toMatchObject({ message: AMBIGUOUS });
+      expect(await judgeNameless(P_256.privateKey, 'ES256')).toMatchObject({ message: NONE_FITS });
+      expect(await judgeUnknown()).toMatchObject({ message: UNKNOWN_KID });
+    }
+    expect(server.requests).toBe(2);
+    pass(MINUTE_MS);
+    await Promise.all(Array.from({ length: 200 }, async () => judgeNameless()));
+    expect(server.requests).toBe(3);
+  });
+
+  it('cause no fetch by forged signatures, whatever they try', async () => {
+    await judgeRsa();
+    pass(MINUTE_MS);
+    for (let count = 0; count < 20; count++) {
+      expect(judgeNameless(NEXT_RSA.privateKey)).toMatchObject({ reason: 'TOKEN_INVALID' });
+    }
+    expect(server.requests).toBe(1);
+  });
+
+  it('do not delay others, whose keys are known, while they wait for a fetch', async () => {
+    server.publish(RSA_JWK, NEXT_RSA_JWK, EC_JWK);
+    await judgeRsa();
+    const arrived = new Promise<ServerResponse>((resolve) => {
+      server.answer((_, response) => {
+        resolve(response);
+      });
+    });
+    pass(MINUTE_MS);
+    const waiting = judgeNameless();
+    const response = await arrived;
+    expect(judgeRsa()).toMatchObject({ ok: true });
+    expect(judgeNameless(P_256.privateKey, 'ES256')).toMatchObject({ ok: true });
+    response.end(JSON.stringify({ keys: [RSA_JWK] }));
+    expect(await waiting).toMatchObject({ ok: true });
+  });
+
+  it('do not take the known keys of others when the fetch they cause fails', async () => {
+    server.publish(RSA_JWK, NEXT_RSA_JWK, EC_JWK);
+    await judgeRsa();
+    await server.stop();
+    pass(MINUTE_MS);
+    expect(await judgeNameless()).toMatchObject({ reason: 'KEYS_UNAVAILABLE', message: UNAVAILABLE });
+    expect(judgeRsa()).toMatchObject({ ok: true });
+    expect(judgeNameless(P_256.privateKey, 'ES256')).toMatchObject({ ok: true });
+  });
+});
+
 describe('the key set', () => {
   it('is fetched once for many tokens, even concurrent ones', async () => {
     await Promise.all([judgeRsa(), judgeRsa(), judgeRsa()]);
@@ -188,7 +361,7 @@ describe('the key set', () => {
 
   it('is not fetched for a token that no key could verify', async () => {
     await judge(SECRET, { alg: 'HS256', kid: 'rsa' });
-    await judge(RSA.privateKey, { alg: 'RS256' });
+    await judge(RSA.privateKey, { alg: 'RS256', kid: 1 });
     await authenticator.authenticate('Bearer abc');
     expect(server.requests).toBe(0);
   });
@@ -325,6 +498,15 @@ describe('while the key set cannot be fetched', () => {
     expect(tokens.remembered.hits).toBe(1);
     pass(1);
     expect(await judgeRsa()).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
+  });
+
+  it('the only key that fits tokens without kid stays in use for an hour, too', async () => {
+    await judgeNameless();
+    await server.stop();
+    pass(60 * MINUTE_MS - 1);
+    expect(await judgeNameless()).toMatchObject({ ok: true });
+    pass(1);
+    expect(await judgeNameless()).toMatchObject({ reason: 'KEYS_UNAVAILABLE', message: UNAVAILABLE });
   });
 
   it('the hour begins with the last successful fetch', async () => {

@@ -62,6 +62,11 @@ const TRUSTED: { kind: string; signer: TrustedSigner; settings: (keySet: KeySetS
     signer: { alg: 'RS256', key: RSA.privateKey, header: { kid: 'main' } },
     settings: ({ url }) => ({ JWT_SECRET: '', JWT_JWKS_URL: url }),
   },
+  {
+    kind: 'the only key of a set, without kid in the token,',
+    signer: { alg: 'RS256', key: RSA.privateKey, header: {} },
+    settings: ({ url }) => ({ JWT_SECRET: '', JWT_JWKS_URL: url }),
+  },
 ];
 
 describe.each(TRUSTED)('when $kind is trusted', ({ signer, settings }) => {

@@ -105,11 +105,11 @@ describe('the programs', () => {
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr.trimEnd().split('\n')).toEqual([
       'The settings cannot be used:',
-      '- ROLE is "x"; it must be one of all, grpc, gateway.',
-      '- JWT_SECRET is shorter than 32 bytes.',
-      '- JWT_ISSUER is missing; it is the iss that every token must have.',
-      '- JWT_AUDIENCE is missing; it is the aud that every token must have.',
-      '- DEADLINE_MS is "-1"; it must be a whole number from 1 to 600000.',
+      '- ROLE must be one of all, grpc, gateway; got "x".',
+      '- JWT_SECRET must be at least 32 bytes; got 5.',
+      '- JWT_ISSUER must be the iss of every token; got none.',
+      '- JWT_AUDIENCE must be the aud of every token; got none.',
+      '- DEADLINE_MS must be a whole number from 1 to 600000; got "-1".',
     ]);
   });
 

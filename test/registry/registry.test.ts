@@ -92,15 +92,15 @@ describe('create', () => {
   });
 
   it.each([
-    ['that is empty', ['']],
-    ['of 129 characters', ['k'.repeat(129)]],
-    ['with a space', ['a b']],
-    ['with a non-ASCII character', ['é']],
-    ['given twice with different values', ['a', 'b']],
-  ])('refuses a request id %s', async (_, idempotencyKeys) => {
+    ['that is empty', [''], 'Must be 1 to 128 visible ASCII characters; got "".'],
+    ['of 129 characters', ['k'.repeat(129)], 'Must be 1 to 128 visible ASCII characters; got 129.'],
+    ['with a space', ['a b'], 'Must be 1 to 128 visible ASCII characters; got "a b".'],
+    ['with a non-ASCII character', ['é'], 'Must be 1 to 128 visible ASCII characters; got "é".'],
+    ['given twice with different values', ['a', 'b'], 'Must be given once; got different values.'],
+  ])('refuses a request id %s', async (_, idempotencyKeys, description) => {
     await expect(registryOver({}).create({ ...COMMAND, idempotencyKeys })).rejects.toMatchObject({
       reason: 'ROUTE_INVALID',
-      violations: [{ field: 'request_id' }],
+      violations: [{ field: 'request_id', description }],
     });
   });
 
@@ -170,7 +170,7 @@ describe('get', () => {
   it('refuses an empty id', async () => {
     await expect(registryOver({}).get('')).rejects.toMatchObject({
       reason: 'ROUTE_INVALID',
-      violations: [{ field: 'route_id' }],
+      violations: [{ field: 'route_id', description: 'Must be the id of a route; got none.' }],
     });
   });
 

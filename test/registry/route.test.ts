@@ -76,13 +76,27 @@ describe('an invalid definition', () => {
     ]);
   });
 
-  it('is described by what was sent and what is allowed', () => {
+  it('is described by what is allowed, then what came', () => {
     expect(checkDefinition({ ...VALID, method: 'GE T', handler: 'h'.repeat(256) })).toEqual([
       {
         field: 'method',
-        description: `Is "GE T". It must be a token (RFC 9110): ASCII letters, digits and any of !#$%&'*+-.^_\`|~`,
+        description: `Must be ASCII letters, digits and any of !#$%&'*+-.^_\`|~ (RFC 9110); got "GE T".`,
       },
-      { field: 'handler', description: 'Has 256 characters. 1 to 255 are allowed.' },
+      { field: 'handler', description: 'Must be 1 to 255 characters; got 256.' },
+    ]);
+  });
+
+  it.each<[Partial<RouteDefinition>, string]>([
+    [{ method: '' }, 'Must be an HTTP method of 1 to 32 characters, such as "GET"; got none.'],
+    [{ method: 'M'.repeat(33) }, 'Must be 1 to 32 characters; got 33.'],
+    [{ middleware: Array<string>(65).fill('m') }, 'Must be 0 to 64 names; got 65.'],
+    [{ middleware: [''] }, 'Must be a name of 1 to 255 characters; got none.'],
+    [{ handler: '😀'.repeat(256) }, 'Must be 1 to 255 characters; got 256.'],
+    [{ handler: 'a\nb' }, 'Must have no control characters; got "a\\u{a}b".'],
+    [{ handler: ' h' }, 'Must not begin or end with whitespace; got " h".'],
+  ])('of %j says what to change', (change, description) => {
+    expect(checkDefinition({ ...VALID, ...change }).map((violation) => violation.description)).toEqual([
+      description,
     ]);
   });
 
@@ -94,7 +108,7 @@ describe('an invalid definition', () => {
   it('has invisible characters escaped and long values truncated', () => {
     const [violation] = checkDefinition({ ...VALID, handler: `\u0007\u202e${'x'.repeat(60)}` });
     expect(violation?.description).toBe(
-      `Is "\\u{7}\\u{202e}${'x'.repeat(38)}…". Control characters are not allowed.`,
+      `Must have no control characters; got "\\u{7}\\u{202e}${'x'.repeat(38)}…".`,
     );
   });
 });

@@ -231,148 +231,154 @@ describe('a setting', () => {
 
 describe('invalid settings', () => {
   it.each<[string, Record<string, string>, string[]]>([
-    ['an unknown role', { ROLE: 'both' }, ['ROLE is "both"; it must be one of all, grpc, gateway.']],
+    ['an unknown role', { ROLE: 'both' }, ['ROLE must be one of all, grpc, gateway; got "both".']],
     [
       'a gateway without upstream',
       { ROLE: 'gateway' },
-      ['GRPC_UPSTREAM is missing; ROLE=gateway needs a gRPC server to call.'],
+      ['GRPC_UPSTREAM must be the gRPC server that ROLE=gateway calls; got none.'],
     ],
     [
       'an upstream without port',
       { ROLE: 'gateway', GRPC_UPSTREAM: 'host' },
       [
-        'GRPC_UPSTREAM is "host"; it must be host:port, with a port up to 65535, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+        'GRPC_UPSTREAM must be host:port, with a port up to 65535, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051; got "host".',
       ],
     ],
     [
       'an upstream with an address that has no port',
       { ROLE: 'gateway', GRPC_UPSTREAM: 'ipv4:10.0.0.1:50051,10.0.0.2' },
       [
-        'GRPC_UPSTREAM is "ipv4:10.0.0.1:50051,10.0.0.2"; it must be host:port, with a port up to 65535, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051.',
+        'GRPC_UPSTREAM must be host:port, with a port up to 65535, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051; got "ipv4:10.0.0.1:50051,10.0.0.2".',
       ],
     ],
     [
       'a gRPC address without port',
       { GRPC_ADDRESS: 'localhost' },
-      ['GRPC_ADDRESS is "localhost"; it must be host:port, with a port up to 65535, or unix:/path.'],
+      ['GRPC_ADDRESS must be host:port, with a port up to 65535, or unix:/path; got "localhost".'],
     ],
     [
       'an HTTP address whose port is too high',
       { HTTP_ADDRESS: '127.0.0.1:65536' },
-      ['HTTP_ADDRESS is "127.0.0.1:65536"; it must be host:port, with a port up to 65535.'],
+      ['HTTP_ADDRESS must be host:port, with a port up to 65535; got "127.0.0.1:65536".'],
     ],
     [
       'an address for operators without port',
       { OPS_ADDRESS: 'on' },
-      ['OPS_ADDRESS is "on"; it must be host:port, with a port up to 65535, or off.'],
+      ['OPS_ADDRESS must be host:port, with a port up to 65535, or off; got "on".'],
     ],
     [
       'an address for operators that is the REST address',
       { OPS_ADDRESS: '127.0.0.1:8080' },
-      ['OPS_ADDRESS is "127.0.0.1:8080"; it must differ from HTTP_ADDRESS, which is public.'],
+      ['OPS_ADDRESS must differ from HTTP_ADDRESS, which is public; got "127.0.0.1:8080".'],
     ],
     [
       'an address for operators that is the gRPC address in other case',
       { OPS_ADDRESS: 'LOCALHOST:7', GRPC_ADDRESS: 'localhost:7' },
-      ['OPS_ADDRESS is "LOCALHOST:7"; it must differ from GRPC_ADDRESS, which is public.'],
+      ['OPS_ADDRESS must differ from GRPC_ADDRESS, which is public; got "LOCALHOST:7".'],
     ],
     [
       'a base path without slash',
       { BASE_PATH: 'api' },
-      ['BASE_PATH is "api"; it must be empty or segments that each begin with a slash, such as /api/routes.'],
+      ['BASE_PATH must be empty or segments that each begin with a slash, such as /api/routes; got "api".'],
     ],
     [
       'a base path with a final slash',
       { BASE_PATH: '/api/' },
-      [
-        'BASE_PATH is "/api/"; it must be empty or segments that each begin with a slash, such as /api/routes.',
-      ],
+      ['BASE_PATH must be empty or segments that each begin with a slash, such as /api/routes; got "/api/".'],
     ],
     [
       'a deadline of zero',
       { DEADLINE_MS: '0' },
-      ['DEADLINE_MS is "0"; it must be a whole number from 1 to 600000.'],
+      ['DEADLINE_MS must be a whole number from 1 to 600000; got "0".'],
     ],
     [
       'a deadline that is not a number',
       { DEADLINE_MS: '1e3' },
-      ['DEADLINE_MS is "1e3"; it must be a whole number from 1 to 600000.'],
+      ['DEADLINE_MS must be a whole number from 1 to 600000; got "1e3".'],
     ],
-    ['a short secret', { ...JWT, JWT_SECRET: 's'.repeat(31) }, ['JWT_SECRET is shorter than 32 bytes.']],
+    [
+      'a short secret',
+      { ...JWT, JWT_SECRET: 's'.repeat(31) },
+      ['JWT_SECRET must be at least 32 bytes; got 31.'],
+    ],
     [
       'a key file that does not exist',
       { JWT_PUBLIC_KEY_FILE: '/nowhere', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
-      ['JWT_PUBLIC_KEY_FILE names a file that cannot be read.'],
+      ['JWT_PUBLIC_KEY_FILE must name a readable file; got one that cannot be read.'],
     ],
     [
       'a file of secrets that does not exist',
       { JWT_SECRET_FILE: '/nowhere', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
-      ['JWT_SECRET_FILE names a file that cannot be read.'],
+      ['JWT_SECRET_FILE must name a readable file; got one that cannot be read.'],
     ],
     [
       'a secret and a file of secrets',
       { ...JWT, JWT_SECRET_FILE: '/nowhere' },
       [
-        'JWT_SECRET_FILE names a file that cannot be read.',
-        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
+        'JWT_SECRET_FILE must name a readable file; got one that cannot be read.',
+        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got 2.',
       ],
     ],
     [
       'a file for the database URL that does not exist',
       { ...JWT, DATABASE_URL_FILE: '/nowhere' },
-      ['DATABASE_URL_FILE names a file that cannot be read.'],
+      ['DATABASE_URL_FILE must name a readable file; got one that cannot be read.'],
     ],
     [
       'a JWKS URL of a file',
       { JWT_JWKS_URL: 'file:///keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
-      ['JWT_JWKS_URL must be an http or https URL.'],
+      ['JWT_JWKS_URL must be an http or https URL; got another form.'],
     ],
     [
       'a JWKS URL that is not a URL',
       { JWT_JWKS_URL: 'keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
-      ['JWT_JWKS_URL must be an http or https URL.'],
+      ['JWT_JWKS_URL must be an http or https URL; got another form.'],
     ],
     [
       'two keys',
       { ...JWT, JWT_JWKS_URL: 'https://issuer.test/keys' },
-      ['Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.'],
+      [
+        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got 2.',
+      ],
     ],
     [
       'a secret without issuer and audience',
       { JWT_SECRET: SECRET },
       [
-        'JWT_ISSUER is missing; it is the iss that every token must have.',
-        'JWT_AUDIENCE is missing; it is the aud that every token must have.',
+        'JWT_ISSUER must be the iss of every token; got none.',
+        'JWT_AUDIENCE must be the aud of every token; got none.',
       ],
     ],
     [
       'an issuer without key, even on the embedded database',
       { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
-      ['Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.'],
+      [
+        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got none.',
+      ],
     ],
     [
       'an audience alone',
       { JWT_AUDIENCE: 'a' },
       [
-        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
-        'JWT_ISSUER is missing; it is the iss that every token must have.',
+        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got none.',
+        'JWT_ISSUER must be the iss of every token; got none.',
       ],
     ],
     [
       'an issuer alone',
       { JWT_ISSUER: 'i' },
       [
-        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
-        'JWT_AUDIENCE is missing; it is the aud that every token must have.',
+        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got none.',
+        'JWT_AUDIENCE must be the aud of every token; got none.',
       ],
     ],
     [
       'MySQL without any JWT setting, since MySQL has no local mode',
       MYSQL,
       [
-        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set.',
-        'JWT_ISSUER is missing; it is the iss that every token must have.',
-        'JWT_AUDIENCE is missing; it is the aud that every token must have.',
+        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got none.',
+        'JWT_ISSUER must be the iss of every token; got none.',
+        'JWT_AUDIENCE must be the aud of every token; got none.',
       ],
     ],
   ])('are reported: %s', (_, env, problems) => {
@@ -391,7 +397,7 @@ describe('invalid settings', () => {
     'sqlite:',
   ])('such as DATABASE_URL=%s are reported without their value', (url) => {
     expect(problemsOf({ ...JWT, DATABASE_URL: url })).toEqual([
-      'DATABASE_URL must be mysql://user:password@host:port/database or sqlite:path.',
+      'DATABASE_URL must be mysql://user:password@host:port/database or sqlite:path; got another form.',
     ]);
   });
 
@@ -399,15 +405,15 @@ describe('invalid settings', () => {
     'such as DATABASE_URL=sqlite:%s are reported without their value',
     (path) => {
       expect(problemsOf({ ...JWT, DATABASE_URL: `sqlite:${path}` })).toEqual([
-        'DATABASE_URL names another scheme after sqlite:, which takes the path of a file. Take one of them out; if a file is really called so, write ./ before its name.',
+        'DATABASE_URL must have the path of a file after "sqlite:"; got another scheme. Take one of them out; if a file is really called so, write ./ before its name.',
       ]);
     },
   );
 
   it.each([
-    ['no secret', '\n \n', 'It holds 0 secrets; it must hold 1 to 16, one a line.'],
-    ['17 secrets', `${SECRET}\n`.repeat(17), 'It holds 17 secrets; it must hold 1 to 16, one a line.'],
-    ['a short secret', `${SECRET}\n\nhush\n`, 'Secret 2 is shorter than 32 bytes.'],
+    ['no secret', '\n \n', 'It must hold 1 to 16 secrets, one a line; got 0.'],
+    ['17 secrets', `${SECRET}\n`.repeat(17), 'It must hold 1 to 16 secrets, one a line; got 17.'],
+    ['a short secret', `${SECRET}\n\nhush\n`, 'Secret 2 must be at least 32 bytes; got 4.'],
   ])('such as a JWT_SECRET_FILE with %s are reported without their value', (_, text, problem) => {
     const env = { JWT_SECRET_FILE: fileOf(text), JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
     expect(problemsOf(env)).toEqual([`JWT_SECRET_FILE names a file that cannot be used. ${problem}`]);
@@ -415,7 +421,7 @@ describe('invalid settings', () => {
 
   it('such as a DATABASE_URL_FILE with an invalid URL are reported without their value', () => {
     expect(problemsOf({ ...JWT, DATABASE_URL_FILE: fileOf('postgres://u:p@h/d') })).toEqual([
-      'DATABASE_URL_FILE names a file whose text must be mysql://user:password@host:port/database or sqlite:path.',
+      'DATABASE_URL_FILE names a file whose text must be mysql://user:password@host:port/database or sqlite:path; got another form.',
     ]);
   });
 
@@ -423,14 +429,14 @@ describe('invalid settings', () => {
     'such as OTEL_EXPORTER_OTLP_ENDPOINT=%s are reported without their value',
     (url) => {
       expect(problemsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: url })).toEqual([
-        'OTEL_EXPORTER_OTLP_ENDPOINT must be the http or https URL of a collector.',
+        'OTEL_EXPORTER_OTLP_ENDPOINT must be the http or https URL of a collector; got another form.',
       ]);
     },
   );
 
   it('include both DATABASE_URL and DATABASE_URL_FILE', () => {
     expect(problemsOf({ ...JWT, ...MYSQL, DATABASE_URL_FILE: fileOf(MYSQL.DATABASE_URL) })).toEqual([
-      'DATABASE_URL_FILE and DATABASE_URL are both set; only one of them may be.',
+      'DATABASE_URL_FILE must be set without DATABASE_URL; got both.',
     ]);
   });
 
@@ -450,7 +456,7 @@ describe('invalid settings', () => {
   ])('include %s outside %i to %i', (name, least, most) => {
     const problems = (value: number): string[] => problemsOf({ ...JWT, ...MYSQL, [name]: String(value) });
     const refused = (value: number): string[] => [
-      `${name} is "${value}"; it must be a whole number from ${least} to ${most}.`,
+      `${name} must be a whole number from ${least} to ${most}; got "${value}".`,
     ];
     expect([problems(least), problems(most)]).toEqual([[], []]);
     expect([problems(least - 1), problems(most + 1)]).toEqual([refused(least - 1), refused(most + 1)]);
@@ -479,7 +485,7 @@ describe('invalid settings', () => {
 
   it('are reported with only the beginning of a long value', () => {
     expect(problemsOf({ ROLE: 'x'.repeat(1_000) })).toEqual([
-      `ROLE is "${'x'.repeat(127)}…"; it must be one of all, grpc, gateway.`,
+      `ROLE must be one of all, grpc, gateway; got "${'x'.repeat(127)}…".`,
     ]);
   });
 
@@ -502,7 +508,7 @@ describe('CORS_ORIGINS', () => {
     ['', 'nothing between two commas'],
   ])('refuses %j: %s', (origin) => {
     const read = () => readConfig({ CORS_ORIGINS: `https://good.example.com,${origin},` });
-    expect(read).toThrow(`CORS_ORIGINS has ${JSON.stringify(origin)}, ""; each must be an exact origin`);
+    expect(read).toThrow(`http://localhost:3000; got "${origin},".`);
   });
 });
 

@@ -41,37 +41,45 @@ describe('the TLS settings', () => {
   });
 
   it.each<[string, Record<string, string>, string]>([
-    ['a certificate without a key', { TLS_CERT_FILE: 'c' }, 'TLS_KEY_FILE is missing; TLS_CERT_FILE is set.'],
-    ['a key without a certificate', { TLS_KEY_FILE: 'k' }, 'TLS_CERT_FILE is missing; TLS_KEY_FILE is set.'],
+    [
+      'a certificate without a key',
+      { TLS_CERT_FILE: 'c' },
+      'TLS_KEY_FILE must be set with TLS_CERT_FILE; got none.',
+    ],
+    [
+      'a key without a certificate',
+      { TLS_KEY_FILE: 'k' },
+      'TLS_CERT_FILE must be set with TLS_KEY_FILE; got none.',
+    ],
     [
       'client CAs without a certificate',
       { TLS_CLIENT_CA_FILE: 'a' },
-      'TLS_CLIENT_CA_FILE needs TLS_CERT_FILE and TLS_KEY_FILE.',
+      'TLS_CLIENT_CA_FILE must be set with TLS_CERT_FILE and TLS_KEY_FILE; got no certificate.',
     ],
     [
       'client CAs for a gateway',
       { ...GATEWAY, ...PAIR, TLS_CLIENT_CA_FILE: 'a' },
-      'TLS_CLIENT_CA_FILE is for the gRPC server, which ROLE=gateway does not run.',
+      'TLS_CLIENT_CA_FILE must not be set with ROLE=gateway, which runs no gRPC server; got a file.',
     ],
     [
       'TLS for an upstream channel without a server',
       { GRPC_UPSTREAM_TLS: 'on' },
-      'GRPC_UPSTREAM_TLS needs GRPC_UPSTREAM, the gRPC server to call.',
+      'GRPC_UPSTREAM_TLS must be set with GRPC_UPSTREAM, the gRPC server to call; got none.',
     ],
     [
       'a certificate without a key for the upstream channel',
       { ...GATEWAY, GRPC_UPSTREAM_TLS: 'on', GRPC_UPSTREAM_CERT_FILE: 'c' },
-      'GRPC_UPSTREAM_KEY_FILE is missing; GRPC_UPSTREAM_CERT_FILE is set.',
+      'GRPC_UPSTREAM_KEY_FILE must be set with GRPC_UPSTREAM_CERT_FILE; got none.',
     ],
     [
       'a certificate and a key for an upstream channel without TLS',
       { ...GATEWAY, ...UPSTREAM_PAIR },
-      'GRPC_UPSTREAM_CERT_FILE needs GRPC_UPSTREAM_TLS=on.',
+      'GRPC_UPSTREAM_CERT_FILE must be set with GRPC_UPSTREAM_TLS=on; got off.',
     ],
     [
       'CAs for an upstream channel without TLS',
       { ...GATEWAY, GRPC_UPSTREAM_CA_FILE: 'a' },
-      'GRPC_UPSTREAM_CA_FILE needs GRPC_UPSTREAM_TLS=on.',
+      'GRPC_UPSTREAM_CA_FILE must be set with GRPC_UPSTREAM_TLS=on; got off.',
     ],
   ])('cannot be %s', (_, env, problem) => {
     expect(() => readConfig(env)).toThrow(`The settings cannot be used:\n- ${problem}`);
@@ -96,16 +104,28 @@ describe('TLS in DATABASE_URL', () => {
   });
 
   it.each<[string, string]>([
-    ['?ssl=true', 'has the unknown parameter "ssl"; it may have ssl-mode, ssl-ca, ssl-cert, ssl-key.'],
-    ['?SSL-MODE=DISABLED', 'has the unknown parameter "SSL-MODE"; it may have'],
-    ['?ssl-mode=REQUIRED', 'has a wrong ssl-mode; it must be VERIFY_IDENTITY, VERIFY_CA or DISABLED.'],
-    ['?ssl-mode=PREFERRED', 'has a wrong ssl-mode; it must be VERIFY_IDENTITY, VERIFY_CA or DISABLED.'],
-    ['?ssl-mode=', 'has the parameter ssl-mode without a value.'],
-    [`?ssl-ca=${CA}`, 'has files for TLS, which need ssl-mode=VERIFY_IDENTITY or VERIFY_CA.'],
-    ['?ssl-mode=VERIFY_CA', 'has ssl-mode=VERIFY_CA without ssl-ca.'],
-    ['?ssl-mode=VERIFY_CA&ssl-ca=/nowhere', 'names a file in ssl-ca that cannot be read.'],
-    ['?ssl-mode=VERIFY_CA&ssl-mode=DISABLED', 'has the parameter ssl-mode more than once.'],
-    [`?ssl-mode=VERIFY_CA&ssl-ca=${CA}&ssl-key=${CA}`, 'has only one of ssl-cert and ssl-key.'],
+    ['?ssl=true', 'must have no parameters but ssl-mode, ssl-ca, ssl-cert, ssl-key; got "ssl".'],
+    [
+      '?SSL-MODE=DISABLED',
+      'must have no parameters but ssl-mode, ssl-ca, ssl-cert, ssl-key; got "SSL-MODE".',
+    ],
+    ['?ssl-mode=REQUIRED', 'must have VERIFY_IDENTITY, VERIFY_CA or DISABLED as ssl-mode; got another one.'],
+    ['?ssl-mode=PREFERRED', 'must have VERIFY_IDENTITY, VERIFY_CA or DISABLED as ssl-mode; got another one.'],
+    ['?ssl-mode=', 'must have a value for ssl-mode; got none.'],
+    [
+      `?ssl-ca=${CA}`,
+      'must have ssl-mode=VERIFY_IDENTITY or VERIFY_CA where it names files for TLS; got none.',
+    ],
+    ['?ssl-mode=VERIFY_CA', 'must have ssl-ca where it has ssl-mode=VERIFY_CA; got none.'],
+    [
+      '?ssl-mode=VERIFY_CA&ssl-ca=/nowhere',
+      'must name a readable file in ssl-ca; got one that cannot be read.',
+    ],
+    ['?ssl-mode=VERIFY_CA&ssl-mode=DISABLED', 'must have the parameter ssl-mode once; got 2.'],
+    [
+      `?ssl-mode=VERIFY_CA&ssl-ca=${CA}&ssl-key=${CA}`,
+      'must have both ssl-cert and ssl-key, or neither; got one.',
+    ],
   ])('is refused for "%s"', (query, problem) => {
     expect(() => readMigration({ DATABASE_URL: URL + query })).toThrow(`\n- DATABASE_URL ${problem}`);
   });

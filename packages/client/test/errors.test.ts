@@ -30,7 +30,7 @@ function failingWith(code: status, details: readonly Any[]): () => Answer {
   return () => ({ code, details: 'No.', trailers });
 }
 
-const VIOLATION = { field: 'route.path', description: 'It must begin with "/", not with "u".' };
+const VIOLATION = { field: 'route.path', description: 'Must begin with "/"; got "u".' };
 const INVALID = failingWith(status.INVALID_ARGUMENT, [
   detail(ErrorInfoSchema, { reason: 'ROUTE_INVALID', domain: 'routing.v1', metadata: { one: 'fact' } }),
   detail(BadRequestSchema, { fieldViolations: [VIOLATION] }),

@@ -910,7 +910,7 @@ export const openApi: OpenApi = {
           },
           "description": {
             "type": "string",
-            "description": "What was sent and what is allowed."
+            "description": "What is allowed, then what came."
           }
         }
       },
@@ -1102,7 +1102,7 @@ export const openApi: OpenApi = {
                         "fieldViolations": [
                           {
                             "field": "route.handlr",
-                            "description": "Is not a known field."
+                            "description": "Must be a known field; got \"handlr\"."
                           }
                         ]
                       },

@@ -33,7 +33,7 @@ export type FailureReason = keyof typeof failures;
 export interface FieldViolation {
   /** Path of the field in proto names (`book.tags[2]`), or the name of the parameter or header. */
   readonly field: string;
-  /** One or two sentences: what was sent, and what is allowed. */
+  /** What is allowed, then what came, in a sentence: `Must be a string; got a number.` */
   readonly description: string;
 }
 

@@ -1,5 +1,10 @@
-import { ScalarType, type DescField, type DescMessage } from '@bufbuild/protobuf';
+import { ScalarType, type DescField, type DescMessage, type JsonValue } from '@bufbuild/protobuf';
 import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
+import { isAny } from './any-content.js';
+import { isObject } from './json-object.js';
+import { shortened } from './message-fields.js';
+import { numberForms } from './text-form.js';
+import { hasTextValue } from './text-value.js';
 
 /** The values that ProtoJSON allows for each scalar type, as the end of a sentence. */
 const scalars = {
@@ -47,4 +52,37 @@ export function allowedScalar(scalar: ScalarType): string {
 export function allowedMessage(message: DescMessage): string {
   if (isWrapperDesc(message)) return allowedValue(message.fields[0]);
   return wellKnown.get(message.typeName) ?? 'an object';
+}
+
+/** The type of a field, or of one item or value of a repeated or map field. */
+type ValueType = Partial<Pick<DescField, 'enum' | 'message' | 'scalar'>>;
+
+/** Words for a JSON value that is not allowed: the value if another one of its kind would be, otherwise its kind. */
+export function refusedValue(type: ValueType, json: JsonValue): string {
+  const { enum: names, message, scalar } = type;
+  if (message !== undefined && isWrapperDesc(message)) return refusedValue(message.fields[0], json);
+  const takesNumbers = names !== undefined || (scalar !== undefined && numberForms.has(scalar));
+  if (typeof json === 'number' && takesNumbers) return String(json);
+  if (typeof json === 'string' && hasTextValue({ message }) && scalar !== ScalarType.BOOL)
+    return quoted(json);
+  return message !== undefined && isAny(message) && isObject(json) ? 'another object' : kindOf(json);
+}
+
+/** The kind of a JSON value, with its article. */
+export function kindOf(json: JsonValue): string {
+  if (json === null) return 'null';
+  if (Array.isArray(json)) return 'an array';
+  return typeof json === 'object' ? 'an object' : `a ${typeof json}`;
+}
+
+/** Invisible characters, which could make a wrong value look like a right one. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * Text that a client sent, in quotation marks, cut to the maximum length that a response repeats, with invisible
+ * characters escaped.
+ */
+export function quoted(text: string): string {
+  const escaped = (character: string): string => `\\u{${Number(character.codePointAt(0)).toString(16)}}`;
+  return `"${shortened(text).replace(/["\\]/g, '\\$&').replace(INVISIBLE, escaped)}"`;
 }

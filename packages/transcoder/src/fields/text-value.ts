@@ -16,7 +16,7 @@ export function hasTextForm(field: DescField): boolean {
 }
 
 /** Like `hasTextForm`, but also for the value of a key in a map. */
-export function hasTextValue({ message }: DescField): boolean {
+export function hasTextValue({ message }: Pick<DescField, 'message'>): boolean {
   return message === undefined || isWrapperDesc(message) || messageForms.has(message.typeName);
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Failure, malformed } from '../failures/failure.js';
+import { quoted } from '../fields/allowed-value.js';
 import { headerValues } from './request-headers.js';
 
 /** The longest request target, in bytes. */
@@ -46,15 +47,16 @@ function requireHost(request: IncomingMessage): void {
   const hosts = headerValues(request, 'host');
   if (hosts.length === 0) {
     if (request.httpVersionMinor === 0) return;
-    throw malformedHeader('host', 'Is missing; one line with a host is required.');
+    throw malformedHeader('host', 'Must be given once; got none.');
   }
   if (hosts.length > 1) {
-    throw malformedHeader('host', `Was sent ${hosts.length} times; it is allowed once.`);
+    throw malformedHeader('host', `Must be given once; got ${hosts.length} lines.`);
   }
-  if (!HOST.test(String(hosts[0]))) {
+  const host = String(hosts[0]);
+  if (!HOST.test(host)) {
     throw malformedHeader(
       'host',
-      'Is not a valid host; a name or an address is allowed, with or without a port.',
+      `Must be a name or an address, with or without a port; got ${quoted(host)}.`,
     );
   }
 }
@@ -71,11 +73,13 @@ function requireTransferCoding({ headers, httpVersionMinor }: IncomingMessage): 
   if (codings.length > 1) throw transferCodingUnsupported();
 }
 
+const UNCLEAR = 'a body without a clear end';
+
 /** The end of the body is unknown, so the connection cannot be reused. */
 export function framingUnclear(): Failure {
   return malformedHeader(
     'transfer-encoding',
-    'Does not say where the body ends; only chunked is allowed, with HTTP/1.1 and without Content-Length.',
+    `Must be chunked, with HTTP/1.1 and without Content-Length; got ${UNCLEAR}.`,
     { Connection: 'close' },
   );
 }
@@ -84,7 +88,7 @@ export function framingUnclear(): Failure {
 export function lengthUnclear(): Failure {
   return malformedHeader(
     'content-length',
-    'Is not a valid length; one decimal number is allowed, without Transfer-Encoding.',
+    `Must be one decimal number, without Transfer-Encoding; got ${UNCLEAR}.`,
   );
 }
 

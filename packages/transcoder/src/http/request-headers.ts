@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { malformed } from '../failures/failure.js';
+import { quoted } from '../fields/allowed-value.js';
 import type { CallMetadata } from '../upstream.js';
 
 /** What to do with a forwarded header with characters other than printable ASCII, which gRPC metadata cannot carry. */
@@ -89,10 +90,7 @@ export function requireFitHeaders(headers: IncomingHttpHeaders, forwarded: Forwa
     const value = headers[name];
     if (unfit === 'refuse' && typeof value === 'string' && value.search(UNFIT) >= 0) {
       throw malformed(MALFORMED, [
-        {
-          field: name,
-          description: 'Contains characters other than printable ASCII; only printable ASCII is allowed.',
-        },
+        { field: name, description: 'Must be printable ASCII characters; got others.' },
       ]);
     }
   }
@@ -119,7 +117,7 @@ function ownTimeoutMs(headers: IncomingHttpHeaders, limitMs: number): number {
     throw malformed(MALFORMED, [
       {
         field: 'request-timeout',
-        description: 'Is not a number of seconds; a decimal number above zero is allowed.',
+        description: `Must be a decimal number of seconds above zero; got ${quoted(String(text))}.`,
       },
     ]);
   }
@@ -146,8 +144,7 @@ function grpcTimeoutMs({ 'grpc-timeout': text }: IncomingHttpHeaders, limitMs: n
     throw malformed(MALFORMED, [
       {
         field: 'grpc-timeout',
-        description:
-          'Is not a time; up to eight digits above zero with a unit (H, M, S, m, u, n) are allowed.',
+        description: `Must be one to eight digits above zero and a unit (H, M, S, m, u or n); got ${quoted(String(text))}.`,
       },
     ]);
   }

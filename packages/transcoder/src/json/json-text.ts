@@ -7,7 +7,7 @@ import {
   misfit,
   type FieldViolation,
 } from '../failures/failure.js';
-import type { Place } from '../fields/message-fields.js';
+import { type Place, shortened } from '../fields/message-fields.js';
 import { literalValue } from '../fields/text-value.js';
 
 /**
@@ -128,12 +128,11 @@ function* scan(text: string, locate: () => Place, integers: LongInteger[]): Gene
       if (inner.kind === 'object' && inner.keyNext) {
         inner.at = content;
         inner.keyNext = false;
-        if (inner.keys.has(content))
-          yield here('Appears more than once; a key may appear only once in an object.');
+        if (inner.keys.has(content)) yield here('Must be given once; got it again.');
         inner.keys.add(content);
       }
       if (LONE_SURROGATE.test(content))
-        yield here('Contains half of a surrogate pair; only whole characters are allowed.');
+        yield here('Must have only whole characters; got half of a surrogate pair.');
     } else if (first === '-' || (first >= '0' && first <= '9')) {
       NUMBER.lastIndex = start;
       NUMBER.test(text);
@@ -144,7 +143,7 @@ function* scan(text: string, locate: () => Place, integers: LongInteger[]): Gene
       const { field } = place;
       const value = literalValue(field, token);
       if (value === undefined)
-        yield { field: place.path, description: `Got a number; ${allowedAt(field)} is allowed.` };
+        yield { field: place.path, description: `Must be ${allowedAt(field)}; got ${shortened(token)}.` };
       if (typeof value === 'string' && !Number.isSafeInteger(Number(value))) {
         integers.push({ start, end, digits: value });
       }

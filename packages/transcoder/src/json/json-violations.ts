@@ -1,6 +1,13 @@
 import type { DescField, DescMessage, DescOneof, JsonValue, Registry } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { allowedMessage, allowedScalar, allowedValue } from '../fields/allowed-value.js';
+import {
+  allowedMessage,
+  allowedScalar,
+  allowedValue,
+  kindOf,
+  quoted,
+  refusedValue,
+} from '../fields/allowed-value.js';
 import { contentOfAny, isAny } from '../fields/any-content.js';
 import type { FieldViolation } from '../failures/failure.js';
 import { isObject } from '../fields/json-object.js';
@@ -34,7 +41,7 @@ export class JsonViolations {
       return;
     }
     if (hasCustomJsonRepresentation(message) || !isObject(json)) {
-      yield violation(path, json, allowedMessage(message));
+      yield violation(path, allowedMessage(message), refusedValue({ message }, json));
       return;
     }
     const seen = new Map<DescField | DescOneof, string>();
@@ -42,7 +49,7 @@ export class JsonViolations {
       const field = fieldsByName(message).get(key);
       const place = joined(path, field?.name ?? shortened(key));
       if (field === undefined) {
-        if (!this.#ignoresUnknown) yield unknownField(place);
+        if (!this.#ignoresUnknown) yield unknownField(place, key);
         continue;
       }
       const oneof = value === null && !takesNull(field) ? undefined : field.oneof;
@@ -50,10 +57,7 @@ export class JsonViolations {
       seen.set(field, key);
       if (oneof !== undefined) seen.set(oneof, key);
       if (rival !== undefined) {
-        yield {
-          field: place,
-          description: `Was sent together with "${rival}"; only one of the two is allowed.`,
-        };
+        yield { field: place, description: `Must be given without "${rival}"; got both.` };
       } else {
         yield* this.#inField(field, value, place);
       }
@@ -65,31 +69,32 @@ export class JsonViolations {
     if (field.fieldKind === 'message') {
       yield* this.find(field.message, json, path);
     } else if (field.fieldKind === 'list') {
-      if (!Array.isArray(json)) yield violation(path, json, 'an array');
+      if (!Array.isArray(json)) yield violation(path, 'an array', kindOf(json));
       else for (const [index, item] of json.entries()) yield* this.#inItem(field, item, `${path}[${index}]`);
     } else if (field.fieldKind === 'map') {
-      if (!isObject(json)) yield violation(path, json, 'an object');
+      if (!isObject(json)) yield violation(path, 'an object', kindOf(json));
       else for (const entry of Object.entries(json)) yield* this.#inEntry(field, entry, path);
     } else {
-      yield violation(path, json, allowedValue(field));
+      yield violation(path, allowedValue(field), refusedValue(field, json));
     }
   }
 
   *#inItem(field: DescField, item: JsonValue, path: string): Generator<FieldViolation> {
     if (this.#strict.accepts(field.parent, { [field.jsonName]: [item] })) return;
     if (field.message !== undefined && item !== null) yield* this.find(field.message, item, path);
-    else yield violation(path, item, allowedValue(field));
+    else yield violation(path, allowedValue(field), refusedValue(field, item));
   }
 
   *#inEntry(field: MapField, [key, value]: [string, JsonValue], mapPath: string): Generator<FieldViolation> {
     if (this.#strict.accepts(field.parent, { [field.jsonName]: { [key]: value } })) return;
     const path = `${mapPath}[${shortened(key)}]`;
     if (field.message === undefined || value === null) {
-      yield violation(path, value, allowedValue(field));
+      yield violation(path, allowedValue(field), refusedValue(field, value));
     } else if (!this.#strict.accepts(field.message, value)) {
       yield* this.find(field.message, value, path);
     } else {
-      yield { field: path, description: `Has an invalid key; ${allowedScalar(field.mapKey)} is allowed.` };
+      const description = `Must have ${allowedScalar(field.mapKey)} as its key; got ${quoted(key)}.`;
+      yield { field: path, description };
     }
   }
 }
@@ -102,16 +107,10 @@ function joined(path: string, name: string): string {
 const WHOLE_BODY = '*';
 
 /** An object has a member that is not a field of its message. */
-function unknownField(field: string): FieldViolation {
-  return { field, description: 'Is not a known field.' };
+function unknownField(field: string, key: string): FieldViolation {
+  return { field, description: `Must be a known field; got ${quoted(key)}.` };
 }
 
-function violation(field: string, json: JsonValue, allowed: string): FieldViolation {
-  return { field: field || WHOLE_BODY, description: `Got ${kindOf(json)}; ${allowed} is allowed.` };
-}
-
-function kindOf(json: JsonValue): string {
-  if (json === null) return 'null';
-  if (Array.isArray(json)) return 'an array';
-  return typeof json === 'object' ? 'an object' : `a ${typeof json}`;
+function violation(field: string, allowed: string, got: string): FieldViolation {
+  return { field: field || WHOLE_BODY, description: `Must be ${allowed}; got ${got}.` };
 }

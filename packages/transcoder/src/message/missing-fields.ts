@@ -11,7 +11,7 @@ export function* missingFields(message: ReflectMessage, path = ''): Generator<Fi
     if (message.isSet(field)) {
       for (const [at, inner] of messagesIn(message, field)) yield* missingFields(inner, `${place}${at}.`);
     } else if (field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED) {
-      yield { field: place, description: 'Is missing; it is required.' };
+      yield { field: place, description: 'Must be given; got none.' };
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, JsonValue } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { allowedValue } from '../fields/allowed-value.js';
+import { allowedValue, quoted } from '../fields/allowed-value.js';
 import type { Binding, FieldTarget } from '../template/binding.js';
 import type { FieldViolation } from '../failures/failure.js';
 import { fieldsByName, shortened } from '../fields/message-fields.js';
@@ -42,6 +42,8 @@ export function* queryParameters(
   }
 }
 
+const IN_BODY = 'Must be given in the body; got it in the query.';
+
 /** A parameter, or a sentence that says why it is refused. */
 function readParameter(
   binding: Binding,
@@ -51,25 +53,24 @@ function readParameter(
   lenient: boolean,
 ): QueryParameter | string {
   if (name === undefined || text === undefined) {
-    return 'Contains an invalid escape; only percent-encoded UTF-8 is allowed.';
+    return 'Must be percent-encoded UTF-8; got an invalid escape or character.';
   }
-  if (name.split('.').length > MAX_DEPTH) return `Is nested deeper than ${MAX_DEPTH} levels.`;
-  if (binding.body === '*') return 'Was sent in the query; this method takes its fields from the body.';
+  const levels = name.split('.').length;
+  if (levels > MAX_DEPTH) return `Must have at most ${MAX_DEPTH} levels; got ${levels}.`;
+  if (binding.body === '*') return IN_BODY;
   const target = parameterTarget(binding.method.input, name, lenient);
-  if (target === undefined) return 'Is not a parameter of this method.';
+  if (target === undefined) return `Must be a known parameter; got ${quoted(name)}.`;
   const { parents, field, key } = target;
-  if ((parents[0] ?? field) === binding.body) return 'Was sent in the query; it is allowed only in the body.';
+  if ((parents[0] ?? field) === binding.body) return IN_BODY;
   const path = [...parents, field].map((each) => each.name).join('.');
   if (binding.variables.some(({ fieldPath }) => fieldPath.join('.') === path)) {
-    return 'Was sent in the query; it is allowed only in the path.';
+    return 'Must be given in the path; got it in the query.';
   }
   const place = key === undefined ? path : `${path}[${key}]`;
-  if (field.fieldKind !== 'list' && taken.has(place)) return 'Was sent more than once; it is allowed once.';
+  if (field.fieldKind !== 'list' && taken.has(place)) return 'Must be given once; got it again.';
   taken.add(place);
   const value = textValue(field, text, lenient);
-  return value === undefined
-    ? `Is not a valid value; ${allowedValue(field)} is allowed.`
-    : { ...target, value };
+  return value === undefined ? `Must be ${allowedValue(field)}; got ${quoted(text)}.` : { ...target, value };
 }
 
 // The syntax of grpc-gateway.

@@ -7,7 +7,7 @@ import {
   toBinary,
 } from '@bufbuild/protobuf';
 import { reflect } from '@bufbuild/protobuf/reflect';
-import { allowedValue } from '../fields/allowed-value.js';
+import { allowedValue, quoted } from '../fields/allowed-value.js';
 import type { Binding, BoundVariable, FieldTarget } from '../template/binding.js';
 import { misfit, type FieldViolation } from '../failures/failure.js';
 import { isObject, memberOf } from '../fields/json-object.js';
@@ -141,9 +141,9 @@ function bindVariable(
   const { field, fieldPath } = variable;
   const refuse = (description: string): FieldViolation => ({ field: fieldPath.join('.'), description });
   const text = variableValue(variable, segments);
-  if (text === undefined) return refuse('Contains an invalid escape; only percent-encoded UTF-8 is allowed.');
+  if (text === undefined) return refuse('Must be percent-encoded UTF-8; got an invalid escape or character.');
   const value = textValue(field, text);
-  if (value === undefined) return refuse(`Is not a valid value; ${allowedValue(field)} is allowed.`);
+  if (value === undefined) return refuse(`Must be ${allowedValue(field)}; got ${quoted(text)}.`);
   const holder = holderOf(json, variable);
   const key = keyOf(holder, field);
   const given = memberOf(holder, key) ?? null;
@@ -152,7 +152,7 @@ function bindVariable(
     // A value that the field refuses stays, so that the parser refuses it.
     if (inBody === undefined) return undefined;
     if (inBody !== scalarOf(strict, field, value)) {
-      return refuse('Has different values in the path and in the body; the body may only repeat the path.');
+      return refuse('Must be the same in the path and in the body; got different values.');
     }
   }
   holder[key] = value;

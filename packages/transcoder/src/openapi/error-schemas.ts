@@ -76,7 +76,7 @@ export function errorSchemas({ domain, reasons, given }: KnownFailures): Record<
           description:
             'Path of the field, its words joined by underscores, or the name of the parameter or header.',
         },
-        description: { type: 'string', description: 'What was sent and what is allowed.' },
+        description: { type: 'string', description: 'What is allowed, then what came.' },
       },
     },
     RetryInfo: detail('RetryInfo', 'When to try again.', ['retryDelay'], {

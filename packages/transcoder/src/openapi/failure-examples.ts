@@ -44,7 +44,7 @@ interface ExampleOptions {
 /** The reasons that `own` leaves out: they depend on the HTTP method, or belong to no operation. */
 type ApartReason = 'CONTENT_TYPE_UNSUPPORTED' | 'PATH_UNKNOWN' | 'METHOD_NOT_ALLOWED';
 
-const UNKNOWN_FIELD = { field: 'nmae', description: 'Is not a known field.' };
+const UNKNOWN_FIELD = { field: 'nmae', description: 'Must be a known field; got "nmae".' };
 
 /** Creates examples of failures with the code that creates the transcoder's responses. */
 export class FailureExamples {

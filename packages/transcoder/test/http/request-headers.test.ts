@@ -99,6 +99,16 @@ describe('Request-Timeout', () => {
     ).toBeCloseTo(ms, 9);
   });
 
+  it('is refused with what is allowed, then what came', () => {
+    const refused = refusal(() => requestTimeoutMs({ 'request-timeout': '1s' }, 5000, false));
+    expect(refused.violations()).toEqual([
+      {
+        field: 'request-timeout',
+        description: 'Must be a decimal number of seconds above zero; got "1s".',
+      },
+    ]);
+  });
+
   it.each(['', '0', '0.0', '-1', '+1', '1e3', '1s', '.5', '5.', 'NaN', 'Infinity', '1, 2', '0x1', ['1']])(
     '%j is refused',
     (header) => {
@@ -126,6 +136,16 @@ describe('Grpc-Timeout', () => {
     expect(requestTimeoutMs({ 'grpc-timeout': '1H' }, 5_000, true)).toBe(5_000);
     expect(requestTimeoutMs({ 'grpc-timeout': '2S', 'request-timeout': '1' }, 5_000, true)).toBe(1_000);
     expect(requestTimeoutMs({ 'grpc-timeout': '1S', 'request-timeout': '2' }, 5_000, true)).toBe(1_000);
+  });
+
+  it('is refused with what is allowed, then what came', () => {
+    const refused = refusal(() => requestTimeoutMs({ 'grpc-timeout': '1s' }, 5000, true));
+    expect(refused.violations()).toEqual([
+      {
+        field: 'grpc-timeout',
+        description: 'Must be one to eight digits above zero and a unit (H, M, S, m, u or n); got "1s".',
+      },
+    ]);
   });
 
   it.each(['', '1', 'S', '1s', '0S', '-1S', '1.5S', '1 S', '123456789S', '1S, 2S'])(

@@ -3,11 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { JsonViolations } from '../../src/json/json-violations.js';
 import { StrictJson } from '../../src/json/strict-json.js';
 import { messageType, registry } from '../support/library-contract.js';
+import { wrongField } from '../support/refusal.js';
 
 const schema = messageType('Everything');
 const strict = new StrictJson(registry);
 const found = (json: JsonValue, path = ''): string[] =>
-  [...new JsonViolations(registry).find(schema, json, path)].map(({ field }) => field);
+  [...new JsonViolations(registry).find(schema, json, path)].map(wrongField);
 
 it('violations do not include ignored unknown fields', () => {
   const json = { noField: 1, nested: { other: {}, stringValue: 1 } };
@@ -137,35 +138,64 @@ describe('the violations of a JSON value', () => {
   });
 
   it.each<{ json: JsonValue; description: string }>([
-    { json: { stringValue: 1 }, description: 'Got a number; a string is allowed.' },
+    { json: { stringValue: 1 }, description: 'Must be a string; got a number.' },
     {
       json: { genre: true },
-      description: 'Got a boolean; one of GENRE_UNSPECIFIED, GENRE_POETRY, GENRE_PROSE is allowed.',
+      description: 'Must be one of GENRE_UNSPECIFIED, GENRE_POETRY, GENRE_PROSE; got a boolean.',
     },
     {
       json: { int32Value: 'x' },
-      description: 'Got a string; a whole number from -2147483648 to 2147483647 is allowed.',
+      description: 'Must be a whole number from -2147483648 to 2147483647; got "x".',
     },
-    { json: { stringList: {} }, description: 'Got an object; an array is allowed.' },
-    { json: { stringMap: 'a' }, description: 'Got a string; an object is allowed.' },
-    { json: { nestedList: [null] }, description: 'Got null; an object is allowed.' },
-    { json: { time: [] }, description: 'Got an array; a time by RFC 3339 from year 1 to 9999 is allowed.' },
-    { json: { boolWrapper: 'true' }, description: 'Got a string; true or false is allowed.' },
+    {
+      json: { int32Value: 1.5 },
+      description: 'Must be a whole number from -2147483648 to 2147483647; got 1.5.',
+    },
+    {
+      json: { int32Value: [1] },
+      description: 'Must be a whole number from -2147483648 to 2147483647; got an array.',
+    },
+    {
+      json: { genre: 'GENRE_NONE' },
+      description: 'Must be one of GENRE_UNSPECIFIED, GENRE_POETRY, GENRE_PROSE; got "GENRE_NONE".',
+    },
+    {
+      json: { time: 'noon' },
+      description: 'Must be a time by RFC 3339 from year 1 to 9999; got "noon".',
+    },
+    { json: { time: 5 }, description: 'Must be a time by RFC 3339 from year 1 to 9999; got a number.' },
+    {
+      json: { bytesValue: `a"${'é'.repeat(100)}` },
+      description: `Must be a string in base64; got "a\\"${'é'.repeat(62)}…".`,
+    },
+    {
+      json: { int64Wrapper: '1.5' },
+      description: 'Must be a whole number from -9223372036854775808 to 9223372036854775807; got "1.5".',
+    },
+    {
+      json: { any: { '@type': 'no.such.Type' } },
+      description: 'Must be an object with "@type" of a known message and its JSON form; got another object.',
+    },
+    { json: { stringList: {} }, description: 'Must be an array; got an object.' },
+    { json: { stringMap: 'a' }, description: 'Must be an object; got a string.' },
+    { json: { nestedList: [null] }, description: 'Must be an object; got null.' },
+    { json: { time: [] }, description: 'Must be a time by RFC 3339 from year 1 to 9999; got an array.' },
+    { json: { boolWrapper: 'true' }, description: 'Must be true or false; got a string.' },
     {
       json: { firstChoice: 'a', secondChoice: 1 },
-      description: 'Was sent together with "firstChoice"; only one of the two is allowed.',
+      description: 'Must be given without "firstChoice"; got both.',
     },
-    { json: { x: 'a' }, description: 'Is not a known field.' },
+    { json: { x: 'a' }, description: 'Must be a known field; got "x".' },
     {
       json: { nestedMap: { x: {} } },
-      description: 'Has an invalid key; a whole number from -2147483648 to 2147483647 is allowed.',
+      description: 'Must have a whole number from -2147483648 to 2147483647 as its key; got "x".',
     },
-    { json: { nestedMap: { 7: null } }, description: 'Got null; an object is allowed.' },
+    { json: { nestedMap: { 7: null } }, description: 'Must be an object; got null.' },
     {
       json: { timeByNumber: { x: '2026-01-02T03:04:05Z' } },
-      description: 'Has an invalid key; a whole number from -2147483648 to 2147483647 is allowed.',
+      description: 'Must have a whole number from -2147483648 to 2147483647 as its key; got "x".',
     },
-  ])('say what was sent and what is allowed: $json', ({ json, description }) => {
+  ])('say what is allowed, then what came: $json', ({ json, description }) => {
     expect([...new JsonViolations(registry).find(schema, json)]).toMatchObject([{ description }]);
   });
 });

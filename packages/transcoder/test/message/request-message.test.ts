@@ -334,31 +334,31 @@ describe('a request message', () => {
     {
       body: 'third_choice',
       json: { third_choice: { name: 'a' } },
-      says: `third_choice.third_choice: Is not a known field. ${hint}`,
+      says: `third_choice.third_choice: Must be a known field; got "third_choice". ${hint}`,
       why: 'the body is wrapped as in gRPC',
     },
     {
       body: 'third_choice',
       json: { thirdChoice: { name: 'a' } },
-      says: `third_choice.thirdChoice: Is not a known field. ${hint}`,
+      says: `third_choice.thirdChoice: Must be a known field; got "thirdChoice". ${hint}`,
       why: 'it is wrapped in the JSON name',
     },
     {
       body: 'third_choice',
       json: { second_choice: 1 },
-      says: 'third_choice.second_choice: Is not a known field.',
+      says: 'third_choice.second_choice: Must be a known field; got "second_choice".',
       why: 'the name is that of another field of the request',
     },
     {
       body: 'nested',
       json: { nested: { nested: { x: 1 } } },
-      says: 'nested.nested.nested.x: Is not a known field.',
+      says: 'nested.nested.nested.x: Must be a known field; got "x".',
       why: 'nested is a valid field of nested',
     },
     {
       body: '*',
       json: { x: {} },
-      says: 'x: Is not a known field.',
+      says: 'x: Must be a known field; got "x".',
       why: 'the body is the whole request',
     },
   ])('is refused from the body $body of $json with $says: $why', ({ body, json, says }) => {
@@ -366,6 +366,28 @@ describe('a request message', () => {
       refusal(() => read({ template: '/a', body, path: '/a', json })).violations(),
     );
     expect(`${field}: ${description}`).toBe(says);
+  });
+
+  it.each<Parts & { description: string }>([
+    {
+      template: '/{string_value}',
+      path: '/%zz',
+      description: 'Must be percent-encoded UTF-8; got an invalid escape or character.',
+    },
+    {
+      template: '/{int32_value}',
+      path: '/1%2E5',
+      description: 'Must be a whole number from -2147483648 to 2147483647; got "1.5".',
+    },
+    {
+      template: '/{string_value}',
+      body: '*',
+      path: '/a',
+      json: { stringValue: 'b' },
+      description: 'Must be the same in the path and in the body; got different values.',
+    },
+  ])('is refused from $template, $path and $json with $description', ({ description, ...parts }) => {
+    expect(refusal(() => read(parts)).violations()).toMatchObject([{ description }]);
   });
 
   it('is refused if the body has both names of a field, even if they repeat the path', () => {

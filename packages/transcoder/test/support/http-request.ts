@@ -1,6 +1,8 @@
 import { request as send, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import { request as sendSecurely } from 'node:https';
 import type { JsonObject } from '@bufbuild/protobuf';
+import type { FieldViolation } from '../../src/failures/failure.js';
+import { wrongField } from './refusal.js';
 
 /** A request as sent over the wire: the path is not normalised. */
 export interface HttpRequest {
@@ -78,5 +80,5 @@ export function fieldsOf(response: Pick<HttpResponse, 'text'>): unknown[] {
   const detail = errorOf(response).details.find(
     ({ '@type': type }) => type === 'type.googleapis.com/google.rpc.BadRequest',
   );
-  return ((detail?.['fieldViolations'] ?? []) as JsonObject[]).map(({ field }) => field);
+  return ((detail?.['fieldViolations'] ?? []) as (JsonObject & FieldViolation)[]).map(wrongField);
 }

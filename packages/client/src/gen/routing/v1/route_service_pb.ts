@@ -145,7 +145,8 @@ export const GetRouteRequestSchema: GenMessage<GetRouteRequest> = /*@__PURE__*/
  *
  * Every call needs the metadata `authorization: Bearer <JWT>`. Every failure carries a
  * `google.rpc.Status` in `grpc-status-details-bin` with one `google.rpc.ErrorInfo` (domain
- * `routing.v1`), a `google.rpc.BadRequest` where fields are wrong, and a `google.rpc.RequestInfo`.
+ * `routing.v1`), a `google.rpc.BadRequest` where fields are wrong (each description says what is
+ * allowed, then what came), and a `google.rpc.RequestInfo`.
  *
  * Errors of every method: `UNAUTHENTICATED` (`TOKEN_MISSING`, `TOKEN_INVALID`), `PERMISSION_DENIED`
  * (`SCOPE_MISSING`), `INVALID_ARGUMENT` (`ROUTE_INVALID`, `REQUEST_MALFORMED`), `RESOURCE_EXHAUSTED`
