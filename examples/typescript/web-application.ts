@@ -32,12 +32,13 @@ function register(registry: RouteClient): Promise<Route[]> {
   );
 }
 
-/** A path pattern such as `/users/:id` as a regular expression with a named group for each parameter. */
+/** One of the patterns above as a regular expression: each parameter is a whole segment, and becomes a named group. */
 function expressionOf({ path }: Route): RegExp {
-  const segments = path.split('/').map((segment) =>
-    // The registry allows only letters, digits and _ in the name of a parameter.
-    segment.startsWith(':') ? `(?<${segment.slice(1)}>[^/]+)` : segment.replace(/[^\w]/g, String.raw`\$&`),
-  );
+  const segments = path
+    .split('/')
+    .map((segment) =>
+      segment.startsWith(':') ? `(?<${segment.slice(1)}>[^/]+)` : segment.replace(/[^\w]/g, String.raw`\$&`),
+    );
   return new RegExp(`^${segments.join('/')}$`);
 }
 

@@ -21,11 +21,22 @@ interface Caller {
 const METHODS = words("GET POST PUT PATCH DELETE QUERY M-SEARCH a!#$%&'*+.^`|~");
 const NAMES = ['authenticate', '認証', '👩‍👩‍👧', 'a b', '__proto__', 'a\ufeffb', '%00', '"'];
 
-const segment = weighted([85, word], [15, fc.constantFrom(...words("... %2F %e4 a:b @ !$&'()*+,;="))]);
+const segment = weighted(
+  [85, word],
+  [15, fc.constantFrom(...words("... %2F %e4 a\\:b a::b @ !$&'()*+,;= a(?:b|c) x{/y}[z] ab?cd *"))],
+);
 const name = fc.constantFrom(...NAMES);
-const parameter = fc.nat(8).map((number) => `:p${number}`);
+const parameter = fc
+  .tuple(
+    fc.nat(8),
+    fc.constantFrom('', '', '', '?', '.json', String.raw`(\d+)`, '{[a-z]+}?', '<int>', '(.*)*'),
+  )
+  .map(([number, more]) => `:p${number}${more}`);
 const path = fc
-  .tuple(fc.array(segment, { maxLength: 4 }), fc.uniqueArray(parameter, { maxLength: 2 }))
+  .tuple(
+    fc.array(segment, { maxLength: 4 }),
+    fc.uniqueArray(parameter, { maxLength: 2, selector: (text) => text.slice(0, 3) }),
+  )
   .map(([segments, parameters]) => `/${[...segments, ...parameters].join('/')}`);
 
 /** A valid route. */

@@ -8,13 +8,14 @@ const TRAPS = [
   ...["' OR '1'='1", '"; DROP TABLE routes; --', '𝒳'.repeat(9), '/a b', 'GE T', '${7*7}', '{{7*7}}'],
   ...words(`
     👩‍👩‍👧 é ﬁ İ __proto__ constructor toString null undefined NaN -0 1e999 %s%n <script>alert(1)</script> ../../etc/passwd
-    / // /a//b /. /a/.. /... /: /:1a /:a/:a /:a/:b/ /a:b /% /%zz /%00 /%2F /%ff /ä /a?b /a#b /[a]
+    / // /a//b /. /a/.. /... /: /:1a /:a/:a /:a/:b/ /a:b /a::b /a\\:b /% /%zz /%00 /%2F /%ff /ä /a?b /a?b=c /a#b /[a] /{a}
+    /<int:a> /:a(b /:a(\\d+) /:a{.:b}? /a) /(?:a|b) /*a /{*a} /*a/:a /a\\ (:a)/b
     get !#$%&'*+-.^_\`|~ *`),
 ];
 /** Lengths around the limits of the contract. */
 const LENGTHS = [31, 32, 33, 127, 128, 129, 254, 255, 256, 1023, 2047, 2048, 2049, 5_000];
 /** The repeated parts of long texts; the last ones have more UTF-16 units or bytes than code points. */
-const FILLERS = ['a', '/', '/a', '%41', '\u00e9', '😀'];
+const FILLERS = ['a', '/', '/a', '%41', ':a(', '\\', '\u00e9', '😀'];
 
 const trap = fc.constantFrom(...TRAPS);
 const codePoint = fc.nat(0x10ffff).map((code) => String.fromCodePoint(code));

@@ -3,108 +3,264 @@ import { countCodePoints, quote } from './text.js';
 /** The longest path, in code points: as long as the URLs that browsers and proxies commonly carry. */
 export const PATH_MAX = 2048;
 
-/** `pchar` of RFC 3986, section 3.3: escapes, and the plain characters other than "." and ":". */
-const ESCAPE = '%[0-9A-Fa-f]{2}';
-const PLAIN = String.raw`A-Za-z0-9\-_~!$&'()*+,;=@`;
-const NAME = '[A-Za-z_][A-Za-z0-9_]*';
-const PATH_CHARACTER = new RegExp(`${ESCAPE}|[${PLAIN}.:/]`, 'y');
-const PARAMETER_NAME = new RegExp(`^${NAME}$`);
-const PARAMETERS = /\/:[^/]*/g;
-/** Parameters in the syntax of other routers: `/{id}`, `/<int:id>`, `/[id]`, and `/:id?` for an optional one. */
-const BRACKETED = new RegExp(String.raw`/[{<[](?:\w+:)?(${NAME})[^/]*`);
-const OPTIONAL = new RegExp(String.raw`/:(${NAME})\?`);
-
-const ANY = `(?:${ESCAPE}|[${PLAIN}.:])`;
-/** A parameter, or a segment that does not begin with ":" and is not "." or "..". */
-const SEGMENT = String.raw`(?::${NAME}|(?:${ESCAPE}|[${PLAIN}])${ANY}*|\.(?:(?:${ESCAPE}|[${PLAIN}:])${ANY}*|\.${ANY}+))`;
 /**
- * The syntax of a path pattern, for documentation: all rules of `checkPath`, except its length and that no parameter is
- * repeated, which no regular language can express. Each character can match in only one way, so matching takes linear
- * time.
+ * What a regular expression can say of a path pattern, for documentation: every pattern that `checkPath` accepts
+ * matches, but not every match is accepted.
  */
-export const PATH_SYNTAX = new RegExp(`^(?:/${SEGMENT})*/?$`);
+export const PATH_SYNTAX = /^\/(?:[\x21-\x5b\x5d-\x7e]|\\[\x21-\x7e])*$/;
 
-/** Every problem with a path pattern, each in one or two sentences; empty for a valid pattern. */
+const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}', '<': '>' };
+const OPENING = Object.fromEntries(Object.entries(CLOSING).map(([opening, closing]) => [closing, opening]));
+
+const NOT_VISIBLE_ASCII = /[^\x21-\x7e]/u;
+const NAME = /[A-Za-z_]\w*/y;
+/** A colon that begins no parameter, with what stands in place of a name. */
+const NAMELESS = /:\w*/y;
+const ESCAPE = /%[0-9A-Fa-f]{2}/y;
+const PLAIN = /[^\\:*/()[\]{}<>#%?=]+/y;
+/** A bracket after a parameter's name that is a group, as in `:id(.:format)`. `(.*)` is a regular expression. */
+const GROUP_AFTER_NAME = /[({<](?:[./-]:|[/-]\*)/y;
+const CONSTRAINT = /[({<]/y;
+/** How a parameter begins in other routers: `{id}`, `{id:[0-9]+}`, `{path...}`, `{proxy+}`, `[...slug]`, `<int:id>`. */
+const FOREIGN =
+  /\{[A-Za-z_]\w*(?:[}:?=]|[*+]\d*\}|\.\.\.\})|\[\[?(?:\.\.\.)?[A-Za-z_]\w*[\]=]|<[A-Za-z_]\w*[>:(]/y;
+const FIRST_NAME = /[A-Za-z_]\w*/;
+/** The name in `<int:id>`. */
+const LAST_NAME = /:([A-Za-z_]\w*)>$/;
+
+/** Every problem with a path pattern, a sentence each; empty for a valid pattern. Takes time linear in its length. */
 export function checkPath(path: string): string[] {
-  // Most paths are valid, and a path of ASCII characters has as many code points as its `length`.
-  if (path.length <= PATH_MAX && path !== '' && PATH_SYNTAX.test(path) && !repeatsParameter(path)) return [];
-  const length = countCodePoints(path);
-  if (length === 0)
-    return [`Is empty or missing. Give a path pattern of 1 to ${PATH_MAX} characters that begins with "/".`];
-  if (length > PATH_MAX) return [`Has ${length} characters. 1 to ${PATH_MAX} are allowed.`];
-  const problems: string[] = [];
-  if (!path.startsWith('/'))
-    problems.push(`Begins with ${quote(firstCharacter(path))}. It must begin with "/".`);
-  const stray = firstStrayCharacter(path);
-  if (stray === '%') {
-    problems.push('Has a "%" that is not followed by two hexadecimal digits. Write a literal "%" as "%25".');
-  } else if (stray !== undefined) {
-    problems.push(
-      `Has the character ${quote(stray)}, which RFC 3986 does not allow in a path. ${hintFor(path, stray)}`,
-    );
-  }
-  problems.push(...checkSegments(path.split('/').slice(path.startsWith('/') ? 1 : 0)));
-  return problems;
+  if (path === '')
+    return [`Must be a path pattern of 1 to ${PATH_MAX} characters that begins with "/"; got none.`];
+  // A text has no more code points than its `length`.
+  const length = path.length > PATH_MAX ? countCodePoints(path) : path.length;
+  if (length > PATH_MAX) return [`Must be 1 to ${PATH_MAX} characters; got ${length}.`];
+  return [...new PatternReader(path).problems];
 }
 
 /**
- * The path without the names of its parameters, so that two patterns that match the same requests are equal:
- * `/tasks/:id` and `/tasks/:task_id` both become `/tasks/:`.
+ * The path without the names of its parameters and wildcards, so that two patterns that match the same requests are
+ * equal: `/:user/*rest` becomes `/:/*`. A literal colon, written `\:` or `::`, becomes `\:`; everything else stays. Never
+ * longer than an accepted path. Stored: another text needs a migration.
  */
 export function erasePathParameters(path: string): string {
-  return path.replace(PARAMETERS, '/:');
+  return new PatternReader(path).shape;
 }
 
-function repeatsParameter(path: string): boolean {
-  const parameters = path.match(PARAMETERS) ?? [];
-  return new Set(parameters).size < parameters.length;
-}
+/**
+ * Reads the pattern of a router that writes parameters with a colon, once, from left to right:
+ *
+ * - `\x` is a literal x, and `::` a literal colon.
+ * - `:name` is a parameter, and `*name` after `/`, `{` or `(` a wildcard.
+ * - A bracket right after a parameter's name, `(…)`, `{…}` or `<…>`, is its constraint, unless it begins as a group
+ *   does: with `.`, `/` or `-` and a parameter, or with `/` or `-` and `*`.
+ * - A constraint, and a bracket that begins with `(?`, is opaque: only `\` and brackets of its own kind count in it.
+ * - All other brackets are groups of tokens.
+ * - Everything else, as the modifiers `?`, `*` and `+`, is text.
+ */
+class PatternReader {
+  readonly problems = new Set<string>();
+  shape = '';
+  readonly #path: string;
+  readonly #names = new Set<string>();
+  /** The open groups, outermost first. */
+  readonly #groups: string[] = [];
+  #index = 0;
+  #segmentStart = 0;
+  /** The first `?` of the segment, outside brackets; a query if a `=` follows. */
+  #queryStart: number | undefined;
+  #hasQuery = false;
+  /** Where `*` and a name would be a wildcard. */
+  #wildcardStart: number | undefined;
 
-function checkSegments(segments: readonly string[]): string[] {
-  const problems: string[] = [];
-  const names = new Set<string>();
-  if (segments.slice(0, -1).includes('')) {
-    problems.push('Has an empty segment ("//"). Only the segment after a final "/" may be empty.');
+  constructor(path: string) {
+    this.#path = path;
+    const stray = NOT_VISIBLE_ASCII.exec(path)?.[0];
+    if (!path.startsWith('/'))
+      this.problems.add(`Must begin with "/"; got ${quote(String.fromCodePoint(path.codePointAt(0) ?? 0))}.`);
+    if (stray !== undefined)
+      this.problems.add(`Must be visible ASCII characters, others percent-encoded; got ${quote(stray)}.`);
+    while (this.#index < path.length) this.#readToken();
+    this.#endSegment();
+    for (const opening of new Set(this.#groups)) this.#reportUnbalanced(opening, CLOSING[opening]);
   }
-  for (const segment of segments) {
-    if (segment === '.' || segment === '..') {
-      problems.push(`Has the segment ${quote(segment)}. Segments "." and ".." are not allowed.`);
+
+  #readToken(): void {
+    const character = this.#path[this.#index] ?? '';
+    switch (character) {
+      case '\\':
+        this.#readEscape();
+        break;
+      case ':':
+        this.#readColon();
+        break;
+      case '*':
+        this.#readAsterisk();
+        break;
+      case '/':
+        this.#readSlash();
+        break;
+      case '(':
+      case '[':
+      case '{':
+      case '<':
+        this.#readOpening(character);
+        break;
+      case ')':
+      case ']':
+      case '}':
+      case '>':
+        this.#readClosing(character);
+        break;
+      case '#':
+      case '%':
+      case '?':
+      case '=':
+        if (this.#groups.length === 0) this.#checkReserved(character);
+        this.#take(1);
+        break;
+      default:
+        this.#take(this.#match(PLAIN)?.length ?? 1);
     }
-    if (!segment.startsWith(':')) continue;
-    const name = segment.slice(1);
-    if (!PARAMETER_NAME.test(name)) {
-      problems.push(
-        `Has the parameter ${quote(segment)}. A parameter is ":" and a name of ASCII letters, digits and "_" that does not begin with a digit.`,
+  }
+
+  #readEscape(): void {
+    if (this.#index === this.#path.length - 1)
+      this.problems.add('Must have a character after each "\\"; got none after the last one.');
+    this.#take(2);
+  }
+
+  #readColon(): void {
+    if (this.#path[this.#index + 1] === ':') {
+      this.#take(2, '\\:');
+    } else if (this.#readName()) {
+      const isConstrained =
+        this.#match(CONSTRAINT) !== undefined && this.#match(GROUP_AFTER_NAME) === undefined;
+      if (isConstrained) this.#readOpaque();
+    } else {
+      this.problems.add(
+        `Must have a name of ASCII letters, digits and "_", no digit first, after each ":", or "\\:" for a literal one; got ${quote(this.#match(NAMELESS) ?? '')}.`,
       );
-    } else if (names.has(name)) {
-      problems.push(`Has the parameter ${quote(segment)} more than once. Each name may occur once.`);
+      this.#take(1, '\\:');
     }
-    names.add(name);
   }
-  return problems;
-}
 
-/** How to write the pattern that the client probably meant. */
-function hintFor(path: string, stray: string): string {
-  const bracketed = '{<['.includes(stray) ? BRACKETED.exec(path)?.[1] : undefined;
-  if (bracketed !== undefined) return `A parameter is written ${quote(`:${bracketed}`)}.`;
-  const optional = stray === '?' ? OPTIONAL.exec(path)?.[1] : undefined;
-  if (optional !== undefined)
-    return `A parameter is written ${quote(`:${optional}`)}, and cannot be optional.`;
-  return 'Percent-encode it.';
-}
-
-function firstStrayCharacter(path: string): string | undefined {
-  let index = 0;
-  while (index < path.length) {
-    PATH_CHARACTER.lastIndex = index;
-    const match = PATH_CHARACTER.exec(path);
-    if (match === null) return firstCharacter(path.slice(index));
-    index += match[0].length;
+  #readAsterisk(): void {
+    if (this.#wildcardStart !== this.#index || !this.#readName()) this.#take(1);
   }
-  return undefined;
-}
 
-function firstCharacter(text: string): string {
-  return String.fromCodePoint(Number(text.codePointAt(0)));
+  /** Reads `:` or `*` and the name after it. @returns whether there is a name */
+  #readName(): boolean {
+    const name = this.#match(NAME, 1);
+    if (name === undefined) return false;
+    const sigil = this.#path.charAt(this.#index);
+    if (this.#names.has(name))
+      this.problems.add(`Must name each parameter once; got ${quote(sigil + name)} twice.`);
+    this.#names.add(name);
+    this.#take(1 + name.length, sigil);
+    return true;
+  }
+
+  #readSlash(): void {
+    if (this.#groups.length === 0) {
+      if (this.#index > 0 && this.#segmentStart === this.#index)
+        this.problems.add('Must have no empty segment but after a final "/"; got "//".');
+      this.#endSegment();
+    }
+    this.#take(1);
+    this.#wildcardStart = this.#index;
+  }
+
+  #endSegment(): void {
+    const segment = this.#path.slice(this.#segmentStart, this.#index);
+    if (segment === '.' || segment === '..')
+      this.problems.add(`Must have no segment "." or ".."; got ${quote(segment)}.`);
+    if (this.#hasQuery)
+      this.problems.add(`Must have no query; got ${quote(this.#path.slice(this.#queryStart))}.`);
+    this.#segmentStart = this.#index + 1;
+    this.#queryStart = undefined;
+    this.#hasQuery = false;
+  }
+
+  #readOpening(opening: string): void {
+    const startsSegment = this.#groups.length === 0 && this.#segmentStart === this.#index;
+    if (startsSegment && this.#readForeign()) return;
+    if (this.#path.startsWith('(?', this.#index)) {
+      this.#readOpaque();
+    } else {
+      this.#groups.push(opening);
+      this.#take(1);
+      if (opening !== '[' && opening !== '<') this.#wildcardStart = this.#index;
+    }
+  }
+
+  #readClosing(closing: string): void {
+    if (CLOSING[this.#groups.at(-1) ?? ''] === closing) this.#groups.pop();
+    else this.#reportUnbalanced(closing, OPENING[closing]);
+    this.#take(1);
+  }
+
+  /** Reads a whole segment that other routers read as a parameter. @returns whether there is one */
+  #readForeign(): boolean {
+    if (this.#match(FOREIGN) === undefined) return false;
+    const end = this.#endOfOpaque();
+    if (end < this.#path.length && this.#path[end] !== '/') return false;
+    const text = this.#path.slice(this.#index, end);
+    const name = LAST_NAME.exec(text)?.[1] ?? FIRST_NAME.exec(text)?.[0] ?? '';
+    this.problems.add(`Must write a parameter as ${quote(`:${name}`)}; got ${quote(text)}.`);
+    this.#take(text.length);
+    return true;
+  }
+
+  #readOpaque(): void {
+    this.#take(this.#endOfOpaque() - this.#index);
+  }
+
+  /** Where the bracket that begins here ends. If nothing closes it, the rest belongs to it, so no text is read twice. */
+  #endOfOpaque(): number {
+    const opening = this.#path.charAt(this.#index);
+    const closing = CLOSING[opening];
+    let depth = 0;
+    for (let index = this.#index; index < this.#path.length; index++) {
+      const character = this.#path[index];
+      if (character === '\\') index++;
+      else if (character === opening) depth++;
+      else if (character === closing && --depth === 0) return index + 1;
+    }
+    this.#reportUnbalanced(opening, closing);
+    return this.#path.length;
+  }
+
+  #checkReserved(character: '#' | '%' | '?' | '='): void {
+    if (character === '#') {
+      this.problems.add('Must have no "#" outside brackets, or "%23" for a literal one; got "#".');
+    } else if (character === '%' && this.#match(ESCAPE) === undefined) {
+      const broken = this.#path.slice(this.#index, this.#index + 3);
+      this.problems.add(
+        `Must have two hexadecimal digits after each "%", or "%25" for a literal one; got ${quote(broken)}.`,
+      );
+    } else if (character === '?') {
+      this.#queryStart ??= this.#index;
+    } else if (character === '=') {
+      this.#hasQuery = this.#queryStart !== undefined;
+    }
+  }
+
+  #reportUnbalanced(bracket: string, missing = ''): void {
+    this.problems.add(
+      `Must have balanced brackets, or "\\${bracket}" for a literal one; got "${bracket}" without "${missing}".`,
+    );
+  }
+
+  /** What the sticky expression matches so many characters from here. */
+  #match(expression: RegExp, offset = 0): string | undefined {
+    expression.lastIndex = this.#index + offset;
+    return expression.exec(this.#path)?.[0];
+  }
+
+  /** Moves on by so many characters, which have this text in the shape. Default: their own. */
+  #take(length: number, text = this.#path.slice(this.#index, this.#index + length)): void {
+    this.shape += text;
+    this.#index += length;
+  }
 }

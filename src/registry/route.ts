@@ -6,7 +6,7 @@ import { countCodePoints, quote } from './text.js';
 export interface RouteDefinition {
   /** HTTP method: an RFC 9110 token of 1 to 32 characters, case-sensitive. */
   readonly method: string;
-  /** Path pattern of 1 to 2048 characters: `/users/:id`. */
+  /** Pattern of 1 to 2048 characters, of a router that writes parameters with a colon: `/users/:id`. */
   readonly path: string;
   /** 0 to 64 names in the order in which they run; repeats are allowed. */
   readonly middleware: readonly string[];
@@ -70,7 +70,7 @@ export function sameDefinition(one: RouteDefinition, other: RouteDefinition): bo
   );
 }
 
-/** The text that duplicates share: the method, and the path without its parameter names. */
+/** The text that duplicates share: the method, and the path without the names of its parameters and wildcards. */
 export function shapeOf({ method, path }: Pick<RouteDefinition, 'method' | 'path'>): string {
   return `${method} ${erasePathParameters(path)}`;
 }

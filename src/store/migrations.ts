@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { locked } from './migration-lock.js';
 import { createRoutes } from './migrations/0001-routes.js';
 import { shapesAsText } from './migrations/0002-shapes-as-text.js';
+import { patternShapes } from './migrations/0003-pattern-shapes.js';
 
 /**
  * A step of the schema. MySQL commits every statement, so an interrupted run leaves some of its changes: each direction
@@ -15,7 +16,7 @@ export interface Migration {
 }
 
 /** The migrations of this version, in the order in which they run. */
-export const MIGRATIONS: readonly Migration[] = [createRoutes, shapesAsText];
+export const MIGRATIONS: readonly Migration[] = [createRoutes, shapesAsText, patternShapes];
 
 const HISTORY = 'knex_migrations';
 /** Version 0.1.0 recorded a migration with this batch number until it was complete. Knex counts from 1. */

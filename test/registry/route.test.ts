@@ -177,6 +177,10 @@ describe('two definitions', () => {
   it.each([
     ['different parameter names', '/tasks/:id', '/tasks/:task_id'],
     ['several different parameter names', '/a/:x/:y/c', '/a/:y/:x/c'],
+    ['different names within a segment', '/:a-:b.:c', '/:x-:y.:z'],
+    ['different names of wildcards', '/files/*path', '/files/*rest'],
+    ['a wildcard with a name and one without', '/files/*path', '/files/*'],
+    ['different ways to write a colon', '/jobs::run', String.raw`/jobs\:run`],
   ])('with %s are duplicates', (_, one, other) => {
     expect(shapeOf({ ...VALID, path: one })).toBe(shapeOf({ ...VALID, path: other }));
   });
@@ -185,7 +189,11 @@ describe('two definitions', () => {
     ['a final slash', '/tasks', '/tasks/'],
     ['letter case', '/tasks', '/Tasks'],
     ['a parameter in place of a literal segment', '/tasks/id', '/tasks/:id'],
-    ['the text after a colon within a segment', '/tasks/a:b', '/tasks/a:c'],
+    ['a constraint', String.raw`/:id(\d+)`, '/:id'],
+    ['the text of a constraint', String.raw`/:id(\d+)`, String.raw`/:id(\d*)`],
+    ['a modifier', '/:id?', '/:id'],
+    ['a parameter in place of a literal colon', '/:a:b', '/:a::b'],
+    ['the text after a literal colon', String.raw`/tasks\:run`, String.raw`/tasks\:stop`],
   ])('that differ in %s are not duplicates', (_, one, other) => {
     expect(shapeOf({ ...VALID, path: one })).not.toBe(shapeOf({ ...VALID, path: other }));
   });

@@ -4,6 +4,7 @@ import { migrateDown, migrateUp, MIGRATIONS, migrationStatus } from '../../src/s
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { type OpenedStore, openStore } from '../support/open-store.js';
+import { uuidAt } from '../support/ids.js';
 import { entryOf } from '../support/store-entries.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 
@@ -64,9 +65,32 @@ describeOn(engines.slice(1))('a migration on $name that loses its connection at 
     expect(statement).toBeGreaterThan(20);
   });
 
-  it('completes a rollback when it runs again', async () => {
-    await Promise.all(['/a', '/b', '/c'].map((path) => database.store.insert(entryOf({ path }), 'allow')));
+  /** Stores routes of which some share a shape after the newest migration only; and one has the shape of another. */
+  async function storeRoutes(): Promise<void> {
+    for (const [age, path] of ['/a', '/b:c', '/b:d', '/e:f', '/e:', '/g/*h', '/g/*'].entries())
+      await database.store.insert(entryOf({ path, id: uuidAt(age) }, { shape: `GET ${path}` }), 'allow');
+  }
+
+  it('that changes shapes is completed by the next run', async () => {
     await migrateDown(knex);
+    await storeRoutes();
+    await migrateUp(knex);
+    const complete = await everything();
+    const cutInMiddle = async (statement: number): Promise<boolean> => {
+      while ((await migrationStatus(knex)).pending.length === 0) await migrateDown(knex);
+      const cut = await cutAt(statement, migrateUp);
+      await migrateUp(knex);
+      await expect(everything()).resolves.toEqual(complete);
+      return cut;
+    };
+    let statement = 1;
+    while (await cutInMiddle(statement)) statement++;
+    expect(statement).toBeGreaterThan(15);
+  });
+
+  it('completes a rollback when it runs again', async () => {
+    await migrateDown(knex);
+    await storeRoutes();
     const rolledBack = await everything();
     const cutInMiddle = async (statement: number): Promise<boolean> => {
       await migrateUp(knex);

@@ -12,8 +12,8 @@ export interface RouteDefinition {
   /** HTTP method: an RFC 9110 token of 1 to 32 characters, case-sensitive, stored as given. */
   readonly method: string;
   /**
-   * Path pattern of 1 to 2048 characters, for example `/users/:id`: begins with `/` and contains only RFC 3986 path
-   * characters. A segment that begins with `:` is a parameter.
+   * Path pattern of 1 to 2048 visible ASCII characters, stored as given, for example `/users/:id`: begins with `/`, and
+   * is written as for a router whose parameters begin with `:`, such as Express.
    */
   readonly path: string;
   /** Names of the middleware to run, in this order: 0 to 64 names of 1 to 255 characters. Default: none. */

@@ -547,8 +547,8 @@ export const openApi: OpenApi = {
             "type": "string",
             "minLength": 1,
             "maxLength": 2048,
-            "pattern": "^(?:\\/(?::[A-Za-z_][A-Za-z0-9_]*|(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@])(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@.:])*|\\.(?:(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@:])(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@.:])*|\\.(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@.:])+)))*\\/?$",
-            "description": "Path pattern of 1 to 2048 characters, for example `/users/:id`. Begins with `/`; only RFC 3986 path characters; no empty segment except after a final slash, no `.` or `..` segment. A segment that begins with `:` is a parameter, its name `[A-Za-z_][A-Za-z0-9_]*`, no name twice. No default."
+            "pattern": "^\\/(?:[\\x21-\\x5b\\x5d-\\x7e]|\\\\[\\x21-\\x7e])*$",
+            "description": "Path pattern of 1 to 2048 visible ASCII characters (others percent-encoded), kept as sent, for example `/users/:id`. Begins with `/`. `:` and a name `[A-Za-z_][A-Za-z0-9_]*`, no name twice, is a parameter anywhere in a segment, with a constraint in a bracket after it if wanted, and `?`, `*` or `+`. Other brackets group; all are balanced. `*`, and `*name` after `/`, `{` or `(`, is a wildcard. `\\x` is a literal x, `::` a literal colon. Outside brackets no `#`, no query, no empty segment except after a final slash, no `.` or `..` segment, no `%` without two hexadecimal digits. No segment is a mere name in brackets, such as `{id}`. No default."
           },
           "middleware": {
             "type": [
@@ -620,8 +620,8 @@ export const openApi: OpenApi = {
             "type": "string",
             "minLength": 1,
             "maxLength": 2048,
-            "pattern": "^(?:\\/(?::[A-Za-z_][A-Za-z0-9_]*|(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@])(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@.:])*|\\.(?:(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@:])(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@.:])*|\\.(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@.:])+)))*\\/?$",
-            "description": "Path pattern of 1 to 2048 characters, for example `/users/:id`. Begins with `/`; only RFC 3986 path characters; no empty segment except after a final slash, no `.` or `..` segment. A segment that begins with `:` is a parameter, its name `[A-Za-z_][A-Za-z0-9_]*`, no name twice. No default."
+            "pattern": "^\\/(?:[\\x21-\\x5b\\x5d-\\x7e]|\\\\[\\x21-\\x7e])*$",
+            "description": "Path pattern of 1 to 2048 visible ASCII characters (others percent-encoded), kept as sent, for example `/users/:id`. Begins with `/`. `:` and a name `[A-Za-z_][A-Za-z0-9_]*`, no name twice, is a parameter anywhere in a segment, with a constraint in a bracket after it if wanted, and `?`, `*` or `+`. Other brackets group; all are balanced. `*`, and `*name` after `/`, `{` or `(`, is a wildcard. `\\x` is a literal x, `::` a literal colon. Outside brackets no `#`, no query, no empty segment except after a final slash, no `.` or `..` segment, no `%` without two hexadecimal digits. No segment is a mere name in brackets, such as `{id}`. No default."
           },
           "middleware": {
             "type": "array",
@@ -690,8 +690,8 @@ export const openApi: OpenApi = {
             "type": "string",
             "minLength": 1,
             "maxLength": 2048,
-            "pattern": "^(?:\\/(?::[A-Za-z_][A-Za-z0-9_]*|(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@])(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@.:])*|\\.(?:(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@:])(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@.:])*|\\.(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\\-_~!$&'()*+,;=@.:])+)))*\\/?$",
-            "description": "Path pattern of 1 to 2048 characters, for example `/users/:id`. Begins with `/`; only RFC 3986 path characters; no empty segment except after a final slash, no `.` or `..` segment. A segment that begins with `:` is a parameter, its name `[A-Za-z_][A-Za-z0-9_]*`, no name twice. No default."
+            "pattern": "^\\/(?:[\\x21-\\x5b\\x5d-\\x7e]|\\\\[\\x21-\\x7e])*$",
+            "description": "Path pattern of 1 to 2048 visible ASCII characters (others percent-encoded), kept as sent, for example `/users/:id`. Begins with `/`. `:` and a name `[A-Za-z_][A-Za-z0-9_]*`, no name twice, is a parameter anywhere in a segment, with a constraint in a bracket after it if wanted, and `?`, `*` or `+`. Other brackets group; all are balanced. `*`, and `*name` after `/`, `{` or `(`, is a wildcard. `\\x` is a literal x, `::` a literal colon. Outside brackets no `#`, no query, no empty segment except after a final slash, no `.` or `..` segment, no `%` without two hexadecimal digits. No segment is a mere name in brackets, such as `{id}`. No default."
           },
           "middleware": {
             "type": "array",

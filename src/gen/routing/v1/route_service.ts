@@ -34,9 +34,13 @@ export interface Route {
   /** HTTP method: an RFC 9110 token of 1 to 32 characters, case-sensitive, kept as sent. No default. */
   method: string;
   /**
-   * Path pattern of 1 to 2048 characters, for example `/users/:id`. Begins with `/`; only RFC 3986
-   * path characters; no empty segment except after a final slash, no `.` or `..` segment. A segment
-   * that begins with `:` is a parameter, its name `[A-Za-z_][A-Za-z0-9_]*`, no name twice. No default.
+   * Path pattern of 1 to 2048 visible ASCII characters (others percent-encoded), kept as sent, for
+   * example `/users/:id`. Begins with `/`. `:` and a name `[A-Za-z_][A-Za-z0-9_]*`, no name twice, is a
+   * parameter anywhere in a segment, with a constraint in a bracket after it if wanted, and `?`, `*` or
+   * `+`. Other brackets group; all are balanced. `*`, and `*name` after `/`, `{` or `(`, is a wildcard.
+   * `\x` is a literal x, `::` a literal colon. Outside brackets no `#`, no query, no empty segment
+   * except after a final slash, no `.` or `..` segment, no `%` without two hexadecimal digits. No
+   * segment is a mere name in brackets, such as `{id}`. No default.
    */
   path: string;
   /**
