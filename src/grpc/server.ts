@@ -85,7 +85,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const connections = new Http2Connections({
     ...limits,
     ...times,
-    sharedStreams: limits.maxWaitingCalls / 2,
+    servedStreams: limits.maxWaitingCalls / 2,
     crowdedStreams: limits.maxCalls,
     mostStreams: STREAMS_PER_CALL * limits.maxCalls,
     onError: options.onConnectionError,
