@@ -185,13 +185,19 @@ export class UnaryCall implements Cancellation {
   }
 }
 
-/** How a call ended whose request was not complete: grpc-js refused it, the server reset it, or its client left. */
+/** The codes with which grpc-js itself ends a call whose request it cannot read. */
+const ENDS_OF_GRPC_JS: Readonly<Record<string, EarlyEnd>> = {
+  [status.RESOURCE_EXHAUSTED]: { code: status.RESOURCE_EXHAUSTED, reason: 'REQUEST_TOO_LARGE' },
+  [status.UNIMPLEMENTED]: { code: status.UNIMPLEMENTED, reason: 'REQUEST_MALFORMED' },
+  [status.INTERNAL]: { code: status.INTERNAL, reason: 'REQUEST_MALFORMED' },
+};
+const REFUSED: EarlyEnd = { code: status.UNAVAILABLE, reason: 'OVERLOADED' };
+const CLIENT_GONE: EarlyEnd = { code: status.CANCELLED, reason: 'CANCELLED' };
+
+/** How a call ended whose request was not complete: grpc-js ended it, the server reset it, or its client left. */
 function earlyEndOf({ sentHeaders, rstCode }: CallStream): EarlyEnd {
   const sent = (sentHeaders as typeof sentHeaders | undefined)?.['grpc-status'];
-  if (sent !== undefined) {
-    const code = Number(sent);
-    return { code, reason: code === status.RESOURCE_EXHAUSTED ? 'REQUEST_TOO_LARGE' : 'REQUEST_MALFORMED' };
-  }
-  if (rstCode === constants.NGHTTP2_REFUSED_STREAM) return { code: status.UNAVAILABLE, reason: 'OVERLOADED' };
-  return { code: status.CANCELLED, reason: 'CANCELLED' };
+  const ended = ENDS_OF_GRPC_JS[String(sent)];
+  if (ended !== undefined) return ended;
+  return rstCode === constants.NGHTTP2_REFUSED_STREAM ? REFUSED : CLIENT_GONE;
 }

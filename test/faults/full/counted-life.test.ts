@@ -22,6 +22,7 @@ import { databaseOnMysql, type ServiceProcess, startProcess } from '../rig/servi
 type End = readonly [code: string, reason?: string | undefined];
 type Act = (service: ServiceProcess, session: ClientHttp2Session) => Promise<End>;
 
+const OK: number = status.OK;
 const WORKERS = 4;
 const CREATE = '/routing.v1.RouteService/CreateRoute';
 const AUTHORIZATION = `Bearer ${tokenFor({ exp: Math.floor(Date.now() / 1_000) + 3_600 })}`;
@@ -38,7 +39,7 @@ function calling(path: string, body: Buffer, headers: Readonly<Record<string, st
     const outcome = await outcomeOf(
       requestOn(session, path, { authorization: AUTHORIZATION, ...headers }).end(body),
     );
-    const failed = outcome.code !== status.OK;
+    const failed = outcome.code !== OK;
     return [String(status[outcome.code]), failed ? errorInfoOf(richErrorOfReply(outcome)).reason : undefined];
   };
 }
@@ -126,7 +127,7 @@ const REQUESTS: readonly Act[] = [
   leavingUpload((socket) => socket.resetAndDestroy()),
 ];
 
-/** Lets clients act at random until the time is over. Counts what they got, as `code` and `code reason`. */
+/** Lets clients act, one after the other, until the time is over. Counts what they got, as `code` and `code reason`. */
 async function live(
   service: ServiceProcess,
   acts: readonly Act[],
@@ -139,9 +140,9 @@ async function live(
       session.destroy();
     });
     while (performance.now() < untilMs) {
-      const act = acts[Math.floor(Math.random() * acts.length)] as Act;
-      for (const each of new Set(keysOf(await act(service, session))))
-        ends.set(each, (ends.get(each) ?? 0) + 1);
+      for (const act of acts) {
+        for (const key of keysOf(await act(service, session))) ends.set(key, (ends.get(key) ?? 0) + 1);
+      }
     }
   };
   await Promise.all(Array.from({ length: WORKERS }, work));
