@@ -90,12 +90,11 @@ export class CallLog {
   }
 }
 
-/** Logs each call in one line, but a guard-only call only if it is refused. */
+/** Logs each call in one line; at `debug` a health check, and a guard-only call that the guard admits. */
 export function logging(log: CallLog): Interceptor {
   function write(context: CallContext, started: number, reply: Reply): Reply {
     const { requestId, call, method, asksGuard, caller, reason } = context;
-    if (asksGuard && reply.code === status.OK) return reply;
-    const routine = method?.access === 'public';
+    const routine = method?.access === 'public' || reason === 'GUARD_PASSED';
     const refused = reply.code !== status.OK && !routine;
     const level = routine ? 'debug' : refused ? 'info' : log.answeredLevel;
     if (!log.writes(level)) return reply;
@@ -106,6 +105,7 @@ export function logging(log: CallLog): Interceptor {
       path: loggable(call.path.replace(/\?.*$/s, '')),
       code: status[reply.code],
       reason,
+      guardOnly: asksGuard || undefined,
       ms: Math.round(performance.now() - started),
       sub: caller && loggable(caller.subject),
       ...context.fields,

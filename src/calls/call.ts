@@ -1,4 +1,5 @@
 import type { Metadata, status } from '@grpc/grpc-js';
+import type { Reason } from './failures.js';
 
 /** The cancellation of a call: its client cancelled it or lost its connection. */
 export interface Cancellation {
@@ -22,6 +23,15 @@ export interface Call {
   /** When the client stops waiting, in milliseconds on the clock of `performance.now()`; `Infinity` for never. */
   readonly deadline: number;
   readonly cancellation: Cancellation;
+  /** Set if the call ended before its request was complete. Such a call is observed, not handled. */
+  readonly end?: EarlyEnd | undefined;
+}
+
+/** How a call ended before its request was complete. */
+export interface EarlyEnd {
+  /** The status code as the client sees it. */
+  readonly code: status;
+  readonly reason: Reason;
 }
 
 /** The outcome of a call. */

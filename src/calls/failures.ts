@@ -17,6 +17,7 @@ export type CallReason =
   | 'SHUTTING_DOWN'
   | 'DEADLINE_EXCEEDED'
   | 'CANCELLED'
+  | 'GUARD_PASSED'
   | 'INTERNAL';
 
 /** The `reason` of an `ErrorInfo` (AIP-193): every failure that a client can see. */
@@ -37,6 +38,7 @@ export const CODES = {
   SHUTTING_DOWN: status.UNAVAILABLE,
   DEADLINE_EXCEEDED: status.DEADLINE_EXCEEDED,
   CANCELLED: status.CANCELLED,
+  GUARD_PASSED: status.ABORTED,
   INTERNAL: status.INTERNAL,
   ROUTE_INVALID: status.INVALID_ARGUMENT,
   ROUTE_NOT_FOUND: status.NOT_FOUND,
@@ -111,6 +113,11 @@ export function deadlineExceeded(): CallError {
 /** The client cancelled the call. */
 export function cancelled(): CallError {
   return new CallError('CANCELLED', 'The caller cancelled the call.');
+}
+
+/** The guard admits a guard-only call, which must not look like a successful call of its method. */
+export function guardPassed(): CallError {
+  return new CallError('GUARD_PASSED', 'The guard admits this call, which asks for nothing else.');
 }
 
 /** The request message is larger than the service accepts. */

@@ -1,4 +1,4 @@
-import { status } from '@grpc/grpc-js';
+import { Metadata, status } from '@grpc/grpc-js';
 import type { AuthResult, Caller } from '../auth/auth-result.js';
 import type { Authenticator } from '../auth/authenticator.js';
 import type { Admission } from './admission.js';
@@ -9,6 +9,7 @@ import {
   CODES,
   cancelled,
   deadlineExceeded,
+  guardPassed,
   notAdmitted,
   requestTooLarge,
   requestUnreadable,
@@ -18,7 +19,6 @@ import {
 import { AUTHORIZATION } from './metadata-keys.js';
 import { type CallContext, type Interceptor, okReply } from './pipeline.js';
 
-const EMPTY = new Uint8Array();
 /** The log level for the cause of a failure; the causes of client errors matter only for debugging. */
 const LEVELS: Partial<Record<status, 'error' | 'warn'>> = {
   [status.INTERNAL]: 'error',
@@ -44,6 +44,8 @@ export function createInterceptors(options: InterceptorOptions): Interceptor[] {
   return [
     // Outside all others: observers see replies as clients get them.
     ...(options.observers ?? []),
+    // Behind the observers, which are all that such a call is for.
+    leavingEnded,
     // Outside everything that may throw, so that any error becomes a status.
     sealing(options),
     // Before the guard, which may wait for keys.
@@ -61,6 +63,13 @@ export function createInterceptors(options: InterceptorOptions): Interceptor[] {
     limitingWaiting(options),
   ];
 }
+
+const leavingEnded: Interceptor = (context, next) => {
+  const { end } = context.call;
+  if (end === undefined) return next(context);
+  context.reason = end.reason;
+  return { code: end.code, details: '', trailers: new Metadata() };
+};
 
 function sealing({ log }: InterceptorOptions): Interceptor {
   function seal(context: CallContext, error: unknown): Reply {
@@ -156,8 +165,8 @@ function requireScope({ scopes }: Caller, scope: string | undefined): void {
 }
 
 const endingAfterGuard: Interceptor = (context, next) => {
-  const { method, asksGuard, requestId } = context;
-  return asksGuard && method !== undefined ? okReply(requestId, EMPTY) : next(context);
+  if (context.asksGuard && context.method !== undefined) throw guardPassed();
+  return next(context);
 };
 
 function decodingMessage({ maxMessageBytes }: InterceptorOptions): Interceptor {

@@ -7,7 +7,7 @@ export const IDEMPOTENCY_KEY = 'idempotency-key';
 /** The id of a call, which appears in every log line and error, and in a trailer with the same key. */
 export const REQUEST_ID = 'x-request-id';
 
-/** Marks a guard-only call: it tells only whether the guard admits the call. The response is an empty message. */
+/** Marks a guard-only call, which tells only whether the guard admits the call: if so, it fails with `GUARD_PASSED`. */
 export const GUARD_ONLY = 'x-guard-only';
 
 /** The trace that a call is part of (W3C Trace Context, chapter 3). */

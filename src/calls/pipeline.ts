@@ -12,7 +12,7 @@ export interface CallContext extends HandlerContext {
   readonly call: Call;
   /** Absent when no method has the path of the call. */
   readonly method: Method | undefined;
-  /** Whether this is a guard-only call. If admitted, it is not logged or counted: the call itself follows. */
+  /** Whether this is a guard-only call. */
   readonly asksGuard: boolean;
   /** The call's id in logs, errors and trailers. */
   readonly requestId: string;

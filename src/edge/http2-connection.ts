@@ -49,8 +49,9 @@ export class Http2Connection {
   /** When `endOverdue` last saw that the client had been active. */
   #activeAt: number;
   #active = false;
-  /** Whether a unary call has begun since `takeBusy` was last called. */
-  #calledSince = false;
+  /** The most unary calls at work since `takeWork` was last called, and how many waited for their client then. */
+  #work = 0;
+  #waiting = 0;
   /** The number of streams that the client may have open, as last announced. */
   #announced: number;
   /** When the connection was first seen without streams after GOAWAY. */
@@ -119,8 +120,8 @@ export class Http2Connection {
 
   /** Adds the stream of a unary call. */
   addCall(stream: ServerHttp2Stream, now: number): void {
-    this.#calledSince = true;
     this.#calls.set(stream, now);
+    this.#work = Math.max(this.#work, this.#calls.size - this.#waiting);
     this.#count(stream);
   }
 
@@ -162,14 +163,14 @@ export class Http2Connection {
     return !stream.readableEnded;
   }
 
-  /** Whether the server has worked on a unary call since the previous call of this method. */
-  takeBusy(): boolean {
-    if (this.#calledSince) {
-      this.#calledSince = false;
-      return true;
-    }
-    for (const stream of this.#calls.keys()) if (!this.waitsForClient(stream)) return true;
-    return false;
+  /** How many unary calls the server had to work on at once, at most, since the previous call of this method. */
+  takeWork(): number {
+    let working = 0;
+    for (const stream of this.#calls.keys()) if (!this.waitsForClient(stream)) working += 1;
+    const work = Math.max(this.#work, working);
+    this.#work = 0;
+    this.#waiting = this.#calls.size - working;
+    return work;
   }
 
   /**
@@ -185,11 +186,6 @@ export class Http2Connection {
     if (session.pendingSettingsAck) return false;
     this.#announce(session, share);
     return true;
-  }
-
-  /** Lowers the number of streams that the client may have open to `most`, if it is higher. */
-  limitStreams(most: number): void {
-    if (this.#announced > most) this.setMaxConcurrentStreams(most);
   }
 
   #announce(session: ServerHttp2Session, share: number): void {

@@ -3,6 +3,7 @@ import type { Guard, UnaryReply, Upstream } from '@route-registry/transcoder';
 import { AUTHORIZATION, GUARD_ONLY } from '../calls/metadata-keys.js';
 
 const OK: number = status.OK;
+const ABORTED: number = status.ABORTED;
 const NO_MESSAGE = new Uint8Array();
 /** How long an admission is shared, in milliseconds. */
 const ADMITTED_MS = 1_000;
@@ -32,12 +33,14 @@ export function guardOf(upstream: Upstream, admittedMs = ADMITTED_MS): Guard {
     admissions.set(key, reply);
     setTimeout(() => admissions.delete(key), admittedMs).unref();
   };
-  const ask = (call: Parameters<Guard>[0]): ReturnType<Guard> =>
-    upstream.unary({
+  const ask = (call: Parameters<Guard>[0]): ReturnType<Guard> => {
+    const reply = upstream.unary({
       ...call,
       message: NO_MESSAGE,
       metadata: new Map(call.metadata).set(GUARD_ONLY, '1'),
     });
+    return reply instanceof Promise ? reply.then(verdictOf) : verdictOf(reply);
+  };
   return (call) => {
     const { path, metadata, deadline } = call;
     const key = `${path} ${metadata.get(AUTHORIZATION) ?? ''}`;
@@ -61,4 +64,9 @@ export function guardOf(upstream: Upstream, admittedMs = ADMITTED_MS): Guard {
     if (earlier.deadline > deadline) return ask(call);
     return earlier.reply.then((reply) => (reply.code === OK ? reply : ask(call)));
   };
+}
+
+/** `OK` for a call that the guard admits: with `GUARD_PASSED` it ends `ABORTED`, as for no other reason. */
+function verdictOf(reply: UnaryReply): UnaryReply {
+  return reply.answered && reply.code === ABORTED ? { ...reply, code: OK } : reply;
 }

@@ -1,4 +1,4 @@
-import { constants, type Http2Server } from 'node:http2';
+import { constants, type Http2Server, type ServerHttp2Stream } from 'node:http2';
 import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
 import type { Method } from '../calls/method.js';
 import type { Pipeline } from '../calls/pipeline.js';
@@ -68,9 +68,11 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const requestMsOfStreaming = new Map([[WATCH_PATH, deadlineMs]]);
   const streamingCalls = new StreamingCalls(options.observeStreaming, options.mostStreamingCalls);
 
+  /** The stream that grpc-js is given: it creates the call before it returns. */
+  let given: ServerHttp2Stream;
   const server = new Server({
     ...transportOptions(limits, times),
-    interceptors: [takingUnaryCalls(pipeline, unaryPaths, deadlineMs)],
+    interceptors: [takingUnaryCalls(pipeline, unaryPaths, deadlineMs, () => given)],
   });
   for (const path of unaryPaths) server.register(path, unreachable, sent, received, 'unary');
   server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');
@@ -83,7 +85,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const connections = new Http2Connections({
     ...limits,
     ...times,
-    sharedStreams: limits.maxWaitingCalls / 2,
+    servedStreams: limits.maxWaitingCalls / 2,
     crowdedStreams: limits.maxCalls,
     mostStreams: STREAMS_PER_CALL * limits.maxCalls,
     onError: options.onConnectionError,
@@ -99,6 +101,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
         return false;
       }
       prepareForGrpcJs(headers, unaryPaths, requestMsOfStreaming);
+      given = stream;
       return true;
     });
   }

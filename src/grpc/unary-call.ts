@@ -1,10 +1,12 @@
+import { constants, type ServerHttp2Stream } from 'node:http2';
 import {
   Metadata,
   ServerInterceptingCall,
   type ServerInterceptingCallInterface,
   type ServerInterceptor,
+  status,
 } from '@grpc/grpc-js';
-import type { Cancellation, Reply } from '../calls/call.js';
+import type { Cancellation, EarlyEnd, Reply } from '../calls/call.js';
 import { EndOfTurn } from '../calls/end-of-turn.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { TIMEOUT_MS_KEY, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
@@ -13,44 +15,48 @@ const NO_BYTES = new Uint8Array();
 /** A deadline that has passed. */
 const PASSED = -Infinity;
 
+/** The parts of the calls' streams that are used. */
+export type CallStream = Pick<ServerHttp2Stream, 'rstCode' | 'sentHeaders'>;
+
 /**
  * Passes unary calls and calls of unknown methods to the pipeline, below the handlers of grpc-js, which cost a quarter
  * of a cached get. Those handlers serve the other methods.
  *
  * @param paths the methods of the pipeline
  * @param deadlineMs the time limit of a call, in milliseconds from its headers
+ * @param streamOfCall the stream of the call that grpc-js is creating
  */
 export function takingUnaryCalls(
   pipeline: Pipeline,
   paths: ReadonlySet<string>,
   deadlineMs: number,
+  streamOfCall: () => CallStream,
 ): ServerInterceptor {
   return ({ path }, innermost) => {
     const taken = path === UNKNOWN_METHOD || paths.has(path);
     // This wrapper drops a half-close after a cancellation: else the handler would not notice that its call has ended.
     if (!taken) return new ServerInterceptingCall(innermost);
-    const call = new UnaryCall(path, innermost, pipeline, deadlineMs);
+    const call = new UnaryCall(path, innermost, pipeline, deadlineMs, streamOfCall());
     // grpc-js calls only `start` on this object, since no handler responds.
     return call as unknown as ServerInterceptingCall;
   };
 }
 
-const sending = new EndOfTurn<{ readonly call: UnaryCall; readonly reply: Reply }>(({ call, reply }) => {
-  call.send(reply);
-});
-const incomplete = new EndOfTurn<UnaryCall>((call) => {
-  call.limitRequest();
+const atEndOfTurn = new EndOfTurn<UnaryCall>((call) => {
+  call.proceed();
 });
 
 /**
  * A unary call. It goes to the pipeline when its request is complete: headers, one message and the end of the stream. A
- * call whose request is incomplete at the deadline goes to the pipeline to be refused.
+ * call whose request is incomplete at the deadline goes to the pipeline to be refused, and one that ends before, to be
+ * observed. Node reports the reset of a stream first as its end, so a call begins only at the end of the turn.
  */
 export class UnaryCall implements Cancellation {
   cancelled = false;
   readonly #path: string;
   readonly #innermost: ServerInterceptingCallInterface;
   readonly #pipeline: Pipeline;
+  readonly #stream: CallStream;
   /** In milliseconds on the clock of `performance.now()`. */
   #deadline: number;
   #metadata = new Metadata();
@@ -58,8 +64,13 @@ export class UnaryCall implements Cancellation {
   /** The message, while it is the only one. */
   #message: Buffer | undefined;
   #requestTimer: NodeJS.Timeout | undefined;
+  /** Whether the call proceeds at the end of this turn. */
+  #due = false;
+  #complete = false;
   #begun = false;
   #answered = false;
+  /** The reply, until it is sent. */
+  #reply: Reply | undefined;
   #onClientGone: (() => void) | undefined;
 
   constructor(
@@ -67,10 +78,12 @@ export class UnaryCall implements Cancellation {
     innermost: ServerInterceptingCallInterface,
     pipeline: Pipeline,
     deadlineMs: number,
+    stream: CallStream,
   ) {
     this.#path = path;
     this.#innermost = innermost;
     this.#pipeline = pipeline;
+    this.#stream = stream;
     this.#deadline = performance.now() + deadlineMs;
   }
 
@@ -88,7 +101,7 @@ export class UnaryCall implements Cancellation {
     const [timeoutMs] = metadata.get(TIMEOUT_MS_KEY);
     if (timeoutMs !== undefined)
       this.#deadline = Math.min(this.#deadline, performance.now() + Number(timeoutMs));
-    incomplete.add(this);
+    this.#proceedLater();
     this.#innermost.startRead();
   }
 
@@ -96,12 +109,13 @@ export class UnaryCall implements Cancellation {
     this.#messages += 1;
     this.#message = this.#messages === 1 ? message : undefined;
     // A client to which the method is a streaming one may wait for a response before it ends its request.
-    if (this.#path === UNKNOWN_METHOD) this.#begin();
+    if (this.#path === UNKNOWN_METHOD) this.onReceiveHalfClose();
     else this.#innermost.startRead();
   }
 
   onReceiveHalfClose(): void {
-    this.#begin();
+    this.#complete = true;
+    this.#proceedLater();
   }
 
   /** Called by grpc-js at the end of every call whose metadata it has delivered, whoever ended the call. */
@@ -109,20 +123,32 @@ export class UnaryCall implements Cancellation {
     clearTimeout(this.#requestTimer);
     if (this.#answered) return;
     this.cancelled = true;
-    this.#onClientGone?.();
+    if (this.#begun) this.#onClientGone?.();
+    else this.#begin(this.#deadline, earlyEndOf(this.#stream));
   }
 
-  /** Starts a timer for a request that is not complete after its first turn of the event loop. Nearly all are. */
-  limitRequest(): void {
-    if (this.#begun || this.cancelled) return;
-    const leftMs = Math.max(0, this.#deadline - performance.now());
-    this.#requestTimer = setTimeout(() => {
-      this.#begin(PASSED);
-    }, leftMs);
+  #proceedLater(): void {
+    if (this.#due) return;
+    this.#due = true;
+    atEndOfTurn.add(this);
   }
 
-  #begin(deadline = this.#deadline): void {
-    if (this.#begun || this.cancelled) return;
+  /** Sends the reply, begins a complete call, or limits the time for the rest of the request. */
+  proceed(): void {
+    this.#due = false;
+    if (this.#reply !== undefined) this.#send(this.#reply);
+    else if (this.#begun) return;
+    else if (this.#complete) this.#begin();
+    else {
+      const leftMs = Math.max(0, this.#deadline - performance.now());
+      this.#requestTimer = setTimeout(() => {
+        this.#begin(PASSED);
+      }, leftMs);
+    }
+  }
+
+  #begin(deadline = this.#deadline, end?: EarlyEnd): void {
+    if (this.#begun) return;
     this.#begun = true;
     clearTimeout(this.#requestTimer);
     const known = this.#path !== UNKNOWN_METHOD;
@@ -132,6 +158,7 @@ export class UnaryCall implements Cancellation {
       metadata: this.#metadata,
       deadline,
       cancellation: this,
+      end,
     });
     if (!(reply instanceof Promise)) this.#answer(reply);
     else {
@@ -142,16 +169,35 @@ export class UnaryCall implements Cancellation {
   }
 
   #answer(reply: Reply): void {
-    if (this.#answered || this.cancelled) return;
+    if (this.cancelled) return;
     this.#answered = true;
     this.#message = undefined;
-    sending.add({ call: this, reply });
+    this.#reply = reply;
+    this.#proceedLater();
   }
 
-  /** Hands the reply to grpc-js. */
-  send({ code, details, message, trailers }: Reply): void {
+  /** Hands the reply to grpc-js, which copies it. */
+  #send({ code, details, message, trailers }: Reply): void {
+    this.#reply = undefined;
     // Does not wait for the message to be written: otherwise the trailers would not be sent together with it.
     if (message !== undefined) this.#innermost.sendMessage(message, () => undefined);
     this.#innermost.sendStatus({ code, details, metadata: trailers });
   }
+}
+
+/** The codes with which grpc-js itself ends a call whose request it cannot read. */
+const ENDS_OF_GRPC_JS: Readonly<Record<string, EarlyEnd>> = {
+  [status.RESOURCE_EXHAUSTED]: { code: status.RESOURCE_EXHAUSTED, reason: 'REQUEST_TOO_LARGE' },
+  [status.UNIMPLEMENTED]: { code: status.UNIMPLEMENTED, reason: 'REQUEST_MALFORMED' },
+  [status.INTERNAL]: { code: status.INTERNAL, reason: 'REQUEST_MALFORMED' },
+};
+const REFUSED: EarlyEnd = { code: status.UNAVAILABLE, reason: 'OVERLOADED' };
+const CLIENT_GONE: EarlyEnd = { code: status.CANCELLED, reason: 'CANCELLED' };
+
+/** How a call ended whose request was not complete: grpc-js ended it, the server reset it, or its client left. */
+function earlyEndOf({ sentHeaders, rstCode }: CallStream): EarlyEnd {
+  const sent = (sentHeaders as typeof sentHeaders | undefined)?.['grpc-status'];
+  const ended = ENDS_OF_GRPC_JS[String(sent)];
+  if (ended !== undefined) return ended;
+  return rstCode === constants.NGHTTP2_REFUSED_STREAM ? REFUSED : CLIENT_GONE;
 }

@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 describe('items deferred to the end of a turn', () => {
-  it('are processed in order, and items added meanwhile one turn later', () => {
+  it('are processed in order, and items added meanwhile after all others', () => {
     const acted: string[] = [];
     const turn = new EndOfTurn<string>((item) => {
       acted.push(item);
@@ -19,9 +19,10 @@ describe('items deferred to the end of a turn', () => {
     for (const item of ['a+b', 'c']) turn.add(item);
     expect(acted).toEqual([]);
     vi.advanceTimersToNextTimer();
-    expect(acted).toEqual(['a+b', 'c']);
-    vi.advanceTimersToNextTimer();
     expect(acted).toEqual(['a+b', 'c', 'b']);
+    turn.add('next');
+    vi.advanceTimersToNextTimer();
+    expect(acted).toEqual(['a+b', 'c', 'b', 'next']);
   });
 
   it('are all processed even if one throws, and its error is not swallowed', () => {

@@ -146,10 +146,12 @@ describe('the guard', () => {
     await expect(pipelineOf({})(callOf({ message }))).resolves.toMatchObject({ code: status.OK });
   });
 
-  it('answers a guard-only call without running the method', async () => {
+  it('ends a guard-only call that it admits, without running the method, so that nobody takes it for a success', async () => {
     const pipeline = pipelineOf({ handle: () => Promise.reject(new Error('ran')) });
     const reply = await pipeline(callOf({ keys: { 'x-guard-only': '1' } }));
-    expect(reply).toMatchObject({ code: status.OK, message: new Uint8Array() });
+    expect(reply.code).toBe(status.ABORTED);
+    expect(errorInfoOf(richErrorOfReply(reply)).reason).toBe('GUARD_PASSED');
+    expect(reply.message).toBeUndefined();
   });
 
   it('refuses an unauthenticated guard-only call', async () => {
@@ -322,15 +324,31 @@ describe('the log', () => {
     );
   });
 
-  it('records a guard-only call only if it is refused', async () => {
+  it('marks guard-only calls, and records those that the guard admits at the level debug', async () => {
     const lines: string[] = [];
     const pipeline = pipelineOf({}, lines);
     await pipeline(callOf({ keys: { 'x-guard-only': '1' } }));
-    expect(lines).toEqual([]);
     await pipeline(callOf({ metadata: Metadata.fromHttp2Headers({ 'x-guard-only': '1' }) }));
+    const { debug, info } = pino.levels.values;
+    const guardOnly = true;
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
-      expect.objectContaining({ code: 'UNAUTHENTICATED', reason: 'TOKEN_MISSING', msg: 'call refused' }),
+      expect.objectContaining({ level: debug, code: 'ABORTED', reason: 'GUARD_PASSED', guardOnly }),
+      expect.objectContaining({ level: info, code: 'UNAUTHENTICATED', reason: 'TOKEN_MISSING', guardOnly }),
     ]);
+  });
+
+  it('records a call that ended before its request was complete, which reaches neither guard nor method', async () => {
+    const lines: string[] = [];
+    const end = { code: status.CANCELLED, reason: 'CANCELLED' } as const;
+    const reply = await pipelineOf(
+      { handle: () => Promise.reject(new Error('ran')) },
+      lines,
+    )(callOf({ end }));
+    expect(reply.code).toBe(status.CANCELLED);
+    const [line = '', ...others] = lines;
+    expect(JSON.parse(line)).toMatchObject({ code: 'CANCELLED', reason: 'CANCELLED', msg: 'call refused' });
+    expect(JSON.parse(line)).not.toHaveProperty('sub');
+    expect(others).toEqual([]);
   });
 
   it('records each call without its token and payload', async () => {

@@ -6,6 +6,8 @@ import { Deferred } from '../../packages/transcoder/test/support/deferred.js';
 import { PATH, unaryCall } from '../../packages/transcoder/test/support/unary-call.js';
 
 const ADMITTED: UnaryReply = { code: status.OK, details: '', answered: true };
+/** How the server admits a guard-only call; the guard of a version before 0.2 replied with OK. */
+const PASSED: UnaryReply = { code: status.ABORTED, details: '', answered: true };
 const REFUSED: UnaryReply = { code: status.UNAUTHENTICATED, details: 'No.', answered: true };
 /** In milliseconds since the epoch. */
 const DEADLINE = Date.now() + 10_000;
@@ -42,8 +44,8 @@ function asked(admittedMs?: number) {
 it('the guard gets the call without its message, marked as guard-only', async () => {
   const { ask, answer, questions } = asked();
   const reply = ask('me', 'a', { message: Buffer.from('secret') });
-  answer(0, ADMITTED);
-  expect(await reply).toBe(ADMITTED);
+  answer(0, PASSED);
+  expect(await reply).toEqual(ADMITTED);
   expect(questions[0]?.call).toMatchObject({ path: PATH, message: new Uint8Array(), deadline: DEADLINE });
   expect(questions[0]?.call.metadata.get('x-guard-only')).toBe('1');
 });
@@ -69,6 +71,13 @@ it('an admission is reused for a limited time, for the same credential and metho
     void ask('me', 'later');
     expect(ids()).toContain('later');
   });
+});
+
+it('the end of a guard-only call by the channel itself is no admission', async () => {
+  const { ask, answer } = asked();
+  const reply = ask('me', 'a');
+  answer(0, { ...PASSED, answered: false });
+  expect((await reply).code).toBe(status.ABORTED);
 });
 
 it('at most a thousand admissions are reused', async () => {
@@ -107,9 +116,9 @@ it('a refusal is not shared: each request gets its own', async () => {
 });
 
 it.each([
-  { what: 'an admission is shared', reply: ADMITTED, questions: 1 },
-  { what: 'a refusal is not shared', reply: REFUSED, questions: 2 },
-])('a guard in the same process responds synchronously: $what', ({ reply, questions }) => {
+  { what: 'an admission is shared', reply: PASSED, verdict: ADMITTED, questions: 1 },
+  { what: 'a refusal is not shared', reply: REFUSED, verdict: REFUSED, questions: 2 },
+])('a guard in the same process responds synchronously: $what', ({ reply, verdict, questions }) => {
   let asked = 0;
   const guard = guardOf({
     unary: () => {
@@ -117,6 +126,6 @@ it.each([
       return reply;
     },
   });
-  expect([guard(unaryCall()), guard(unaryCall())]).toEqual([reply, reply]);
+  expect([guard(unaryCall()), guard(unaryCall())]).toEqual([verdict, verdict]);
   expect(asked).toBe(questions);
 });

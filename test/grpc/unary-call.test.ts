@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
+import type { Socket } from 'node:net';
 import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -16,6 +17,18 @@ import { UnaryCall } from '../../src/grpc/unary-call.js';
 import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
 import { LIMITS as GRPC_LIMITS } from '../support/grpc-limits.js';
 import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
+import { firstBlock } from '../../bench/load/hpack.js';
+import { FrameConnection } from '../support/frame-connection.js';
+import {
+  ACK,
+  DATA,
+  END_STREAM,
+  grpcHead,
+  number,
+  PING,
+  RST_STREAM,
+  socketTo,
+} from '../support/http2-frames.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
@@ -187,6 +200,77 @@ describe('a call whose request is incomplete', () => {
   });
 });
 
+describe('a call whose stream is reset before its end', () => {
+  /** Sends a whole message without an end, then whatever `leave` sends. */
+  const leaving = async (leave: (connection: FrameConnection, stream: number, socket: Socket) => void) => {
+    const ran: string[] = [];
+    const handle: BytesMethod['handle'] = (message) => {
+      ran.push('method');
+      return message;
+    };
+    const server = await start({ authenticator: admitted, handle });
+    const socket = socketTo(server.address);
+    onTestFinished(() => {
+      socket.destroy();
+    });
+    const arrived = new Promise<void>((resolve) => {
+      const connection = new FrameConnection(socket, {}, ({ type, flags }) => {
+        if (type !== PING || (flags & ACK) === 0) return;
+        leave(connection, 1, socket);
+        resolve();
+      });
+      const stream = connection.begin(firstBlock(grpcHead(GUARDED)));
+      connection.send(DATA, 0, stream, MESSAGE);
+      connection.send(PING, 0, 0, Buffer.alloc(8));
+    });
+    await arrived;
+    await expect.poll(() => server.log).toHaveLength(1);
+    return { ran, log: server.log };
+  };
+  const reset = (code: number) => (connection: FrameConnection, stream: number) => {
+    connection.send(RST_STREAM, 0, stream, number(code));
+  };
+
+  it.each([
+    ['with CANCEL', reset(constants.NGHTTP2_CANCEL)],
+    ['without an error', reset(constants.NGHTTP2_NO_ERROR)],
+    [
+      "by Node's client, which ends the stream first",
+      (connection: FrameConnection, stream: number) => {
+        connection.send(DATA, END_STREAM, stream, Buffer.alloc(0));
+        connection.send(RST_STREAM, 0, stream, number(constants.NGHTTP2_CANCEL));
+      },
+    ],
+    [
+      'together with its connection',
+      (_: FrameConnection, __: number, socket: Socket) => {
+        socket.destroy();
+      },
+    ],
+  ])('is never executed, and is logged as cancelled: %s', async (_, leave) => {
+    expect(await leaving(leave)).toEqual({ ran: [], log: [`${GUARDED} CANCELLED`] });
+  });
+});
+
+describe('a call that grpc-js ends before it is complete', () => {
+  it.each([
+    ['a message of more than twice the limit', {}, framed(Buffer.alloc(150_000)), 'RESOURCE_EXHAUSTED'],
+    [
+      'a compressed message that is not',
+      { 'grpc-encoding': 'gzip' },
+      framed(Buffer.from('x'), true),
+      'INTERNAL',
+    ],
+    ['an unknown encoding', { 'grpc-encoding': 'zstd' }, framed(Buffer.from('x'), true), 'UNIMPLEMENTED'],
+    ['an invalid timeout', { 'grpc-timeout': 'soon' }, Buffer.alloc(0), 'INTERNAL'],
+  ] as const)('is logged with the code that its client gets: %s', async (_, headers, body, code) => {
+    const server = await start({ authenticator: admitted });
+    const outcome = await outcomeOf(requestOn(connectTo(server), GUARDED, headers).end(body));
+    expect(outcome.code).toBe(status[code]);
+    expect(server.log).toEqual([`${GUARDED} ${code}`]);
+  });
+});
+
 describe('a call of an unknown method', () => {
   it('is answered after its first message, since a streaming client may wait for a response', async () => {
     const server = await start();
@@ -246,7 +330,7 @@ describe('the deadline of a call', () => {
   it.each([
     ["the client's", 2_000, 60_000],
     ["the server's", 60_000, 2_000],
-  ])('does not move when the wall clock jumps: %s', (_, ownMs, deadlineMs) => {
+  ])('does not move when the wall clock jumps: %s', async (_, ownMs, deadlineMs) => {
     vi.useFakeTimers({ toFake: ['Date'] });
     onTestFinished(() => {
       vi.useRealTimers();
@@ -261,13 +345,14 @@ describe('the deadline of a call', () => {
       return { code: status.OK, details: '', trailers: new Metadata() };
     };
     const begun = performance.now();
-    const call = new UnaryCall(ECHO, innermost, pipeline, deadlineMs);
+    const call = new UnaryCall(ECHO, innermost, pipeline, deadlineMs, { rstCode: 0, sentHeaders: {} });
     vi.setSystemTime(Date.now() + 3_600_000);
     const metadata = new Metadata();
     metadata.set(TIMEOUT_MS_KEY, String(ownMs));
     call.onReceiveMetadata(metadata);
     call.onReceiveMessage(Buffer.from(''));
     call.onReceiveHalfClose();
+    await new Promise((resolve) => setImmediate(resolve));
     expect(asked[0]?.deadline).toBeGreaterThanOrEqual(begun + 1_999);
     expect(asked[0]?.deadline).toBeLessThanOrEqual(performance.now() + 2_000);
   });

@@ -311,9 +311,8 @@ describe('the documented failure reasons', () => {
       'OVERLOADED',
       'UPSTREAM_UNAVAILABLE',
     ]);
-    // Returned only over gRPC, by health checks and reflection.
-    reasons.delete('SERVICE_UNKNOWN');
-    reasons.delete('UNSUPPORTED');
+    // Returned only over gRPC, by health checks, reflection and guard-only calls.
+    for (const reason of ['SERVICE_UNKNOWN', 'UNSUPPORTED', 'GUARD_PASSED']) reasons.delete(reason);
     expect(documented.reason.enum).toEqual([...reasons].sort());
   });
 

@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ErrorReplies } from './failures/error-reply.js';
 import { Failure, internal } from './failures/failure.js';
-import { clientFailure, endAfter, writeClientError } from './http/client-error.js';
+import { clientFailure, endAfter, isEndOfUpload, writeClientError } from './http/client-error.js';
 import { RequestQueues } from './http/request-queue.js';
 import { Exchange } from './http/exchange.js';
 import { finishExchanges } from './http/finished-exchange.js';
@@ -170,6 +170,9 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       } else if (last.request.complete || last.response.headersSent) {
         endAfter(last.response, socket);
         log.debug({ requestId: last.requestId, ...last.observation.fields }, 'connection ends');
+      } else if (isEndOfUpload(error)) {
+        // Its client has left, as far as anybody can tell.
+        socket.destroy();
       } else {
         const reply = failed(failure, last);
         finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } });

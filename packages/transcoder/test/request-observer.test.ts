@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { TranscoderOptions } from '../src/options.js';
 import type { RequestObservation, RequestObserver, RequestOutcome } from '../src/request-observer.js';
@@ -33,6 +33,7 @@ async function start(
   return gateway;
 }
 
+const CHUNKED = 'Transfer-Encoding: chunked';
 const headers = { authorization: MEMBER, 'content-type': 'application/json', 'x-request-id': 'mine' };
 
 describe('an observer', () => {
@@ -91,6 +92,23 @@ describe('an observer', () => {
     socket.resetAndDestroy();
     await Promise.all([gone, once(socket, 'close')]);
     await expect.poll(() => witness.ended).toMatchObject([{ template: '/v1/hang', status: undefined }]);
+  });
+
+  it.each([
+    ['ends its connection', 'Content-Length: 100', '{"name":', (socket: Socket) => socket.end()],
+    ['ends its connection between chunks', CHUNKED, '1\r\n{\r\n', (socket: Socket) => socket.end()],
+    ['resets its connection', CHUNKED, '1\r\n{\r\n', (socket: Socket) => socket.resetAndDestroy()],
+  ])('is told the same of a client that %s in the middle of its body', async (_, header, body, leave) => {
+    const witness = new Witness();
+    const { origin } = await start([witness]);
+    const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+    socket.write(
+      `POST /v1/shelves HTTP/1.1\r\nHost: x\r\nAuthorization: ${MEMBER}\r\nContent-Type: application/json\r\n${header}\r\n\r\n${body}`,
+    );
+    await expect.poll(() => witness.begun).toHaveLength(1);
+    leave(socket);
+    await expect.poll(() => witness.ended).toMatchObject([{ template: '/v1/shelves' }]);
+    expect(witness.ended).toMatchObject([{ status: undefined, reason: undefined }]);
   });
 });
 

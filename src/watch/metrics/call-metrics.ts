@@ -43,6 +43,7 @@ export class CallMetrics {
   readonly #active: Gauge<keyof Labels>;
   readonly #handled: Counter<keyof Labels | 'grpc_code'>;
   readonly #seconds: Histogram<keyof Labels>;
+  readonly #guardPassed: Counter;
 
   /** @param paths the methods of each type, whose metrics all start at zero */
   constructor(registry: Registry, paths: MethodPaths, countRefusal: CountRefusal) {
@@ -81,6 +82,11 @@ export class CallMetrics {
       buckets: SECONDS,
       registers,
     });
+    this.#guardPassed = new Counter({
+      name: 'route_registry_guard_passed_total',
+      help: 'Guard-only calls that the guard has admitted; they end with the code Aborted.',
+      registers,
+    });
     for (const labels of [...this.#methods.values(), UNKNOWN]) {
       this.#started.inc(labels, 0);
       this.#active.set(labels, 0);
@@ -89,11 +95,11 @@ export class CallMetrics {
     }
   }
 
-  /** Observes the calls of the pipeline. A call that asks only the guard is counted only if it is refused. */
+  /** Observes the calls of the pipeline. */
   readonly interceptor: Interceptor = (context, next) => {
     const labels = this.#labelsOf(context.call.path);
     const begunAt = performance.now();
-    if (!context.asksGuard) this.#begin(labels);
+    this.#begin(labels);
     const reply = next(context);
     if (reply instanceof Promise) return reply.then((later) => this.#endOf(context, labels, begunAt, later));
     return this.#endOf(context, labels, begunAt, reply);
@@ -132,12 +138,9 @@ export class CallMetrics {
 
   #endOf(context: CallContext, labels: Labels, begunAt: number, reply: Reply): Reply {
     const { code }: { code: number } = reply;
-    if (context.asksGuard) {
-      if (code === OK) return reply;
-      this.#begin(labels);
-    }
     this.#end(labels, begunAt, code);
-    if (code !== OK) this.#countRefusal(context.reason);
+    if (context.reason === 'GUARD_PASSED') this.#guardPassed.inc();
+    else if (code !== OK) this.#countRefusal(context.reason);
     return reply;
   }
 }

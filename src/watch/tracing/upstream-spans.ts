@@ -1,9 +1,11 @@
 import { status } from '@grpc/grpc-js';
 import { type Attributes, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
-import type { UnaryReply, Upstream } from '@route-registry/transcoder';
+import { GUARD_ONLY } from '../../calls/metadata-keys.js';
+import type { UnaryCall, UnaryReply, Upstream } from '@route-registry/transcoder';
 import { metadataOf, parentOf } from './trace-context.js';
 
 const OK: number = status.OK;
+const ABORTED: number = status.ABORTED;
 /** One host and its port; the host may be resolved with DNS. */
 const TARGET = /^(?:dns:(?:\/\/[^/]*\/)?)?(?:\[([^\]]+)\]|([^:,/[\]]+)):(\d+)$/;
 
@@ -24,7 +26,7 @@ export function tracedUpstream(upstream: Upstream, target: string, tracer: Trace
       const end = (reply: UnaryReply): UnaryReply => {
         const code = status[reply.code] ?? 'UNKNOWN';
         span.setAttribute('rpc.response.status_code', code);
-        if (reply.code !== OK)
+        if (reply.code !== OK && !isAdmission(call, reply))
           span.setAttribute('error.type', code).setStatus({ code: SpanStatusCode.ERROR });
         span.end();
         return reply;
@@ -34,6 +36,11 @@ export function tracedUpstream(upstream: Upstream, target: string, tracer: Trace
       return reply instanceof Promise ? reply.then(end) : end(reply);
     },
   };
+}
+
+/** Whether the guard has admitted a guard-only call. */
+function isAdmission({ metadata }: UnaryCall, { code }: UnaryReply): boolean {
+  return code === ABORTED && metadata.has(GUARD_ONLY);
 }
 
 /** The server in a target: its host and port, or else the whole target. */

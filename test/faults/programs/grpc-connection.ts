@@ -68,6 +68,11 @@ export class GrpcConnection {
       });
   }
 
+  /** How many calls may be under way, as the server said last. */
+  get maxStreams(): number {
+    return this.#maxStreams;
+  }
+
   /** Whether another call may be sent now, with a message of at most 1 KiB. */
   get hasRoom(): boolean {
     return this.#open.size < this.#maxStreams && this.#window >= MAX_MESSAGE_BYTES;

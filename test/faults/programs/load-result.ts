@@ -31,6 +31,17 @@ export interface Load {
   readonly callers: number;
 }
 
+/** The connections beside a load. */
+export interface Neighbours {
+  /** `host:port` of the gRPC server. */
+  readonly target: string;
+  readonly connections: number;
+  /** How often each of them makes a health check, in milliseconds. */
+  readonly everyMs: number;
+  /** The flow-control window of each response, in bytes; 0 to take none. */
+  readonly window: number;
+}
+
 /** The results of a run of the load program. */
 export interface LoadResult {
   /** The number of calls that were due, and of those that the stream limit allowed to be sent. */
@@ -43,6 +54,8 @@ export interface LoadResult {
   /** Durations since the calls were sent, in milliseconds; 0 without any. */
   readonly goodP99Ms: number;
   readonly refusedP99Ms: number;
+  /** The fewest streams that one of the connections might have open in the end. */
+  readonly streams: number;
   /** The number of the first created route; the others have consecutive numbers. */
   readonly first: number;
   /** The status of each call that was sent, one byte each in the order of sending, as Base64. */

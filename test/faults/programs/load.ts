@@ -84,6 +84,7 @@ async function main(): Promise<void> {
     ends,
     goodP99Ms: p99Of(good),
     refusedP99Ms: p99Of(refused),
+    streams: Math.min(...connections.map(({ maxStreams }) => maxStreams)),
     first,
     statuses: Buffer.from(statuses).toString('base64'),
   };

@@ -12,15 +12,17 @@ export interface ServiceProcess {
   readonly pid: number;
   /** `host:port` of its gRPC server. */
   readonly grpc: string;
-  /** The base URL of its REST gateway. */
+  /** The base URLs of its REST gateway and of its pages for operators. */
   readonly http: string;
+  readonly ops: string;
 }
 
 /** Starts the built service and waits until it listens. It is killed when the test ends. */
 export async function startProcess(settings: Readonly<Record<string, string>>): Promise<ServiceProcess> {
   const program = await spawnService(settings);
-  const { grpc = '', http = '' } = (await program.line('listening')) as { grpc?: string; http?: string };
-  return { program, pid: program.pid, grpc, http };
+  const line = await program.line('listening');
+  const { grpc = '', http = '', ops = '' } = line as Partial<Record<'grpc' | 'http' | 'ops', string>>;
+  return { program, pid: program.pid, grpc, http, ops };
 }
 
 /** The settings for TLS with the first certificate of the tests' authority. */

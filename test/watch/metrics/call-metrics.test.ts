@@ -53,20 +53,18 @@ describe('a gRPC call', () => {
     expect(sumOf(text, 'route_registry_refusals_total', refused)).toBe(1);
   });
 
-  it('that only asks the guard is counted only if it is refused, since otherwise the call itself follows', async () => {
+  it('that only asks the guard is counted as admitted, not as refused, if the guard admits it', async () => {
     const { calls, read } = measured();
-    const asking = { ...contextOf(GET, 'TOKEN_MISSING'), asksGuard: true };
-    await calls.interceptor(asking, () => Promise.resolve(replyOf(status.OK)));
+    await calls.interceptor(contextOf(GET, 'GUARD_PASSED'), () => Promise.resolve(replyOf(status.ABORTED)));
     const admitted = await read();
-    expect(sumOf(admitted, 'grpc_server_started_total')).toBe(0);
-    expect(sumOf(admitted, 'grpc_server_active_calls')).toBe(0);
-    expect(sumOf(admitted, 'grpc_server_handled_total')).toBe(0);
-    void calls.interceptor(asking, () => replyOf(status.UNAUTHENTICATED));
+    expect(sumOf(admitted, 'grpc_server_handled_total')).toBe(1);
+    expect(sumOf(admitted, 'grpc_server_handled_total', { ...OF_GET, grpc_code: 'Aborted' })).toBe(1);
+    expect(sumOf(admitted, 'route_registry_guard_passed_total')).toBe(1);
+    expect(sumOf(admitted, 'route_registry_refusals_total')).toBe(0);
+    void calls.interceptor(contextOf(GET, 'TOKEN_MISSING'), () => replyOf(status.UNAUTHENTICATED));
     const refused = await read();
-    expect(sumOf(refused, 'grpc_server_started_total')).toBe(1);
-    expect(sumOf(refused, 'grpc_server_active_calls')).toBe(0);
-    expect(sumOf(refused, 'grpc_server_handled_total', { grpc_code: 'Unauthenticated' })).toBe(1);
-    expect(sumOf(refused, 'route_registry_refusals_total')).toBe(1);
+    expect(sumOf(refused, 'route_registry_guard_passed_total')).toBe(1);
+    expect(sumOf(refused, 'route_registry_refusals_total', { reason: 'TOKEN_MISSING' })).toBe(1);
   });
 
   it('of an unknown method gets no label of its own', async () => {

@@ -17,6 +17,11 @@ export function clientFailure(error: Error): Failure {
   return malformed('The request is not well-formed HTTP.');
 }
 
+/** Whether the client has ended the connection in the middle of a request. */
+export function isEndOfUpload(error: Error): boolean {
+  return (error as NodeJS.ErrnoException).code === 'HPE_INVALID_EOF_STATE';
+}
+
 /** The headers exceed the limit of Node's parser. */
 export function headersTooLarge(): Failure {
   return new Failure('HEADERS_TOO_LARGE', 'The headers are larger than the server accepts.');

@@ -68,9 +68,10 @@ export class Exchange implements UnaryCancellation {
     this.observation.end({ template, status: reply?.status, reason: reply?.reason, requestId });
   }
 
-  /** Whether the client disconnected before the response was written. */
+  /** Whether the client disconnected before the response was written. Its upload breaks off before the response closes. */
   get cancelled(): boolean {
-    return (this.#lost || this.response.closed) && !this.response.writableFinished;
+    const gone = this.#lost || this.response.closed || this.request.socket.destroyed;
+    return gone && !this.response.writableFinished;
   }
 
   /** Whether the request is complete and its response closed: later bytes on the connection belong to neither. */
