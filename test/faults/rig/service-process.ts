@@ -14,13 +14,19 @@ export interface ServiceProcess {
   readonly grpc: string;
   /** The base URL of its REST gateway. */
   readonly http: string;
+  /** The base URL of its pages for operators. */
+  readonly ops: string;
 }
 
 /** Starts the built service and waits until it listens. It is killed when the test ends. */
 export async function startProcess(settings: Readonly<Record<string, string>>): Promise<ServiceProcess> {
   const program = await spawnService(settings);
-  const { grpc = '', http = '' } = (await program.line('listening')) as { grpc?: string; http?: string };
-  return { program, pid: program.pid, grpc, http };
+  const {
+    grpc = '',
+    http = '',
+    ops = '',
+  } = (await program.line('listening')) as Partial<Record<'grpc' | 'http' | 'ops', string>>;
+  return { program, pid: program.pid, grpc, http, ops };
 }
 
 /** The settings for TLS with the first certificate of the tests' authority. */
