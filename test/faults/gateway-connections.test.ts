@@ -2,6 +2,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
 import { expect, it, onTestFinished } from 'vitest';
+import { readMetrics, sumOf } from '../support/metric-text.js';
 import { needs } from '../support/needs.js';
 import { tokenFor } from '../support/service.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
@@ -12,10 +13,13 @@ import { databaseOnMysql, startProcess } from './rig/service-process.js';
 
 /** The most that a get of a cached route may take beside other callers, in milliseconds. */
 const QUICK_MS = 100;
-/** How soon a caller with too many creates is told, in milliseconds. */
-const REFUSED_MS = 1_000;
+/** How soon a caller with too many creates is told, even on a busy machine, in milliseconds. */
+const REFUSED_MS = 2_000;
 /** The most calls of one caller that wait for the database: half of `MAX_WAITING_CALLS`. */
 const OWN_SHARE = 512;
+/** How many creates one caller begins at the same time, and the pause before the next ones, in milliseconds. */
+const WAVE = 100;
+const WAVE_PAUSE_MS = 20;
 
 interface Answer {
   /** The HTTP status, or `left` if the client has left. */
@@ -87,11 +91,11 @@ function countsOf(answers: readonly Answer[]): Record<string, number> {
   return counts;
 }
 
-/** A gateway in front of its server. @param settings of the server */
+/** A gateway in front of its server. @param settings of both */
 async function startApart(settings: Readonly<Record<string, string>> = {}) {
   const url = await databaseOnMysql();
   const server = await startProcess({ ROLE: 'grpc', DATABASE_URL: url, ...settings });
-  const gateway = await startProcess({ ROLE: 'gateway', GRPC_UPSTREAM: server.grpc });
+  const gateway = await startProcess({ ROLE: 'gateway', GRPC_UPSTREAM: server.grpc, ...settings });
   return { url, server, gateway };
 }
 
@@ -131,7 +135,7 @@ it.each([400, 1_500])(
   'behind a separate gateway, gets of others are quick while one caller has %i creates waiting for a locked table',
   needs('server'),
   async (count) => {
-    const { url, gateway } = await startApart();
+    const { url, server, gateway } = await startApart({ DEADLINE_MS: '15000' });
     const other = new RestClient(gateway.http, 'other');
     const { location = '' } = await other.create('cached');
     await other.get(new URL(location, gateway.http).pathname);
@@ -140,33 +144,40 @@ it.each([400, 1_500])(
     await database.query('lock tables routes write');
 
     const flood = new RestClient(gateway.http, 'flood');
-    const creates = Promise.all(Array.from({ length: count }, (_, i) => flood.create(`locked${i}`)));
+    const creates: Promise<Answer>[] = [];
+    // In waves: a listener's queue holds 511 connections, and whoever finds it full tries again after a second or more.
+    for (let first = 0; first < count; first += WAVE) {
+      for (let i = first; i < first + WAVE; i++) creates.push(flood.create(`locked${i}`));
+      await sleep(WAVE_PAUSE_MS);
+    }
+    // What the caller has beyond its share is refused, and the rest waits.
+    await Promise.all(creates.slice(OWN_SHARE));
+    await expect
+      .poll(async () => {
+        const metrics = readMetrics(await (await fetch(`${server.ops}/metrics`)).text());
+        return sumOf(metrics, 'grpc_server_active_calls', { grpc_method: 'CreateRoute' });
+      })
+      .toBe(Math.min(count, OWN_SHARE));
     const gets: Answer[] = [];
-    const until = performance.now() + 3_000;
+    const until = performance.now() + 2_000;
     while (performance.now() < until) {
-      gets.push(
-        ...(await Promise.all(
-          Array.from({ length: 4 }, () => other.get(new URL(location, gateway.http).pathname)),
-        )),
-      );
+      const path = new URL(location, gateway.http).pathname;
+      gets.push(...(await Promise.all(Array.from({ length: 4 }, () => other.get(path)))));
       await sleep(5);
     }
     await database.query('unlock tables');
-    const answers = await creates;
+    const answers = await Promise.all(creates);
     const refused = answers.filter(({ status }) => status === 429);
-    // The first gets meet the burst of requests in the gateway itself, not yet the calls that wait.
-    const after = gets.slice(gets.findIndex(({ ms }) => ms < QUICK_MS));
     const measured = {
       gets: gets.length,
       'slowest get ms': Math.max(...gets.map(({ ms }) => ms)),
-      'slowest get after the burst ms': Math.max(...after.map(({ ms }) => ms)),
       creates: JSON.stringify(countsOf(answers)),
       'slowest refusal ms': Math.max(0, ...refused.map(({ ms }) => ms)),
     };
     figure(`gateway apart, ${count} creates of one caller wait`, measured);
     const says = JSON.stringify(measured);
     expect.soft(countsOf(gets), says).toEqual({ 200: gets.length });
-    expect.soft(measured['slowest get after the burst ms'], says).toBeLessThan(QUICK_MS);
+    expect.soft(measured['slowest get ms'], says).toBeLessThan(QUICK_MS);
     expect.soft(refused.length, says).toBe(Math.max(0, count - OWN_SHARE));
     expect.soft(measured['slowest refusal ms'], says).toBeLessThan(REFUSED_MS);
     expect
