@@ -10,7 +10,7 @@ const CALLS_EACH = 64;
 const IDLE_MS = 60_000;
 
 /** Figures of all connections of an upstream. */
-export interface CallFigures {
+interface CallFigures {
   /** The calls that ran to their end although their client had left. */
   leftRunning: number;
   readonly underWay: CallCounts;
