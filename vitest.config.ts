@@ -76,7 +76,7 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
       fileParallelism: false,
     },
   ),
-  faults: project('faults', ['server', 'mariadbd', 'haproxy'], {
+  faults: project('faults', ['server', 'mariadbd', 'haproxy', 'python'], {
     include: ['test/faults/**/*.test.ts'],
     globalSetup: ['test/faults/rig/global-setup.ts'],
     testTimeout: LONG ? 900_000 : 90_000,

@@ -8,6 +8,8 @@ import { onWallClock } from '../gateway/clock.js';
 import { memoryUpstream } from '../gateway/memory-upstream.js';
 import type { Closing } from './closing.js';
 import { followTls } from './follow-tls.js';
+import type { Operations } from './operations.js';
+import type { Limits } from '../settings/limits.js';
 import type { TlsFiles } from '../settings/tls-config.js';
 import type { Tracing } from '../watch/tracing/tracing.js';
 
@@ -17,12 +19,20 @@ interface UpstreamDependencies {
   readonly logger: Logger;
   /** Absent when tracing is off. */
   readonly tracing: Tracing | undefined;
+  readonly operations: Pick<Operations, 'metrics'>;
+  readonly config: { readonly limits: Pick<Limits, 'maxWaitingCalls'> };
   /** How often the TLS files are reread, in milliseconds; default: 10,000. */
   readonly fileCheckMs?: number;
 }
 
-/** Far larger than any response, which is hardly larger than its request. */
-const CHANNEL_OPTIONS = { 'grpc.max_receive_message_length': 256 * 1024 };
+const CHANNEL_OPTIONS = {
+  // Far larger than any response, which is hardly larger than its request.
+  'grpc.max_receive_message_length': 256 * 1024,
+  // Drops the connection to a silent server after 15 seconds, even without calls: this service allows such pings.
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 5_000,
+  'grpc.keepalive_permit_without_calls': 1,
+};
 
 /** Opens a channel to the configured gRPC server or, if there is none, calls the pipeline in this process directly. */
 export async function openUpstream(
@@ -44,7 +54,13 @@ export async function openUpstream(
     tls === undefined
       ? credentials.createInsecure()
       : credentials.createFromSecureContext(createSecureContext(tls.latest));
-  const channel = grpcUpstream(target, { credentials: identity(), channelOptions: CHANNEL_OPTIONS });
+  const channel = grpcUpstream(target, {
+    credentials: identity(),
+    // As many as the server lets wait: here nobody knows which calls wait.
+    maxCallsOfCaller: Math.floor(dependencies.config.limits.maxWaitingCalls / 2),
+    channelOptions: CHANNEL_OPTIONS,
+  });
+  dependencies.operations.metrics?.callsLeftRunning(() => channel.leftRunning);
   tls?.onRenewed(() => {
     channel.renew(identity());
   });

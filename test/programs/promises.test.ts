@@ -43,6 +43,8 @@ type Moment =
   | 'recovered'
   /** From the separate gateway, after its own calls. */
   | 'gateway'
+  /** From the separate gateway, after more clients have left it at once than it may tell its server. */
+  | 'left'
   /** From a gRPC server without a gateway, which logs only failures. */
   | 'alone';
 
@@ -121,6 +123,7 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
     ['server', { cache: 'tokens' }],
   ],
   route_registry_cache_bytes: [['server', { cache: 'routes' }]],
+  route_registry_calls_left_running_total: [['left']],
   route_registry_log_lines_left_out_total: [
     ['server', { kind: 'unauthenticated' }],
     ['recovered', { kind: 'causes' }],
@@ -259,6 +262,13 @@ class Caller {
     for (const path of REFLECTION) await listServices(this.#client, path);
   }
 
+  /** Makes gets that wait, and whose clients leave after half a second, all at the same time. */
+  async leaveTogether(count: number): Promise<void> {
+    const signal = AbortSignal.timeout(500);
+    const get = () => this.rest('GET', `/v1/routing/${ABSENT}`, { signal }).catch(() => undefined);
+    await Promise.all(Array.from({ length: count }, get));
+  }
+
   /** Starts two gets that wait. @returns a function that cancels both before they get a response */
   leave(): () => Promise<void> {
     const gone = new AbortController();
@@ -368,6 +378,12 @@ async function run(database: Database): Promise<Seen> {
       return Object.keys(READINGS).every((metric) => missingIn(stalled, 'stalled', metric).length === 0);
     });
     await leaving();
+    await apart.leaveTogether(200);
+    let left = usual.gateway;
+    await until(async () => {
+      left = await scrape(gateway);
+      return Object.keys(READINGS).every((metric) => missingIn(left, 'left', metric).length === 0);
+    });
 
     await proxy.close();
     await proxy.reopen();
@@ -394,7 +410,7 @@ async function run(database: Database): Promise<Seen> {
     const recovered = await scrape(server);
 
     await Promise.all([server, gateway, alone].map(({ program }) => program.stop()));
-    return { metrics: { ...usual, stalled, recovered }, spans: collector.spans };
+    return { metrics: { ...usual, stalled, left, recovered }, spans: collector.spans };
   } finally {
     for (const each of callers) each.close();
     await Promise.all(programs.map((program) => program.stop('SIGKILL')));

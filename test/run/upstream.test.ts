@@ -26,7 +26,13 @@ it('a gateway fails a call whose response exceeds 256 KiB, and keeps its limit f
   onTestFinished(async () => {
     await closing.close();
   });
-  const dependencies = { closing, logger: pino({ level: 'silent' }), tracing: undefined };
+  const dependencies = {
+    closing,
+    logger: pino({ level: 'silent' }),
+    tracing: undefined,
+    operations: { metrics: undefined },
+    config: { limits: { maxWaitingCalls: 8 } },
+  };
   const upstream = await openUpstream(server.address, undefined, undefined, dependencies);
   const ask = async (length: number) => upstream.unary(unaryCall({ message: Buffer.alloc(length) }));
   expect((await ask(256 * 1024)).code).toBe(status.OK);

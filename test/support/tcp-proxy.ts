@@ -5,6 +5,8 @@ import { startTcpFront } from './tcp-front.js';
 /** A simulated network between a client and a server that can lose connections silently. */
 export interface TcpProxy {
   readonly port: number;
+  /** The number of connections so far. */
+  connections(): number;
   /** Blocks all traffic on existing connections, without notice to either side. New connections work. */
   loseConnections(): void;
   /** Blocks all traffic on existing and new connections. */
@@ -30,6 +32,7 @@ export async function startTcpProxy(targetPort: number, port?: number): Promise<
   };
   return {
     port: front.port,
+    connections: () => front.sockets.size / 2,
     loseConnections,
     stall() {
       stalled = true;

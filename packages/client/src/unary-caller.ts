@@ -29,7 +29,16 @@ interface Prepared<Result> {
   readonly limits: CallLimits;
 }
 
-type Outcome<Result> = { readonly error: ServiceError } | { readonly value: Result };
+type Outcome<Result> = { readonly error: ServiceError; readonly lost: boolean } | { readonly value: Result };
+
+/** The codes that grpc-js gives to the calls of a connection that ends, by its HTTP/2 error code. */
+const OF_LOST_CONNECTIONS: ReadonlySet<status> = new Set([
+  status.CANCELLED,
+  status.INTERNAL,
+  status.RESOURCE_EXHAUSTED,
+]);
+/** What grpc-js itself adds to the trailers of a call that it has retried. */
+const PREVIOUS_ATTEMPTS = 'grpc-previous-rpc-attempts';
 
 /** Makes calls over one channel, each with a token, a deadline and the package's one error class. */
 export class UnaryCaller {
@@ -89,7 +98,7 @@ export class UnaryCaller {
     if (code === status.CANCELLED && signal?.aborted === true) throw cancelled(call.limits);
     // Created here, not where the response arrives, so that the stack names the calling code.
     throw new RouteClientError({
-      code,
+      code: outcome.lost ? status.UNAVAILABLE : code,
       message: withConnectionHint(details),
       requestId,
       trailers: metadata,
@@ -107,20 +116,25 @@ export class UnaryCaller {
     metadata.set('authorization', `Bearer ${token}`);
     metadata.set('x-request-id', requestId);
     return new Promise((resolve) => {
+      let answered = false;
       const cancel = (): void => {
         call.cancel();
       };
       const call = this.#channel.makeUnaryRequest(
         path,
         (bytes: Buffer) => bytes,
-        read,
+        (bytes: Buffer) => {
+          answered = true;
+          return read(bytes);
+        },
         message,
         metadata,
         { deadline },
         (error, value) => {
           signal?.removeEventListener('abort', cancel);
           // If there is no error, there is a value.
-          resolve(error === null ? { value: value as Result } : { error });
+          if (error === null) resolve({ value: value as Result });
+          else resolve({ error, lost: !answered && isOfConnection(error) });
         },
       );
       signal?.addEventListener('abort', cancel);
@@ -149,4 +163,10 @@ function prepare<Input extends DescMessage, Output extends DescMessage, Result>(
       cause,
     });
   }
+}
+
+/** Whether a call ended with its connection: the server sends trailers with every status. */
+function isOfConnection({ code, metadata }: ServiceError): boolean {
+  const sent = Object.keys(metadata.getMap()).filter((key) => key !== PREVIOUS_ATTEMPTS);
+  return sent.length === 0 && OF_LOST_CONNECTIONS.has(code);
 }

@@ -68,6 +68,33 @@ describe('a create', () => {
     expect(failure.status).toBe('NOT_FOUND');
   });
 
+  it.each([
+    ['too many pings', constants.NGHTTP2_ENHANCE_YOUR_CALM],
+    ['an internal error', constants.NGHTTP2_INTERNAL_ERROR],
+    ['no error', constants.NGHTTP2_NO_ERROR],
+  ])('fails with UNAVAILABLE if each of its connections is ended because of %s', async (_, code) => {
+    const address = await startHttp2Server((session) => {
+      session.goaway(code, 2 ** 31 - 1, Buffer.from('too_many_pings'));
+      setImmediate(() => {
+        session.destroy();
+      });
+    });
+    const client = clientFor(address, { channelOptions: { 'grpc.keepalive_time_ms': -1 } });
+    expect(await failureOf(client.createRoute(DEFINITION))).toMatchObject({
+      code: status.UNAVAILABLE,
+      status: 'UNAVAILABLE',
+      reason: undefined,
+    });
+  });
+
+  it('fails with UNAVAILABLE if its stream is reset because of an internal error', async () => {
+    const address = await startHttp2Server((_session, stream) => {
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    });
+    const failure = await failureOf(clientFor(address).createRoute(DEFINITION));
+    expect(failure).toMatchObject({ status: 'UNAVAILABLE' });
+  });
+
   it('is sent again after REFUSED_STREAM, which does not count as an attempt', async () => {
     let streams = 0;
     const address = await startHttp2Server((_session, stream, earlier) => {

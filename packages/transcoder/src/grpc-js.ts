@@ -1,21 +1,27 @@
-import {
-  type ChannelCredentials,
-  type ChannelOptions,
-  Client,
-  connectivityState,
-  status,
-} from '@grpc/grpc-js';
+import { type ChannelCredentials, type ChannelOptions, status } from '@grpc/grpc-js';
 import { unanswered } from './grpc-js/call-failure.js';
-import { MessageStream, request } from './grpc-js/calls.js';
+import { CallCounts } from './grpc-js/call-counts.js';
 import { CHANNEL_DEFAULTS } from './grpc-js/channel-defaults.js';
-import type { ReplyStream, UnaryCall, UnaryReply, Upstream } from './upstream.js';
+import { Connections } from './grpc-js/connections.js';
+import type { UnaryCall, UnaryReply, Upstream } from './upstream.js';
 
 const MAX_REPLY_BYTES = 4 * 1024 * 1024;
+/** The most unary calls of one method in progress: half of what a transcoder takes by default. */
+const MAX_CALLS_OF_METHOD = 2_048;
+/** Metadata with which Node opens no stream (RFC 9113 8.2.2); grpc-js would lose its connection and try again. */
+const FORBIDDEN_KEYS: ReadonlySet<string> = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+]);
 
 /** Options of `grpcUpstream`. */
 export interface GrpcUpstreamOptions {
   /**
-   * The credentials of the channel: `credentials.createInsecure()`, or `credentials.createSsl()` with the certificates.
+   * The credentials of the connections: `credentials.createInsecure()`, or `credentials.createSsl()` with the certificates.
    */
   readonly credentials: ChannelCredentials;
   /**
@@ -23,60 +29,87 @@ export interface GrpcUpstreamOptions {
    * this limit. Default: 4 MiB, as in gRPC. A message, its JSON value and its JSON text are in memory at the same time.
    */
   readonly maxReplyBytes?: number;
+  /**
+   * The most calls in progress with the same `authorization`. Further unary calls fail with `RESOURCE_EXHAUSTED`, so
+   * that one caller cannot occupy all that the server grants this upstream. Default: unlimited.
+   */
+  readonly maxCallsOfCaller?: number;
   /** Channel options of grpc-js. Each overrides the default of the same name. */
   readonly channelOptions?: ChannelOptions;
 }
 
-/** An upstream with its own channel. */
+/** An upstream with its own connections. */
 export interface GrpcUpstream extends Required<Upstream> {
+  /** How many calls have run to their end although their client had left, since too many had left before it. */
+  readonly leftRunning: number;
   /**
-   * Switches to other credentials. A new channel replaces the current one once its first attempt to connect has
-   * succeeded or failed. Until then, calls use the current channel, and they run to completion there.
+   * Switches to other credentials. New connections replace the current ones once the first attempt to connect has
+   * succeeded or failed. Until then, calls use the current connections, and they run to completion there.
    */
   readonly renew: (credentials: ChannelCredentials) => void;
-  /** Closes the channel. Calls in progress run to completion; later calls fail with `UNAVAILABLE`. */
+  /** Closes all connections. Calls in progress run to completion; later calls fail with `UNAVAILABLE`. */
   readonly close: () => void;
 }
 
 /**
- * Creates an upstream that makes one plain grpc-js call for each request. The channel connects on the first call, and
- * reconnects after a lost connection. Calls are never retried. A call ends at its deadline, which is in wall-clock
- * time, or when its client disconnects; the server is notified of both. For a stream, grpc-js reads up to 16 messages
- * ahead.
+ * Creates an upstream that makes one plain grpc-js call for each request. It connects on the first call, reconnects after
+ * a lost connection, and opens further connections when 64 calls are in progress on each. A call is sent again only if
+ * the server refused it before any work (REFUSED_STREAM), and only once. A call ends at its deadline, which is in
+ * wall-clock time and known to the server, or when its client disconnects, of which the server is told if not too many
+ * do. For a stream, grpc-js reads up to 16 messages ahead.
  *
  * @param target a target of grpc-js (gRPC's doc/naming.md): `host:port`, `dns:///host:port`, `unix:/path`,
  *   `ipv4:host:port,host:port`. Calls are spread evenly over all its addresses.
  */
 export function grpcUpstream(
   target: string,
-  { credentials: first, maxReplyBytes = MAX_REPLY_BYTES, channelOptions }: GrpcUpstreamOptions,
+  {
+    credentials: first,
+    maxReplyBytes = MAX_REPLY_BYTES,
+    maxCallsOfCaller = Infinity,
+    channelOptions,
+  }: GrpcUpstreamOptions,
 ): GrpcUpstream {
-  const open = (credentials: ChannelCredentials): Channel =>
-    new Channel(
-      new Client(target, credentials, {
-        ...CHANNEL_DEFAULTS,
-        'grpc.max_receive_message_length': maxReplyBytes,
-        ...channelOptions,
-      }),
-    );
+  const options = {
+    ...CHANNEL_DEFAULTS,
+    'grpc.max_receive_message_length': maxReplyBytes,
+    ...channelOptions,
+  };
+  const figures = { leftRunning: 0, underWay: new CallCounts() };
+  const open = (credentials: ChannelCredentials): Connections =>
+    new Connections(target, credentials, options, figures);
   let current = open(first);
-  let next: Channel | undefined;
+  let next: Connections | undefined;
   let closed = false;
   const abandonNext = (): void => {
     const abandoned = next;
-    // Cleared first, since closing the channel calls its listener.
+    // Cleared first, since closing it calls its listener.
     next = undefined;
     abandoned?.close();
   };
-  /** The reply to a call that is cancelled, past its deadline or made after `close`; undefined for any other. */
-  const refusal = ({ cancellation, deadline }: UnaryCall): UnaryReply | undefined => {
+  /** The reply to a call that is not made; undefined for any other. */
+  const refusal = ({ cancellation, deadline, metadata }: UnaryCall): UnaryReply | undefined => {
     if (cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
     if (deadline <= Date.now()) return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
-    if (closed) return unanswered(status.UNAVAILABLE, 'The channel is closed.');
+    if (closed) return unanswered(status.UNAVAILABLE, 'The upstream is closed.');
+    for (const key of metadata.keys())
+      if (FORBIDDEN_KEYS.has(key)) return unanswered(status.INTERNAL, `HTTP/2 forbids the metadata ${key}.`);
+    return undefined;
+  };
+  /** The reply to a unary call for which there is no room; undefined for any other. */
+  const overload = (call: UnaryCall): UnaryReply | undefined => {
+    const { ofCaller, ofMethod } = figures.underWay.of(call);
+    if (ofCaller >= maxCallsOfCaller)
+      return unanswered(status.RESOURCE_EXHAUSTED, `The caller has ${ofCaller} calls in progress.`);
+    if (ofMethod >= MAX_CALLS_OF_METHOD)
+      return unanswered(status.RESOURCE_EXHAUSTED, `${call.path} has ${ofMethod} calls in progress.`);
     return undefined;
   };
   return {
-    unary: (call) => refusal(call) ?? current.unary(call),
+    get leftRunning() {
+      return figures.leftRunning;
+    },
+    unary: (call) => refusal(call) ?? overload(call) ?? current.unary(call),
     serverStream(call) {
       const refused = refusal(call);
       return refused === undefined ? current.serverStream(call) : { next: () => Promise.resolve(refused) };
@@ -87,7 +120,7 @@ export function grpcUpstream(
       const opened = open(credentials);
       next = opened;
       opened.whenSettled(() => {
-        // A later renewal or `close` has closed this channel.
+        // A later renewal or `close` has closed these connections.
         if (next !== opened) return;
         current.retire();
         current = opened;
@@ -100,60 +133,4 @@ export function grpcUpstream(
       current.close();
     },
   };
-}
-
-/**
- * A channel that closes after its last call once it is retired, so that calls waiting for a connection also complete.
- */
-class Channel {
-  readonly #client: Client;
-  #calls = 0;
-  #retired = false;
-
-  constructor(client: Client) {
-    this.#client = client;
-  }
-
-  unary(call: UnaryCall): Promise<UnaryReply> {
-    this.#calls += 1;
-    return request(this.#client, call).finally(() => {
-      this.#calls -= 1;
-      this.#closeIfDone();
-    });
-  }
-
-  serverStream(call: UnaryCall): ReplyStream {
-    this.#calls += 1;
-    return new MessageStream(this.#client, call, () => {
-      this.#calls -= 1;
-      this.#closeIfDone();
-    });
-  }
-
-  /**
-   * Connects, and calls the listener when the first attempt has succeeded or failed, or the channel has been closed.
-   */
-  whenSettled(listener: () => void): void {
-    const channel = this.#client.getChannel();
-    const { IDLE, CONNECTING } = connectivityState;
-    const look = (): void => {
-      const state = channel.getConnectivityState(true);
-      if (state === IDLE || state === CONNECTING) channel.watchConnectivityState(state, Infinity, look);
-      else listener();
-    };
-    look();
-  }
-
-  retire(): void {
-    this.#retired = true;
-    this.#closeIfDone();
-  }
-
-  close(): void {
-    this.#client.close();
-  }
-
-  #closeIfDone(): void {
-    if (this.#retired && this.#calls === 0) this.close();
-  }
 }

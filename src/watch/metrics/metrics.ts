@@ -138,6 +138,17 @@ export class Metrics {
     );
   }
 
+  /** Adds the number of calls that a separate gateway has let run although their clients had left. */
+  callsLeftRunning(count: () => number): void {
+    this.#counter(
+      {
+        name: 'route_registry_calls_left_running_total',
+        help: 'Calls of a separate gateway that ran to their end although their clients had left.',
+      },
+      () => [[{}, count()]],
+    );
+  }
+
   /** Adds the readiness of the process with its checks, and whether it is stopping. */
   readiness(readiness: Ready): void {
     this.#gauge({ name: 'route_registry_ready', help: '1 while /readyz answers 200, else 0.' }, () => [

@@ -6,11 +6,15 @@ interface Scale {
   readonly kills: number;
   /** The duration of the soak test, in milliseconds. */
   readonly soakMs: number;
+  /** How long a call or stream is quiet, in milliseconds. */
+  readonly quietMs: number;
+  /** The interval of the pings that notice a silent server, in milliseconds; the default in long runs. */
+  readonly pingMs: number;
 }
 
 const SCALES: Readonly<Record<string, Scale>> = {
-  short: { loadMs: 2_000, kills: 1, soakMs: 40_000 },
-  long: { loadMs: 8_000, kills: 10, soakMs: 600_000 },
+  short: { loadMs: 2_000, kills: 1, soakMs: 40_000, quietMs: 60_000, pingMs: 5_000 },
+  long: { loadMs: 8_000, kills: 10, soakMs: 600_000, quietMs: 190_000, pingMs: 300_000 },
 };
 
 /** The scale of this run, from the environment variable `FAULTS`; default: `short`. */

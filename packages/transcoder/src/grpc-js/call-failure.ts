@@ -9,6 +9,9 @@ export function unanswered(code: status, details: string): UnaryReply {
 /** The texts of grpc-js for responses that are not gRPC, such as a proxy's error page. They may have any trailers. */
 const NO_GRPC = /^(?:Received HTTP status code \d+|No status information received)$/;
 
+/** The texts of grpc-js for a response message that it cannot take. */
+const BAD_MESSAGE = /^(?:Received message |Failed to decompress )/;
+
 /** The texts with which grpc-js itself ends a call in progress. They name hosts, or mean nothing to clients. */
 const BROKEN_OFF = new RegExp(
   [
@@ -21,7 +24,6 @@ const BROKEN_OFF = new RegExp(
     'Cancelled on client',
     'Protocol not secure enough',
     'Bandwidth exhausted or memory limit exceeded',
-    'Deadline exceeded.*',
     'No message received',
     'Too many responses received',
     'Write .*',
@@ -32,6 +34,14 @@ const BROKEN_OFF = new RegExp(
   's',
 );
 
+/** The codes that grpc-js gives to a call that ends with its connection, or whose stream is reset, by the HTTP/2 code. */
+const OF_RESETS: ReadonlySet<status> = new Set([
+  status.CANCELLED,
+  status.INTERNAL,
+  status.PERMISSION_DENIED,
+  status.RESOURCE_EXHAUSTED,
+]);
+
 /**
  * The reply to a failed call. In grpc-js, every failure has trailers. If they are not empty, the server sent them. If
  * they are empty and headers had arrived, either the server or grpc-js ended the call, and only the text tells which.
@@ -39,17 +49,17 @@ const BROKEN_OFF = new RegExp(
 export function failed(
   { code, details, metadata }: ServiceError,
   initialMetadata: Metadata | undefined,
-  { deadline, cancellation }: Pick<UnaryCall, 'deadline' | 'cancellation'>,
+  { deadline }: Pick<UnaryCall, 'deadline'>,
 ): UnaryReply {
   const empty = Object.keys(metadata.getMap()).length === 0;
   const headersCame = initialMetadata !== undefined;
-  const own = NO_GRPC.test(details) || (empty && (!headersCame || BROKEN_OFF.test(details)));
+  const noGrpc = NO_GRPC.test(details);
+  const own = noGrpc || (empty && (!headersCame || BROKEN_OFF.test(details)));
   if (!own) return { code, details, answered: true, initialMetadata, trailers: metadata };
   // A response that is too large is a fault of the server, and a retry would not help.
-  if (code === status.RESOURCE_EXHAUSTED && details.startsWith('Received message '))
+  if (code === status.RESOURCE_EXHAUSTED && BAD_MESSAGE.test(details))
     return unanswered(status.INTERNAL, `The reply is larger than maxReplyBytes. ${details}`);
-  // The server reset the call: at the deadline, which it may notice first, or for another reason.
-  if (code === status.CANCELLED && !cancellation.cancelled)
-    return unanswered(deadline <= Date.now() ? status.DEADLINE_EXCEEDED : status.UNAVAILABLE, details);
-  return unanswered(code, details);
+  if (noGrpc || BAD_MESSAGE.test(details) || !OF_RESETS.has(code)) return unanswered(code, details);
+  // The connection is lost, or the server reset the call: at the deadline, which it may notice first, or otherwise.
+  return unanswered(deadline <= Date.now() ? status.DEADLINE_EXCEEDED : status.UNAVAILABLE, details);
 }

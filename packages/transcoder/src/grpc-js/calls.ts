@@ -1,32 +1,46 @@
 import { type Client, type ClientReadableStream, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import type { ReplyStream, UnaryCall, UnaryReply } from '../upstream.js';
-import { failed } from './call-failure.js';
+import { failed, unanswered } from './call-failure.js';
+import type { Cancellable } from './resets.js';
+
+/** How long after its deadline a call may go on before it is cancelled, in milliseconds: servers end it themselves. */
+const GRACE_MS = 1_000;
+/** The longest time that a timer of Node takes, in milliseconds. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** The largest number in `grpc-timeout`. */
+const LARGEST_TIMEOUT = 99_999_999;
+
+/** What a call needs of its connection. */
+export interface CallHost {
+  readonly client: Client;
+  /** Cancels a call in which nobody is interested, as soon as that does no harm to others. */
+  drop(made: Cancellable): void;
+  /** To be called when a call has ended. @param left whether its client had left */
+  over(made: Cancellable, call: UnaryCall, left: boolean): void;
+}
 
 /** Makes a unary call. */
-export function request(
-  client: Client,
-  { path, message, metadata, deadline, cancellation }: UnaryCall,
-): Promise<UnaryReply> {
+export function request(host: CallHost, call: UnaryCall): Promise<UnaryReply> {
   return new Promise((resolve) => {
     let received: Buffer | undefined;
     let initialMetadata: Metadata | undefined;
-    const call = client.makeUnaryRequest(
-      path,
+    const made = host.client.makeUnaryRequest(
+      call.path,
       same,
       same,
-      Buffer.from(message),
-      toMetadata(metadata),
-      { deadline },
+      Buffer.from(call.message),
+      toMetadata(call),
       (error, value) => {
         if (error === null) received = value;
-        else resolve(failed(error, initialMetadata, { deadline, cancellation }));
+        else resolve(failed(error, initialMetadata, call));
       },
     );
-    call.on('metadata', (headers) => {
+    const over = whileWanted(host, made, call, resolve);
+    made.on('metadata', (headers) => {
       initialMetadata = headers;
     });
     // The status comes after the message or the error, and carries the trailers.
-    call.on('status', ({ metadata: trailers }) => {
+    made.on('status', ({ metadata: trailers }) => {
       if (received !== undefined)
         resolve({
           code: status.OK,
@@ -36,9 +50,7 @@ export function request(
           initialMetadata,
           trailers,
         });
-    });
-    cancellation.onCancelled(() => {
-      call.cancel();
+      over();
     });
   });
 }
@@ -51,18 +63,19 @@ export class MessageStream implements ReplyStream {
   /** Wakes a waiting `next`. */
   #wake = (): void => undefined;
 
-  /** @param ended called when the call ends, even if messages are still unread. */
-  constructor(client: Client, call: UnaryCall, ended: () => void) {
-    const { path, message, metadata, deadline, cancellation } = call;
+  constructor(host: CallHost, call: UnaryCall) {
     let initialMetadata: Metadata | undefined;
-    this.#call = client.makeServerStreamRequest(
-      path,
+    this.#call = host.client.makeServerStreamRequest(
+      call.path,
       same,
       same,
-      Buffer.from(message),
-      toMetadata(metadata),
-      { deadline },
+      Buffer.from(call.message),
+      toMetadata(call),
     );
+    const over = whileWanted(host, this.#call, call, (reply) => {
+      this.#end ??= reply;
+      this.#wake();
+    });
     this.headers = new Promise((resolve) => {
       this.#call.on('metadata', (headers) => {
         initialMetadata = headers;
@@ -73,16 +86,13 @@ export class MessageStream implements ReplyStream {
       this.#wake();
     });
     this.#call.on('error', (error: ServiceError) => {
-      this.#end = failed(error, initialMetadata, call);
+      this.#end ??= failed(error, initialMetadata, call);
     });
     // The status comes after the last message or the error.
     this.#call.on('status', ({ metadata: trailers }) => {
       this.#end ??= { code: status.OK, details: '', answered: true, initialMetadata, trailers };
       this.#wake();
-      ended();
-    });
-    cancellation.onCancelled(() => {
-      this.#call.cancel();
+      over();
     });
   }
 
@@ -98,10 +108,57 @@ export class MessageStream implements ReplyStream {
   }
 }
 
-function toMetadata(entries: UnaryCall['metadata']): Metadata {
+/**
+ * Ends a call at its deadline or when its client leaves, without waiting for grpc-js, which would reset its stream at
+ * once. The server knows the deadline; what it does not end itself is dropped.
+ *
+ * @param ended takes the reply
+ * @returns to be called when grpc-js has ended the call
+ */
+function whileWanted(
+  host: CallHost,
+  made: Cancellable,
+  call: UnaryCall,
+  ended: (reply: UnaryReply) => void,
+): () => void {
+  const { deadline, cancellation } = call;
+  let isOver = false;
+  let left = false;
+  let timer: NodeJS.Timeout | undefined;
+  const drop = (): void => {
+    host.drop(made);
+  };
+  const remaining = deadline - Date.now();
+  if (remaining <= LONGEST_TIMER_MS) {
+    timer = setTimeout(() => {
+      ended(unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.'));
+      timer = setTimeout(drop, GRACE_MS).unref();
+    }, remaining).unref();
+  }
+  cancellation.onCancelled(() => {
+    if (isOver) return;
+    left = true;
+    ended(unanswered(status.CANCELLED, 'The client has gone.'));
+    drop();
+  });
+  return () => {
+    isOver = true;
+    clearTimeout(timer);
+    host.over(made, call, left);
+  };
+}
+
+function toMetadata({ metadata: entries, deadline }: UnaryCall): Metadata {
   const metadata = new Metadata();
   for (const [key, value] of entries) metadata.set(key, value);
+  if (deadline !== Infinity) metadata.set('grpc-timeout', timeoutUntil(deadline));
   return metadata;
+}
+
+/** The time until a deadline, as gRPC sends it: at most eight digits and a unit. */
+function timeoutUntil(deadline: number): string {
+  const ms = Math.max(1, Math.ceil(deadline - Date.now()));
+  return ms <= LARGEST_TIMEOUT ? `${ms}m` : `${Math.min(LARGEST_TIMEOUT, Math.ceil(ms / 1_000))}S`;
 }
 
 function same(bytes: Buffer): Buffer {

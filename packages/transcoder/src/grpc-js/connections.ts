@@ -1,0 +1,149 @@
+import { type ChannelCredentials, type ChannelOptions, Client, connectivityState } from '@grpc/grpc-js';
+import type { ReplyStream, UnaryCall, UnaryReply } from '../upstream.js';
+import type { CallCounts } from './call-counts.js';
+import { type CallHost, MessageStream, request } from './calls.js';
+import { type Cancellable, Resets } from './resets.js';
+
+/** The most calls in progress on one connection: most servers and proxies allow 100 or more streams. */
+const CALLS_EACH = 64;
+/** How long a connection besides the first stays open without calls, in milliseconds. */
+const IDLE_MS = 60_000;
+
+/** Figures of all connections of an upstream. */
+interface CallFigures {
+  /** The calls that ran to their end although their client had left. */
+  leftRunning: number;
+  readonly underWay: CallCounts;
+}
+
+/**
+ * The connections made with the same credentials. A call goes to the first one that has room, and another is opened
+ * when none has: calls that wait in the server then never keep others from being sent.
+ */
+export class Connections {
+  readonly #open: (extra: ChannelOptions) => Connection;
+  readonly #first: Connection;
+  readonly #all: Connection[];
+
+  constructor(
+    target: string,
+    credentials: ChannelCredentials,
+    options: ChannelOptions,
+    figures: CallFigures,
+  ) {
+    this.#open = (extra) =>
+      // Channels with the same options would otherwise share their connections.
+      new Connection(
+        new Client(target, credentials, { ...options, ...extra, 'grpc.use_local_subchannel_pool': 1 }),
+        figures,
+      );
+    this.#first = this.#open({});
+    this.#all = [this.#first];
+  }
+
+  unary(call: UnaryCall): Promise<UnaryReply> {
+    return this.#withRoom().unary(call);
+  }
+
+  serverStream(call: UnaryCall): ReplyStream {
+    return this.#withRoom().serverStream(call);
+  }
+
+  #withRoom(): Connection {
+    const found = this.#all.find(({ calls }) => calls < CALLS_EACH);
+    if (found !== undefined) return found;
+    const opened = this.#open({ 'grpc.client_idle_timeout_ms': IDLE_MS });
+    this.#all.push(opened);
+    return opened;
+  }
+
+  /**
+   * Connects, and calls the listener when the first attempt has succeeded or failed, or the connections are closed.
+   */
+  whenSettled(listener: () => void): void {
+    this.#first.whenSettled(listener);
+  }
+
+  /** Closes each connection after its last call, so that calls waiting for a connection also complete. */
+  retire(): void {
+    for (const connection of this.#all) connection.retire();
+  }
+
+  close(): void {
+    for (const connection of this.#all) connection.close();
+  }
+}
+
+/** A channel of grpc-js: one connection to each address of the target. */
+class Connection implements CallHost {
+  readonly client: Client;
+  readonly #figures: CallFigures;
+  readonly #resets = new Resets();
+  #calls = 0;
+  #retired = false;
+
+  constructor(client: Client, figures: CallFigures) {
+    this.client = client;
+    this.#figures = figures;
+  }
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  unary(call: UnaryCall): Promise<UnaryReply> {
+    this.#begin(call);
+    return request(this, call);
+  }
+
+  serverStream(call: UnaryCall): ReplyStream {
+    this.#begin(call);
+    return new MessageStream(this, call);
+  }
+
+  drop(made: Cancellable): void {
+    // Without a connection, nothing is reset.
+    if (this.#state(false) === connectivityState.READY) this.#resets.cancel(made);
+    else made.cancel();
+  }
+
+  over(made: Cancellable, call: UnaryCall, left: boolean): void {
+    if (this.#resets.ended(made) && left) this.#figures.leftRunning += 1;
+    this.#figures.underWay.remove(call);
+    this.#calls -= 1;
+    this.#closeIfDone();
+  }
+
+  #begin(call: UnaryCall): void {
+    this.#figures.underWay.add(call);
+    this.#calls += 1;
+  }
+
+  whenSettled(listener: () => void): void {
+    const { IDLE, CONNECTING } = connectivityState;
+    const look = (): void => {
+      const state = this.#state(true);
+      if (state === IDLE || state === CONNECTING)
+        this.client.getChannel().watchConnectivityState(state, Infinity, look);
+      else listener();
+    };
+    look();
+  }
+
+  retire(): void {
+    this.#retired = true;
+    this.#closeIfDone();
+  }
+
+  close(): void {
+    this.client.close();
+  }
+
+  #state(connect: boolean): connectivityState {
+    return this.client.getChannel().getConnectivityState(connect);
+  }
+
+  #closeIfDone(): void {
+    if (this.#retired && this.#calls === 0) this.close();
+  }
+}

@@ -1,0 +1,281 @@
+import { constants, type ServerHttp2Stream } from 'node:http2';
+import { type ChannelOptions, credentials, Metadata, status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { type GrpcUpstream, grpcUpstream } from '../src/grpc-js.js';
+import type { UnaryCall, UnaryReply } from '../src/upstream.js';
+import { Caller } from './support/caller.js';
+import { Deferred } from './support/deferred.js';
+import { type GrpcReply, listen } from './support/grpc-server.js';
+import { answerOk, startHttp2Server } from './support/http2-server.js';
+import { opening } from './support/opening.js';
+import { PATH, unaryCall } from './support/unary-call.js';
+
+const SLOW = '/library.v1.Probe/Slow';
+/** More streams than Node's HTTP/2 server lets a client reset at once. */
+const MANY = 1_500;
+/** Few enough calls for one connection. */
+const WAVE = 60;
+
+const OK: GrpcReply = {
+  code: status.OK,
+  details: '',
+  answered: true,
+  message: Buffer.from('abc'),
+  trailers: new Metadata(),
+};
+
+function upstreamAt(target: string, channelOptions: ChannelOptions = {}): GrpcUpstream {
+  return opening(grpcUpstream(target, { credentials: credentials.createInsecure(), channelOptions }));
+}
+
+/** An upstream to a grpc-js server with a method that answers and one that does as told. */
+async function upstreamTo(slow: (call: UnaryCall) => Promise<GrpcReply>): Promise<GrpcUpstream> {
+  const unary = (call: UnaryCall): GrpcReply | Promise<GrpcReply> => (call.path === SLOW ? slow(call) : OK);
+  return upstreamAt(opening(await listen({ unary }, [PATH, SLOW])).address);
+}
+
+/** Makes one call after the other until one fails or it is told to stop. Returns the replies. */
+function innocent(upstream: GrpcUpstream): () => Promise<readonly UnaryReply[]> {
+  const stop = new AbortController();
+  const replies = (async () => {
+    const all: UnaryReply[] = [];
+    do all.push(await upstream.unary(unaryCall()));
+    while (!stop.signal.aborted && all.at(-1)?.code === status.OK);
+    return all;
+  })();
+  return () => {
+    stop.abort();
+    return replies;
+  };
+}
+
+function codesOf(replies: readonly UnaryReply[]): ReadonlySet<number> {
+  return new Set(replies.map(({ code }) => code));
+}
+
+const never = (): Promise<never> => new Promise(() => undefined);
+
+describe('the calls of others', () => {
+  it('succeed while the deadlines of very many calls pass', async () => {
+    const upstream = await upstreamTo(never);
+    const stop = innocent(upstream);
+    const late: UnaryReply[] = [];
+    for (let made = 0; made < MANY; made += WAVE) {
+      const deadline = Date.now() + 10;
+      const wave = Array.from({ length: WAVE }, async () =>
+        upstream.unary(unaryCall({ path: SLOW, deadline })),
+      );
+      late.push(...(await Promise.all(wave)));
+    }
+    expect(codesOf(late)).toEqual(new Set([status.DEADLINE_EXCEEDED]));
+    expect(codesOf(await stop())).toEqual(new Set([status.OK]));
+  });
+
+  it('succeed while very many clients leave, of whom the server is told as many as it allows', async () => {
+    let begun = 0;
+    let told = 0;
+    const upstream = await upstreamTo(({ cancellation }) => {
+      begun += 1;
+      cancellation.onCancelled(() => {
+        told += Number(cancellation.cancelled);
+      });
+      return never();
+    });
+    const stop = innocent(upstream);
+    const left: UnaryReply[] = [];
+    for (let made = 0; made < MANY; made += WAVE) {
+      const callers = Array.from({ length: WAVE }, () => new Caller());
+      const wave = callers.map(async (cancellation) =>
+        upstream.unary(unaryCall({ path: SLOW, cancellation, deadline: Date.now() + 2_000 })),
+      );
+      await expect.poll(() => begun, { interval: 1 }).toBe(made + WAVE);
+      for (const caller of callers) caller.go();
+      left.push(...(await Promise.all(wave)));
+    }
+    expect(codesOf(left)).toEqual(new Set([status.CANCELLED]));
+    expect(codesOf(await stop())).toEqual(new Set([status.OK]));
+    await expect.poll(() => upstream.leftRunning).toBeGreaterThan(0);
+    expect(told).toBeGreaterThanOrEqual(100);
+    expect(told).toBeLessThan(MANY);
+  });
+
+  it('are answered while very many calls of a slow method wait, and no connection has more streams than allowed', async () => {
+    const server = await startHttp2Server(
+      (stream, { ':path': path }) => {
+        if (path !== SLOW) answerOk(stream);
+      },
+      { maxConcurrentStreams: 100 },
+    );
+    const upstream = upstreamAt(server.address);
+    const waiting = Array.from({ length: MANY }, async () => upstream.unary(unaryCall({ path: SLOW })));
+    for (let made = 0; made < 20; made++) expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
+    const slow = server.requests.filter(({ ':path': path }) => path === SLOW);
+    expect(slow).toHaveLength(MANY);
+    for (const session of server.sessions) session.destroy();
+    expect(codesOf(await Promise.all(waiting))).toEqual(new Set([status.UNAVAILABLE]));
+  });
+
+  it('are answered while a method has 2,048 calls in progress, further ones of which are refused at once', async () => {
+    const upstream = await upstreamTo(never);
+    const stuck = new Caller();
+    const waiting = Array.from({ length: 2_048 }, async () =>
+      upstream.unary(unaryCall({ path: SLOW, cancellation: stuck })),
+    );
+    expect(await upstream.unary(unaryCall({ path: SLOW }))).toMatchObject({
+      code: status.RESOURCE_EXHAUSTED,
+      answered: false,
+    });
+    expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
+    stuck.go();
+    await Promise.all(waiting);
+    await expect
+      .poll(async () => (await upstream.unary(unaryCall({ path: SLOW, deadline: Date.now() + 50 }))).code)
+      .toBe(status.DEADLINE_EXCEEDED);
+  });
+
+  it('are answered while a caller has as many calls in progress as it may, further ones of which are refused at once', async () => {
+    const server = opening(
+      await listen({ unary: ({ path }) => (path === SLOW ? never() : OK) }, [PATH, SLOW]),
+    );
+    const upstream = opening(
+      grpcUpstream(server.address, { credentials: credentials.createInsecure(), maxCallsOfCaller: 100 }),
+    );
+    const of = (token: string): Partial<UnaryCall> => ({ metadata: new Map([['authorization', token]]) });
+    const stuck = new Caller();
+    const waiting = Array.from({ length: 100 }, async () =>
+      upstream.unary(unaryCall({ path: SLOW, cancellation: stuck, ...of('Bearer a') })),
+    );
+    expect(await upstream.unary(unaryCall(of('Bearer a')))).toMatchObject({
+      code: status.RESOURCE_EXHAUSTED,
+      answered: false,
+    });
+    for (const call of [of('Bearer b'), {}])
+      expect((await upstream.unary(unaryCall(call))).code).toBe(status.OK);
+    stuck.go();
+    await Promise.all(waiting);
+    await expect.poll(async () => (await upstream.unary(unaryCall(of('Bearer a')))).code).toBe(status.OK);
+  });
+
+  it('go on when a call has metadata that HTTP/2 forbids', async () => {
+    const answer = new Deferred<GrpcReply>();
+    const begun = new Deferred();
+    const upstream = await upstreamTo(() => {
+      begun.resolve();
+      return answer.promise;
+    });
+    const inProgress = upstream.unary(unaryCall({ path: SLOW }));
+    await begun.promise;
+    const metadata = new Map([['transfer-encoding', 'chunked']]);
+    expect(await upstream.unary(unaryCall({ metadata }))).toMatchObject({
+      code: status.INTERNAL,
+      answered: false,
+    });
+    answer.resolve(OK);
+    expect((await inProgress).code).toBe(status.OK);
+  });
+});
+
+describe('a call to a server that ignores deadlines', () => {
+  it('ends at its deadline, and its stream is reset a little later', async () => {
+    const reset = new Deferred<number>();
+    const server = await startHttp2Server((stream) => {
+      stream.on('close', () => {
+        reset.resolve(stream.rstCode);
+      });
+    });
+    const upstream = upstreamAt(server.address);
+    const reply = await upstream.unary(unaryCall({ deadline: Date.now() + 100 }));
+    expect(reply).toMatchObject({ code: status.DEADLINE_EXCEEDED, answered: false });
+    expect(await reset.promise).toBe(constants.NGHTTP2_CANCEL);
+    expect(upstream.leftRunning).toBe(0);
+  });
+
+  it.each([
+    { ms: 10_000, unit: /^\d{4,5}m$/ },
+    { ms: 200_000_000, unit: /^(?:200000|199999)S$/ },
+    { ms: 1e15, unit: /^99999999S$/ },
+    { ms: Infinity, unit: /^none$/ },
+  ])('says that it has $ms ms, in at most eight digits', async ({ ms, unit }) => {
+    const server = await startHttp2Server(answerOk);
+    await upstreamAt(server.address).unary(unaryCall({ deadline: Date.now() + ms }));
+    expect(String(server.requests[0]?.['grpc-timeout'] ?? 'none')).toMatch(unit);
+  });
+});
+
+describe('a stream that is refused', () => {
+  const refuse = (stream: ServerHttp2Stream): void => {
+    stream.close(constants.NGHTTP2_REFUSED_STREAM);
+  };
+
+  it('is sent again', async () => {
+    const server = await startHttp2Server((stream, _, earlier) => {
+      if (earlier === 0) refuse(stream);
+      else answerOk(stream);
+    });
+    expect((await upstreamAt(server.address).unary(unaryCall())).code).toBe(status.OK);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('is sent again only once', async () => {
+    const server = await startHttp2Server(refuse);
+    const reply = await upstreamAt(server.address).unary(unaryCall());
+    expect(reply).toMatchObject({ code: status.UNAVAILABLE, answered: false });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it.each([
+    [
+      'another reset',
+      (stream: ServerHttp2Stream) => {
+        stream.close(constants.NGHTTP2_CANCEL);
+      },
+    ],
+    [
+      'UNAVAILABLE',
+      (stream: ServerHttp2Stream) => {
+        const head = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '14' };
+        stream.respond(head, { endStream: true });
+      },
+    ],
+  ])('is the only failure after which a call is sent again: not after %s', async (_, end) => {
+    const server = await startHttp2Server(end);
+    expect((await upstreamAt(server.address).unary(unaryCall())).code).toBe(status.UNAVAILABLE);
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe('a connection that the server ends', () => {
+  const { NGHTTP2_NO_ERROR, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_INTERNAL_ERROR } = constants;
+
+  it.each([
+    ['NO_ERROR', NGHTTP2_NO_ERROR, ''],
+    ['ENHANCE_YOUR_CALM and too_many_pings', NGHTTP2_ENHANCE_YOUR_CALM, 'too_many_pings'],
+    ['ENHANCE_YOUR_CALM', NGHTTP2_ENHANCE_YOUR_CALM, ''],
+    ['INTERNAL_ERROR', NGHTTP2_INTERNAL_ERROR, ''],
+  ])('with GOAWAY and %s makes its calls UNAVAILABLE', async (_, code, data) => {
+    const server = await startHttp2Server((stream) => {
+      const { session } = stream;
+      session?.goaway(code, 1, Buffer.from(data));
+      setImmediate(() => session?.destroy());
+    });
+    const reply = await upstreamAt(server.address, { 'grpc.keepalive_time_ms': -1 }).unary(unaryCall());
+    expect(reply).toMatchObject({ code: status.UNAVAILABLE, answered: false });
+  });
+
+  it('because of too many resets makes its calls UNAVAILABLE', async () => {
+    const server = await startHttp2Server((stream) => {
+      stream.session?.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM);
+    });
+    const reply = await upstreamAt(server.address).unary(unaryCall());
+    expect(reply).toMatchObject({ code: status.UNAVAILABLE, answered: false });
+  });
+
+  it('while it is idle costs no call', async () => {
+    const server = await startHttp2Server(answerOk);
+    const upstream = upstreamAt(server.address);
+    await upstream.unary(unaryCall());
+    for (const session of server.sessions) session.close();
+    await expect.poll(() => server.sessions.length).toBe(2);
+    expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
+  });
+});
