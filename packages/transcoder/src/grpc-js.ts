@@ -10,12 +10,15 @@ import { MessageStream, request } from './grpc-js/calls.js';
 import { CHANNEL_DEFAULTS } from './grpc-js/channel-defaults.js';
 import type { ReplyStream, UnaryCall, UnaryReply, Upstream } from './upstream.js';
 
+export { tlsOptions, type TlsOptions } from './grpc-js/tls-options.js';
+
 const MAX_REPLY_BYTES = 4 * 1024 * 1024;
 
 /** Options of `grpcUpstream`. */
 export interface GrpcUpstreamOptions {
   /**
    * The credentials of the channel: `credentials.createInsecure()`, or `credentials.createSsl()` with the certificates.
+   * For TLS to an IP address, use `tlsOptions`.
    */
   readonly credentials: ChannelCredentials;
   /**

@@ -27,7 +27,7 @@ testLayers({
         (name) => `reflection/${name}.ts`,
       ),
       'grpc-js.ts',
-      ...['call-failure', 'calls', 'channel-defaults'].map((name) => `grpc-js/${name}.ts`),
+      ...['call-failure', 'calls', 'channel-defaults', 'tls-options'].map((name) => `grpc-js/${name}.ts`),
     ].map((file) => [file, ['@grpc/grpc-js']]),
   ),
 });
