@@ -59,11 +59,12 @@ export interface ErrorInfo {
   /**
    * Additional structured details about this error.
    *
-   * Keys should match /[a-zA-Z0-9-_]/ and be limited to 64 characters in
+   * Keys must match a regular expression of `[a-z][a-zA-Z0-9-_]+` but should
+   * ideally be lowerCamelCase. Also, they must be limited to 64 characters in
    * length. When identifying the current value of an exceeded limit, the units
    * should be contained in the key, not the value.  For example, rather than
-   * {"instanceLimit": "100/request"}, should be returned as,
-   * {"instanceLimitPerRequest": "100"}, if the client exceeds the number of
+   * `{"instanceLimit": "100/request"}`, should be returned as,
+   * `{"instanceLimitPerRequest": "100"}`, if the client exceeds the number of
    * instances that can be created in a single (batch) request.
    */
   metadata: { [key: string]: string };
@@ -131,22 +132,36 @@ export interface BadRequest_FieldViolation {
    * In this example, in proto `field` could take one of the following values:
    *
    * * `full_name` for a violation in the `full_name` value
-   * * `email_addresses[1].email` for a violation in the `email` field of the
+   * * `email_addresses[0].email` for a violation in the `email` field of the
    *   first `email_addresses` message
-   * * `email_addresses[3].type[2]` for a violation in the second `type`
+   * * `email_addresses[2].type[1]` for a violation in the second `type`
    *   value in the third `email_addresses` message.
    *
    * In JSON, the same values are represented as:
    *
    * * `fullName` for a violation in the `fullName` value
-   * * `emailAddresses[1].email` for a violation in the `email` field of the
+   * * `emailAddresses[0].email` for a violation in the `email` field of the
    *   first `emailAddresses` message
-   * * `emailAddresses[3].type[2]` for a violation in the second `type`
+   * * `emailAddresses[2].type[1]` for a violation in the second `type`
    *   value in the third `emailAddresses` message.
    */
   field: string;
   /** A description of why the request element is bad. */
   description: string;
+  /**
+   * The reason of the field-level error. This is a constant value that
+   * identifies the proximate cause of the field-level error. It should
+   * uniquely identify the type of the FieldViolation within the scope of the
+   * google.rpc.ErrorInfo.domain. This should be at most 63
+   * characters and match a regular expression of `[A-Z][A-Z0-9_]+[A-Z0-9]`,
+   * which represents UPPER_SNAKE_CASE.
+   */
+  reason: string;
+  /**
+   * Provides a localized error message for field-level errors that is safe to
+   * return to the API consumer.
+   */
+  localizedMessage: LocalizedMessage | undefined;
 }
 
 /**
@@ -164,6 +179,21 @@ export interface RequestInfo {
    * stack trace that can be sent back to the service provider for debugging.
    */
   servingData: string;
+}
+
+/**
+ * Provides a localized error message that is safe to return to the user
+ * which can be attached to an RPC error.
+ */
+export interface LocalizedMessage {
+  /**
+   * The locale used following the specification defined at
+   * https://www.rfc-editor.org/rfc/bcp/bcp47.txt.
+   * Examples are: "en-US", "fr-CH", "es-MX"
+   */
+  locale: string;
+  /** The localized error message in the above locale. */
+  message: string;
 }
 
 function createBaseErrorInfo(): ErrorInfo {
@@ -387,7 +417,7 @@ export const BadRequest: MessageFns<BadRequest> = {
 };
 
 function createBaseBadRequest_FieldViolation(): BadRequest_FieldViolation {
-  return { field: "", description: "" };
+  return { field: "", description: "", reason: "", localizedMessage: undefined };
 }
 
 export const BadRequest_FieldViolation: MessageFns<BadRequest_FieldViolation> = {
@@ -397,6 +427,12 @@ export const BadRequest_FieldViolation: MessageFns<BadRequest_FieldViolation> = 
     }
     if (message.description !== "") {
       writer.uint32(18).string(message.description);
+    }
+    if (message.reason !== "") {
+      writer.uint32(26).string(message.reason);
+    }
+    if (message.localizedMessage !== undefined) {
+      LocalizedMessage.encode(message.localizedMessage, writer.uint32(34).fork()).join();
     }
     return writer;
   },
@@ -428,6 +464,22 @@ export const BadRequest_FieldViolation: MessageFns<BadRequest_FieldViolation> = 
             }
 
             message.description = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.localizedMessage = LocalizedMessage.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -485,6 +537,63 @@ export const RequestInfo: MessageFns<RequestInfo> = {
             }
 
             message.servingData = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseLocalizedMessage(): LocalizedMessage {
+  return { locale: "", message: "" };
+}
+
+export const LocalizedMessage: MessageFns<LocalizedMessage> = {
+  encode(message: LocalizedMessage, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.locale !== "") {
+      writer.uint32(10).string(message.locale);
+    }
+    if (message.message !== "") {
+      writer.uint32(18).string(message.message);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LocalizedMessage {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLocalizedMessage();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.locale = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.message = reader.string();
             continue;
           }
         }
