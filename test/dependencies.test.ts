@@ -43,11 +43,15 @@ interface Locked {
   readonly hasInstallScript?: boolean;
 }
 
-function read<T>(path: string): T {
-  return JSON.parse(readFileSync(resolve(ROOT, path), 'utf8')) as T;
+interface Lockfile {
+  readonly packages: Readonly<Record<string, Locked>>;
 }
 
-const { packages } = read<{ readonly packages: Readonly<Record<string, Locked>> }>('package-lock.json');
+function read(path: string): unknown {
+  return JSON.parse(readFileSync(resolve(ROOT, path), 'utf8'));
+}
+
+const { packages } = read('package-lock.json') as Lockfile;
 /** The path, name and version of every installed package, including nested copies. */
 const installed = Object.entries(packages).map(([path, { name = path
       .split('node_modules/')
@@ -69,7 +73,7 @@ describe('every installed copy', () => {
 });
 
 describe.each(readdirSync(resolve(ROOT, 'packages')))('packages/%s', (name) => {
-  const { dependencies = {}, peerDependencies = {} } = read<Manifest>(`packages/${name}/package.json`);
+  const { dependencies = {}, peerDependencies = {} } = read(`packages/${name}/package.json`) as Manifest;
   const wanted = Object.entries({ ...dependencies, ...peerDependencies });
 
   it('shares its dependencies with the project that installs it: they are ranges', () => {
@@ -88,7 +92,7 @@ describe.each(readdirSync(resolve(ROOT, 'packages')))('packages/%s', (name) => {
 
 it('no package runs a script when it is installed', () => {
   const scripted = installed.filter(({ hasInstallScript }) => hasInstallScript);
-  const { allowScripts = {} } = read<Manifest>('package.json');
+  const { allowScripts = {} } = read('package.json') as Manifest;
   expect(scripted).not.toEqual([]);
   expect(allowScripts).toEqual(Object.fromEntries(scripted.map((each) => [each.name, false])));
 });
