@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { runBenchmark } from './benchmark.js';
 import { openDatabaseServer } from './database.js';
 import { Instances } from './instances.js';
+import { requirePlatform } from './platform.js';
 import { rawTables } from './report/data.js';
 import { writeDocuments } from './report/documents.js';
 import { pairTable, tooDear } from './report/pairs.js';
@@ -15,7 +16,7 @@ const DOCS = resolve('docs');
 /**
  * `npm run bench`: measures the built service next to its peers and the limits of its stack, and prints the tables.
  * `--go PATH` names the binary of the Go peer. `--quick` takes about three minutes. `--write` also updates
- * `docs/performance.md`, its chart and its data.
+ * `docs/performance.md`, its chart and its data, and needs the Node of the image.
  *
  * Two options print a comparison instead. `--compare FOLDER` measures the service next to the one built in another
  * checkout, and fails when a request costs more. `--instances` measures two instances behind HAProxy next to a single
@@ -31,6 +32,7 @@ async function main(): Promise<void> {
       instances: { type: 'boolean' },
     },
   });
+  if (values.write === true) requirePlatform();
   const { compare } = values;
   const quick = values.quick === true;
   const database = await openDatabaseServer();

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { get as getPlain } from 'node:http';
 import { get as getSecure } from 'node:https';
 import { type ChannelCredentials, credentials, Metadata } from '@grpc/grpc-js';
+import { tlsOptions } from '@route-registry/transcoder/grpc-js';
 import { readConfig, type HttpConfig } from './settings/config.js';
 import type { TlsFiles } from './settings/tls-config.js';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthClient } from './gen/healthcheck.js';
@@ -33,7 +34,10 @@ function isHttpServing({ host, port, basePath }: HttpConfig, secure: boolean): P
 }
 
 function isGrpcServing(address: string, tls: TlsFiles | undefined): Promise<boolean> {
-  const client = new HealthClient(address, credentialsOf(tls), { 'grpc.enable_http_proxy': 0 });
+  const client = new HealthClient(address, credentialsOf(tls), {
+    ...tlsOptions(address).channelOptions,
+    'grpc.enable_http_proxy': 0,
+  });
   const deadline = Date.now() + TIMEOUT_MS;
   return new Promise((resolve) => {
     client.check({ service: '' }, new Metadata(), { deadline }, (error, response) => {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -29,15 +29,33 @@ const FLOORS: readonly (readonly [name: string, floor: string, vulnerabilities: 
   ['swagger-ui-dist', '5.32.7', 'CVE-2026-41238, 41239, 41240: XSS past its DOMPurify'],
 ];
 
-interface Lockfile {
-  readonly packages: Readonly<Record<string, { readonly version?: string; readonly name?: string }>>;
+const ROOT = resolve(import.meta.dirname, '..');
+
+interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly allowScripts?: Readonly<Record<string, boolean>>;
 }
 
-const text = readFileSync(resolve(import.meta.dirname, '../package-lock.json'), 'utf8');
+interface Locked {
+  readonly version?: string;
+  readonly name?: string;
+  readonly hasInstallScript?: boolean;
+}
+
+interface Lockfile {
+  readonly packages: Readonly<Record<string, Locked>>;
+}
+
+function read(path: string): unknown {
+  return JSON.parse(readFileSync(resolve(ROOT, path), 'utf8'));
+}
+
+const { packages } = read('package-lock.json') as Lockfile;
 /** The path, name and version of every installed package, including nested copies. */
-const installed = Object.entries((JSON.parse(text) as Lockfile).packages).map(([path, { name = path
+const installed = Object.entries(packages).map(([path, { name = path
       .split('node_modules/')
-      .at(-1), version = '' }]) => ({ path, name, version }));
+      .at(-1), version = '', hasInstallScript = false }]) => ({ path, name, version, hasInstallScript }));
 
 /** Whether a version is the floor or a later one; a pre-release counts as earlier than its release. */
 function isAtLeast(version: string, floor: string): boolean {
@@ -52,4 +70,29 @@ describe('every installed copy', () => {
     expect(copies).not.toEqual([]);
     expect(copies.filter(({ version }) => !isAtLeast(version, floor))).toEqual([]);
   });
+});
+
+describe.each(readdirSync(resolve(ROOT, 'packages')))('packages/%s', (name) => {
+  const { dependencies = {}, peerDependencies = {} } = read(`packages/${name}/package.json`) as Manifest;
+  const wanted = Object.entries({ ...dependencies, ...peerDependencies });
+
+  it('shares its dependencies with the project that installs it: they are ranges', () => {
+    expect(wanted).not.toEqual([]);
+    expect(wanted.filter(([, range]) => !/^\^\d+\.\d+\.\d+$/.test(range))).toEqual([]);
+  });
+
+  it('admits no version of them with a known vulnerability', () => {
+    const floors = new Map(FLOORS.map(([dependency, floor]) => [dependency, floor]));
+    const bad = wanted.filter(
+      ([dependency, range]) => !isAtLeast(range.slice(1), floors.get(dependency) ?? '0'),
+    );
+    expect(bad).toEqual([]);
+  });
+});
+
+it('no package runs a script when it is installed', () => {
+  const scripted = installed.filter(({ hasInstallScript }) => hasInstallScript);
+  const { allowScripts = {} } = read('package.json') as Manifest;
+  expect(scripted).not.toEqual([]);
+  expect(allowScripts).toEqual(Object.fromEntries(scripted.map((each) => [each.name, false])));
 });

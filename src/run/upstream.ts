@@ -1,7 +1,7 @@
 import { createSecureContext } from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { Upstream } from '@route-registry/transcoder';
-import { grpcUpstream } from '@route-registry/transcoder/grpc-js';
+import { grpcUpstream, tlsOptions } from '@route-registry/transcoder/grpc-js';
 import type { Logger } from 'pino';
 import type { Pipeline } from '../calls/pipeline.js';
 import { onWallClock } from '../gateway/clock.js';
@@ -50,15 +50,16 @@ export async function openUpstream(
       tlsFiles,
       dependencies,
     ));
+  const { verifyOptions, channelOptions } = tlsOptions(target);
   const identity = (): ChannelCredentials =>
     tls === undefined
       ? credentials.createInsecure()
-      : credentials.createFromSecureContext(createSecureContext(tls.latest));
+      : credentials.createFromSecureContext(createSecureContext(tls.latest), verifyOptions);
   const channel = grpcUpstream(target, {
     credentials: identity(),
     // As many as the server lets wait: here nobody knows which calls wait.
     maxCallsOfCaller: Math.floor(dependencies.config.limits.maxWaitingCalls / 2),
-    channelOptions: CHANNEL_OPTIONS,
+    channelOptions: { ...CHANNEL_OPTIONS, ...channelOptions },
   });
   dependencies.operations.metrics?.callsLeftRunning(() => channel.leftRunning);
   tls?.onRenewed(() => {

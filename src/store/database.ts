@@ -132,6 +132,7 @@ function openEmbedded({ file: filename }: SqliteLocation): Knex {
   if (filename !== ':memory:') requireWritable(filename);
   let usable = true;
   const knex = createKnex({
+    // libsql, installed under the name by which Knex loads this interface.
     client: 'better-sqlite3',
     log: SILENT,
     compileSqlOnError: false,

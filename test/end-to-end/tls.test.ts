@@ -250,22 +250,27 @@ describe('a separate gateway', () => {
     return (await fetch(`${httpUrl}/v1/routing/${NO_ROUTE}`, { headers })).status;
   }
 
-  it('calls a server with a certificate from a trusted authority', async () => {
-    const { service } = await startSecured();
-    const files = new MountedFiles({ ca: authority.cert });
-    const settings = { GRPC_UPSTREAM_CA_FILE: files.path('ca') };
-    expect(await statusOf(await startGateway(byName(service.grpcAddress), settings))).toBe(404);
-  });
+  it.each(['localhost', '127.0.0.1'])(
+    'calls a server at %s with a certificate from a trusted authority',
+    async (host) => {
+      const { service } = await startSecured();
+      const files = new MountedFiles({ ca: authority.cert });
+      const settings = { GRPC_UPSTREAM_CA_FILE: files.path('ca') };
+      const target = service.grpcAddress.replace('127.0.0.1', host);
+      expect(await statusOf(await startGateway(target, settings))).toBe(404);
+    },
+  );
 
-  it.each<[string, Pair, Record<string, string>]>([
-    ['whose certificate is from another authority', ofOtherAuthority, { ca: authority.cert }],
-    ['whose certificate is for another host', elsewhere, { ca: authority.cert }],
-  ])('does not call a server %s', async (_, pair, contents) => {
+  it.each<[string, string, Pair]>([
+    ['localhost', 'from another authority', ofOtherAuthority],
+    ['localhost', 'for another host', elsewhere],
+    ['127.0.0.1', 'for another host', elsewhere],
+  ])('does not call a server at %s whose certificate is %s', async (host, _, pair) => {
     const { service, files } = await startSecured();
     files.swap({ ...pair });
     await expect.poll(() => service.log.map(({ msg }) => msg)).toContain('TLS files renewed');
-    const trusted = new MountedFiles(contents);
-    const app = await startGateway(byName(service.grpcAddress), {
+    const trusted = new MountedFiles({ ca: authority.cert });
+    const app = await startGateway(service.grpcAddress.replace('127.0.0.1', host), {
       GRPC_UPSTREAM_CA_FILE: trusted.path('ca'),
     });
     expect(await statusOf(app)).toBe(503);

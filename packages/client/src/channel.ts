@@ -1,6 +1,13 @@
-import { ChannelCredentials, type ChannelOptions, Client, credentials } from '@grpc/grpc-js';
+import {
+  ChannelCredentials,
+  type ChannelOptions,
+  Client,
+  credentials,
+  type VerifyOptions,
+} from '@grpc/grpc-js';
 import type { TokenSource } from './bearer-token.js';
 import { RouteService } from './gen/routing/v1/route_service_pb.js';
+import { tlsOptions } from './tls-options.js';
 
 /** Certificates and keys in PEM. */
 export interface TlsFiles {
@@ -68,8 +75,13 @@ const DEFAULTS: ChannelOptions = {
  */
 export function openChannel(target: string, { tls, channelOptions }: RouteClientOptions): Client {
   refuseUrl(target);
-  const options = { ...DEFAULTS, ...channelOptions };
-  return new Client(target, channelCredentials(tls ?? !isOnThisMachine(target)), options);
+  if (tls instanceof ChannelCredentials) return new Client(target, tls, { ...DEFAULTS, ...channelOptions });
+  const secured = tlsOptions(target);
+  return new Client(target, channelCredentials(tls ?? !isOnThisMachine(target), secured.verifyOptions), {
+    ...DEFAULTS,
+    ...secured.channelOptions,
+    ...channelOptions,
+  });
 }
 
 /** Refuses a URL, which grpc-js would try to resolve as a host name, again and again. */
@@ -80,11 +92,10 @@ function refuseUrl(target: string): void {
   throw new Error(`The target is a URL; gRPC takes an address: '${address}', with the option tls: ${tls}.`);
 }
 
-function channelCredentials(tls: boolean | TlsFiles | ChannelCredentials): ChannelCredentials {
-  if (tls instanceof ChannelCredentials) return tls;
+function channelCredentials(tls: boolean | TlsFiles, verifyOptions: VerifyOptions): ChannelCredentials {
   if (tls === false) return credentials.createInsecure();
   const { ca = null, key = null, cert = null } = tls === true ? {} : tls;
-  return credentials.createSsl(ca, key, cert);
+  return credentials.createSsl(ca, key, cert, verifyOptions);
 }
 
 const LOOPBACK = String.raw`(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?`;

@@ -7,7 +7,7 @@ testLayers({
     ['index.ts'],
     ['route-client.ts'],
     ['channel.ts', 'unary-caller.ts', 'route.ts'],
-    ['bearer-token.ts', 'call-options.ts', 'connection-hint.ts', 'text.ts'],
+    ['bearer-token.ts', 'call-options.ts', 'connection-hint.ts', 'text.ts', 'tls-options.ts'],
     ['route-client-error.ts'],
     ['error-details.ts'],
     ['gen'],

@@ -9,7 +9,6 @@ import { clientFor, failureOf } from './support/test-client.js';
 const { ca, server, client } = certificates;
 const pair = { cert_chain: server.cert, private_key: server.key };
 
-/** Node warns about a TLS server name that is an IP address, which RFC 6066 forbids. */
 function byName(address: string): string {
   return address.replace('127.0.0.1', 'localhost');
 }
@@ -25,6 +24,37 @@ describe('a TLS server', () => {
     await expect(clientFor(byName(address), { tls }).getRoute('x')).resolves.toMatchObject({
       handler: 'getUser',
     });
+  });
+
+  it('is called by its IP address', async () => {
+    const { address } = await startFaultServer(() => STORED, {
+      credentials: ServerCredentials.createSsl(null, [pair]),
+    });
+    await expect(clientFor(address, { tls: { ca: ca.cert } }).getRoute('x')).resolves.toMatchObject({
+      handler: 'getUser',
+    });
+  });
+
+  it('is called by another address under the name that its certificate has', async () => {
+    const { address } = await startFaultServer(() => STORED, {
+      credentials: ServerCredentials.createSsl(null, [pair]),
+    });
+    const target = address.replace('127.0.0.1', '0.0.0.0');
+    const channelOptions = { 'grpc.ssl_target_name_override': 'localhost' };
+    await expect(
+      clientFor(target, { tls: { ca: ca.cert }, channelOptions }).getRoute('x'),
+    ).resolves.toMatchObject({ handler: 'getUser' });
+  });
+
+  it('receives no token by an address that its certificate lacks', async () => {
+    const { address, received } = await startFaultServer(() => STORED, {
+      credentials: ServerCredentials.createSsl(null, [pair]),
+    });
+    const target = address.replace('127.0.0.1', '0.0.0.0');
+    const failure = await failureOf(clientFor(target, { tls: { ca: ca.cert } }).getRoute('x'));
+    expect(failure.status).toBe('UNAVAILABLE');
+    expect(failure.message).toContain("IP: 0.0.0.0 is not in the cert's list");
+    expect(received).toEqual([]);
   });
 
   it.each<{ how: string; tls: RouteClientOptions['tls'] }>([

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { credentials } from '@grpc/grpc-js';
+import { tlsOptions } from './grpc-js/tls-options.js';
 
 const USAGE = `Usage: transcoder --target HOST:PORT [options]
 
@@ -44,13 +45,15 @@ export function commandSettings(args: readonly string[]) {
   if (target === undefined) throw new Error('--target is missing, the address of a gRPC server; see --help.');
   if (!isAddress(target)) throw new Error(`"${target}" is not HOST:PORT.`);
   if (!isPort(port)) throw new Error(`"${port}" is not a port.`);
+  const { verifyOptions, channelOptions } = tlsOptions(target);
   return {
     target,
     descriptorSet: descriptors === undefined ? undefined : readFileSync(descriptors),
     credentials:
       tls || ca !== undefined
-        ? credentials.createSsl(ca === undefined ? null : readFileSync(ca))
+        ? credentials.createSsl(ca === undefined ? null : readFileSync(ca), null, null, verifyOptions)
         : credentials.createInsecure(),
+    channelOptions,
     port: Number(port),
     all,
   };

@@ -46,7 +46,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
 
 /** Serves until `signal` is aborted. @throws Error (rejects) with a one-sentence message if it cannot start */
 async function serve(
-  { target, credentials, descriptorSet, all, port }: CommandSettings,
+  { target, credentials, channelOptions, descriptorSet, all, port }: CommandSettings,
   { stdout, stderr, signal = new AbortController().signal }: Terminal,
 ): Promise<void> {
   const say = (text: string): void => void stdout.write(`${text}\n`);
@@ -55,7 +55,7 @@ async function serve(
     refuse(response, Code.UNAVAILABLE, `Waiting for ${target}.`);
   });
   await once(server.listen(port, '127.0.0.1'), 'listening');
-  const upstream = grpcUpstream(target, { credentials });
+  const upstream = grpcUpstream(target, { credentials, channelOptions });
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   /** Replaces the contract that is served. */
@@ -105,7 +105,7 @@ async function serve(
     }
     await followContract(
       target,
-      { credentials, signal },
+      { credentials, channelOptions, signal },
       {
         contract(contract, changed) {
           if (changed) change(contract);

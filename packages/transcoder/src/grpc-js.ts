@@ -5,6 +5,8 @@ import { CHANNEL_DEFAULTS } from './grpc-js/channel-defaults.js';
 import { Connections } from './grpc-js/connections.js';
 import type { UnaryCall, UnaryReply, Upstream } from './upstream.js';
 
+export { tlsOptions, type TlsOptions } from './grpc-js/tls-options.js';
+
 const MAX_REPLY_BYTES = 4 * 1024 * 1024;
 /** The most unary calls of one method in progress: half of what a transcoder takes by default. */
 const MAX_CALLS_OF_METHOD = 2_048;
@@ -22,6 +24,7 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set([
 export interface GrpcUpstreamOptions {
   /**
    * The credentials of the connections: `credentials.createInsecure()`, or `credentials.createSsl()` with the certificates.
+   * For TLS to an IP address, use `tlsOptions`.
    */
   readonly credentials: ChannelCredentials;
   /**

@@ -18,6 +18,7 @@ export type { ReflectedContract } from './reflection/take-contract.js';
 export interface ReflectionOptions {
   /**
    * The credentials of the channel: `credentials.createInsecure()`, or `credentials.createSsl()` with the certificates.
+   * For TLS to an IP address, use `tlsOptions` of `@route-registry/transcoder/grpc-js`.
    */
   readonly credentials: ChannelCredentials;
   /** The time limit for reading a contract, in milliseconds. Default: 10,000. */

@@ -140,11 +140,11 @@ describe('the command', () => {
     expect(await textOf(origin, '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
   });
 
-  it('connects with TLS', async () => {
+  it.each(['localhost', '127.0.0.1'])('connects with TLS to %s', async (host) => {
     const { cert, key } = certificates.server;
     const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);
     const { address } = await start({ identity });
-    const target = address.replace('127.0.0.1', 'localhost');
+    const target = address.replace('127.0.0.1', host);
     const trusting = startCommand('--target', target, '--ca', fileWith(certificates.ca.cert));
     expect(await textOf(await originOf(trusting), '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
     const doubting = startCommand('--target', target, '--tls');

@@ -620,7 +620,6 @@ describe('several servers behind one target', () => {
 describe('new credentials', () => {
   const { ca, server: own } = certificates;
   const identity = ServerCredentials.createSsl(null, [{ private_key: own.key, cert_chain: own.cert }]);
-  // Node warns about a TLS server name that is an IP address, which RFC 6066 forbids.
   const byName = (address: string): string => address.replace('127.0.0.1', 'localhost');
 
   it('apply to later calls, while calls in progress run to their end', async () => {

@@ -21,6 +21,7 @@ import {
   type ServerReflectionRequest,
   ServerReflectionResponseSchema,
 } from '../src/gen/grpc/reflection/v1/reflection_pb.js';
+import { tlsOptions } from '../src/grpc-js.js';
 import { createTranscoder } from '../src/index.js';
 import { followContract, reflect, type ReflectedContract } from '../src/reflection.js';
 import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
@@ -150,12 +151,15 @@ describe('a contract by reflection', () => {
     });
   });
 
-  it('can be taken over TLS', async () => {
+  it('can be taken over TLS, from an IP address', async () => {
     const { cert, key } = certificates.server;
     const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);
     const { address } = await start({ identity });
-    const trusted = { credentials: credentials.createSsl(certificates.ca.cert) };
-    expect((await reflect(address, trusted)).services).toEqual(['greeter.v1.Greeter']);
+    const { verifyOptions, channelOptions } = tlsOptions(address);
+    const trusted = credentials.createSsl(certificates.ca.cert, null, null, verifyOptions);
+    expect((await reflect(address, { credentials: trusted, channelOptions })).services).toEqual([
+      'greeter.v1.Greeter',
+    ]);
   });
 });
 
@@ -187,7 +191,8 @@ describe('reflection fails', () => {
       `${secure.address} cannot be reached: it ended the connection, as a server that expects TLS does.`,
     );
     const { address } = await start();
-    await expect(reflect(address, { credentials: credentials.createSsl() })).rejects.toThrow(
+    const { channelOptions } = tlsOptions(address);
+    await expect(reflect(address, { credentials: credentials.createSsl(), channelOptions })).rejects.toThrow(
       `${address} cannot be reached: TLS failed, wrong version number.`,
     );
   });
