@@ -47,7 +47,7 @@ export function encodeId(id: string): Buffer | undefined {
 }
 
 /** The canonical form of the 16 bytes of a UUID. */
-export function decodeId(bytes: Buffer | ArrayBuffer): string {
+function decodeId(bytes: Buffer | ArrayBuffer): string {
   const hex = bufferOf(bytes).toString('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

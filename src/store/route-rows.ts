@@ -169,7 +169,8 @@ export class RouteRows {
     attempt: number,
   ): Promise<Row[]> {
     const query = this.#knex.raw<RawAnswer<Row>>(text).connection(connection);
-    return rowsOf(await this.#observed(query, { operation: 'SELECT', attempt }, calls));
+    const answer: RawAnswer<Row> = await this.#observed(query, { operation: 'SELECT', attempt }, calls);
+    return rowsOf(answer);
   }
 
   /**
