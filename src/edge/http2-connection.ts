@@ -174,9 +174,10 @@ export class Http2Connection {
   }
 
   /**
-   * Announces to the client how many streams it may have open, if that has changed.
+   * Announces to the client how many streams it may have open, if that has changed. A larger number is announced in
+   * steps of twice the one before, so that a crowd which grows at once is seen before it brings too much.
    *
-   * @returns whether the client has been told; if not, try again later
+   * @returns whether the client has been told the whole; if not, try again later
    */
   setMaxConcurrentStreams(share: number): boolean {
     const session = this.#session;
@@ -184,8 +185,9 @@ export class Http2Connection {
     if (session === undefined || session.closed || session.destroyed) return false;
     // Node ends a connection with too many unacknowledged settings.
     if (session.pendingSettingsAck) return false;
-    this.#announce(session, share);
-    return true;
+    const step = Math.min(share, 2 * this.#announced);
+    this.#announce(session, step);
+    return step === share;
   }
 
   #announce(session: ServerHttp2Session, share: number): void {

@@ -16,7 +16,7 @@ const NO_BYTES = new Uint8Array();
 const PASSED = -Infinity;
 
 /** The parts of the calls' streams that are used. */
-export type CallStream = Pick<ServerHttp2Stream, 'rstCode' | 'sentHeaders'>;
+type CallStream = Pick<ServerHttp2Stream, 'rstCode' | 'sentHeaders'>;
 
 /**
  * Passes unary calls and calls of unknown methods to the pipeline, below the handlers of grpc-js, which cost a quarter
