@@ -27,9 +27,9 @@ testLayers({
         (name) => `reflection/${name}.ts`,
       ),
       'grpc-js.ts',
-        ...['call-failure', 'calls', 'channel-defaults', 'connections', 'tls-options'].map(
-          (name) => `grpc-js/${name}.ts`,
-        ),
+      ...['call-failure', 'calls', 'channel-defaults', 'connections', 'tls-options'].map(
+        (name) => `grpc-js/${name}.ts`,
+      ),
     ].map((file) => [file, ['@grpc/grpc-js']]),
   ),
 });
