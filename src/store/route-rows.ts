@@ -168,9 +168,9 @@ export class RouteRows {
     calls: readonly ServedCall[],
     attempt: number,
   ): Promise<Row[]> {
-    const query = this.#knex.raw<RawAnswer<Row>>(text).connection(connection);
-    const answer: RawAnswer<Row> = await this.#observed(query, { operation: 'SELECT', attempt }, calls);
-    return rowsOf(answer);
+    const query: PromiseLike<unknown> = this.#knex.raw(text).connection(connection);
+    const answer = await this.#observed(query, { operation: 'SELECT', attempt }, calls);
+    return rowsOf(answer as RawAnswer<Row>);
   }
 
   /**
