@@ -7,6 +7,7 @@ const ABSENT = '01a1f941-715b-7593-b057-19259d7b5bfc';
 /** A subject may be long and have invisible characters. */
 const TOKEN = tokenFor({ sub: `ann\u00ad${'x'.repeat(200)}` });
 const SUB = `ann\\u{ad}${'x'.repeat(123)}…`;
+const DEBUG = 20;
 const INFO = 30;
 
 type Line = Record<string, unknown>;
@@ -58,9 +59,11 @@ describe.each(TOPOLOGIES)('a REST request, gateway %s,', (topology) => {
     ]);
   });
 
-  it('has one log line, from the gateway, if it cannot become a call', async () => {
+  it('has one log line, from the gateway, if it cannot become a call; a separate guard has one for debugging', async () => {
     expect(await ask('odd', `/v1/routing/${ABSENT}?x=1`, TOKEN)).toBe(400);
+    const admitted = { level: DEBUG, code: 'ABORTED', reason: 'GUARD_PASSED', guardOnly: true };
     expect(await linesOf('odd')).toMatchObject([
+      ...ofServer(admitted),
       { ...rest, status: 400, reason: 'REQUEST_MALFORMED', ...named },
     ]);
   });
