@@ -11,7 +11,7 @@ import { type ServiceProcess, startOnMysql, startProcess } from './rig/service-p
 /** Shorter than the time after which the service resets a call that its client does not end. */
 const EVERY_MS = 2_500;
 const CREATES = 128;
-const ROUNDS = 3;
+const ROUNDS = 2;
 const onFile = (): Promise<ServiceProcess> => startProcess({ DATABASE_URL: 'sqlite:routes.db' });
 
 /** Runs a load while others are connected to the service. */

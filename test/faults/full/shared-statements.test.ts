@@ -14,7 +14,7 @@ import { databaseOnMysql, migrate, type ServiceProcess, startProcess } from '../
 const OTHERS = { connections: 8, callers: 128 };
 /** What one caller sends at a time. */
 const AT_A_TIME = 64;
-const ROUNDS = 3;
+const ROUNDS = 2;
 
 type Odd = Partial<Load>;
 
