@@ -9,9 +9,11 @@ export const PATH_MAX = 2048;
  */
 export const PATH_SYNTAX = /^\/(?:[\x21-\x5b\x5d-\x7e]|\\[\x21-\x7e])*$/;
 
-const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}', '<': '>' };
-const OPENING = Object.fromEntries(Object.entries(CLOSING).map(([opening, closing]) => [closing, opening]));
+/** The brackets, each opening one at the place of its closing one. */
+const OPENINGS = '([{<';
+const CLOSINGS = ')]}>';
 
+const NOT_A_SLASH = /^[^/]/u;
 const NOT_VISIBLE_ASCII = /[^\x21-\x7e]/u;
 const NAME = /[A-Za-z_]\w*/y;
 /** A colon that begins no parameter, with what stands in place of a name. */
@@ -24,8 +26,7 @@ const CONSTRAINT = /[({<]/y;
 /** How a parameter begins in other routers: `{id}`, `{id:[0-9]+}`, `{path...}`, `{proxy+}`, `[...slug]`, `<int:id>`. */
 const FOREIGN =
   /\{[A-Za-z_]\w*(?:[}:?=]|[*+]\d*\}|\.\.\.\})|\[\[?(?:\.\.\.)?[A-Za-z_]\w*[\]=]|<[A-Za-z_]\w*[>:(]/y;
-const FIRST_NAME = /[A-Za-z_]\w*/;
-/** The name in `<int:id>`. */
+/** The name in `<int:id>`; in all others, the first word is the name. */
 const LAST_NAME = /:([A-Za-z_]\w*)>$/;
 
 /** Every problem with a path pattern, a sentence each; empty for a valid pattern. Takes time linear in its length. */
@@ -75,18 +76,18 @@ class PatternReader {
 
   constructor(path: string) {
     this.#path = path;
+    const first = NOT_A_SLASH.exec(path)?.[0];
     const stray = NOT_VISIBLE_ASCII.exec(path)?.[0];
-    if (!path.startsWith('/'))
-      this.problems.add(`Must begin with "/"; got ${quote(String.fromCodePoint(path.codePointAt(0) ?? 0))}.`);
+    if (first !== undefined) this.problems.add(`Must begin with "/"; got ${quote(first)}.`);
     if (stray !== undefined)
       this.problems.add(`Must be visible ASCII characters, others percent-encoded; got ${quote(stray)}.`);
     while (this.#index < path.length) this.#readToken();
     this.#endSegment();
-    for (const opening of new Set(this.#groups)) this.#reportUnbalanced(opening, CLOSING[opening]);
+    for (const opening of new Set(this.#groups)) this.#reportUnbalanced(opening);
   }
 
   #readToken(): void {
-    const character = this.#path[this.#index] ?? '';
+    const character = this.#path.charAt(this.#index);
     switch (character) {
       case '\\':
         this.#readEscape();
@@ -120,7 +121,7 @@ class PatternReader {
         this.#take(1);
         break;
       default:
-        this.#take(this.#match(PLAIN)?.length ?? 1);
+        this.#take(this.#match(PLAIN).length);
     }
   }
 
@@ -134,12 +135,10 @@ class PatternReader {
     if (this.#path[this.#index + 1] === ':') {
       this.#take(2, '\\:');
     } else if (this.#readName()) {
-      const isConstrained =
-        this.#match(CONSTRAINT) !== undefined && this.#match(GROUP_AFTER_NAME) === undefined;
-      if (isConstrained) this.#readOpaque();
+      if (this.#match(CONSTRAINT) !== '' && this.#match(GROUP_AFTER_NAME) === '') this.#readOpaque();
     } else {
       this.problems.add(
-        `Must have a name of ASCII letters, digits and "_", no digit first, after each ":", or "\\:" for a literal one; got ${quote(this.#match(NAMELESS) ?? '')}.`,
+        `Must have a name of ASCII letters, digits and "_", no digit first, after each ":", or "\\:" for a literal one; got ${quote(this.#match(NAMELESS))}.`,
       );
       this.#take(1, '\\:');
     }
@@ -152,7 +151,7 @@ class PatternReader {
   /** Reads `:` or `*` and the name after it. @returns whether there is a name */
   #readName(): boolean {
     const name = this.#match(NAME, 1);
-    if (name === undefined) return false;
+    if (name === '') return false;
     const sigil = this.#path.charAt(this.#index);
     if (this.#names.has(name))
       this.problems.add(`Must name each parameter once; got ${quote(sigil + name)} twice.`);
@@ -195,18 +194,18 @@ class PatternReader {
   }
 
   #readClosing(closing: string): void {
-    if (CLOSING[this.#groups.at(-1) ?? ''] === closing) this.#groups.pop();
-    else this.#reportUnbalanced(closing, OPENING[closing]);
+    if (this.#groups.at(-1) === counterpartOf(closing)) this.#groups.pop();
+    else this.#reportUnbalanced(closing);
     this.#take(1);
   }
 
   /** Reads a whole segment that other routers read as a parameter. @returns whether there is one */
   #readForeign(): boolean {
-    if (this.#match(FOREIGN) === undefined) return false;
+    if (this.#match(FOREIGN) === '') return false;
     const end = this.#endOfOpaque();
     if (end < this.#path.length && this.#path[end] !== '/') return false;
     const text = this.#path.slice(this.#index, end);
-    const name = LAST_NAME.exec(text)?.[1] ?? FIRST_NAME.exec(text)?.[0] ?? '';
+    const name = LAST_NAME.exec(text)?.[1] ?? text.replace(/^\W+/, '').replace(/\W.*$/s, '');
     this.problems.add(`Must write a parameter as ${quote(`:${name}`)}; got ${quote(text)}.`);
     this.#take(text.length);
     return true;
@@ -219,7 +218,7 @@ class PatternReader {
   /** Where the bracket that begins here ends. If nothing closes it, the rest belongs to it, so no text is read twice. */
   #endOfOpaque(): number {
     const opening = this.#path.charAt(this.#index);
-    const closing = CLOSING[opening];
+    const closing = counterpartOf(opening);
     let depth = 0;
     for (let index = this.#index; index < this.#path.length; index++) {
       const character = this.#path[index];
@@ -227,14 +226,14 @@ class PatternReader {
       else if (character === opening) depth++;
       else if (character === closing && --depth === 0) return index + 1;
     }
-    this.#reportUnbalanced(opening, closing);
+    this.#reportUnbalanced(opening);
     return this.#path.length;
   }
 
   #checkReserved(character: '#' | '%' | '?' | '='): void {
     if (character === '#') {
       this.problems.add('Must have no "#" outside brackets, or "%23" for a literal one; got "#".');
-    } else if (character === '%' && this.#match(ESCAPE) === undefined) {
+    } else if (character === '%' && this.#match(ESCAPE) === '') {
       const broken = this.#path.slice(this.#index, this.#index + 3);
       this.problems.add(
         `Must have two hexadecimal digits after each "%", or "%25" for a literal one; got ${quote(broken)}.`,
@@ -246,16 +245,16 @@ class PatternReader {
     }
   }
 
-  #reportUnbalanced(bracket: string, missing = ''): void {
+  #reportUnbalanced(bracket: string): void {
     this.problems.add(
-      `Must have balanced brackets, or "\\${bracket}" for a literal one; got "${bracket}" without "${missing}".`,
+      `Must have balanced brackets, or "\\${bracket}" for a literal one; got "${bracket}" without "${counterpartOf(bracket)}".`,
     );
   }
 
-  /** What the sticky expression matches so many characters from here. */
-  #match(expression: RegExp, offset = 0): string | undefined {
+  /** What the sticky expression matches so many characters from here; empty if nothing. */
+  #match(expression: RegExp, offset = 0): string {
     expression.lastIndex = this.#index + offset;
-    return expression.exec(this.#path)?.[0];
+    return expression.exec(this.#path)?.[0] ?? '';
   }
 
   /** Moves on by so many characters, which have this text in the shape. Default: their own. */
@@ -263,4 +262,10 @@ class PatternReader {
     this.shape += text;
     this.#index += length;
   }
+}
+
+/** The closing bracket of an opening one, or the reverse. */
+function counterpartOf(bracket: string): string {
+  const index = OPENINGS.indexOf(bracket);
+  return index === -1 ? OPENINGS.charAt(CLOSINGS.indexOf(bracket)) : CLOSINGS.charAt(index);
 }
