@@ -92,6 +92,7 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
     ['recovered', { protocol: 'rest', reason: 'CANCELLED' }],
     ['gateway', { protocol: 'rest', reason: 'ROUTE_NOT_FOUND' }],
   ],
+  route_registry_guard_passed_total: [['server']],
   route_registry_database_connections: [
     ['server', { state: 'free' }],
     ['stalled', { state: 'used' }],
@@ -359,6 +360,7 @@ async function run(database: Database): Promise<Seen> {
     await Promise.all([protocol.use(), protocol.misuse(), protocol.ask()]);
     const id = await protocol.create();
     await apart.useRest(id);
+    expect(await apart.rest('GET', `/v1/routing/${id}?unknown=1`)).toBe(400);
     expect(await second.get(id)).toBe(status.OK);
     await Promise.all(Array.from({ length: 30 }, () => second.get(ABSENT)));
     const usual = {
@@ -378,7 +380,8 @@ async function run(database: Database): Promise<Seen> {
       return Object.keys(READINGS).every((metric) => missingIn(stalled, 'stalled', metric).length === 0);
     });
     await leaving();
-    await apart.leaveTogether(200);
+    // More than each of the gateway's connections may reset at once.
+    for (let round = 0; round < 3; round++) await apart.leaveTogether(200);
     let left = usual.gateway;
     await until(async () => {
       left = await scrape(gateway);
