@@ -85,7 +85,8 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const connections = new Http2Connections({
     ...limits,
     ...times,
-    servedStreams: limits.maxWaitingCalls / 2,
+    // More than one caller may let wait, which alone takes no streams from the others.
+    servedStreams: (limits.maxWaitingCalls * 3) / 4,
     crowdedStreams: limits.maxCalls,
     mostStreams: STREAMS_PER_CALL * limits.maxCalls,
     onError: options.onConnectionError,

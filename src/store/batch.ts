@@ -64,7 +64,7 @@ export function batched<Entry extends Waiting, Outcome>(
   const { most, mostWhenFull }: Pace = PACES[pace];
   const queue: Queued<Entry, Outcome>[] = [];
   let underWay = 0;
-  /** How many entries have waited for the iteration of the event loop in which they came. */
+  /** How many entries at the head of the queue came in an earlier iteration of the event loop. */
   let ready = 0;
   let scheduled = false;
 

@@ -5,7 +5,7 @@ const FIRST_SERVER_ERROR = 1000;
 
 /** The SQLSTATE class for a value that the table does not take. Nothing was stored. */
 const VALUE_CLASS = '22';
-/** The SQLSTATE class for a key that exists already. Nothing was stored. */
+/** The SQLSTATE class for a violated constraint: here always a key that exists already. Nothing was stored. */
 const KEY_CLASS = '23';
 /** The SQLSTATE class for errors in the statement: its syntax or access. Nothing was stored. */
 const STATEMENT_CLASS = '42';
@@ -100,7 +100,8 @@ const REFUSALS: ReadonlySet<Meaning | undefined> = new Set([
 
 /** Undefined for errors that do not come from a server. */
 function meaningOf({ errno = 0, sqlState = '', code }: DriverError): Meaning | undefined {
-  if (code?.startsWith('SQLITE_CONSTRAINT') === true) return 'conflict';
+  if (code?.startsWith('SQLITE_CONSTRAINT') === true)
+    return /_(?:UNIQUE|PRIMARYKEY)$/.test(code) ? 'conflict' : 'values refused';
   if (errno < FIRST_SERVER_ERROR) return undefined;
   const sqlClass = sqlState.slice(0, 2);
   if (LATE_NUMBERS.has(errno)) return 'late';

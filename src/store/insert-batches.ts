@@ -80,8 +80,15 @@ export class InsertBatches {
       return;
     }
     const half = open.length >> 1;
-    await this.#insertOpen(open.slice(0, half), outcomes);
-    await this.#insertOpen(open.slice(half), outcomes);
+    for (const part of [open.slice(0, half), open.slice(half)]) {
+      try {
+        await this.#insertOpen(part, outcomes);
+      } catch (error) {
+        // Nobody wants the rest of this part any longer, but perhaps the other part.
+        if (!(error instanceof NotSent)) throw error;
+        for (const insert of part) if (!outcomes.has(insert)) outcomes.set(insert, error);
+      }
+    }
   }
 
   /** While there are repeats, a cheap look-up settles most of them before they stand in the way of a batch. */

@@ -96,13 +96,15 @@ export class RouteRows {
 
   /**
    * The rows that have one of these values, some of them more than once. A row that is found is found for good. A row
-   * that is not may be missing from a reader that lags behind the writer.
+   * that is not may be missing from a reader that lags behind the writer. Sent once: whoever gets no answer can do
+   * without.
    *
    * @param calls those that wait for the rows
+   * @throws the driver's error
    */
   lookUp(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<StoredRow[]> {
-    return this.#answered(calls, (connection, wanted, attempt) =>
-      this.#selected<StoredRow>(connection, lookUpText(values), wanted, attempt),
+    return this.#connected(calls, (connection, wanted) =>
+      this.#selected<StoredRow>(connection, lookUpText(values), wanted, 1),
     );
   }
 
@@ -179,11 +181,16 @@ export class RouteRows {
    * again.
    */
   async #inTransaction<Answer>(connection: object, read: () => Promise<Answer>): Promise<Answer> {
-    const send = (text: string): PromiseLike<unknown> => this.#knex.raw(text).connection(connection);
+    const send = async (text: string): Promise<void> => {
+      await this.#knex.raw(text).connection(connection);
+    };
     try {
       await send('begin');
       const answer = await read();
-      await send('commit');
+      // What has been read is good, however the transaction ends.
+      await send('commit').catch(() => {
+        discard(connection);
+      });
       return answer;
     } catch (error) {
       discard(connection);

@@ -89,6 +89,11 @@ describe('a driver error', () => {
       { code: 'SQLITE_CONSTRAINT_PRIMARYKEY' },
       { conflict: true, row: false },
     ],
+    [
+      'a missing value of the embedded database',
+      { code: 'SQLITE_CONSTRAINT_NOTNULL' },
+      { conflict: false, row: true },
+    ],
     ['a name, as all others like it,', { errno: 1146, sqlState: '42S02' }, { conflict: false, row: false }],
   ])('for a statement that is refused because of %s tells whose refusal it is', (_, facts, expected) => {
     const error = Object.assign(new Error('insert into …'), facts);

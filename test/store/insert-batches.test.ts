@@ -248,6 +248,26 @@ describeOn(engines.slice(1))('a batch of creates before a faulty $name', (engine
     expect(kinds).toEqual(Array.from({ length: 13 }, () => 'INSERT'));
   });
 
+  it('that is too long for it stores the others although the caller beside leaves', async () => {
+    const long = entryOf({ handler: 'long' });
+    const others = Array.from({ length: BATCH - 2 }, fresh);
+    const caller = new AbortController();
+    const front = await startMysqlFaultFront(database.port, ({ kind, text }) => {
+      if (kind !== 'INSERT') return undefined;
+      caller.abort();
+      return text.includes("'long'") ? { done: false, answer: 1153 } : undefined;
+    });
+    const store = database.storeWith({}, database.connect(front.port));
+    const [tooLong, gone, ...rest] = await Promise.allSettled([
+      store.insert(long, 'allow'),
+      store.insert(fresh(), 'allow', caller.signal),
+      ...others.map((entry) => store.insert(entry, 'allow')),
+    ]);
+    expect(tooLong).toMatchObject({ reason: { code: 'ER_NET_PACKET_TOO_LARGE' } });
+    expect(gone).toMatchObject({ reason: { name: 'NotSent' } });
+    expect(rest).toEqual(rest.map(() => ({ status: 'fulfilled', value: INSERTED })));
+  });
+
   it('that it refuses for all fails at once', async () => {
     const { settled, kinds } = await insertAll(batchWith(), ({ kind }) =>
       kind === 'INSERT' ? 1142 : undefined,
@@ -270,19 +290,25 @@ describeOn(engines.slice(1))('a batch of creates before a faulty $name', (engine
     ).resolves.toEqual([...inserted(BATCH - 1), { outcome: 'repeated', route: first.route }]);
   });
 
-  it('is stored although the look-up for repeats fails', async () => {
-    const first = entryOf({ path: '/fail' }, { idempotencyKey: 'fail' });
+  it.each([
+    ['a time limit', { done: false, answer: 1969 }],
+    ['an unknown error', { done: false, answer: 1105 }],
+    ['a lost connection', { done: false }],
+  ])('is stored although the look-up for repeats fails because of %s, once', async (name, fault) => {
+    const first = entryOf({ path: '/fail' }, { idempotencyKey: name });
     await database.store.insert(first, 'allow');
     let failing = false;
     const front = await startMysqlFaultFront(database.port, ({ kind }) =>
-      failing && kind === 'SELECT' ? { done: false, answer: 1969 } : undefined,
+      failing && kind === 'SELECT' ? fault : undefined,
     );
     const store = database.storeWith({}, database.connect(front.port));
-    await store.insert(entryOf({ path: '/fail' }, { idempotencyKey: 'fail' }), 'allow');
+    await store.insert(entryOf({ path: '/fail' }, { idempotencyKey: name }), 'allow');
     failing = true;
-    const entries = Array.from({ length: BATCH }, (_, i) => entryOf({}, { idempotencyKey: `fail ${i}` }));
+    const before = front.statements.length;
+    const entries = Array.from({ length: BATCH }, (_, i) => entryOf({}, { idempotencyKey: `${name} ${i}` }));
     await expect(Promise.all(entries.map((entry) => store.insert(entry, 'allow')))).resolves.toEqual(
       inserted(BATCH),
     );
+    expect(front.statements.slice(before).map(({ kind }) => kind)).toEqual(['SELECT', 'INSERT']);
   });
 });

@@ -37,6 +37,9 @@ const OF_LOST_CONNECTIONS: ReadonlySet<status> = new Set([
   status.INTERNAL,
   status.RESOURCE_EXHAUSTED,
 ]);
+/** The texts of grpc-js for what is no loss: a proxy's error page, or a message that it cannot take or send. */
+const NO_LOSS =
+  /^(?:Received (?:HTTP status code|(?:compressed )?message) |Failed to decompress |Attempted to send )/;
 /** What grpc-js itself adds to the trailers of a call that it has retried. */
 const PREVIOUS_ATTEMPTS = 'grpc-previous-rpc-attempts';
 
@@ -165,8 +168,11 @@ function prepare<Input extends DescMessage, Output extends DescMessage, Result>(
   }
 }
 
-/** Whether a call ended with its connection: the server sends trailers with every status. */
-function isOfConnection({ code, metadata }: ServiceError): boolean {
+/**
+ * Whether a call ended with its connection: the server sends trailers with every status, and a response that has only
+ * trailers still has its content type among them.
+ */
+function isOfConnection({ code, details, metadata }: ServiceError): boolean {
   const sent = Object.keys(metadata.getMap()).filter((key) => key !== PREVIOUS_ATTEMPTS);
-  return sent.length === 0 && OF_LOST_CONNECTIONS.has(code);
+  return sent.length === 0 && OF_LOST_CONNECTIONS.has(code) && !NO_LOSS.test(details);
 }

@@ -87,6 +87,15 @@ describe('a create', () => {
     });
   });
 
+  it('fails with INTERNAL if a proxy answers with a page', async () => {
+    const address = await startHttp2Server((_session, stream) => {
+      stream.respond({ ':status': 400, 'content-type': 'text/html' });
+      stream.end('<p>Bad request');
+    });
+    const failure = await failureOf(clientFor(address).createRoute(DEFINITION));
+    expect(failure).toMatchObject({ status: 'INTERNAL' });
+  });
+
   it('fails with UNAVAILABLE if its stream is reset because of an internal error', async () => {
     const address = await startHttp2Server((_session, stream) => {
       stream.close(constants.NGHTTP2_INTERNAL_ERROR);

@@ -20,6 +20,9 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
+/** What the value of a key that does not end in `-bin` may be (gRPC's PROTOCOL-HTTP2.md). */
+const TEXT = /^[ -~]*$/;
+
 /** Options of `grpcUpstream`. */
 export interface GrpcUpstreamOptions {
   /**
@@ -95,8 +98,9 @@ export function grpcUpstream(
     if (cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
     if (deadline <= Date.now()) return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
     if (closed) return unanswered(status.UNAVAILABLE, 'The upstream is closed.');
-    for (const key of metadata.keys())
-      if (FORBIDDEN_KEYS.has(key)) return unanswered(status.INTERNAL, `HTTP/2 forbids the metadata ${key}.`);
+    for (const [key, value] of metadata)
+      if (FORBIDDEN_KEYS.has(key) || key.startsWith(':') || key.endsWith('-bin') || !TEXT.test(value))
+        return unanswered(status.INTERNAL, `The metadata ${key} cannot be sent.`);
     return undefined;
   };
   /** The reply to a unary call for which there is no room; undefined for any other. */

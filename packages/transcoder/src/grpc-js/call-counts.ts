@@ -2,7 +2,7 @@ import type { UnaryCall } from '../upstream.js';
 
 const AUTHORIZATION = 'authorization';
 
-/** The calls in progress by method and by caller, with those that nobody waits for any more. */
+/** The calls in progress by method and by caller, also those that nobody waits for any more. */
 export class CallCounts {
   /** By the path of the method. */
   readonly #methods = new Map<string, number>();

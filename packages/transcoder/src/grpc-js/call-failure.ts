@@ -10,12 +10,13 @@ export function unanswered(code: status, details: string): UnaryReply {
 const NO_GRPC = /^(?:Received HTTP status code \d+|No status information received)$/;
 
 /** The texts of grpc-js for a response message that it cannot take. */
-const BAD_MESSAGE = /^(?:Received message |Failed to decompress )/;
+const BAD_MESSAGE = /^(?:Received (?:compressed )?message |Failed to decompress )/;
 
 /** The texts with which grpc-js itself ends a call in progress. They name hosts, or mean nothing to clients. */
 const BROKEN_OFF = new RegExp(
   [
-    'Received .*',
+    'Received RST_STREAM with code \\d.*',
+    'Received (?:compressed )?message .*',
     'Response message parsing error: .*',
     'Failed to decompress .*',
     'Connection dropped',
@@ -26,7 +27,7 @@ const BROKEN_OFF = new RegExp(
     'Bandwidth exhausted or memory limit exceeded',
     'No message received',
     'Too many responses received',
-    'Write .*',
+    'Write (?:error: |failed with error ).*',
     '.*\\b(?:ECONNRESET|ETIMEDOUT)\\b.*',
   ]
     .map((text) => `^${text}$`)
@@ -45,6 +46,7 @@ const OF_RESETS: ReadonlySet<status> = new Set([
 /**
  * The reply to a failed call. In grpc-js, every failure has trailers. If they are not empty, the server sent them. If
  * they are empty and headers had arrived, either the server or grpc-js ended the call, and only the text tells which.
+ * A server's response that has only trailers still has its content type among them.
  */
 export function failed(
   { code, details, metadata }: ServiceError,

@@ -13,6 +13,8 @@ const LARGEST_TIMEOUT = 99_999_999;
 /** What a call needs of its connection. */
 export interface CallHost {
   readonly client: Client;
+  /** Whether calls are sent at once. */
+  readonly connected: boolean;
   /** Cancels a call in which nobody is interested, as soon as that does no harm to others. */
   drop(made: Cancellable): void;
   /** To be called when a call has ended. @param left whether its client had left */
@@ -132,7 +134,9 @@ function whileWanted(
   if (remaining <= LONGEST_TIMER_MS) {
     timer = setTimeout(() => {
       ended(unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.'));
-      timer = setTimeout(drop, GRACE_MS).unref();
+      // A call that still waits for a connection must not be sent any more.
+      if (host.connected) timer = setTimeout(drop, GRACE_MS).unref();
+      else drop();
     }, remaining).unref();
   }
   cancellation.onCancelled(() => {

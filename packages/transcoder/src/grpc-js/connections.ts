@@ -91,6 +91,10 @@ class Connection implements CallHost {
     return this.#calls;
   }
 
+  get connected(): boolean {
+    return this.#state(false) === connectivityState.READY;
+  }
+
   unary(call: UnaryCall): Promise<UnaryReply> {
     this.#begin(call);
     return request(this, call);
@@ -103,7 +107,7 @@ class Connection implements CallHost {
 
   drop(made: Cancellable): void {
     // Without a connection, nothing is reset.
-    if (this.#state(false) === connectivityState.READY) this.#resets.cancel(made);
+    if (this.connected) this.#resets.cancel(made);
     else made.cancel();
   }
 
