@@ -44,7 +44,7 @@ it.each([8, 64])(
     // A share that shrinks refuses the streams that are on their way: they were never processed, and clients retry them.
     const { [STREAM_REFUSED]: refused = 0, ...answered } = result.ends;
     expect.soft(answered, says).toEqual({ [status.OK]: result.sent - refused });
-    expect.soft(refused / result.sent, says).toBeLessThan(0.01);
+    expect.soft(refused / result.sent, says).toBeLessThan(0.05);
     expect.soft(measured['p99 of good ms'], says).toBeLessThan(1_000);
     expect.soft(mib, says).toBeLessThan(MEMORY_MIB);
   },
