@@ -49,9 +49,8 @@ export class Http2Connection {
   /** When `endOverdue` last saw that the client had been active. */
   #activeAt: number;
   #active = false;
-  /** The most unary calls at work since `takeWork` was last called, and how many waited for their client then. */
-  #work = 0;
-  #waiting = 0;
+  /** Whether a unary call has begun since `takeBusy` was last called. */
+  #calledSince = false;
   /** The number of streams that the client may have open, as last announced. */
   #announced: number;
   /** When the connection was first seen without streams after GOAWAY. */
@@ -120,8 +119,8 @@ export class Http2Connection {
 
   /** Adds the stream of a unary call. */
   addCall(stream: ServerHttp2Stream, now: number): void {
+    this.#calledSince = true;
     this.#calls.set(stream, now);
-    this.#work = Math.max(this.#work, this.#calls.size - this.#waiting);
     this.#count(stream);
   }
 
@@ -163,21 +162,20 @@ export class Http2Connection {
     return !stream.readableEnded;
   }
 
-  /** How many unary calls the server had to work on at once, at most, since the previous call of this method. */
-  takeWork(): number {
-    let working = 0;
-    for (const stream of this.#calls.keys()) if (!this.waitsForClient(stream)) working += 1;
-    const work = Math.max(this.#work, working);
-    this.#work = 0;
-    this.#waiting = this.#calls.size - working;
-    return work;
+  /** Whether the server has worked on a unary call since the previous call of this method. */
+  takeBusy(): boolean {
+    if (this.#calledSince) {
+      this.#calledSince = false;
+      return true;
+    }
+    for (const stream of this.#calls.keys()) if (!this.waitsForClient(stream)) return true;
+    return false;
   }
 
   /**
-   * Announces to the client how many streams it may have open, if that has changed. A larger number is announced in
-   * steps of twice the one before, so that a crowd which grows at once is seen before it brings too much.
+   * Announces to the client how many streams it may have open, if that has changed.
    *
-   * @returns whether the client has been told the whole; if not, try again later
+   * @returns whether the client has been told; if not, try again later
    */
   setMaxConcurrentStreams(share: number): boolean {
     const session = this.#session;
@@ -185,9 +183,13 @@ export class Http2Connection {
     if (session === undefined || session.closed || session.destroyed) return false;
     // Node ends a connection with too many unacknowledged settings.
     if (session.pendingSettingsAck) return false;
-    const step = Math.min(share, 2 * this.#announced);
-    this.#announce(session, step);
-    return step === share;
+    this.#announce(session, share);
+    return true;
+  }
+
+  /** Lowers the number of streams that the client may have open to `most`, if it is higher. */
+  limitStreams(most: number): void {
+    if (this.#announced > most) this.setMaxConcurrentStreams(most);
   }
 
   #announce(session: ServerHttp2Session, share: number): void {

@@ -16,6 +16,8 @@ import { StreamShare } from './stream-share.js';
 
 /** How many checks there are per sweep; a sweep ends whatever is overdue on any connection. */
 const CHECKS_PER_SWEEP = 10;
+/** The announced limits of all connections may add up to this many times `mostStreams`, since few are busy at once. */
+const OVERBOOKED = 3;
 /** Client errors for which the server ends a session. Other codes are socket errors, or ends by the client. */
 const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
   'ERR_HTTP2_ERROR',
@@ -27,8 +29,8 @@ const UNACKNOWLEDGED_PART = 1 / 8;
 /** Limits of all connections; times are in milliseconds. */
 interface Http2ConnectionsOptions extends ConnectionLimits {
   readonly maxConnections: number;
-  /** The streams that the server can work on at a time, which the connections share when more are open. */
-  readonly servedStreams: number;
+  /** The streams that the busy connections share. */
+  readonly sharedStreams: number;
   /** At this number of open streams, each new one resets the one that has waited longest for its client. */
   readonly crowdedStreams: number;
   /** The most streams of all connections. */
@@ -54,6 +56,8 @@ export class Http2Connections {
   readonly #open = new Set<Http2Connection>();
   readonly #ended = new EndedSessions();
   readonly #ofSession = new Map<Http2Session | undefined, Http2Connection>();
+  /** Connections with a unary call in progress, or with one since the last check. */
+  readonly #busy = new Set<Http2Connection>();
   /** Connections to which only the share of a new connection has been announced. */
   readonly #arrived = new Set<Http2Connection>();
   /** Connections not yet known to have acknowledged the settings, oldest first. */
@@ -70,7 +74,10 @@ export class Http2Connections {
 
   constructor(options: Http2ConnectionsOptions) {
     this.#options = options;
-    this.#share = new StreamShare(options.maxStreams, options.servedStreams);
+    this.#share = new StreamShare(options.maxStreams, {
+      busy: options.sharedStreams,
+      open: OVERBOOKED * options.mostStreams,
+    });
     this.#timer = setInterval(() => {
       this.#check();
     }, options.checkMs).unref();
@@ -102,6 +109,7 @@ export class Http2Connections {
     this.#unacknowledged.add(connection);
     socket.once('close', () => {
       this.#open.delete(connection);
+      this.#busy.delete(connection);
       this.#arrived.delete(connection);
       this.#unacknowledged.delete(connection);
       connection.end();
@@ -113,7 +121,8 @@ export class Http2Connections {
   #begin(connection: Http2Connection, session: Parameters<Http2Connection['begin']>[0]): void {
     // Many connections that arrive at once may all become busy before the next check.
     this.#arrived.add(connection);
-    connection.begin(session, this.#share.ofNew(this.#arrived.size));
+    const share = this.#share.ofNew(this.#busy.size + this.#arrived.size, this.#open.size);
+    connection.begin(session, share);
     this.#ofSession.set(session, connection);
     session.once('close', () => this.#ofSession.delete(session));
     // The handshake completed after the other connections had been told to end.
@@ -136,7 +145,10 @@ export class Http2Connections {
       return false;
     }
     if (requestMs !== undefined) connection.addStreamingCall(stream, clock(), requestMs);
-    else connection.addCall(stream, clock());
+    else {
+      connection.addCall(stream, clock());
+      this.#busy.add(connection);
+    }
     if (isTooLong(rawHeaders)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     return !stream.closed;
   }
@@ -178,25 +190,18 @@ export class Http2Connections {
   #check(): void {
     this.#now = clock();
     this.#waiting = undefined;
-    this.#shareStreams();
+    for (const connection of this.#busy) if (!connection.takeBusy()) this.#busy.delete(connection);
+    const share = this.#share.among(this.#busy.size, this.#open.size);
+    const most = this.#share.ofIdle(this.#open.size);
+    if (most < this.#options.maxStreams) for (const connection of this.#open) connection.limitStreams(most);
+    for (const connection of this.#busy) connection.setMaxConcurrentStreams(share);
+    for (const connection of this.#arrived)
+      if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
     this.#endUnacknowledged();
     this.#checks = (this.#checks + 1) % CHECKS_PER_SWEEP;
     // While the server closes, every check is a sweep, since `close` waits for the last connection.
     if (this.#checks === 0 || this.#onEmpty !== undefined)
       for (const connection of this.#open) connection.endOverdue(this.#now);
-  }
-
-  /** Tells the connections with calls, and new ones, how many streams they may have. */
-  #shareStreams(): void {
-    const work = new Map<Http2Connection, number>();
-    for (const connection of this.#open) {
-      const streams = connection.takeWork();
-      if (streams > 0) work.set(connection, streams);
-    }
-    const share = this.#share.among([...work.values()]);
-    for (const connection of work.keys()) connection.setMaxConcurrentStreams(share);
-    for (const connection of this.#arrived)
-      if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
   }
 
   /** From a client that has not acknowledged the settings, headers that never end take 20 times as much memory. */

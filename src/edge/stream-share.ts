@@ -1,68 +1,54 @@
-/** How many checks in a row must find room for more streams before a larger share is granted. */
+/** How many checks in a row must find room for a larger share before it is granted. */
 const CHECKS_BEFORE_GROWTH = 10;
 
+/** The most streams that all busy connections may have in total, and that all open connections may have. */
+interface Budget {
+  readonly busy: number;
+  readonly open: number;
+}
+
 /**
- * The number of streams that each connection may have open: as many as one may have at all, until the service works on
- * more streams than it can serve. Then a power of two at which the streams at work would be few enough; connections
- * with fewer streams than that lose nothing. The share shrinks at once, but grows only after a while with half as many
- * streams at work, so that it settles.
+ * The number of streams that each connection may have open. The busy connections share one budget evenly, rounded down
+ * to a power of two; all connections share a larger one, since all may become busy at once. A share shrinks at once but
+ * grows only after a while, so that it does not change with every connection that opens or closes.
  */
 export class StreamShare {
   readonly #most: number;
-  readonly #served: number;
+  readonly #budget: Budget;
   #share: number;
-  /** The checks in a row that found at most half of the streams, and the most streams that they found. */
-  #calmChecks = 0;
-  #peak = 1;
+  #checks = 0;
 
-  /**
-   * @param most the largest share, and the initial one
-   * @param served how many streams the service can work on at a time
-   */
-  constructor(most: number, served: number) {
+  /** @param most the largest share, and the initial one */
+  constructor(most: number, budget: Budget) {
     this.#most = most;
-    this.#served = served;
+    this.#budget = budget;
     this.#share = most;
   }
 
-  /** @param work how many streams of each connection the service had to work on at once since the last check */
-  among(work: readonly number[]): number {
-    const total = sum(work);
-    if (total > this.#served / 2) {
-      this.#calmChecks = 0;
-      this.#peak = 1;
-      if (total > this.#served) this.#shrink(work);
-    } else {
-      this.#peak = Math.max(this.#peak, total);
-      this.#calmChecks += 1;
-      if (this.#calmChecks >= CHECKS_BEFORE_GROWTH) this.#grow();
+  /** The share of each busy connection while this many are busy and open. */
+  among(busy: number, open: number): number {
+    const fair = this.#fair(busy, open);
+    this.#checks = fair > this.#share ? this.#checks + 1 : 0;
+    if (fair < this.#share || this.#checks >= CHECKS_BEFORE_GROWTH) {
+      this.#share = fair;
+      this.#checks = 0;
     }
     return this.#share;
   }
 
-  /** The share of a new connection, if as many may be as busy at once. */
-  ofNew(arrived: number): number {
-    return Math.min(this.#share, powerOfTwo(this.#served / arrived));
+  /** The share of a new connection, which both numbers include. */
+  ofNew(maybeBusy: number, open: number): number {
+    return Math.min(this.#share, this.#fair(maybeBusy, open));
   }
 
-  #shrink(work: readonly number[]): void {
-    while (this.#share > 1 && sum(work.map((streams) => Math.min(streams, this.#share))) > this.#served)
-      this.#share = powerOfTwo(this.#share - 1);
+  /** The most that any connection may have while this many are open. */
+  ofIdle(open: number): number {
+    return this.#fair(0, open);
   }
 
-  /** Every connection may use as many times more streams as there is room for. */
-  #grow(): void {
-    this.#share = Math.min(this.#most, this.#share * powerOfTwo(this.#served / this.#peak));
-    this.#calmChecks = 0;
-    this.#peak = 1;
+  #fair(busy: number, open: number): number {
+    const { busy: ofBusy, open: ofOpen } = this.#budget;
+    const even = Math.max(1, Math.min(ofBusy / Math.max(1, busy), ofOpen / Math.max(1, open)));
+    return even >= this.#most ? this.#most : 2 ** Math.floor(Math.log2(even));
   }
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0);
-}
-
-/** The largest power of two that is at most this number; at least 1. */
-function powerOfTwo(number: number): number {
-  return 2 ** Math.floor(Math.log2(Math.max(1, number)));
 }

@@ -10,7 +10,7 @@ export interface GrpcLimits {
   readonly maxStreams: number;
   /** Calls in progress; an eighth more streams may be open on all connections together. */
   readonly maxCalls: number;
-  /** Calls that may wait for the database; the connections share three quarters as many streams when more are at work. */
+  /** Calls that may wait for the database; half as many streams are shared among the busy connections. */
   readonly maxWaitingCalls: number;
   /** How long a connection without calls may stay silent, in milliseconds. */
   readonly grpcIdleMs: number;

@@ -85,8 +85,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const connections = new Http2Connections({
     ...limits,
     ...times,
-    // More than one caller may let wait, which alone takes no streams from the others.
-    servedStreams: (limits.maxWaitingCalls * 3) / 4,
+    sharedStreams: limits.maxWaitingCalls / 2,
     crowdedStreams: limits.maxCalls,
     mostStreams: STREAMS_PER_CALL * limits.maxCalls,
     onError: options.onConnectionError,

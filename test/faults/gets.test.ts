@@ -3,7 +3,6 @@ import { expect, it } from 'vitest';
 import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
 import { needs } from '../support/needs.js';
 import { create, metadataOf, tokenFor } from '../support/service.js';
-import { STREAM_REFUSED } from './programs/load-result.js';
 import { figure } from './rig/figures.js';
 import { peakMib, runLoad } from './rig/load-process.js';
 import { scale } from './rig/scale.js';
@@ -41,10 +40,7 @@ it.each([8, 64])(
     };
     figure(`gets at 2 × peak over ${connections} connections`, measured);
     const says = JSON.stringify(measured);
-    // A share that shrinks refuses the streams that are on their way: they were never processed, and clients retry them.
-    const { [STREAM_REFUSED]: refused = 0, ...answered } = result.ends;
-    expect.soft(answered, says).toEqual({ [status.OK]: result.sent - refused });
-    expect.soft(refused / result.sent, says).toBeLessThan(0.05);
+    expect.soft(result.ends, says).toEqual({ [status.OK]: result.sent });
     expect.soft(measured['p99 of good ms'], says).toBeLessThan(1_000);
     expect.soft(mib, says).toBeLessThan(MEMORY_MIB);
   },
