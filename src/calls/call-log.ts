@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
-import { escapeInvisible } from '../registry/text.js';
+import { escapeInvisible } from '../registry/failure.js';
 import type { Reply } from './call.js';
 import type { CallContext, Interceptor } from './pipeline.js';
 

@@ -9,8 +9,7 @@ import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from '../grpc/server.
 import { Monitor } from '../watch/monitor.js';
 import { GRACE_MS } from './closing.js';
 import { listenOrExplain } from './open-or-explain.js';
-import { Registry } from '../registry/registry.js';
-import { newRouteId } from '../registry/route-id.js';
+import { newRouteId, Registry } from '../registry/registry.js';
 import type { GrpcConfig } from '../settings/config.js';
 import { enabled } from './enabled.js';
 import type { SharedParts } from './shared-parts.js';

@@ -1,4 +1,4 @@
-import { escapeInvisible } from '../registry/text.js';
+import { escapeInvisible } from '../registry/failure.js';
 import { ConfigError } from '../settings/config.js';
 
 /**
