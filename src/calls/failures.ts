@@ -1,5 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import type { Refusal } from '../auth/auth-result.js';
+import type { Refusal } from '../auth/token.js';
 import { DEADLINE_PASSED, RegistryError, type RegistryReason, type Violation } from '../registry/failure.js';
 
 /** Why a call failed before it reached the registry, or on its way back. */

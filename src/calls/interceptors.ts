@@ -1,5 +1,5 @@
 import { Metadata, status } from '@grpc/grpc-js';
-import type { AuthResult, Caller } from '../auth/auth-result.js';
+import type { AuthResult, Caller } from '../auth/token.js';
 import type { Authenticator } from '../auth/authenticator.js';
 import type { Admission } from './admission.js';
 import type { Reply } from './call.js';

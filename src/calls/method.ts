@@ -1,4 +1,4 @@
-import type { Caller } from '../auth/auth-result.js';
+import type { Caller } from '../auth/token.js';
 import type { CallMetadata } from './call.js';
 
 /** What a method requires of a call: nothing, or a token with this scope. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Metadata, status } from '@grpc/grpc-js';
-import type { Caller } from '../auth/auth-result.js';
+import type { Caller } from '../auth/token.js';
 import { REQUEST_ID_MAX, REQUEST_ID_SYNTAX } from '../registry/registry.js';
 import type { Call, Reply } from './call.js';
 import { CallError, type Reason } from './failures.js';

@@ -1,6 +1,10 @@
 import type { Logger } from 'pino';
-import { createAuthenticator, type VerificationKey } from '../auth/authenticator.js';
-import { type RememberingAuthenticator, rememberTokens } from '../auth/token-cache.js';
+import {
+  createAuthenticator,
+  type RememberingAuthenticator,
+  rememberTokens,
+  type VerificationKey,
+} from '../auth/authenticator.js';
 import type { Closing } from './closing.js';
 import { FollowedFiles } from '../files/followed-files.js';
 import { localSecret } from '../settings/local-secret.js';
