@@ -10,7 +10,7 @@ import {
 } from '@route-registry/transcoder';
 import { type Page, pageReply, readOnly, type ReadReply } from '@route-registry/transcoder/page';
 import express, { type Request, type Response } from 'express';
-import { EndOfTurn } from '../calls/end-of-turn.js';
+import { EndOfTurn } from '../calls/call.js';
 import { now } from './clock.js';
 import { crossOrigin } from './cross-origin.js';
 import { guardOf } from './guard.js';

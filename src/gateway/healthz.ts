@@ -7,7 +7,7 @@ import {
   HealthDefinition,
 } from '../gen/healthcheck.js';
 import type { Exchange, HttpReply, RequestObservation, Upstream } from '@route-registry/transcoder';
-import { REQUEST_ID } from '../calls/metadata-keys.js';
+import { REQUEST_ID } from '../calls/call.js';
 import { now } from './clock.js';
 
 /** The path of the gateway's health check. */

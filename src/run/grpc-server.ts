@@ -1,8 +1,7 @@
-import { Admission } from '../calls/admission.js';
-import { AnswerCache } from '../calls/answer-cache.js';
+import { Admission, createInterceptors, createPipeline, type Pipeline } from '../calls/pipeline.js';
+import { AnswerCache } from '../calls/service.js';
 import { logging, namingCaller } from '../calls/call-log.js';
-import { createInterceptors } from '../calls/interceptors.js';
-import { createPipeline, type Interceptor, type Pipeline } from '../calls/pipeline.js';
+import type { Interceptor } from '../calls/call.js';
 import { Health } from '../grpc/health.js';
 import { routeService } from '../routes/route-service.js';
 import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from '../grpc/server.js';

@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { Reply } from '../../calls/call.js';
-import type { CallContext, Interceptor } from '../../calls/pipeline.js';
+import type { CallContext, Interceptor, Reply } from '../../calls/call.js';
 import { SECONDS } from './buckets.js';
 import type { CountRefusal } from './refusal-counter.js';
 

@@ -2,8 +2,7 @@ import type { AsyncLocalStorage } from 'node:async_hooks';
 import { status } from '@grpc/grpc-js';
 import { type SpanContext, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import { loggable } from '../../calls/call-log.js';
-import type { CallMetadata, Reply } from '../../calls/call.js';
-import type { CallContext, Interceptor } from '../../calls/pipeline.js';
+import type { CallContext, CallMetadata, Interceptor, Reply } from '../../calls/call.js';
 import { parentOf } from './trace-context.js';
 
 /** The codes of server errors (semantic conventions, gRPC server spans, `rpc.response.status_code`). */

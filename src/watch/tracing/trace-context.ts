@@ -7,7 +7,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
-import { TRACEPARENT, TRACESTATE } from '../../calls/metadata-keys.js';
+import { TRACEPARENT, TRACESTATE } from '../../calls/call.js';
 
 /** The most characters accepted in either value (W3C Trace Context 3.3.1.5). The SDK has no limit. */
 const MAX_LENGTH = 512;

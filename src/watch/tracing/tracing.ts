@@ -6,7 +6,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { AlwaysOnSampler, BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import type { RequestObserver, Upstream } from '@route-registry/transcoder';
 import type { Logger } from 'pino';
-import type { Interceptor } from '../../calls/pipeline.js';
+import type { Interceptor } from '../../calls/call.js';
 import type { StatementObserver } from '../../store/statement-observer.js';
 import { callSpans } from './call-spans.js';
 import { ExportLog } from './export-log.js';

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { type Attributes, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
-import { GUARD_ONLY } from '../../calls/metadata-keys.js';
+import { GUARD_ONLY } from '../../calls/call.js';
 import type { UnaryCall, UnaryReply, Upstream } from '@route-registry/transcoder';
 import { metadataOf, parentOf } from './trace-context.js';
 
