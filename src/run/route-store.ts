@@ -1,12 +1,17 @@
 import type { Logger } from 'pino';
 import type { Closing } from './closing.js';
 import { openOrExplain } from './open-or-explain.js';
-import { closeDatabase, type DatabaseLocation, openDatabase } from '../store/database.js';
+import {
+  closeDatabase,
+  type DatabaseLocation,
+  openDatabase,
+  type PoolFigures,
+  poolFigures,
+  reachDatabase,
+} from '../store/database.js';
 import { KnexRouteStore } from '../store/knex-route-store.js';
-import { type PoolFigures, poolFigures } from '../store/pool-figures.js';
-import { reachDatabase } from '../store/reach-database.js';
-import { ensureSchema } from '../store/schema.js';
-import type { StatementObserver } from '../store/statement-observer.js';
+import { ensureSchema } from '../store/migrations.js';
+import type { StatementObserver } from '../store/statements.js';
 
 /** The configuration of this process's store. */
 interface RouteStoreConfig {

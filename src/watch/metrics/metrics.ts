@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import type { PoolFigures } from '../../store/pool-figures.js';
+import type { PoolFigures } from '../../store/database.js';
 import { CallMetrics, type MethodPaths } from './call-metrics.js';
 import { RefusalCounter } from './refusal-counter.js';
 import { RequestMetrics } from './request-metrics.js';

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { DatabaseError } from '../../store/driver-errors.js';
-import type { ObservedStatement, StatementObserver } from '../../store/statement-observer.js';
+import type { ObservedStatement, StatementObserver } from '../../store/statements.js';
 import { SECONDS } from './buckets.js';
 
 const OPERATIONS = ['INSERT', 'SELECT'] as const;

@@ -8,7 +8,7 @@ import {
   TraceFlags,
   type Tracer,
 } from '@opentelemetry/api';
-import type { ObservedStatement, StatementObserver } from '../../store/statement-observer.js';
+import type { ObservedStatement, StatementObserver } from '../../store/statements.js';
 import type { CurrentCall } from './call-spans.js';
 import { failureOf } from './statement-failure.js';
 

@@ -7,7 +7,7 @@ import { AlwaysOnSampler, BasicTracerProvider, BatchSpanProcessor } from '@opent
 import type { RequestObserver, Upstream } from '@route-registry/transcoder';
 import type { Logger } from 'pino';
 import type { Interceptor } from '../../calls/call.js';
-import type { StatementObserver } from '../../store/statement-observer.js';
+import type { StatementObserver } from '../../store/statements.js';
 import { callSpans } from './call-spans.js';
 import { ExportLog } from './export-log.js';
 import { requestSpans } from './request-spans.js';

@@ -1,10 +1,110 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { inAttempts } from './attempts.js';
+import type { NewRoute } from '../registry/route-store.js';
+import type { Route } from '../registry/route.js';
 import { isWanted, NotSent, type Waiting } from './batch.js';
 import { addressOf, discard } from './database.js';
-import { isConflict, isRefusedForRow, translate } from './driver-errors.js';
-import { type NewRouteRow, ROUTE_COLUMNS, type RouteRow, type StoredRow } from './route-row.js';
-import type { Captured, SentStatement, StatementObservers } from './statement-observer.js';
+import { isConflict, isOutOfReach, isRefusedForRow, isTransient, translate } from './driver-errors.js';
+
+/** A row of the table `routes`. */
+export interface RouteRow {
+  /** mysql2 returns a Buffer, libsql an ArrayBuffer. */
+  readonly id: Buffer | ArrayBuffer;
+  readonly method: string;
+  readonly path: string;
+  /** A JSON array of strings. */
+  readonly middleware: string;
+  readonly handler: string;
+  readonly created_at_ms: number;
+}
+
+/** A row with the additional columns that an insert writes. */
+export interface NewRouteRow extends RouteRow {
+  readonly id: Buffer;
+  readonly caller: Buffer;
+  readonly request_id: Buffer | null;
+  readonly shape: Buffer | null;
+}
+
+/** A row as it is looked up by its unique columns. */
+export interface StoredRow extends RouteRow {
+  readonly caller: Buffer | ArrayBuffer;
+  readonly request_id: Buffer | ArrayBuffer | null;
+  readonly shape: Buffer | ArrayBuffer | null;
+}
+
+/** A route that is stored. Only the first of a shape holds it. */
+export type StoredRoute = Omit<NewRoute, 'shape'> & { readonly shape: string | undefined };
+
+/** The columns of a route, listed so that a new column never changes what a query reads. */
+export const ROUTE_COLUMNS = ['id', 'method', 'path', 'middleware', 'handler', 'created_at_ms'] as const;
+
+/** The most bytes of a row's method, id and time, and of what is between its values. */
+const REST_OF_ROW = 128;
+
+const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** The 16 bytes of a UUID in canonical lower case; undefined for any other string. */
+export function encodeId(id: string): Buffer | undefined {
+  if (!CANONICAL_UUID.test(id)) return undefined;
+  const hex = id.slice(0, 8) + id.slice(9, 13) + id.slice(14, 18) + id.slice(19, 23) + id.slice(24);
+  return Buffer.from(hex, 'hex');
+}
+
+/** The canonical form of the 16 bytes of a UUID. */
+function decodeId(bytes: Buffer | ArrayBuffer): string {
+  const hex = bufferOf(bytes).toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** The same bytes, whichever driver returned them. */
+function bufferOf(bytes: Buffer | ArrayBuffer): Buffer {
+  return bytes instanceof ArrayBuffer ? Buffer.from(bytes) : bytes;
+}
+
+/** @throws Error when the id is not a UUID in canonical lower case */
+export function toRow({ route, caller, idempotencyKey, shape }: NewRoute): NewRouteRow {
+  const id = encodeId(route.id);
+  if (id === undefined) throw new Error('A route is stored under a canonical UUID only.');
+  return {
+    id,
+    method: route.method,
+    path: route.path,
+    middleware: JSON.stringify(route.middleware),
+    handler: route.handler,
+    created_at_ms: route.createdAt.getTime(),
+    caller: Buffer.from(caller),
+    request_id: idempotencyKey === undefined ? null : Buffer.from(idempotencyKey),
+    shape: Buffer.from(shape),
+  };
+}
+
+/** The most bytes of `INSERT` that a row takes: three for a UTF-16 unit, two for a byte in hexadecimal digits. */
+export function mostBytes({ path, middleware, handler, caller, request_id, shape }: NewRouteRow): number {
+  const texts = path.length + middleware.length + handler.length;
+  const bytes = caller.length + (request_id?.length ?? 0) + (shape?.length ?? 0);
+  return 3 * texts + 2 * bytes + REST_OF_ROW;
+}
+
+export function toRoute(row: RouteRow): Route {
+  return {
+    id: decodeId(row.id),
+    method: row.method,
+    path: row.path,
+    middleware: JSON.parse(row.middleware) as string[],
+    handler: row.handler,
+    createdAt: new Date(row.created_at_ms),
+  };
+}
+
+export function toStored(row: StoredRow): StoredRoute {
+  return {
+    route: toRoute(row),
+    caller: bufferOf(row.caller).toString(),
+    idempotencyKey: row.request_id === null ? undefined : bufferOf(row.request_id).toString(),
+    shape: row.shape === null ? undefined : bufferOf(row.shape).toString(),
+  };
+}
 
 /** The time limit of a health check once it is sent, in milliseconds; its connection is then discarded. */
 const CHECK_LIMIT_MS = 2_000;
@@ -266,4 +366,119 @@ type RawAnswer<Row> = Row[] | [Row[], unknown];
 function rowsOf<Row>(answer: RawAnswer<Row>): Row[] {
   const [first] = answer;
   return Array.isArray(first) ? first : (answer as Row[]);
+}
+
+/**
+ * The most attempts of one statement. Their pauses add up to 1.6 to 3.3 s: as long as load balancers take to notice a
+ * failover, and less than the default deadline of a call.
+ */
+export const MAX_ATTEMPTS = 10;
+/**
+ * The longest pause after the first attempt, in milliseconds: a deadlock is over by then. The limit doubles
+ * with each attempt.
+ */
+const FIRST_PAUSE_MS = 10;
+/** The upper limit of a pause, in milliseconds, so that the last attempts come in time for the waiting calls. */
+const LONGEST_PAUSE_MS = 1_000;
+
+/**
+ * Retries a statement while a retry may succeed. Sending a statement that was already executed must do no harm.
+ *
+ * @param send receives the number of the attempt, from 1; throws to stop retrying when no caller waits any longer
+ * @param pauseOf how long to pause after an attempt, in milliseconds
+ */
+export async function inAttempts<Answer>(
+  send: (attempt: number) => Promise<Answer>,
+  pauseOf: (attempt: number) => number = pauseAfter,
+): Promise<Answer> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await send(attempt);
+    } catch (error) {
+      // A database that is unreachable at the first attempt is reported at once.
+      const again = isTransient(error) || (attempt > 1 && isOutOfReach(error));
+      if (!again || attempt === MAX_ATTEMPTS) throw error;
+    }
+    await delay(pauseOf(attempt));
+  }
+}
+
+/**
+ * The pause after an attempt, in milliseconds. Its second half is random, so that statements that failed together are
+ * not retried together.
+ *
+ * @param random from 0 to 1
+ */
+export function pauseAfter(attempt: number, random = Math.random()): number {
+  const longest = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
+  return (longest * (1 + random)) / 2;
+}
+
+/** Observes the statements that serve calls, as metrics and traces do. Neither method may throw. */
+export interface StatementObserver {
+  /**
+   * Called when a call begins to wait for the database, in the call's own context.
+   *
+   * @returns the value to link with the statements that serve the call
+   */
+  capture?(): unknown;
+  /**
+   * Called when a statement is about to be sent on a connection.
+   *
+   * @returns a function that is called once, when the statement ends, with the error if it failed; the error holds no
+   *   SQL and no values
+   */
+  begin(statement: ObservedStatement): (error?: unknown) => void;
+}
+
+/** A statement that serves calls. Health checks of the database are not observed. */
+export interface ObservedStatement {
+  readonly operation: 'INSERT' | 'SELECT';
+  /** The number of calls that the statement serves. */
+  readonly batchSize: number;
+  /** The values that `capture` of the same observer returned for each call. */
+  readonly captured: readonly unknown[];
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+}
+
+/** The values that each observer captured for one call, in the order of the observers. */
+type Captured = readonly unknown[];
+
+/** A statement as the store describes it to all of its observers. */
+type SentStatement = Omit<ObservedStatement, 'batchSize' | 'captured'>;
+
+const NONE: Captured = [];
+
+/** All observers of one store. */
+export class StatementObservers {
+  readonly #observers: readonly StatementObserver[];
+
+  constructor(observers: readonly StatementObserver[]) {
+    this.#observers = observers;
+  }
+
+  /** Must be called when a call begins to wait. */
+  capture(): Captured {
+    return this.#observers.length === 0 ? NONE : this.#observers.map((observer) => observer.capture?.());
+  }
+
+  /**
+   * Must be called when a statement is about to be sent.
+   *
+   * @param calls the result of `capture` for each call that the statement serves
+   * @returns a function that must be called when the statement ends, with the error if it failed
+   */
+  begin(statement: SentStatement, calls: readonly Captured[]): (error?: unknown) => void {
+    const ends = this.#observers.map((observer, i) =>
+      observer.begin({
+        ...statement,
+        batchSize: calls.length,
+        captured: calls.map((captured) => captured[i]),
+      }),
+    );
+    return (error) => {
+      for (const end of ends) end(error);
+    };
+  }
 }
