@@ -6,7 +6,7 @@ import { failures } from '@route-registry/transcoder';
 import { codeOf, httpStatusOf } from '../packages/transcoder/src/failures/http-status.js';
 import { upstreamFailure } from '../packages/transcoder/src/failures/upstream-failure.js';
 import { CODES } from '../src/calls/failures.js';
-import { SETTINGS } from '../src/settings/settings.js';
+import { SETTINGS } from '../src/settings/reader.js';
 
 /** The codes of channel failures that the transcoder does not map to `INTERNAL`. */
 const CHANNEL_CODES = [

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { ALL_SCOPES } from '../routes/route-service.js';
-import type { TokenConfig } from '../settings/token-config.js';
+import type { TokenConfig } from '../settings/tokens.js';
 
 /** Where the service listens; undefined for a server that does not run. */
 interface Places {

@@ -1,5 +1,5 @@
 import { FollowedTls, type TlsLog } from '../edge/followed-tls.js';
-import type { TlsFiles } from '../settings/tls-config.js';
+import type { TlsFiles } from '../settings/config.js';
 import type { Closing } from './closing.js';
 import { openOrExplain } from './open-or-explain.js';
 

@@ -4,7 +4,7 @@ import { startOpsServer } from '../watch/ops-server.js';
 import { Readiness } from '../watch/readiness.js';
 import type { Closing } from './closing.js';
 import { listenOrExplain } from './open-or-explain.js';
-import { joinAddress } from '../settings/addresses.js';
+import { joinAddress } from '../settings/reader.js';
 import type { Config } from '../settings/config.js';
 import { serviceVersion } from './version.js';
 

@@ -8,7 +8,7 @@ import { Monitor } from '../watch/monitor.js';
 import { GRACE_MS } from './closing.js';
 import { HttpServer } from '../edge/http-server.js';
 import { listenOrExplain } from './open-or-explain.js';
-import { joinAddress } from '../settings/addresses.js';
+import { joinAddress } from '../settings/reader.js';
 import type { HttpConfig } from '../settings/config.js';
 import { enabled } from './enabled.js';
 import type { SharedParts } from './shared-parts.js';

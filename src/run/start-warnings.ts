@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
-import { isLoopback, splitAddress } from '../settings/addresses.js';
+import { ignoredSettings, isLoopback, splitAddress } from '../settings/reader.js';
 import type { Config } from '../settings/config.js';
-import { ignoredSettings } from '../settings/ignored-settings.js';
 import { abortsAfterSessionError, abortsAtPing } from './http2-faults.js';
 
 /** Logs what an operator should know before the service starts. */

@@ -7,9 +7,7 @@ import {
 } from '../auth/authenticator.js';
 import type { Closing } from './closing.js';
 import { FollowedFiles } from '../files/followed-files.js';
-import { localSecret } from '../settings/local-secret.js';
-import { secretsIn } from '../settings/secret-file.js';
-import type { TokenConfig } from '../settings/token-config.js';
+import { localSecret, secretsIn, type TokenConfig } from '../settings/tokens.js';
 
 /** The parts of the process that the authenticator uses. */
 interface TokenDependencies {

@@ -9,8 +9,7 @@ import { memoryUpstream } from '../gateway/memory-upstream.js';
 import type { Closing } from './closing.js';
 import { followTls } from './follow-tls.js';
 import type { Operations } from './operations.js';
-import type { Limits } from '../settings/limits.js';
-import type { TlsFiles } from '../settings/tls-config.js';
+import type { Limits, TlsFiles } from '../settings/config.js';
 import type { Tracing } from '../watch/tracing/tracing.js';
 
 /** The parts of the process that an upstream uses. */

@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
 import { Closing } from '../../src/run/closing.js';
-import type { TokenKey } from '../../src/settings/token-config.js';
+import type { TokenKey } from '../../src/settings/tokens.js';
 import { openTokenAuthenticator } from '../../src/run/token-authenticator.js';
 import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from '../auth/sign-jwt.js';
 

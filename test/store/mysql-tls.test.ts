@@ -1,7 +1,7 @@
 import type { TlsOptions } from 'node:tls';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { parseDatabaseUrl } from '../../src/settings/database-url.js';
+import { parseDatabaseUrl } from '../../src/settings/database.js';
 import { openDatabase, reachDatabase } from '../../src/store/database.js';
 import { translate } from '../../src/store/driver-errors.js';
 import type { Pair } from '../support/certificates.js';

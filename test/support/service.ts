@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { type App, startApp } from '../../src/app.js';
 import type { Dependencies } from '../../src/run/shared-parts.js';
 import { readConfig } from '../../src/settings/config.js';
-import { parseDatabaseUrl } from '../../src/settings/database-url.js';
+import { parseDatabaseUrl } from '../../src/settings/database.js';
 import {
   type CreateRouteRequest,
   type Route,
