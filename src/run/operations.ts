@@ -1,7 +1,6 @@
 import type { CallLog } from '../calls/call-log.js';
 import type { Metrics } from '../watch/metrics/metrics.js';
-import { startOpsServer } from '../watch/ops-server.js';
-import { Readiness } from '../watch/readiness.js';
+import { Readiness, startOpsServer } from '../watch/ops-server.js';
 import type { Closing } from './closing.js';
 import { listenOrExplain } from './open-or-explain.js';
 import { joinAddress } from '../settings/reader.js';
