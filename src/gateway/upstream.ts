@@ -1,7 +1,7 @@
+import { performance } from 'node:perf_hooks';
 import type { CallMetadata, UnaryReply, Upstream } from '@route-registry/transcoder';
 import type { Reply } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
-import { sinceStart } from './clock.js';
 
 /** The pipeline in this process as an upstream, called without a socket. */
 export function memoryUpstream(pipeline: Pipeline): Upstream {
@@ -30,5 +30,25 @@ function readable(metadata: CallMetadata) {
       const value = metadata.get(key);
       return value === undefined ? [] : [value];
     },
+  };
+}
+
+/**
+ * The clock of the gateway's deadlines: whole milliseconds since the epoch. It is monotonic within this process, so
+ * that deadlines do not move when the wall clock jumps.
+ */
+export function now(): number {
+  return Math.floor(performance.timeOrigin + performance.now());
+}
+
+/** Converts a time of this clock to the clock of `performance.now()`. */
+function sinceStart(time: number): number {
+  return time - performance.timeOrigin;
+}
+
+/** Adapts an upstream that expects deadlines on the wall clock to calls with deadlines on this clock. */
+export function onWallClock(upstream: Upstream): Upstream {
+  return {
+    unary: (call) => upstream.unary({ ...call, deadline: call.deadline - now() + Date.now() }),
   };
 }
