@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
-import { startProblem } from './run/start-problem.js';
+import { openOrExplain, startProblem } from './run/start.js';
 import { readMigration } from './settings/config.js';
-import { openOrExplain } from './run/open-or-explain.js';
 import { closeDatabase, openDatabase, reachDatabase } from './store/database.js';
 import { migrateDown, migrateUp, migrationStatus } from './store/migrations.js';
 
