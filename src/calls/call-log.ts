@@ -45,7 +45,7 @@ export class CallLog {
   }
 
   /** The level of the lines about successful calls. */
-  get answeredLevel(): 'info' | 'debug' {
+  get successLevel(): 'info' | 'debug' {
     return this.#access === 'all' ? 'info' : 'debug';
   }
 
@@ -90,12 +90,12 @@ export class CallLog {
 }
 
 /** Logs each call in one line; at `debug` a health check, and a guard-only call that the guard admits. */
-export function logging(log: CallLog): Interceptor {
+export function logCalls(log: CallLog): Interceptor {
   function write(context: CallContext, started: number, reply: Reply): Reply {
     const { requestId, call, method, asksGuard, caller, reason } = context;
     const routine = method?.access === 'public' || reason === 'GUARD_PASSED';
     const refused = reply.code !== status.OK && !routine;
-    const level = routine ? 'debug' : refused ? 'info' : log.answeredLevel;
+    const level = routine ? 'debug' : refused ? 'info' : log.successLevel;
     if (!log.writes(level)) return reply;
     const entry = {
       protocol: 'grpc',
@@ -122,7 +122,7 @@ export function logging(log: CallLog): Interceptor {
 }
 
 /** Passes the caller's subject to the gateway in this process, which logs the request itself. */
-export const namingCaller: Interceptor = (context, next) => {
+export const nameCaller: Interceptor = (context, next) => {
   const named = (reply: Reply): Reply => {
     if (context.caller !== undefined) reply.fields = { sub: loggable(context.caller.subject) };
     return reply;

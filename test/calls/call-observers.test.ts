@@ -2,7 +2,7 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { Call, Interceptor } from '../../src/calls/call.js';
-import { logging } from '../../src/calls/call-log.js';
+import { logCalls } from '../../src/calls/call-log.js';
 import { createInterceptors, createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
 import { bytesMethod } from '../support/bytes-method.js';
 import { Caller } from '../../packages/transcoder/test/support/caller.js';
@@ -25,7 +25,7 @@ function pipelineWith(observers: readonly Interceptor[], lines: string[] = []): 
   const refusal = { ok: false, reason: 'KEYS_UNAVAILABLE', message: 'No keys.', cause } as const;
   const authenticator = { authenticate: () => refusal };
   const options = interceptorOptions({ authenticator }, logger);
-  const all = [...observers, logging(options.log)];
+  const all = [...observers, logCalls(options.log)];
   return createPipeline([METHOD], createInterceptors({ ...options, observers: all }));
 }
 

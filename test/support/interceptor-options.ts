@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { Admission, type InterceptorOptions } from '../../src/calls/pipeline.js';
-import { CallLog, logging } from '../../src/calls/call-log.js';
+import { CallLog, logCalls } from '../../src/calls/call-log.js';
 import { readConfig } from '../../src/settings/config.js';
 
 /** The default limits. */
@@ -17,7 +17,7 @@ export function interceptorOptions(
     deadlineMs: 60_000,
     admission: new Admission(LIMITS),
     log,
-    observers: [logging(log)],
+    observers: [logCalls(log)],
     ...given,
   };
 }

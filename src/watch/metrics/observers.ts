@@ -7,7 +7,7 @@ import {
 } from '@route-registry/transcoder';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { CallContext, Interceptor, Reply } from '../../calls/call.js';
-import { CODES } from '../../calls/failures.js';
+import { FAILURES } from '../../calls/failures.js';
 import type { DatabaseError } from '../../store/driver-errors.js';
 import type { ObservedStatement, StatementObserver } from '../../store/statements.js';
 
@@ -274,8 +274,8 @@ type CountRefusal = (reason: string | undefined) => void;
 
 /** The reasons that the gRPC server and the REST gateway may give. */
 const REASONS = {
-  grpc: new Set<string>(Object.keys(CODES)),
-  rest: new Set([...Object.keys(CODES), ...Object.keys(failures), 'UPSTREAM_UNAVAILABLE']),
+  grpc: new Set<string>(Object.keys(FAILURES)),
+  rest: new Set([...Object.keys(FAILURES), ...Object.keys(failures), 'UPSTREAM_UNAVAILABLE']),
 };
 /** The label of any other reason, which only another version of the gRPC server can give. */
 const OTHER = 'other';
