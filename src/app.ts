@@ -12,7 +12,7 @@ import {
 } from './auth/authenticator.js';
 import { CallLog, logCalls, nameCaller } from './calls/call-log.js';
 import type { Interceptor } from './calls/call.js';
-import { Admission, createInterceptors, createPipeline, type Pipeline } from './calls/pipeline.js';
+import { Admission, createPipeline, type Pipeline } from './calls/pipeline.js';
 import { MessageCache } from './calls/service.js';
 import { FollowedTls } from './edge/followed-tls.js';
 import { HttpServer } from './edge/http-server.js';
@@ -228,7 +228,7 @@ async function startGrpc(
   metrics?.caches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
   const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>
-    createPipeline(methods, createInterceptors({ ...steps, observers: enabled(...observers) }));
+    createPipeline(methods, { ...steps, observers: enabled(...observers) });
   const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logCalls(callLog));
   // The gateway measures and logs its own requests, for which it needs only the caller from this pipeline.
   const pipelineOfGateway = pipelineObservedBy(tracing?.calls, nameCaller);

@@ -22,14 +22,23 @@ import { asFailure, FAILURES, overloaded, statusReply } from './failures.js';
 
 /**
  * Handles one call. Synchronous if nothing has to be awaited, which saves such a call a turn of the event loop. Never
- * throws or rejects, as long as an outer interceptor catches what the inner ones throw.
+ * throws or rejects.
  */
 export type Pipeline = (call: Call) => Reply | Promise<Reply>;
 
+export interface PipelineOptions extends Pick<Limits, 'deadlineMs' | 'maxMessageBytes'> {
+  readonly authenticator: Authenticator;
+  readonly admission: Admission;
+  /** For the causes of failures. */
+  readonly log: CallLog;
+  /** Observers of every call, such as traces, metrics and the log, outermost first. Default: none. */
+  readonly observers?: readonly Interceptor[];
+}
+
 /** Passes every call through the interceptors in order, then to its method. */
-export function createPipeline(methods: readonly Method[], interceptors: readonly Interceptor[]): Pipeline {
+export function createPipeline(methods: readonly Method[], options: PipelineOptions): Pipeline {
   const methodOf = new Map(methods.map((method) => [method.path, method]));
-  const walk = interceptors.reduceRight<Next>(
+  const walk = interceptorsOf(options).reduceRight<Next>(
     (next, interceptor) => (context) => interceptor(context, next),
     run,
   );
@@ -54,33 +63,8 @@ export function requestIdOf(given: unknown): string {
   return REQUEST_ID_SYNTAX.test(given) ? given : randomUUID();
 }
 
-/** A successful reply. */
-function okReply(requestId: string, message: Uint8Array): Reply {
-  const trailers = new Metadata();
-  trailers.set(REQUEST_ID, requestId);
-  return { code: status.OK, details: '', message, trailers };
-}
-
-function run(context: CallContext): Reply | Promise<Reply> {
-  const { method, request, requestId } = context;
-  if (method === undefined)
-    throw new Failure<CallReason>('PATH_UNKNOWN', 'There is no method with this name.');
-  const message = method.handle(request, context);
-  if (message instanceof Promise) return message.then((later) => okReply(requestId, later));
-  return okReply(requestId, message);
-}
-
-export interface InterceptorOptions extends Pick<Limits, 'deadlineMs' | 'maxMessageBytes'> {
-  readonly authenticator: Authenticator;
-  readonly admission: Admission;
-  /** For the causes of failures. */
-  readonly log: CallLog;
-  /** Observers of every call, such as traces, metrics and the log, outermost first. Default: none. */
-  readonly observers?: readonly Interceptor[];
-}
-
 /** The steps of every call before its method, outermost first. */
-export function createInterceptors(options: InterceptorOptions): Interceptor[] {
+function interceptorsOf(options: PipelineOptions): Interceptor[] {
   return [
     // Outside all others: observers see replies as clients get them.
     ...(options.observers ?? []),
@@ -117,7 +101,7 @@ const LEVELS: Partial<Record<status, 'error' | 'warn'>> = {
   [status.UNAVAILABLE]: 'warn',
 };
 
-function sealFailures({ log }: InterceptorOptions): Interceptor {
+function sealFailures({ log }: PipelineOptions): Interceptor {
   function seal(context: CallContext, error: unknown): Reply {
     const { requestId } = context;
     const failure = asFailure(error);
@@ -140,7 +124,7 @@ function sealFailures({ log }: InterceptorOptions): Interceptor {
   };
 }
 
-function withDeadline({ deadlineMs }: InterceptorOptions): Interceptor {
+function withDeadline({ deadlineMs }: PipelineOptions): Interceptor {
   return (context, next) => {
     const { deadline, cancellation } = context.call;
     const leftMs = Math.min(deadline - performance.now(), deadlineMs);
@@ -176,7 +160,7 @@ function cancelled(): Failure<CallReason> {
   return new Failure<CallReason>('CANCELLED', 'The caller cancelled the call.');
 }
 
-function limitCalls({ admission }: InterceptorOptions): Interceptor {
+function limitCalls({ admission }: PipelineOptions): Interceptor {
   const leave = (): void => {
     admission.leave();
   };
@@ -195,7 +179,7 @@ function limitCalls({ admission }: InterceptorOptions): Interceptor {
   };
 }
 
-function guard({ authenticator }: InterceptorOptions): Interceptor {
+function guard({ authenticator }: PipelineOptions): Interceptor {
   return (context, next) => {
     const { method, call } = context;
     if (method === undefined || method.access === 'public') return next(context);
@@ -225,7 +209,7 @@ const endGuardOnly: Interceptor = (context, next) => {
   return next(context);
 };
 
-function decodeMessage({ maxMessageBytes }: InterceptorOptions): Interceptor {
+function decodeMessage({ maxMessageBytes }: PipelineOptions): Interceptor {
   return (context, next) => {
     const { message } = context.call;
     if (message === undefined)
@@ -246,11 +230,27 @@ const replyFromCache: Interceptor = (context, next) => {
   return message === undefined ? next(context) : okReply(requestId, message);
 };
 
-function limitWaiting({ admission }: InterceptorOptions): Interceptor {
+function limitWaiting({ admission }: PipelineOptions): Interceptor {
   return (context, next) => {
     const { caller } = context;
     return caller === undefined ? next(context) : admission.wait(caller.subject, () => next(context));
   };
+}
+
+/** The last step: the method itself. */
+function run(context: CallContext): Reply | Promise<Reply> {
+  const { method, request, requestId } = context;
+  if (method === undefined)
+    throw new Failure<CallReason>('PATH_UNKNOWN', 'There is no method with this name.');
+  const message = method.handle(request, context);
+  if (message instanceof Promise) return message.then((later) => okReply(requestId, later));
+  return okReply(requestId, message);
+}
+
+function okReply(requestId: string, message: Uint8Array): Reply {
+  const trailers = new Metadata();
+  trailers.set(REQUEST_ID, requestId);
+  return { code: status.OK, details: '', message, trailers };
 }
 
 /**

@@ -2,13 +2,13 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Admission, createInterceptors, createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
+import { Admission, createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
 import type { Call, CallReason, Reply } from '../../src/calls/call.js';
 import { Failure } from '../../src/registry/failure.js';
 import type { Limits } from '../../src/settings/config.js';
 import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
 import { Caller } from '../../packages/transcoder/test/support/caller.js';
-import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
+import { pipelineOptions, LIMITS } from '../support/pipeline-options.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 const PATH = '/test.Service/Method';
@@ -39,10 +39,7 @@ function pipelineOf(
 function directly(method: Partial<BytesMethod>, lines: string[] = [], deadlineMs = 60_000): Pipeline {
   const logger = pino({ level: 'debug' }, { write: (line) => lines.push(line) });
   const whole = { ...bytesMethod(PATH, { scope: 's' }, () => Promise.resolve(ANSWER)), ...method };
-  return createPipeline(
-    [whole],
-    createInterceptors(interceptorOptions({ authenticator, deadlineMs }, logger)),
-  );
+  return createPipeline([whole], pipelineOptions({ authenticator, deadlineMs }, logger));
 }
 
 function callOf(change: Partial<Call> & { readonly keys?: Readonly<Record<string, string>> } = {}): Call {
@@ -376,10 +373,7 @@ describe('an overloaded service', () => {
       bytesMethod('/health', 'public', () => ANSWER),
     ];
     const silent = pino({ level: 'silent' });
-    return createPipeline(
-      methods,
-      createInterceptors(interceptorOptions({ authenticator, admission }, silent)),
-    );
+    return createPipeline(methods, pipelineOptions({ authenticator, admission }, silent));
   }
 
   const waits: BytesMethod['handle'] = () => new Promise(() => undefined);

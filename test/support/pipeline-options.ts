@@ -1,16 +1,16 @@
 import type { Logger } from 'pino';
-import { Admission, type InterceptorOptions } from '../../src/calls/pipeline.js';
+import { Admission, type PipelineOptions } from '../../src/calls/pipeline.js';
 import { CallLog, logCalls } from '../../src/calls/call-log.js';
 import { readConfig } from '../../src/settings/config.js';
 
 /** The default limits. */
 export const { limits: LIMITS } = readConfig({});
 
-/** Options of interceptors, with the default limits unless others are given. */
-export function interceptorOptions(
-  given: Pick<InterceptorOptions, 'authenticator'> & Partial<InterceptorOptions>,
+/** Options of a pipeline, with the default limits unless others are given. */
+export function pipelineOptions(
+  given: Pick<PipelineOptions, 'authenticator'> & Partial<PipelineOptions>,
   logger: Logger,
-): InterceptorOptions {
+): PipelineOptions {
   const log = new CallLog(logger, 'failures');
   return {
     ...LIMITS,
