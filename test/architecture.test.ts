@@ -21,14 +21,14 @@ const ALLOWED: Readonly<
   store: { modules: ['registry', 'settings'], packages: ['knex', 'lru-cache'] },
   auth: { modules: [], packages: ['jsonwebtoken', 'lru-cache'] },
   calls: {
-    modules: ['registry', 'auth', 'gen'],
+    modules: ['registry', 'auth', 'settings', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'lru-cache', 'pino'],
   },
   routes: { modules: ['calls', 'registry', 'gen'], packages: [] },
   files: { modules: [], packages: [] },
   edge: { modules: ['files', 'settings'], packages: [] },
   grpc: {
-    modules: ['calls', 'edge', 'gen', 'settings'],
+    modules: ['calls', 'registry', 'edge', 'gen', 'settings'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'grpc-js-health-check', 'pino'],
   },
   gateway: {
@@ -60,6 +60,7 @@ const ALLOWED: Readonly<
 /** Pairs of modules where one may import only types of the other. */
 const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['calls', 'auth'],
+  ['calls', 'settings'],
   ['edge', 'settings'],
   ['gateway', 'settings'],
   ['grpc', 'settings'],
