@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
-import { codeOf, httpStatusOf } from '../packages/transcoder/src/failures/http-status.js';
+import { codeOf, httpStatusOf } from '../packages/transcoder/src/failures/failure.js';
 import { upstreamFailure } from '../packages/transcoder/src/failures/upstream-failure.js';
 import { CODES } from '../src/calls/failures.js';
 import { SETTINGS } from '../src/settings/settings.js';

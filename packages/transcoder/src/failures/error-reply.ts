@@ -1,14 +1,13 @@
 import { createRegistry, fromBinary, toJson, type JsonObject, type Registry } from '@bufbuild/protobuf';
 import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
-import { isObject } from '../fields/json-object.js';
+import { isObject } from '../fields/text-value.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../gen/google/rpc/status_pb.js';
 import type { ErrorReply } from '../http-reply.js';
 import type { ReplyMetadata, UnaryReply } from '../upstream.js';
 import { bearerChallenge } from './bearer-challenge.js';
-import type { Failure, FieldViolation } from './failure.js';
-import { codeOf, httpStatusOf } from './http-status.js';
+import { codeOf, type Failure, type FieldViolation, httpStatusOf } from './failure.js';
 import { upstreamFailure } from './upstream-failure.js';
 
 /** Options of `ErrorReplies`. */

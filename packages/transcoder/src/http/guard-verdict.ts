@@ -1,5 +1,5 @@
 import type { ErrorReplies } from '../failures/error-reply.js';
-import { codeOf } from '../failures/http-status.js';
+import { codeOf } from '../failures/failure.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import type { HttpReply } from '../http-reply.js';
 import type { Guard, UnaryReply } from '../upstream.js';

@@ -1,6 +1,5 @@
 import type { ErrorReplies } from '../failures/error-reply.js';
-import { Failure, internal } from '../failures/failure.js';
-import { codeOf } from '../failures/http-status.js';
+import { codeOf, Failure, internal } from '../failures/failure.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import type { ErrorReply, HttpReply } from '../http-reply.js';
 import type { ReplyMetadata, ReplyStream, UnaryReply } from '../upstream.js';

@@ -1,13 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { fromBinary, type Message, type Registry } from '@bufbuild/protobuf';
-import { type Binding, givesBytes } from '../template/binding.js';
+import { type Binding, givesBytes, isDryRun, pathOfResource, type SuccessRule } from '../template/binding.js';
 import { bytesFormat, bytesReply } from './bytes-reply.js';
 import { entityTag, isCurrent, preconditionFailed } from './entity-tag.js';
-import type { JsonOutput } from '../json/json-output.js';
-import { LargeBytes } from '../json/large-bytes.js';
+import { type JsonOutput, LargeBytes } from '../json/json-output.js';
 import type { HttpReply } from '../http-reply.js';
 import { type StreamFormat, streamFormat } from './stream-format.js';
-import { isDryRun, pathOfResource, type SuccessRule } from '../template/standard-method.js';
 
 /** Creates the HTTP responses of successful calls. */
 export class SuccessReplies {

@@ -1,8 +1,7 @@
 import { create, fromJson, type JsonValue } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { expect, it } from 'vitest';
-import { JsonOutput } from '../../src/json/json-output.js';
-import { LargeBytes } from '../../src/json/large-bytes.js';
+import { JsonOutput, LargeBytes } from '../../src/json/json-output.js';
 import { registry, typeOf } from '../support/library-contract.js';
 
 const output = new JsonOutput(registry, { omit: 'defaults' });
