@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { FORWARDED_HEADERS, type ForwardedHeaders, requireTextKeys } from './http/request-headers.js';
-import { requireFreeHeaders, type ResponseHeaders } from './http/response-headers.js';
+import { FORWARDED_HEADERS, type ForwardedHeaders, requireTextKeys } from './http/head.js';
+import { requireFreeHeaders, type ResponseHeaders } from './http/reply.js';
 import type { JsonOptions } from './json/json-options.js';
 import type { LogKind, TranscoderLog } from './log.js';
 import type { RequestObserver } from './request-observer.js';

@@ -2,13 +2,15 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ErrorReplies } from './failures/error-reply.js';
 import { Failure, internal } from './failures/failure.js';
-import { clientFailure, endAfter, isEndOfUpload, writeClientError } from './http/client-error.js';
-import { RequestQueues } from './http/request-queue.js';
-import { Exchange } from './http/exchange.js';
-import { finishExchanges } from './http/finished-exchange.js';
-import { requireWellFormedHead } from './http/request-head.js';
-import { requestLines } from './http/request-line.js';
-import { Transcoding } from './http/transcoding.js';
+import {
+  clientFailure,
+  endAfter,
+  isEndOfUpload,
+  requireWellFormedHead,
+  writeClientError,
+} from './http/head.js';
+import { Exchange, finishExchanges, RequestQueues } from './http/exchange.js';
+import { Transcoding } from './http/call.js';
 import type { HttpReply } from './http-reply.js';
 import { joinObservers } from './request-observer.js';
 import { optionsInForce, type TranscoderOptions } from './options.js';
@@ -78,7 +80,6 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });
   const transcoding = new Transcoding(contract, errors, options);
-  const record = requestLines(options);
   const observer = joinObservers(options.observers);
   const queues = new RequestQueues(options.maxRequests);
   let ending = false;
@@ -87,7 +88,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     errors.ofFailure(error instanceof Failure ? error : internal(error), requestId);
 
   const lingerMs = (): number => (ending ? 0 : LINGER_MS);
-  const finish = finishExchanges({ log, mayLog, record, failed, lingerMs });
+  const finish = finishExchanges({ ...options, failed, lingerMs });
 
   function respond(
     request: IncomingMessage,

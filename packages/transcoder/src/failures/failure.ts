@@ -1,4 +1,5 @@
 import { Code } from '../gen/google/rpc/code_pb.js';
+import type { UnaryReply } from '../upstream.js';
 
 interface FailureStatus {
   readonly code: Code;
@@ -173,3 +174,13 @@ const codes: ReadonlyMap<number, Code> = new Map(
     .filter((code) => typeof code === 'number')
     .map((code) => [code, code]),
 );
+
+/** Whether a call succeeded. */
+export function isOk({ code }: UnaryReply): boolean {
+  return codeOf(code) === Code.OK;
+}
+
+/** Whether a reply shows that the server has identified the caller. */
+export function knowsCaller(reply: UnaryReply): boolean {
+  return isOk(reply) || (reply.answered && codeOf(reply.code) !== Code.UNAUTHENTICATED);
+}

@@ -46,6 +46,18 @@ export class JsonOutput {
     this.#milliseconds = milliseconds;
   }
 
+  /**
+   * The JSON text of a message, or of one field of it; as UTF-8 if it has large `bytes`.
+   *
+   * @param message its large `bytes` are replaced.
+   * @throws Error if the message has no JSON form
+   */
+  text(schema: DescMessage, message: Message, field?: DescField): string | Uint8Array {
+    const large = new LargeBytes(this.#registry, schema, message);
+    const json = field === undefined ? this.json(schema, message) : this.fieldJson(field, message);
+    return large.restoredIn(JSON.stringify(json));
+  }
+
   /** @throws Error if the message has no JSON form, for example a time after the year 9999 */
   json(schema: DescMessage, message: Message): JsonValue {
     return this.#amendment(schema)(toJson(schema, message, this.#written));
@@ -203,7 +215,7 @@ interface TakenValues {
  * Encodes large `bytes` values with Node's base64, which takes a hundredth of the time of protobuf's. Each value in the
  * message is replaced by a mark that nobody can guess, and each mark in the JSON text by the base64.
  */
-export class LargeBytes {
+class LargeBytes {
   readonly #registry: Registry;
   /**
    * The values that were taken out. Created on demand, since most replies have none and it would take longer than all

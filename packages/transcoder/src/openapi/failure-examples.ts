@@ -12,11 +12,9 @@ import {
 import { Code } from '../gen/google/rpc/code_pb.js';
 import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../gen/google/rpc/status_pb.js';
-import { headersTooLarge, requestTimedOut } from '../http/client-error.js';
-import { preconditionFailed } from '../http/entity-tag.js';
-import { bodyTooLarge } from '../http/received-bytes.js';
-import { contentCodingUnsupported, mediaTypeUnsupported } from '../http/request-body.js';
-import { targetTooLong, transferCodingUnsupported } from '../http/request-head.js';
+import { headersTooLarge, requestTimedOut, targetTooLong, transferCodingUnsupported } from '../http/head.js';
+import { preconditionFailed } from '../http/reply.js';
+import { bodyTooLarge, contentCodingUnsupported, mediaTypeUnsupported } from '../http/body.js';
 import type { ErrorReply } from '../http-reply.js';
 import type { FailureFacts } from './description-options.js';
 import { REQUEST_ID } from './response-headers.js';

@@ -1,5 +1,5 @@
 import { methodNotAllowed } from '../failures/failure.js';
-import { entityTag, isCurrent } from '../http/entity-tag.js';
+import { entityTag, isCurrent } from '../http/reply.js';
 import type { Exchange } from '../http/exchange.js';
 import type { HttpReply } from '../http-reply.js';
 
