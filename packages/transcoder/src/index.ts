@@ -1,6 +1,6 @@
 /** The public API of the package. */
 export {
-  Failure,
+  HttpFailure as Failure,
   type FailureReason,
   failures,
   methodNotAllowed,

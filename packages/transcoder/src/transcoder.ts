@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ErrorReplies } from './failures/error-reply.js';
-import { Failure, internal } from './failures/failure.js';
+import { HttpFailure, internal } from './failures/failure.js';
 import {
   clientFailure,
   endAfter,
@@ -85,7 +85,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   let ending = false;
 
   const failed = (error: unknown, { requestId }: Exchange): HttpReply =>
-    errors.ofFailure(error instanceof Failure ? error : internal(error), requestId);
+    errors.ofFailure(error instanceof HttpFailure ? error : internal(error), requestId);
 
   const lingerMs = (): number => (ending ? 0 : LINGER_MS);
   const finish = finishExchanges({ ...options, failed, lingerMs });

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import {
   deadlineExceeded,
-  Failure,
+  HttpFailure,
   internal,
   isOk,
   knowsCaller,
@@ -21,7 +21,7 @@ const ACCEPT_ENCODING = { 'Accept-Encoding': 'identity' };
 /**
  * Refuses every content coding, unless middleware has already decoded the body.
  *
- * @throws Failure `CONTENT_TYPE_UNSUPPORTED`.
+ * @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED`.
  */
 export function requireDecoded(request: IncomingMessage): void {
   const { headers } = request;
@@ -40,7 +40,7 @@ const LENIENT_TYPE = new RegExp(JSON_TYPE.source.replace('json', '(?:json|merge-
  * Refuses every media type except `application/json`, with or without `charset=utf-8` (RFC 8259 defines no other).
  *
  * @param lenient whether to accept `application/merge-patch+json` and a missing type, too.
- * @throws Failure `CONTENT_TYPE_UNSUPPORTED`.
+ * @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED`.
  */
 export function requireJsonType(request: IncomingMessage, lenient: boolean): void {
   const values = headerValues(request, 'content-type');
@@ -49,13 +49,13 @@ export function requireJsonType(request: IncomingMessage, lenient: boolean): voi
 }
 
 /** @param verb the HTTP method of the request */
-export function contentCodingUnsupported(verb: string | undefined): Failure {
+export function contentCodingUnsupported(verb: string | undefined): HttpFailure {
   const message = 'The content encoding is not supported; only identity is allowed.';
   return unsupported(verb, message, ACCEPT_ENCODING);
 }
 
 /** @param verb the HTTP method of the request */
-export function mediaTypeUnsupported(verb: string | undefined): Failure {
+export function mediaTypeUnsupported(verb: string | undefined): HttpFailure {
   return unsupported(verb, 'The content type is not supported; application/json in UTF-8 is allowed.');
 }
 
@@ -63,10 +63,10 @@ function unsupported(
   verb: string | undefined,
   message: string,
   headers: Readonly<Record<string, string>> = {},
-): Failure {
+): HttpFailure {
   // RFC 5789 3.1 for PATCH, and W3C Linked Data Platform 7.1 for the others.
   const accepted = verb === 'PATCH' ? 'Accept-Patch' : 'Accept-Post';
-  return new Failure('CONTENT_TYPE_UNSUPPORTED', message, {
+  return new HttpFailure('CONTENT_TYPE_UNSUPPORTED', message, {
     headers: { [accepted]: 'application/json', ...headers },
   });
 }
@@ -78,7 +78,7 @@ const NO_BYTES = Buffer.alloc(0);
  *
  * @param maxBytes the maximum size, in bytes.
  * @returns the bytes; empty for a request without a body.
- * @throws Failure (rejects) `REQUEST_TOO_LARGE`, at once if the length is known, `REQUEST_MALFORMED` for a body that is
+ * @throws HttpFailure (rejects) `REQUEST_TOO_LARGE`, at once if the length is known, `REQUEST_MALFORMED` for a body that is
  *   incomplete, or `INTERNAL` for a body that middleware has read and parsed.
  */
 export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Array | Promise<Uint8Array> {
@@ -102,7 +102,7 @@ function receivedBytes(request: IncomingMessage, maxBytes: number): Promise<Uint
       end(malformed('The body did not arrive whole.'));
     }
 
-    function end(failure?: Failure): void {
+    function end(failure?: HttpFailure): void {
       request.off('data', take).off('end', complete).off('error', breakOff).off('close', breakOff);
       if (failure === undefined) {
         resolve(bytes.all());
@@ -160,7 +160,7 @@ class GrowingBytes {
 }
 
 /** Developers have to change the order of their middleware, so the log says how. */
-function readBefore(): Failure {
+function readBefore(): HttpFailure {
   return internal(
     new Error(
       'A middleware has read the body before the transcoder. Mount the transcoder first; it passes on what is not its own.',
@@ -169,8 +169,8 @@ function readBefore(): Failure {
 }
 
 /** The body exceeds the limit. @param maxBytes the limit, in bytes */
-export function bodyTooLarge(maxBytes: number): Failure {
-  return new Failure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
+export function bodyTooLarge(maxBytes: number): HttpFailure {
+  return new HttpFailure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }
 
 /** The guard's verdict on a request. The guard is called only when needed, and at most once. */
@@ -242,7 +242,7 @@ export class Uploads {
    *
    * @param deadline in milliseconds since the epoch.
    * @returns the body, or the reply to a client that the guard refuses.
-   * @throws Failure `DEADLINE_EXCEEDED`, `OVERLOADED` or `SHUTTING_DOWN`, or the failure of the body.
+   * @throws HttpFailure `DEADLINE_EXCEEDED`, `OVERLOADED` or `SHUTTING_DOWN`, or the failure of the body.
    */
   async wait(
     body: Promise<Uint8Array>,
@@ -293,7 +293,7 @@ export class Uploads {
     for (const end of this.#arriving) end(shuttingDown());
   }
 
-  #refused(): Failure | undefined {
+  #refused(): HttpFailure | undefined {
     if (this.#ended) return shuttingDown();
     const full = this.#arriving.size >= this.#most;
     return full ? overloaded(`It has ${this.#most} requests that are still arriving.`) : undefined;

@@ -3,7 +3,7 @@ import type { JsonValue, Message, Registry } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import {
-  type Failure,
+  type HttpFailure,
   isOk,
   knowsCaller,
   malformed,
@@ -108,7 +108,7 @@ export class Transcoding {
     return { found: this.#lookUp(String(request.method), path), query };
   }
 
-  /** @throws Failure if no call is made, for a reason that any client may know */
+  /** @throws HttpFailure if no call is made, for a reason that any client may know */
   answer(exchange: Exchange, { found, query }: RequestLookup): HttpReply | Promise<HttpReply> {
     if (found.outcome === 'unknown path') throw pathUnknown();
     exchange.template = found.binding && this.#templates.get(found.binding);
@@ -143,7 +143,7 @@ export class Transcoding {
     this.#underWay -= 1;
   };
 
-  /** @throws Failure `OVERLOADED` */
+  /** @throws HttpFailure `OVERLOADED` */
   #counted(answer: () => HttpReply | Promise<HttpReply>): HttpReply | Promise<HttpReply> {
     if (this.#underWay >= this.#maxRequests) {
       throw overloaded(`It has ${this.#maxRequests} calls under way.`);
@@ -297,6 +297,6 @@ function isPlainMessage(body: BodyBinding): boolean {
   );
 }
 
-function bodyUnwanted(): Failure {
+function bodyUnwanted(): HttpFailure {
   return malformed('The request has a body; this method takes none.');
 }

@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { Failure, malformed } from '../failures/failure.js';
+import { HttpFailure, malformed } from '../failures/failure.js';
 import { quoted } from '../fields/allowed-value.js';
 import type { ErrorReply } from '../http-reply.js';
 import type { CallMetadata } from '../upstream.js';
@@ -12,7 +12,7 @@ const TARGET_MAX_BYTES = 8_192;
  * Refuses a request that violates HTTP but passes Node's parser.
  *
  * @param target the request target as sent.
- * @throws Failure `REQUEST_MALFORMED`, `TARGET_TOO_LONG`, or `TRANSFER_CODING_UNSUPPORTED`.
+ * @throws HttpFailure `REQUEST_MALFORMED`, `TARGET_TOO_LONG`, or `TRANSFER_CODING_UNSUPPORTED`.
  */
 export function requireWellFormedHead(request: IncomingMessage, target: string): void {
   // First, since this refusal ends the connection.
@@ -34,8 +34,8 @@ function requireTarget(target: string): void {
 }
 
 /** The request target exceeds the limit, which is lower than that of Node's parser. */
-export function targetTooLong(): Failure {
-  return new Failure('TARGET_TOO_LONG', `The request target is longer than ${TARGET_MAX_BYTES} bytes.`);
+export function targetTooLong(): HttpFailure {
+  return new HttpFailure('TARGET_TOO_LONG', `The request target is longer than ${TARGET_MAX_BYTES} bytes.`);
 }
 
 // RFC 9110 7.2 and RFC 3986 3.2.2; an empty host means a target without authority.
@@ -76,7 +76,7 @@ function requireTransferCoding({ headers, httpVersionMinor }: IncomingMessage): 
 const UNCLEAR = 'a body without a clear end';
 
 /** The end of the body is unknown, so the connection cannot be reused. */
-export function framingUnclear(): Failure {
+function framingUnclear(): HttpFailure {
   return malformedHeader(
     'transfer-encoding',
     `Must be chunked, with HTTP/1.1 and without Content-Length; got ${UNCLEAR}.`,
@@ -85,7 +85,7 @@ export function framingUnclear(): Failure {
 }
 
 /** Node's parser ends the connection of such a request. */
-export function lengthUnclear(): Failure {
+function lengthUnclear(): HttpFailure {
   return malformedHeader(
     'content-length',
     `Must be one decimal number, without Transfer-Encoding; got ${UNCLEAR}.`,
@@ -93,8 +93,8 @@ export function lengthUnclear(): Failure {
 }
 
 /** The body has a transfer coding other than `chunked`. */
-export function transferCodingUnsupported(): Failure {
-  return new Failure(
+export function transferCodingUnsupported(): HttpFailure {
+  return new HttpFailure(
     'TRANSFER_CODING_UNSUPPORTED',
     'The transfer coding is not supported; only chunked is allowed.',
   );
@@ -104,9 +104,9 @@ function malformedHeader(
   field: string,
   description: string,
   headers: Readonly<Record<string, string>> = {},
-): Failure {
+): HttpFailure {
   const message = 'The request has an invalid header.';
-  return new Failure('REQUEST_MALFORMED', message, { violations: [{ field, description }], headers });
+  return new HttpFailure('REQUEST_MALFORMED', message, { violations: [{ field, description }], headers });
 }
 
 /** Whether a request has a body (RFC 9112 6.3), which may be empty. */
@@ -192,7 +192,7 @@ export function callMetadata(
 /**
  * Refuses a request with a header that metadata cannot carry and that must not be masked or dropped.
  *
- * @throws Failure `REQUEST_MALFORMED`.
+ * @throws HttpFailure `REQUEST_MALFORMED`.
  */
 export function requireFitHeaders(headers: IncomingHttpHeaders, forwarded: ForwardedHeaders): void {
   for (const [name, unfit] of forwarded) {
@@ -210,7 +210,7 @@ const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
  *
  * @param limitMs the default, which the client cannot exceed.
  * @param lenient whether the header `Grpc-Timeout` may also set one; the shorter applies.
- * @throws Failure `REQUEST_MALFORMED` if a header is not a time above zero.
+ * @throws HttpFailure `REQUEST_MALFORMED` if a header is not a time above zero.
  */
 export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number, lenient: boolean): number {
   const ownMs = ownTimeoutMs(headers, limitMs);
@@ -271,11 +271,11 @@ export function requestTarget(target: string): RequestTarget {
 }
 
 /** The failure for an error of Node's HTTP parser or of its time limits. */
-export function clientFailure(error: Error): Failure {
+export function clientFailure(error: Error): HttpFailure {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW')
-    return new Failure(
+    return new HttpFailure(
       'REQUEST_TOO_LARGE',
       'The chunk extensions of the body are larger than the server accepts.',
     );
@@ -293,13 +293,13 @@ export function isEndOfUpload(error: Error): boolean {
 }
 
 /** The headers exceed the limit of Node's parser. */
-export function headersTooLarge(): Failure {
-  return new Failure('HEADERS_TOO_LARGE', 'The headers are larger than the server accepts.');
+export function headersTooLarge(): HttpFailure {
+  return new HttpFailure('HEADERS_TOO_LARGE', 'The headers are larger than the server accepts.');
 }
 
 /** The headers or the body did not arrive within Node's time limits. */
-export function requestTimedOut(): Failure {
-  return new Failure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
+export function requestTimedOut(): HttpFailure {
+  return new HttpFailure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
 }
 
 /** Writes a reply to bytes that Node could not parse as a request, and ends the connection. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type IncomingHttpHeaders, type ServerResponse, validateHeaderName } from 'node:http';
 import { fromBinary, type Message } from '@bufbuild/protobuf';
-import { Failure } from '../failures/failure.js';
+import { HttpFailure } from '../failures/failure.js';
 import type { HttpReply } from '../http-reply.js';
 import { bytesFormat, bytesReply, streamFormat, type StreamFormat } from './streams.js';
 import type { JsonOutput } from '../json/json-output.js';
@@ -24,7 +24,7 @@ export class SuccessReplies {
    * The HTTP response for a serialized response message.
    *
    * @param headers the headers of the request.
-   * @throws Failure `PRECONDITION_FAILED`, or Error if the message cannot be decoded or has no JSON form.
+   * @throws HttpFailure `PRECONDITION_FAILED`, or Error if the message cannot be decoded or has no JSON form.
    */
   reply(
     binding: Binding,
@@ -55,7 +55,7 @@ export class SuccessReplies {
    * Refuses a create with `If-Match`, whatever its value: there is no representation that could match yet (RFC 9110
    * 13.1.1). For the same reason, `If-None-Match` is always true (13.1.2).
    *
-   * @throws Failure `PRECONDITION_FAILED`
+   * @throws HttpFailure `PRECONDITION_FAILED`
    */
   requirePrecondition(binding: Binding, headers: IncomingHttpHeaders): void {
     const creates = this.#rules.get(binding)?.creates === true;
@@ -87,7 +87,7 @@ export function entityTag(body: string | Uint8Array): string {
  * Whether the client of a GET or HEAD already has the representation with the tag, according to `If-None-Match`, which
  * is evaluated after `If-Match` (RFC 9110 13.2.2).
  *
- * @throws Failure `PRECONDITION_FAILED` if `If-Match` does not match the tag.
+ * @throws HttpFailure `PRECONDITION_FAILED` if `If-Match` does not match the tag.
  */
 export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
   const { 'if-match': wanted, 'if-none-match': known } = headers;
@@ -98,8 +98,8 @@ export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
 /**
  * `If-Match` does not match the current representation, or there is none because the resource is about to be created.
  */
-export function preconditionFailed(): Failure {
-  return new Failure(
+export function preconditionFailed(): HttpFailure {
+  return new HttpFailure(
     'PRECONDITION_FAILED',
     'No current representation matches If-Match; a read may name its entity tag or *, a create has none yet.',
   );

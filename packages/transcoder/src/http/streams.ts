@@ -2,7 +2,7 @@ import type { ErrorReplies } from '../failures/error-reply.js';
 import {
   codeOf,
   deadlineExceeded,
-  Failure,
+  HttpFailure,
   internal,
   isOk,
   overloaded,
@@ -37,7 +37,7 @@ interface StreamedReplyParts {
 }
 
 /** The next item of a stream: the content for a message, or the end. */
-type Come = Uint8Array | UnaryReply | Failure;
+type Come = Uint8Array | UnaryReply | HttpFailure;
 
 /** The HTTP response for a stream of messages. */
 export class StreamedReply {
@@ -76,7 +76,7 @@ export class StreamedReply {
       heard(first);
       return this.#errorReply(first);
     }
-    if (first instanceof Failure) return this.#errorReply(first);
+    if (first instanceof HttpFailure) return this.#errorReply(first);
     heard({ code: Code.OK, details: '', answered: true, initialMetadata: this.#initialMetadata });
     return {
       status: 200,
@@ -147,10 +147,10 @@ export class StreamedReply {
    * The error response for the end of a stream. It always has a reason, so that the log line differs from that of a
    * success.
    */
-  #errorReply(end: UnaryReply | Failure): ErrorReply {
+  #errorReply(end: UnaryReply | HttpFailure): ErrorReply {
     const { errors, exchange } = this.#parts;
     const { requestId } = exchange;
-    if (end instanceof Failure) return errors.ofFailure(end, requestId);
+    if (end instanceof HttpFailure) return errors.ofFailure(end, requestId);
     const reply = errors.ofUpstream(end, requestId);
     return { ...reply, reason: reply.reason ?? Code[codeOf(end.code)] };
   }
@@ -180,7 +180,7 @@ export class OpenStream implements Cancellation {
   /** Whether the response has ended. */
   cancelled = false;
   /** Why the stream was aborted; undefined if it was not. */
-  failure: Failure | undefined;
+  failure: HttpFailure | undefined;
   readonly #exchange: Exchange;
   readonly #open: Set<OpenStream>;
   #cancel = ignore;
@@ -218,7 +218,7 @@ export class OpenStream implements Cancellation {
   }
 
   /** Aborts the stream. A client that does not read its end within a second is disconnected. */
-  breakOff(failure: Failure): void {
+  breakOff(failure: HttpFailure): void {
     this.failure ??= failure;
     // The response may be queued behind an earlier one, and have no socket yet.
     this.#cut ??= setTimeout(() => this.#exchange.request.socket.destroy(), LAST_PIECE_MS);
@@ -246,7 +246,7 @@ export class OpenStreams {
     this.#most = most;
   }
 
-  /** @throws Failure `OVERLOADED` or `SHUTTING_DOWN` */
+  /** @throws HttpFailure `OVERLOADED` or `SHUTTING_DOWN` */
   open(exchange: Exchange): OpenStream {
     if (this.#ended) throw shuttingDown();
     if (this.#open.size >= this.#most) throw overloaded(`It has ${this.#most} streams under way.`);

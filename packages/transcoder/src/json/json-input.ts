@@ -11,7 +11,7 @@ import {
 } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import {
-  type Failure,
+  type HttpFailure,
   type FieldViolation,
   firstViolations,
   malformed,
@@ -37,7 +37,7 @@ export const MAX_DEPTH = 48;
  * limited to `MAX_DEPTH`. A 64-bit integer that a JavaScript number cannot hold becomes a string of its digits.
  *
  * @param locate returns the place of the whole value, from which inner places are found.
- * @throws Failure `REQUEST_MALFORMED`.
+ * @throws HttpFailure `REQUEST_MALFORMED`.
  */
 export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
   const text = utf8Text(bytes);
@@ -174,7 +174,7 @@ function endOfString(text: string, start: number): number {
   }
 }
 
-function nestedTooDeep(): Failure {
+function nestedTooDeep(): HttpFailure {
   return malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
 }
 

@@ -45,7 +45,7 @@ export class RequestMessages {
   /**
    * The request message of a call.
    *
-   * @throws Failure `REQUEST_MALFORMED` with every violation.
+   * @throws HttpFailure `REQUEST_MALFORMED` with every violation.
    */
   read(binding: Binding, parts: RequestParts): Message {
     // First, since the next step changes the body in place.
@@ -71,7 +71,7 @@ export class RequestMessages {
   /**
    * The binary form of a request message.
    *
-   * @throws Failure `REQUEST_MALFORMED` with every field that the contract requires and the message lacks (proto2).
+   * @throws HttpFailure `REQUEST_MALFORMED` with every field that the contract requires and the message lacks (proto2).
    */
   encode({ method }: Binding, message: Message): Uint8Array {
     try {
