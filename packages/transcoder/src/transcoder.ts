@@ -6,7 +6,9 @@ import {
   clientFailure,
   endAfter,
   isEndOfUpload,
+  namesRead,
   requireWellFormedHead,
+  sentHeaders,
   writeClientError,
 } from './http/head.js';
 import { Exchange, finishExchanges, RequestQueues } from './http/exchange.js';
@@ -81,6 +83,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });
   const transcoding = new Transcoding(contract, errors, options);
   const observer = joinObservers(options.observers);
+  const names = namesRead(options.forwardedHeaders);
   const queues = new RequestQueues(options.maxRequests);
   let ending = false;
 
@@ -105,7 +108,8 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       return;
     }
     const observation = observer.begin({ method: String(request.method), headers: request.headers });
-    const exchange = new Exchange(request, response, requestId, now(), awaitsContinue, observation);
+    const sent = sentHeaders(request.rawHeaders, names);
+    const exchange = new Exchange(request, response, sent, requestId, now(), awaitsContinue, observation);
     queue.begin(exchange);
     const finishWith = (reply: HttpReply): void => {
       write(() => {
@@ -114,7 +118,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     };
     let reply: HttpReply | Promise<HttpReply>;
     try {
-      requireWellFormedHead(request, exchange.url);
+      requireWellFormedHead(request, exchange.url, sent);
       reply = answer(exchange);
     } catch (error) {
       reply = failed(error, exchange);

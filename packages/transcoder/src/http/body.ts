@@ -13,7 +13,7 @@ import {
 import type { HttpReply } from '../http-reply.js';
 import type { Guard } from '../upstream.js';
 import type { Exchange } from './exchange.js';
-import { hasBody, headerValues } from './head.js';
+import { hasBody } from './head.js';
 
 /** The accepted content codings, sent only in responses that refuse another one (RFC 9110 12.5.3). */
 const ACCEPT_ENCODING = { 'Accept-Encoding': 'identity' };
@@ -42,10 +42,10 @@ const LENIENT_TYPE = new RegExp(JSON_TYPE.source.replace('json', '(?:json|merge-
  * @param lenient whether to accept `application/merge-patch+json` and a missing type, too.
  * @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED`.
  */
-export function requireJsonType(request: IncomingMessage, lenient: boolean): void {
-  const values = headerValues(request, 'content-type');
-  const taken = values.length === 0 ? lenient : (lenient ? LENIENT_TYPE : JSON_TYPE).test(values.join(', '));
-  if (!taken) throw mediaTypeUnsupported(request.method);
+export function requireJsonType({ sent, verb }: Exchange, lenient: boolean): void {
+  const type = sent.get('content-type')?.join(', ');
+  const taken = type === undefined ? lenient : (lenient ? LENIENT_TYPE : JSON_TYPE).test(type);
+  if (!taken) throw mediaTypeUnsupported(verb);
 }
 
 /** @param verb the HTTP method of the request */

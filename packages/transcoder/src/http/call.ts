@@ -173,7 +173,7 @@ class RequestedCall {
 
   constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, query: string, open?: OpenStream) {
     const { guard, deadlineMs, forwardedHeaders, errors } = parts;
-    const { request, requestId, started, observation } = exchange;
+    const { sent, requestId, started, observation } = exchange;
     this.#parts = parts;
     this.#exchange = exchange;
     this.#found = found;
@@ -181,7 +181,7 @@ class RequestedCall {
     this.#open = open;
     this.#head = {
       path: found.binding.callPath,
-      metadata: callMetadata(request, requestId, forwardedHeaders, observation.metadata),
+      metadata: callMetadata(sent, requestId, forwardedHeaders, observation.metadata),
       deadline: started + deadlineMs,
       cancellation: open ?? exchange,
     };
@@ -217,7 +217,7 @@ class RequestedCall {
     let message: Message;
     let bytes: Uint8Array;
     try {
-      const json = bodyJson(this.#parts, binding, this.#exchange.request, body);
+      const json = bodyJson(this.#parts, binding, this.#exchange, body);
       message = requests.read(binding, { segments, query: this.#query, body: json });
       if (takesBytes(binding)) setData(binding, message, body);
       bytes = requests.encode(binding, message);
@@ -266,12 +266,12 @@ class RequestedCall {
 function bodyJson(
   { registry, lenient }: CallParts,
   binding: Binding,
-  request: IncomingMessage,
+  exchange: Exchange,
   bytes: Uint8Array,
 ): JsonValue | undefined {
   const { method, body } = binding;
   const { input: message } = method;
-  if (takesBytes(binding)) return httpBodyJson(request.headers['content-type']);
+  if (takesBytes(binding)) return httpBodyJson(exchange.request.headers['content-type']);
   if (bytes.length === 0) {
     // An empty body is an empty message, unless the message has a JSON form of its own.
     if (body === undefined || (body === '*' && !hasCustomJsonRepresentation(message))) return undefined;
@@ -279,7 +279,7 @@ function bodyJson(
     throw malformed('The request has no body; this method takes one.');
   }
   if (body === undefined && !lenient) throw bodyUnwanted();
-  requireJsonType(request, lenient);
+  requireJsonType(exchange, lenient);
   const json = parseJsonText(bytes, (value) =>
     typeof body === 'object'
       ? startOf(registry, { message, json: { [body.jsonName]: value } }).to(body.jsonName)

@@ -4,7 +4,7 @@ import { type HttpReply, writeEarlyReply, writeReply } from '../http-reply.js';
 import type { LogKind, TranscoderLog } from '../log.js';
 import type { RequestObservation } from '../request-observer.js';
 import type { Cancellation, UnaryReply } from '../upstream.js';
-import { hasBody, requestTarget } from './head.js';
+import { hasBody, requestTarget, type SentHeaders } from './head.js';
 
 /** A request in progress, with its response. */
 export class Exchange implements Cancellation {
@@ -17,6 +17,8 @@ export class Exchange implements Cancellation {
   readonly verb: string;
   /** The request target as sent, even if a router has removed its own prefix. */
   readonly url: string;
+  /** The headers that are read as sent. */
+  readonly sent: SentHeaders;
   readonly observation: RequestObservation;
   /** The path template, for observers; undefined for an unknown path. The `answer` of `respond` may set it. */
   template: string | undefined;
@@ -34,6 +36,7 @@ export class Exchange implements Cancellation {
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
+    sent: SentHeaders,
     requestId: string,
     started: number,
     awaitsContinue: boolean,
@@ -45,6 +48,7 @@ export class Exchange implements Cancellation {
     this.started = started;
     this.verb = String(request.method);
     this.url = targetOf(request);
+    this.sent = sent;
     this.#awaitsContinue = awaitsContinue;
     this.observation = observation;
   }

@@ -14,14 +14,14 @@ const TARGET_MAX_BYTES = 8_192;
  * @param target the request target as sent.
  * @throws HttpFailure `REQUEST_MALFORMED`, `TARGET_TOO_LONG`, or `TRANSFER_CODING_UNSUPPORTED`.
  */
-export function requireWellFormedHead(request: IncomingMessage, target: string): void {
+export function requireWellFormedHead(request: IncomingMessage, target: string, sent: SentHeaders): void {
   // First, since this refusal ends the connection.
   requireTransferCoding(request);
   if (request.httpVersionMajor !== 1) {
     throw malformed(`The request uses HTTP/${request.httpVersion}; HTTP/1.1 and HTTP/1.0 are allowed.`);
   }
   requireTarget(target);
-  requireHost(request);
+  requireHost(request, sent);
 }
 
 /** RFC 9110 4.1 recommends a limit of at least 8,000 bytes. */
@@ -43,8 +43,8 @@ const HOST =
   /^(?:\[[0-9a-f:.]+\]|\[v[0-9a-f]+\.[\w\-.~!$&'()*+,;=:]+\]|(?:[\w\-.~!$&'()*+,;=]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i;
 
 /** RFC 9112 3.2: one well-formed `Host`, which only HTTP/1.0 may omit. */
-function requireHost(request: IncomingMessage): void {
-  const hosts = headerValues(request, 'host');
+function requireHost(request: IncomingMessage, sent: SentHeaders): void {
+  const hosts = sent.get('host') ?? [];
   if (hosts.length === 0) {
     if (request.httpVersionMinor === 0) return;
     throw malformedHeader('host', 'Must be given once; got none.');
@@ -148,17 +148,31 @@ export function requireTextKeys(forwarded: ForwardedHeaders): void {
   }
 }
 
-/** Header lines as sent: alternating names and values. */
-type SentHeaders = Pick<IncomingMessage, 'rawHeaders'>;
+/** The values of headers by lower-case name, one for each line, as sent. */
+export type SentHeaders = ReadonlyMap<string, readonly string[]>;
+
+/** The names, in lower case, of the headers that are read as sent: those of the transcoder and the forwarded ones. */
+export function namesRead(forwarded: ForwardedHeaders): ReadonlySet<string> {
+  return new Set(['host', 'content-type', ...forwarded.keys()]);
+}
 
 /**
- * The values of a header, one for each of its lines. Node's `headersDistinct` throws in releases such as 22.12 when a
+ * Reads the headers with the given names in one pass. Node's `headersDistinct` throws in releases such as 22.12 when a
  * client sends a header named `constructor`.
  *
- * @param name in lower case.
+ * @param rawHeaders alternating names and values.
  */
-export function headerValues({ rawHeaders }: SentHeaders, name: string): string[] {
-  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
+export function sentHeaders(rawHeaders: readonly string[], names: ReadonlySet<string>): SentHeaders {
+  const sent = new Map<string, string[]>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = String(rawHeaders[at]).toLowerCase();
+    if (!names.has(name)) continue;
+    const value = String(rawHeaders[at + 1]);
+    const values = sent.get(name);
+    if (values === undefined) sent.set(name, [value]);
+    else values.push(value);
+  }
+  return sent;
 }
 
 const NONE: CallMetadata = new Map();
@@ -172,16 +186,15 @@ const UNFIT = /[^\x20-\x7e]/g;
  * @param observed metadata from observers, which replaces values from the headers. Default: none.
  */
 export function callMetadata(
-  request: SentHeaders,
+  sent: SentHeaders,
   requestId: string,
   forwarded: ForwardedHeaders,
   observed: CallMetadata = NONE,
 ): CallMetadata {
   const metadata = new Map([['x-request-id', requestId]]);
   for (const [name, unfit] of forwarded) {
-    const values = headerValues(request, name);
-    if (values.length === 0) continue;
-    const value = values.join(', ');
+    const value = sent.get(name)?.join(', ');
+    if (value === undefined) continue;
     const masked = value.replace(UNFIT, '?');
     if (masked === value || unfit === 'mask') metadata.set(name, masked);
   }

@@ -5,9 +5,11 @@ import {
   clientFailure,
   FORWARDED_HEADERS,
   type ForwardedHeaders,
+  namesRead,
   requestTarget,
   requestTimeoutMs,
   requireFitHeaders,
+  sentHeaders,
   writeClientError,
 } from '../../src/http/head.js';
 import { refusal, wrongFields } from '../support/refusal.js';
@@ -64,7 +66,7 @@ describe('the metadata of a call', () => {
     const rawHeaders = Object.entries<string[]>(headers).flatMap(([name, values]) =>
       values.flatMap((value) => [name, value]),
     );
-    const made = callMetadata({ rawHeaders }, 'id', forwarded);
+    const made = callMetadata(sentHeaders(rawHeaders, namesRead(forwarded)), 'id', forwarded);
     expect(Object.fromEntries(made)).toEqual({ 'x-request-id': 'id', ...metadata });
   });
 });
