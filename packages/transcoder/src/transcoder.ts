@@ -13,6 +13,7 @@ import {
 } from './http/head.js';
 import { Exchange, finishExchanges, RequestQueues } from './http/exchange.js';
 import { Transcoding } from './http/call.js';
+import type { CacheFigures } from './http/reply.js';
 import type { HttpReply } from './http-reply.js';
 import { joinObservers } from './request-observer.js';
 import { optionsInForce, type TranscoderOptions } from './options.js';
@@ -55,6 +56,8 @@ export interface Transcoder {
    * second. All other requests are served as before.
    */
   readonly close: () => void;
+  /** The usage of the cache of replies: its look-ups so far, and its entries now; all zero without `replyCacheBytes`. */
+  readonly replyCache: CacheFigures;
   /** One sentence for each reason why bindings were left out. Empty unless `unsupported` is `skip`. */
   readonly skipped: readonly string[];
 }
@@ -146,6 +149,9 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     handler,
     onCheckContinue: transcode(true),
     skipped: contract.skipped,
+    get replyCache() {
+      return transcoding.replyCache;
+    },
     respond: (request, response, answer) => {
       respond(request, response, answer);
     },

@@ -23,7 +23,7 @@ import {
   requestTimeoutMs,
   requireFitHeaders,
 } from './head.js';
-import { addHeaders, type ResponseHeaders, SuccessReplies } from './reply.js';
+import { addHeaders, type CacheFigures, type ResponseHeaders, SuccessReplies } from './reply.js';
 import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
 import { parseJsonText } from '../json/json-input.js';
 import type { JsonOptions } from '../json/json-options.js';
@@ -49,6 +49,7 @@ interface TranscodingOptions {
   readonly responseHeaders: ResponseHeaders;
   readonly standardMethods: boolean;
   readonly json: JsonOptions;
+  readonly replyCacheBytes: number;
   readonly lenient: boolean;
   readonly now: () => number;
 }
@@ -82,7 +83,8 @@ export class Transcoding {
   #underWay = 0;
 
   constructor({ bindings, table, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
-    const { basePath, maxRequests, maxStreams, standardMethods, json, lenient, now } = options;
+    const { basePath, maxRequests, maxStreams, standardMethods, json, replyCacheBytes, lenient, now } =
+      options;
     this.#basePath = basePath;
     this.#maxRequests = maxRequests;
     this.#streams = new OpenStreams(maxStreams);
@@ -97,6 +99,7 @@ export class Transcoding {
         standardMethods ? successRules(bindings) : new Map(),
         new JsonOutput(registry, json),
         basePath,
+        replyCacheBytes,
       ),
       uploads: new Uploads(now, maxRequests),
     };
@@ -122,6 +125,10 @@ export class Transcoding {
     const headers = { Allow: found.allowed.join(', ') };
     if (exchange.verb === 'OPTIONS') return { status: 204, headers };
     throw methodNotAllowed(headers);
+  }
+
+  get replyCache(): CacheFigures {
+    return this.#parts.successes.cacheFigures;
   }
 
   /** Stops waiting for request bodies and aborts all streams, those in progress and later ones. */

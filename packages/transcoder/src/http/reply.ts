@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type IncomingHttpHeaders, type ServerResponse, validateHeaderName } from 'node:http';
 import { fromBinary, type Message } from '@bufbuild/protobuf';
+import { LRUCache } from 'lru-cache';
 import { HttpFailure } from '../failures/failure.js';
 import type { HttpReply } from '../http-reply.js';
 import { bytesFormat, bytesReply, streamFormat, type StreamFormat } from './streams.js';
@@ -13,11 +14,23 @@ export class SuccessReplies {
   readonly #rules: ReadonlyMap<Binding, SuccessRule>;
   readonly #output: JsonOutput;
   readonly #basePath: string;
+  readonly #cache: ReplyCache | undefined;
 
-  constructor(rules: ReadonlyMap<Binding, SuccessRule>, output: JsonOutput, basePath: string) {
+  /** @param cacheBytes the limit on cached replies; with 0, each is rendered anew. */
+  constructor(
+    rules: ReadonlyMap<Binding, SuccessRule>,
+    output: JsonOutput,
+    basePath: string,
+    cacheBytes: number,
+  ) {
     this.#rules = rules;
     this.#output = output;
     this.#basePath = basePath;
+    this.#cache = cacheBytes === 0 ? undefined : new ReplyCache([...rules.keys()], cacheBytes);
+  }
+
+  get cacheFigures(): CacheFigures {
+    return this.#cache?.figures ?? { hits: 0, misses: 0, entries: 0, bytes: 0 };
   }
 
   /**
@@ -35,9 +48,13 @@ export class SuccessReplies {
     if (message === undefined) throw new Error('The reply is OK and has no message.');
     if (givesBytes(binding)) return bytesReply(binding, message);
     const rule = this.#rules.get(binding);
+    if (rule?.caching !== undefined) {
+      const render = this.#render;
+      const rendered = this.#cache?.get(binding, message, render) ?? render(binding, message);
+      return conditional(rendered, cacheControl[rule.caching], headers);
+    }
     const response = fromBinary(binding.method.output, message);
     const body = this.#body(binding, response);
-    if (rule?.caching !== undefined) return cacheable(body, cacheControl[rule.caching], headers);
     if (rule?.creates !== true || isDryRun(rule, request)) return { status: 200, headers: {}, body };
     const path = rule.location && pathOfResource(rule.location, response);
     return { status: 201, headers: path === undefined ? {} : { Location: this.#basePath + path }, body };
@@ -62,6 +79,12 @@ export class SuccessReplies {
     if (creates && headers['if-match'] !== undefined) throw preconditionFailed();
   }
 
+  readonly #render: Render = (binding, message) => {
+    const text = this.#body(binding, fromBinary(binding.method.output, message));
+    const body = typeof text === 'string' ? Buffer.from(text) : text;
+    return { body, tag: entityTag(body) };
+  };
+
   #body({ method, responseBody }: Binding, response: Message): string | Uint8Array {
     return this.#output.text(method.output, response, responseBody);
   }
@@ -72,10 +95,77 @@ const cacheControl = {
   immutable: 'private, max-age=31536000, immutable',
 } as const satisfies Record<NonNullable<SuccessRule['caching']>, string>;
 
-function cacheable(body: string | Uint8Array, control: string, asked: IncomingHttpHeaders): HttpReply {
-  const tag = entityTag(body);
+/** A body with its entity tag. */
+interface Rendered {
+  readonly body: Uint8Array;
+  readonly tag: string;
+}
+
+type Render = (binding: Binding, message: Uint8Array) => Rendered;
+
+function conditional({ body, tag }: Rendered, control: string, asked: IncomingHttpHeaders): HttpReply {
   const headers = { ETag: tag, 'Cache-Control': control, Vary: 'Authorization' };
   return isCurrent(asked, tag) ? { status: 304, headers } : { status: 200, headers, body };
+}
+
+/** The look-ups of a cache so far, and its current number of entries and their size in bytes. */
+export interface CacheFigures {
+  readonly hits: number;
+  readonly misses: number;
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+/** The overhead of an entry beyond its key and body, in bytes: V8's objects, the tag and the cache's bookkeeping. */
+const ENTRY_BYTES = 400;
+/** The largest message and the largest body of an entry, in bytes, so that one reply does not evict hundreds. */
+const CACHED_MAX_BYTES = 16_384;
+
+/**
+ * A cache of rendered replies by binding and message: a reply follows from these alone, so that no entry becomes stale.
+ * It is asked only once the server has sent the message, so it gives nobody what the server would not. All callers share
+ * it: one that reads many resources can evict those of others, whose next replies are then rendered once more.
+ *
+ * Keys and bodies are strings with one character per byte: separate byte arrays would take several times as much memory.
+ */
+class ReplyCache {
+  /** By number rather than by call path: bindings of one method may have different response bodies. */
+  readonly #numbers: ReadonlyMap<Binding, number>;
+  readonly #replies: LRUCache<string, { readonly body: string; readonly tag: string }>;
+  #hits = 0;
+  #misses = 0;
+
+  constructor(bindings: readonly Binding[], maxBytes: number) {
+    this.#numbers = new Map(bindings.map((binding, number) => [binding, number]));
+    this.#replies = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: ({ body }, key) => key.length + body.length + ENTRY_BYTES,
+    });
+  }
+
+  get(binding: Binding, message: Uint8Array, render: Render): Rendered {
+    if (message.length > CACHED_MAX_BYTES) return render(binding, message);
+    const key = `${this.#numbers.get(binding)} ${latin1(message)}`;
+    const kept = this.#replies.get(key);
+    if (kept !== undefined) {
+      this.#hits += 1;
+      return { body: Buffer.from(kept.body, 'latin1'), tag: kept.tag };
+    }
+    this.#misses += 1;
+    const rendered = render(binding, message);
+    const { body, tag } = rendered;
+    if (body.length <= CACHED_MAX_BYTES) this.#replies.set(key, { body: latin1(body), tag });
+    return rendered;
+  }
+
+  get figures(): CacheFigures {
+    const { size, calculatedSize } = this.#replies;
+    return { hits: this.#hits, misses: this.#misses, entries: size, bytes: calculatedSize };
+  }
+}
+
+function latin1({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
 }
 
 /** A strong entity tag (RFC 9110 8.8.3) of a body: the first 162 bits of its SHA-256. */
