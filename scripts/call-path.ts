@@ -17,9 +17,9 @@ const ROOT = resolve(import.meta.dirname, '..');
 const HAND_WRITTEN = /^(?:src|packages\/[^/]+\/src)\/(?!.*\bgen\/)/;
 
 /**
- * `npm run --silent call-path`: prints the files that a create and a get over each protocol run through, in a warm
- * service on the embedded database. The files come from V8's precise coverage. Generated code and functions that also
- * run without a call, by a timer, are left out.
+ * `npm run --silent call-path`: prints how many and which files a create and a get over each protocol run through, in a
+ * warm service on the embedded database. The files come from V8's precise coverage. Generated code and functions that
+ * also run without a call, by a timer, are left out.
  */
 async function main(): Promise<void> {
   const service = await startService({ databaseUrl: 'sqlite::memory:' });

@@ -3,8 +3,7 @@ import { get as getPlain } from 'node:http';
 import { get as getSecure } from 'node:https';
 import { type ChannelCredentials, credentials, Metadata } from '@grpc/grpc-js';
 import { tlsOptions } from '@route-registry/transcoder/grpc-js';
-import { readConfig, type HttpConfig } from './settings/config.js';
-import type { TlsFiles } from './settings/tls-config.js';
+import { type HttpConfig, readConfig, type TlsFiles } from './settings/config.js';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthClient } from './gen/healthcheck.js';
 
 /** The time limit for the service's response, in milliseconds; shorter than a container's health check. */

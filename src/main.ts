@@ -2,12 +2,9 @@ import { once } from 'node:events';
 import { setLogger } from '@grpc/grpc-js';
 import { destination, type Logger } from 'pino';
 import { type App, startApp } from './app.js';
-import { startProblem } from './run/start-problem.js';
+import { containerOfThisProcess, firstSteps, startProblem, warnAtStart } from './run/start.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
-import { containerOfThisProcess, firstSteps } from './run/first-steps.js';
-import { openLogger } from './run/logger.js';
-import { warnAtStart } from './run/start-warnings.js';
-import { onStopSignals } from './run/stop-signals.js';
+import { onStopSignals, openLogger } from './run/process.js';
 
 /** How long shutdown waits for a slow or absent reader of the log, in milliseconds. */
 const LOG_LIMIT_MS = 1_000;

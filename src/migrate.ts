@@ -1,10 +1,8 @@
 import { parseArgs } from 'node:util';
-import { startProblem } from './run/start-problem.js';
+import { openOrExplain, startProblem } from './run/start.js';
 import { readMigration } from './settings/config.js';
-import { openOrExplain } from './run/open-or-explain.js';
-import { closeDatabase, openDatabase } from './store/database.js';
+import { closeDatabase, openDatabase, reachDatabase } from './store/database.js';
 import { migrateDown, migrateUp, migrationStatus } from './store/migrations.js';
-import { reachDatabase } from './store/reach-database.js';
 
 const USAGE = `Usage: npm run migrate [-- --down | --status | --help]
 Brings the schema of DATABASE_URL up to date; --down rolls the newest migration back, --status only reports.`;

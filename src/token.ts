@@ -3,9 +3,7 @@ import { readFileSync } from 'node:fs';
 import jwt from 'jsonwebtoken';
 import { readTokenRequest, USAGE } from './run/token-request.js';
 import { readTokens } from './settings/config.js';
-import type { TokenKey } from './settings/token-config.js';
-import { localSecret } from './settings/local-secret.js';
-import { secretsIn } from './settings/secret-file.js';
+import { localSecret, secretsIn, type TokenKey } from './settings/tokens.js';
 
 /** Prints a token, signed with the configured or the local secret, to stdout, and the secret's origin to stderr. */
 function main(): void {

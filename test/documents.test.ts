@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
 import { codeOf, httpStatusOf, upstreamFailure } from '../packages/transcoder/src/failures/failure.js';
 import { CODES } from '../src/calls/failures.js';
-import { SETTINGS } from '../src/settings/settings.js';
+import { SETTINGS } from '../src/settings/reader.js';
 
 /** The codes of channel failures that the transcoder does not map to `INTERNAL`. */
 const CHANNEL_CODES = [
@@ -123,14 +123,25 @@ describe('docs/decisions', () => {
   });
 });
 
+/** The sources and tests, by their paths. */
+const FILES = ['src', 'test', ...readdirSync(resolve(ROOT, 'packages')).flatMap(sourcesAndTests)].flatMap(
+  (folder) =>
+    readdirSync(resolve(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(
+      (path) => `/${folder}/${path}`,
+    ),
+);
+
+function sourcesAndTests(name: string): string[] {
+  return [`packages/${name}/src`, `packages/${name}/test`];
+}
+
 describe.each(['SECURITY.md', 'docs/reliability.md'])('%s', (document) => {
-  it('names only tests and sources that exist', () => {
+  it('names only tests and sources that exist, by their names or the ends of their paths', () => {
     const names = [...read(document).matchAll(/`([a-z0-9/-]+(?:\.test)?\.ts)`/g)].map(
       ([, name = '']) => name,
     );
-    const paths = names.map((name) => (name.endsWith('.test.ts') ? `test/${name}` : name));
-    expect(paths.length).toBeGreaterThan(20);
-    expect(paths.filter((path) => !existsSync(resolve(ROOT, path)))).toEqual([]);
+    expect(names.length).toBeGreaterThan(20);
+    expect(names.filter((name) => !FILES.some((path) => path.endsWith(`/${name}`)))).toEqual([]);
   });
 
   it('names a test in the last cell of each row about a threat, an attack or a promise', () => {

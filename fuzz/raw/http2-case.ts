@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import fc, { type Arbitrary } from 'fast-check';
-import { abortsAfterSessionError, abortsAtPing } from '../../src/run/http2-faults.js';
+import { abortsAfterSessionError, abortsAtPing } from '../../src/run/start.js';
 import {
   ACK,
   DATA,

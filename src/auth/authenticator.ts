@@ -1,16 +1,25 @@
+import { hash } from 'node:crypto';
 import jsonwebtoken from 'jsonwebtoken';
-import { type AuthResult, type Refusal, tokenInvalid } from './auth-result.js';
-import { readBearerToken } from './bearer-token.js';
-import { callerOf, type Claims, readClaims } from './claims.js';
-import { type JsonObject, parseCompactJwt } from './compact-jwt.js';
-import { RemoteKeySet } from './remote-key-set.js';
+import { LRUCache } from 'lru-cache';
 import {
   ALGORITHM_NOT_ALLOWED,
   type CurrentKeys,
   type TrustedKey,
   trustPublicKey,
   trustSecret,
-} from './trusted-key.js';
+} from './keys.js';
+import { RemoteKeySet } from './remote-key-set.js';
+import {
+  type AuthResult,
+  callerOf,
+  type Claims,
+  type JsonObject,
+  parseCompactJwt,
+  readBearerToken,
+  readClaims,
+  type Refusal,
+  tokenInvalid,
+} from './token.js';
 
 /** The largest clock difference allowed between issuer and service, in seconds. */
 const CLOCK_TOLERANCE_S = 5;
@@ -145,4 +154,56 @@ function explain(error: unknown): string {
   if (message.startsWith('jwt issuer invalid')) return "The token's iss claim is not the expected issuer.";
   if (message.startsWith('jwt audience invalid')) return "The token's aud claim does not name this service.";
   return WRONG_SIGNATURE;
+}
+
+/** The maximum number of cached tokens, which take about 5 MB. */
+const MAX_TOKENS = 10_000;
+
+/** The scheme in any spelling, normalized in keys: otherwise a caller could fill the cache with one token. */
+const SCHEME = /^bearer +/i;
+
+type Accepted = AuthResult & { readonly ok: true };
+
+/** An authenticator with a cache of accepted tokens. */
+export interface RememberingAuthenticator extends Authenticator {
+  /** The cache's hits and misses so far, and its current number of entries. */
+  readonly remembered: { readonly hits: number; readonly misses: number; readonly entries: number };
+}
+
+/**
+ * Caches accepted tokens by their SHA-256, each until its `rememberUntilMs`, to avoid verifying a token for every call.
+ * Refusals are not cached.
+ *
+ * @param now milliseconds since the epoch
+ */
+export function rememberTokens(
+  authenticator: Authenticator,
+  now: () => number = Date.now,
+): RememberingAuthenticator {
+  let hits = 0;
+  let misses = 0;
+  const accepted = new LRUCache<string, Accepted>({ max: MAX_TOKENS });
+
+  function remember(key: string, result: AuthResult): AuthResult {
+    if (result.ok && result.rememberUntilMs > now()) accepted.set(key, result);
+    return result;
+  }
+
+  return {
+    authenticate(authorization) {
+      if (authorization === '') return authenticator.authenticate(authorization);
+      const key = hash('sha256', authorization.replace(SCHEME, 'Bearer '), 'base64');
+      const known = accepted.get(key);
+      if (known !== undefined && known.rememberUntilMs > now()) {
+        hits++;
+        return known;
+      }
+      misses++;
+      const result = authenticator.authenticate(authorization);
+      return result instanceof Promise ? result.then((late) => remember(key, late)) : remember(key, result);
+    },
+    get remembered() {
+      return { hits, misses, entries: accepted.size };
+    },
+  };
 }

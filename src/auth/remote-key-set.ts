@@ -1,8 +1,13 @@
-import { type Refusal, tokenInvalid } from './auth-result.js';
-import type { JsonObject } from './compact-jwt.js';
-import { fetchJson } from './fetch-json.js';
-import { findKey, type FoundKey, type KeySet, readKeySet } from './key-set.js';
-import { ALGORITHM_NOT_ALLOWED, type CurrentKeys, PUBLIC_KEY_ALGORITHMS } from './trusted-key.js';
+import { createPublicKey } from 'node:crypto';
+import type { Algorithm } from 'jsonwebtoken';
+import {
+  ALGORITHM_NOT_ALLOWED,
+  type CurrentKeys,
+  PUBLIC_KEY_ALGORITHMS,
+  type TrustedKey,
+  trustKeyObject,
+} from './keys.js';
+import { isJsonObject, type JsonObject, type Refusal, tokenInvalid } from './token.js';
 
 /** The age at which the set is fetched again in the background, in milliseconds; its keys stay in use. */
 const REFRESH_AGE_MS = 300_000;
@@ -124,4 +129,112 @@ function parseHttpUrl(text: string): URL {
   if (url.username !== '' || url.password !== '')
     throw new Error('The URL of the key set must not hold credentials.');
   return url;
+}
+
+/** The keys of an issuer that can verify tokens. */
+interface KeySet {
+  /** All of them, whether they have a `kid` or not. */
+  readonly all: readonly TrustedKey[];
+  /** Those with a `kid`. A `kid` whose keys cannot verify any token maps to an empty list. */
+  readonly named: ReadonlyMap<string, readonly TrustedKey[]>;
+}
+
+/** The members that only private and symmetric keys have (RFC 7518, sections 6.2.2, 6.3.2 and 6.4). */
+const SECRET_MEMBERS = ['d', 'k'];
+
+/**
+ * Reads a JSON Web Key Set (RFC 7517, section 5). Skips keys that cannot verify a token, and those whose `kid` is not a
+ * string.
+ *
+ * @throws Error when the value is not a key set
+ */
+function readKeySet(value: unknown): KeySet {
+  const keys = isJsonObject(value) ? value['keys'] : undefined;
+  if (!Array.isArray(keys) || !keys.every(isJsonObject)) throw new Error('It is not a JSON Web Key Set.');
+  const all: TrustedKey[] = [];
+  const named = new Map<string, TrustedKey[]>();
+  for (const jwk of keys) {
+    const { kid } = jwk;
+    const trusted = trustedKeysOf(jwk);
+    if (kid === undefined || typeof kid === 'string') all.push(...trusted);
+    if (typeof kid === 'string') named.set(kid, [...(named.get(kid) ?? []), ...trusted]);
+  }
+  return { all, named };
+}
+
+/** The key of a token, or why there is none. */
+type FoundKey =
+  | { readonly key: TrustedKey }
+  | {
+      /** A sentence for the client. */
+      readonly fault: string;
+      /** Whether a newer set may have the key: it is unknown or ambiguous in this one. */
+      readonly mayAppear: boolean;
+    };
+
+/**
+ * The key of a token with this `alg`: the one that its `kid` names, or without `kid`, which is optional (RFC 7515,
+ * section 4.1.4), the only one that fits. Keys are never tried in turn.
+ */
+function findKey({ all, named }: KeySet, alg: Algorithm, kid: string | undefined): FoundKey {
+  const candidates = kid === undefined ? all : named.get(kid);
+  if (candidates === undefined)
+    return { fault: "The token's kid names no key of the issuer.", mayAppear: true };
+  const [key, ...others] = candidates.filter(({ algorithms }) => algorithms.includes(alg));
+  if (key !== undefined && others.length === 0) return { key };
+  if (kid !== undefined)
+    return { fault: "The token's kid does not name a key for its alg.", mayAppear: false };
+  const fault =
+    key === undefined
+      ? 'The issuer has no key for the alg of the token.'
+      : 'The token has no kid, and several keys of the issuer fit its alg.';
+  return { fault, mayAppear: true };
+}
+
+/** The key, restricted to its `alg`; none if it is not a public key that may verify tokens. */
+function trustedKeysOf(jwk: JsonObject): TrustedKey[] {
+  const { use = 'sig', key_ops: operations = ['verify'], alg } = jwk;
+  const verifies = use === 'sig' && Array.isArray(operations) && operations.includes('verify');
+  if (!verifies || SECRET_MEMBERS.some((member) => member in jwk)) return [];
+  try {
+    const trusted = trustKeyObject(createPublicKey({ key: { ...jwk }, format: 'jwk' }));
+    const algorithms = trusted.algorithms.filter((each) => alg === undefined || alg === each);
+    return [{ ...trusted, algorithms }];
+  } catch {
+    return [];
+  }
+}
+
+/** The longest body, in bytes after decompression. */
+const BODY_MAX_BYTES = 1_048_576;
+
+/**
+ * Fetches a JSON document of at most 1 MiB. Only status 200 is accepted; redirects are not followed.
+ *
+ * @throws Error for any other response, or for none within the time limit
+ */
+async function fetchJson(url: URL, timeoutMs: number): Promise<unknown> {
+  const response = await fetch(url, {
+    headers: { accept: 'application/json' },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`The status is ${response.status}; it must be 200.`);
+  }
+  return JSON.parse(await textOf(response)) as unknown;
+}
+
+/** Counts the bytes as they arrive, since `content-length` may be missing or give the compressed size. */
+async function textOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let bytes = 0;
+  let text = '';
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > BODY_MAX_BYTES) throw new Error(`The body is longer than ${BODY_MAX_BYTES} bytes.`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }

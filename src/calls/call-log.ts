@@ -1,8 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
-import { escapeInvisible } from '../registry/text.js';
-import type { Reply } from './call.js';
-import type { CallContext, Interceptor } from './pipeline.js';
+import { escapeInvisible } from '../registry/failure.js';
+import type { CallContext, Interceptor, Reply } from './call.js';
 
 /** The most characters of client-chosen text in a log line. */
 const TEXT_MAX = 128;

@@ -3,6 +3,11 @@ import type { Socket } from 'node:net';
 import { type EndedSessions, currentNativePart } from './ended-sessions.js';
 import type { OpenStreams } from './open-streams.js';
 
+/** With more unary calls at work at once than this, a connection is busy. */
+const FEW_CALLS = 2;
+/** How long such a connection stays busy, in milliseconds: longer than the pauses of a caller that works in bursts. */
+const BUSY_MS = 1_000;
+
 /** Limits of a connection; times are in milliseconds. */
 export interface ConnectionLimits {
   /** The most streams that a client may have open. */
@@ -49,8 +54,12 @@ export class Http2Connection {
   /** When `endOverdue` last saw that the client had been active. */
   #activeAt: number;
   #active = false;
-  /** Whether a unary call has begun since `takeBusy` was last called. */
-  #calledSince = false;
+  /** The most unary calls at work at once since `look` was last called. */
+  #mostAtWork = 0;
+  /** How many unary calls waited for the client when `look` was last called. */
+  #waitingForClient = 0;
+  /** When `look` last saw that more than a few unary calls had been at work at once. */
+  #busyAt = -Infinity;
   /** The number of streams that the client may have open, as last announced. */
   #announced: number;
   /** When the connection was first seen without streams after GOAWAY. */
@@ -119,8 +128,8 @@ export class Http2Connection {
 
   /** Adds the stream of a unary call. */
   addCall(stream: ServerHttp2Stream, now: number): void {
-    this.#calledSince = true;
     this.#calls.set(stream, now);
+    this.#mostAtWork = Math.max(this.#mostAtWork, this.#calls.size - this.#waitingForClient);
     this.#count(stream);
   }
 
@@ -162,14 +171,21 @@ export class Http2Connection {
     return !stream.readableEnded;
   }
 
-  /** Whether the server has worked on a unary call since the previous call of this method. */
-  takeBusy(): boolean {
-    if (this.#calledSince) {
-      this.#calledSince = false;
-      return true;
-    }
-    for (const stream of this.#calls.keys()) if (!this.waitsForClient(stream)) return true;
-    return false;
+  /**
+   * Looks at the unary calls since the previous look. Calls that wait for their client are not at work.
+   *
+   * @returns undefined if none has been at work; else how many still are, and whether the connection is busy: it has
+   *   had more than a few at once, or as many as it may have
+   */
+  look(now: number): { readonly busy: boolean; readonly atWork: number } | undefined {
+    const most = this.#mostAtWork;
+    if (most > FEW_CALLS) this.#busyAt = now;
+    this.#waitingForClient = 0;
+    for (const stream of this.#calls.keys()) if (this.waitsForClient(stream)) this.#waitingForClient += 1;
+    const atWork = this.#calls.size - this.#waitingForClient;
+    this.#mostAtWork = atWork;
+    const busy = most >= this.#announced || now - this.#busyAt < BUSY_MS;
+    return most > 0 || busy ? { busy, atWork } : undefined;
   }
 
   /**

@@ -56,8 +56,10 @@ export class Http2Connections {
   readonly #open = new Set<Http2Connection>();
   readonly #ended = new EndedSessions();
   readonly #ofSession = new Map<Http2Session | undefined, Http2Connection>();
-  /** Connections with a unary call in progress, or with one since the last check. */
-  readonly #busy = new Set<Http2Connection>();
+  /** Connections with a unary call in progress, or with one lately. */
+  readonly #active = new Set<Http2Connection>();
+  /** How many of them were busy at the last check. */
+  #busy = 0;
   /** Connections to which only the share of a new connection has been announced. */
   readonly #arrived = new Set<Http2Connection>();
   /** Connections not yet known to have acknowledged the settings, oldest first. */
@@ -109,7 +111,7 @@ export class Http2Connections {
     this.#unacknowledged.add(connection);
     socket.once('close', () => {
       this.#open.delete(connection);
-      this.#busy.delete(connection);
+      this.#active.delete(connection);
       this.#arrived.delete(connection);
       this.#unacknowledged.delete(connection);
       connection.end();
@@ -121,7 +123,7 @@ export class Http2Connections {
   #begin(connection: Http2Connection, session: Parameters<Http2Connection['begin']>[0]): void {
     // Many connections that arrive at once may all become busy before the next check.
     this.#arrived.add(connection);
-    const share = this.#share.ofNew(this.#busy.size + this.#arrived.size, this.#open.size);
+    const share = this.#share.ofNew(this.#busy + this.#arrived.size, this.#open.size);
     connection.begin(session, share);
     this.#ofSession.set(session, connection);
     session.once('close', () => this.#ofSession.delete(session));
@@ -147,7 +149,7 @@ export class Http2Connections {
     if (requestMs !== undefined) connection.addStreamingCall(stream, clock(), requestMs);
     else {
       connection.addCall(stream, clock());
-      this.#busy.add(connection);
+      this.#active.add(connection);
     }
     if (isTooLong(rawHeaders)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     return !stream.closed;
@@ -190,18 +192,38 @@ export class Http2Connections {
   #check(): void {
     this.#now = clock();
     this.#waiting = undefined;
-    for (const connection of this.#busy) if (!connection.takeBusy()) this.#busy.delete(connection);
-    const share = this.#share.among(this.#busy.size, this.#open.size);
-    const most = this.#share.ofIdle(this.#open.size);
-    if (most < this.#options.maxStreams) for (const connection of this.#open) connection.limitStreams(most);
-    for (const connection of this.#busy) connection.setMaxConcurrentStreams(share);
-    for (const connection of this.#arrived)
-      if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
+    this.#shareStreams();
     this.#endUnacknowledged();
     this.#checks = (this.#checks + 1) % CHECKS_PER_SWEEP;
     // While the server closes, every check is a sweep, since `close` waits for the last connection.
     if (this.#checks === 0 || this.#onEmpty !== undefined)
       for (const connection of this.#open) connection.endOverdue(this.#now);
+  }
+
+  #shareStreams(): void {
+    const busy = new Set<Http2Connection>();
+    const quiet = new Set<Http2Connection>(this.#arrived);
+    let quietStreams = 0;
+    for (const connection of this.#active) {
+      const seen = connection.look(this.#now);
+      if (seen === undefined) this.#active.delete(connection);
+      else if (seen.busy) busy.add(connection);
+      else {
+        quiet.add(connection);
+        quietStreams += seen.atWork;
+      }
+    }
+    this.#busy = busy.size;
+    const share = this.#share.among(busy.size, quietStreams);
+    const most = this.#share.ofIdle(this.#open.size);
+    for (const connection of busy) this.#tell(connection, share);
+    for (const connection of quiet) if (!busy.has(connection)) this.#tell(connection, Math.min(share, most));
+    if (most < this.#options.maxStreams)
+      for (const connection of this.#open) if (!busy.has(connection)) connection.limitStreams(most);
+  }
+
+  #tell(connection: Http2Connection, share: number): void {
+    if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
   }
 
   /** From a client that has not acknowledged the settings, headers that never end take 20 times as much memory. */

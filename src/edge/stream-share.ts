@@ -1,6 +1,9 @@
 /** How many checks in a row must find room for a larger share before it is granted. */
 const CHECKS_BEFORE_GROWTH = 10;
 
+/** The smallest share: one call at a time does not use it up, and so is not taken for more. */
+const FEWEST = 2;
+
 /** The most streams that all busy connections may have in total, and that all open connections may have. */
 interface Budget {
   readonly busy: number;
@@ -9,8 +12,9 @@ interface Budget {
 
 /**
  * The number of streams that each connection may have open. The busy connections share one budget evenly, rounded down
- * to a power of two; all connections share a larger one, since all may become busy at once. A share shrinks at once but
- * grows only after a while, so that it does not change with every connection that opens or closes.
+ * to a power of two, after the quiet ones, which need few streams. All connections share a larger budget until they are
+ * busy, since all may become busy at once. A share shrinks at once but grows only after a while, so that it does not
+ * change with every connection that opens or closes.
  */
 export class StreamShare {
   readonly #most: number;
@@ -25,9 +29,9 @@ export class StreamShare {
     this.#share = most;
   }
 
-  /** The share of each busy connection while this many are busy and open. */
-  among(busy: number, open: number): number {
-    const fair = this.#fair(busy, open);
+  /** The share of each busy connection, while this many are busy and the quiet ones have this many streams at work. */
+  among(busy: number, quietStreams: number): number {
+    const fair = this.#fair(busy, quietStreams);
     this.#checks = fair > this.#share ? this.#checks + 1 : 0;
     if (fair < this.#share || this.#checks >= CHECKS_BEFORE_GROWTH) {
       this.#share = fair;
@@ -38,17 +42,21 @@ export class StreamShare {
 
   /** The share of a new connection, which both numbers include. */
   ofNew(maybeBusy: number, open: number): number {
-    return Math.min(this.#share, this.#fair(maybeBusy, open));
+    return Math.min(this.#share, this.ofIdle(open), this.#fair(maybeBusy, 0));
   }
 
-  /** The most that any connection may have while this many are open. */
+  /** The most that any connection that is not busy may have while this many are open. */
   ofIdle(open: number): number {
-    return this.#fair(0, open);
+    return this.#rounded(this.#budget.open / Math.max(1, open));
   }
 
-  #fair(busy: number, open: number): number {
-    const { busy: ofBusy, open: ofOpen } = this.#budget;
-    const even = Math.max(1, Math.min(ofBusy / Math.max(1, busy), ofOpen / Math.max(1, open)));
-    return even >= this.#most ? this.#most : 2 ** Math.floor(Math.log2(even));
+  #fair(busy: number, quietStreams: number): number {
+    return this.#rounded((this.#budget.busy - quietStreams) / Math.max(1, busy));
+  }
+
+  #rounded(even: number): number {
+    return even >= this.#most
+      ? this.#most
+      : Math.min(this.#most, 2 ** Math.floor(Math.log2(Math.max(FEWEST, even))));
   }
 }

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import type { Guard, UnaryReply, Upstream } from '@route-registry/transcoder';
-import { AUTHORIZATION, GUARD_ONLY } from '../calls/metadata-keys.js';
+import { AUTHORIZATION, GUARD_ONLY } from '../calls/call.js';
 
 const OK: number = status.OK;
 const ABORTED: number = status.ABORTED;

@@ -7,8 +7,8 @@ import {
   HealthDefinition,
 } from '../gen/healthcheck.js';
 import type { Exchange, HttpReply, RequestObservation, Upstream } from '@route-registry/transcoder';
-import { REQUEST_ID } from '../calls/metadata-keys.js';
-import { now } from './clock.js';
+import { REQUEST_ID } from '../calls/call.js';
+import { now } from './upstream.js';
 
 /** The path of the gateway's health check. */
 export const HEALTH_PATH = '/healthz';

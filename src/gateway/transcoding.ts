@@ -1,4 +1,4 @@
-import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
+import { IDEMPOTENCY_KEY } from '../calls/call.js';
 import { requestIdOf } from '../calls/pipeline.js';
 
 /** How the gateway transcodes, whatever its settings; the OpenAPI document follows the same options. */

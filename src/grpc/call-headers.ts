@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http2';
-import { IDEMPOTENCY_KEY, READ_KEYS } from '../calls/metadata-keys.js';
+import { IDEMPOTENCY_KEY, READ_KEYS } from '../calls/call.js';
 
 /** The path to which calls of unregistered methods are redirected. */
 export const UNKNOWN_METHOD = '/unknown.Service/Method';

@@ -2,8 +2,8 @@ import type { Server, ServerWritableStream } from '@grpc/grpc-js';
 import { type HealthCheckResponse, service, servingStatus } from 'grpc-js-health-check';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthDefinition } from '../gen/healthcheck.js';
 import { CallError, watchUnsupported } from '../calls/failures.js';
-import { implement } from '../calls/implement-service.js';
-import type { Method } from '../calls/method.js';
+import { implement } from '../calls/service.js';
+import type { Method } from '../calls/call.js';
 import type { StreamingCalls } from './streaming-calls.js';
 
 /** The path of `Watch`. */

@@ -1,6 +1,6 @@
 import { constants, type Http2Server, type ServerHttp2Stream } from 'node:http2';
 import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
-import type { Method } from '../calls/method.js';
+import type { Method } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { Http2Connections, type StreamEvent } from '../edge/http2-connections.js';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';

@@ -1,7 +1,6 @@
 import { type Metadata, type StatusObject, status } from '@grpc/grpc-js';
-import { failureReply } from '../calls/failure-reply.js';
-import { type CallError, type Reason, shuttingDown, toCallFailure } from '../calls/failures.js';
-import { REQUEST_ID } from '../calls/metadata-keys.js';
+import { type CallError, failureReply, shuttingDown, toCallFailure } from '../calls/failures.js';
+import { type Reason, REQUEST_ID } from '../calls/call.js';
 import { requestIdOf } from '../calls/pipeline.js';
 
 /** The most calls open at one time, on all connections. */

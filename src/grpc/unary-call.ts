@@ -6,8 +6,7 @@ import {
   type ServerInterceptor,
   status,
 } from '@grpc/grpc-js';
-import type { Cancellation, EarlyEnd, Reply } from '../calls/call.js';
-import { EndOfTurn } from '../calls/end-of-turn.js';
+import { type Cancellation, type EarlyEnd, EndOfTurn, type Reply } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { TIMEOUT_MS_KEY, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
 

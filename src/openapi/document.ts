@@ -1,12 +1,27 @@
-import { describe, type OpenApi } from '@route-registry/transcoder/openapi';
+import {
+  describe,
+  type DescriptionOptions,
+  type FailureFacts,
+  type FieldFacts,
+  type HeaderFacts,
+  type OpenApi,
+  type Operation,
+  type Response,
+} from '@route-registry/transcoder/openapi';
 import { TRANSCODING } from '../gateway/transcoding.js';
 import { comments } from '../gen/comments.js';
 import { descriptorSet } from '../gen/descriptor-set.js';
-import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
+import type { HealthCheckResponse_ServingStatus } from '../gen/healthcheck.js';
+import {
+  type CreateRouteRequest,
+  type GetRouteRequest,
+  type Route,
+  RouteServiceDefinition,
+} from '../gen/routing/v1/route_service.js';
+import { PATH_MAX, PATH_SYNTAX } from '../registry/path-pattern.js';
+import { REQUEST_ID_MAX, REQUEST_ID_SYNTAX } from '../registry/registry.js';
+import { METHOD_MAX, METHOD_SYNTAX, MIDDLEWARE_MAX, NAME_MAX, NAME_SYNTAX } from '../registry/route.js';
 import { ALL_SCOPES, REALM, SCOPES } from '../routes/route-service.js';
-import { failures } from './failure-facts.js';
-import { facts, headers } from './field-facts.js';
-import { HEALTH_TAG, healthOperation } from './health-operation.js';
 
 const { fullName, methods } = RouteServiceDefinition;
 
@@ -67,3 +82,145 @@ function inWordsOfRest(texts: Readonly<Record<string, string>>): Record<string, 
     ]),
   );
 }
+
+/** The tag of operations outside the contract. */
+const HEALTH_TAG = { name: 'Health', description: 'Whether the service can serve requests.' };
+
+const FAILURES = [400, 408, 414, 429, 431, 500, 501].map(
+  (status) => [status, { $ref: `#/components/responses/Error${status}` }] as const,
+);
+
+const RETRY_AFTER = {
+  description: 'The number of seconds to wait before a retry.',
+  required: true,
+  schema: { type: 'integer', minimum: 0 },
+  example: 1,
+};
+
+/** The health check of the whole server, which the gateway serves in addition to the contract's paths. */
+const healthOperation: Operation = {
+  operationId: 'checkHealth',
+  tags: [HEALTH_TAG.name],
+  summary: 'Reports whether the service can serve requests',
+  description: 'For load balancers and monitors. Needs no token.',
+  security: [],
+  parameters: [{ $ref: '#/components/parameters/X-Request-Id' }],
+  responses: {
+    200: health('SERVING', 'The service can serve requests.'),
+    ...Object.fromEntries(FAILURES),
+    503: health('NOT_SERVING', 'The service cannot serve requests, or does not answer.', {
+      'Retry-After': RETRY_AFTER,
+    }),
+  },
+};
+
+function health(
+  status: Extract<keyof typeof HealthCheckResponse_ServingStatus, 'SERVING' | 'NOT_SERVING'>,
+  description: string,
+  further: Response['headers'] = {},
+): Response {
+  const properties = { status: { type: 'string', const: status } };
+  const schema = { type: 'object', required: ['status'], properties };
+  return {
+    description,
+    headers: {
+      'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
+      'Cache-Control': { $ref: '#/components/headers/NoStore' },
+      ...further,
+    },
+    content: { 'application/json': { schema, examples: { [status]: { value: { status } } } } },
+  };
+}
+
+/** The identifier of the route in all examples. */
+const ROUTE_ID = '019aa1c3-5b7e-7d3a-9f41-6c2d8e0b7a54';
+
+const route = {
+  id: { example: ROUTE_ID, present: true },
+  method: { bounds: text(METHOD_MAX, METHOD_SYNTAX), example: 'GET' },
+  path: { bounds: text(PATH_MAX, PATH_SYNTAX), example: '/users/:id' },
+  middleware: {
+    bounds: { maxItems: MIDDLEWARE_MAX },
+    itemBounds: text(NAME_MAX, NAME_SYNTAX),
+    example: ['authenticate', 'audit'],
+  },
+  handler: { bounds: text(NAME_MAX, NAME_SYNTAX), example: 'getUser' },
+  createdAt: { example: '2025-11-20T14:30:05.246Z', present: true },
+} satisfies Record<keyof Route, FieldFacts>;
+
+/** The bounds of request ids, both of calls and of idempotent creates. */
+const REQUEST_ID_BOUNDS = text(REQUEST_ID_MAX, REQUEST_ID_SYNTAX);
+
+const createRouteRequest = {
+  requestId: { bounds: REQUEST_ID_BOUNDS, example: '5f0c2a9e-1b7d-4c3f-8a26-90d4e7b1c385' },
+} satisfies Partial<Record<keyof CreateRouteRequest, FieldFacts>>;
+
+const getRouteRequest = {
+  routeId: { bounds: { minLength: 1 }, example: ROUTE_ID },
+} satisfies Partial<Record<keyof GetRouteRequest, FieldFacts>>;
+
+/** Bounds from the domain model, and examples: what the field types do not express. */
+const facts: NonNullable<DescriptionOptions['facts']> = {
+  'routing.v1.Route': route,
+  'routing.v1.CreateRouteRequest': createRouteRequest,
+  'routing.v1.GetRouteRequest': getRouteRequest,
+};
+
+/** The headers that have a meaning specific to this service. */
+const headers: Readonly<Record<string, HeaderFacts>> = {
+  'X-Request-Id': {
+    description:
+      'The id of the call in the log, in errors and in the response. Default: a new id, which also replaces a malformed one.',
+    bounds: REQUEST_ID_BOUNDS,
+  },
+  'Idempotency-Key': {
+    description: 'The same as `requestId`, as a header. If both are given, they must agree.',
+    field: 'request_id',
+  },
+};
+
+function text(maxLength: number, syntax: RegExp) {
+  return { minLength: 1, maxLength, pattern: syntax.source };
+}
+
+const UNKNOWN_FIELD = { field: 'route.handlr', description: 'Must be a known field; got "handlr".' };
+const BAD_REQUEST = {
+  '@type': 'type.googleapis.com/google.rpc.BadRequest',
+  fieldViolations: [UNKNOWN_FIELD],
+};
+
+/** The server's failures by reason, each with an example. The document shows the first example for each status. */
+const failures: Readonly<Record<string, FailureFacts>> = {
+  REQUEST_MALFORMED: {
+    code: 'INVALID_ARGUMENT',
+    message: 'The request does not fit the method: route.handlr.',
+    details: [BAD_REQUEST],
+    everywhere: true,
+  },
+  ROUTE_INVALID: { code: 'INVALID_ARGUMENT', message: 'The route is invalid.', everywhere: true },
+  TOKEN_INVALID: { code: 'UNAUTHENTICATED', message: 'The token has expired.', everywhere: true },
+  TOKEN_MISSING: { code: 'UNAUTHENTICATED', message: 'A token is needed.', everywhere: true },
+  SCOPE_MISSING: {
+    code: 'PERMISSION_DENIED',
+    message: 'The token lacks the scope routes:write.',
+    metadata: { scope: 'routes:write' },
+    everywhere: true,
+  },
+  ROUTE_NOT_FOUND: { code: 'NOT_FOUND', message: `There is no route with the id "${ROUTE_ID}".` },
+  ROUTE_EXISTS: {
+    code: 'ALREADY_EXISTS',
+    message: 'A route for GET "/users/:id" already exists; parameter names make no difference.',
+    metadata: { route_id: ROUTE_ID },
+  },
+  REQUEST_ID_REUSED: { code: 'ALREADY_EXISTS', message: 'The request id belongs to another route.' },
+  STORE_UNAVAILABLE: {
+    code: 'UNAVAILABLE',
+    message: 'The route store is unavailable. Try again.',
+    everywhere: true,
+  },
+  KEYS_UNAVAILABLE: {
+    code: 'UNAVAILABLE',
+    message: 'The keys of the issuer are unavailable. Try again.',
+    everywhere: true,
+  },
+};

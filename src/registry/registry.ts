@@ -1,7 +1,8 @@
-import { RegistryError, type Violation } from './errors.js';
+import { randomFillSync } from 'node:crypto';
+import { v7 } from 'uuid';
+import { countCodePoints, quote, RegistryError, type Violation } from './failure.js';
 import type { RouteStore, Signal } from './route-store.js';
 import { checkDefinition, type Route, type RouteDefinition, sameDefinition, shapeOf } from './route.js';
-import { countCodePoints, quote } from './text.js';
 
 /** The longest request id, in characters: long enough for a UUID with a prefix, short enough for an index. */
 export const REQUEST_ID_MAX = 128;
@@ -170,4 +171,24 @@ function routeExists(definition: RouteDefinition, firstId: string): RegistryErro
     `A route for ${definition.method} ${quote(definition.path)} already exists; parameter names make no difference.`,
     { metadata: { route_id: firstId } },
   );
+}
+
+const RANDOM_BYTES = 16;
+/** Random bytes for many ids at a time: a system call for each id would cost more than the rest of its generation. */
+const random = new Uint8Array(256 * RANDOM_BYTES);
+let used = random.length;
+
+/**
+ * A new UUIDv7 (RFC 9562) in canonical lower case.
+ *
+ * @param nowMs its time, in milliseconds since the epoch
+ */
+export function newRouteId(nowMs: number): string {
+  if (used === random.length) {
+    randomFillSync(random);
+    used = 0;
+  }
+  const begin = used;
+  used += RANDOM_BYTES;
+  return v7({ msecs: nowMs, random: random.subarray(begin, used) });
 }

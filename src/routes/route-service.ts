@@ -5,10 +5,8 @@ import {
 } from '../gen/routing/v1/route_service.js';
 import type { CreateCommand, Registry } from '../registry/registry.js';
 import type { Route, RouteDefinition } from '../registry/route.js';
-import type { AnswerCache } from '../calls/answer-cache.js';
-import { implement } from '../calls/implement-service.js';
-import { IDEMPOTENCY_KEY } from '../calls/metadata-keys.js';
-import type { HandlerContext, Method } from '../calls/method.js';
+import { type AnswerCache, implement } from '../calls/service.js';
+import { type HandlerContext, IDEMPOTENCY_KEY, type Method } from '../calls/call.js';
 
 /** The protection space of the service, as named in challenges (RFC 9110, section 11.5). */
 export const REALM = 'route-registry';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { isSubject } from '../auth/claims.js';
+import { isSubject } from '../auth/token.js';
 import { ALL_SCOPES } from '../routes/route-service.js';
 
 /** How to run the program. */

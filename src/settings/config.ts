@@ -1,20 +1,16 @@
+import { type Database, databaseOf } from './database.js';
 import {
   ADDRESS_FORM,
   checkTarget,
+  graveMisspellings,
   grpcAddressOf,
   type HostAndPort,
   opsAddressOf,
+  type SettingName,
+  SettingsReader,
   splitAddress,
-} from './addresses.js';
-import { crossOriginsOf } from './cross-origins.js';
-import { databaseOf } from './database-config.js';
-import type { Database } from './database-url.js';
-import { graveMisspellings } from './ignored-settings.js';
-import { type Limits, readLimits } from './limits.js';
-import { SettingsReader } from './settings.js';
-import { serverTlsOf, type TlsFiles, upstreamTlsOf } from './tls-config.js';
-import { type TokenConfig, tokensOf } from './token-config.js';
-import { tracesOf } from './traces.js';
+} from './reader.js';
+import { type TokenConfig, tokensOf } from './tokens.js';
 
 const BYTES_PER_MIB = 1_048_576;
 /** The largest cache of routes, in MiB: an amount that a Node process easily holds. */
@@ -174,4 +170,143 @@ function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
     corsOrigins: crossOriginsOf(settings),
     docs: settings.oneOf('DOCS', ['on', 'off']) === 'on',
   };
+}
+
+/** The longest time that any setting accepts, in milliseconds: a day. */
+const LONGEST_MS = 86_400_000;
+/** The longest time that may be set for one call, in milliseconds. */
+const DEADLINE_MAX_MS = 600_000;
+/** The most connections, streams or calls that any setting accepts. */
+const MOST = 1_000_000;
+const MESSAGE_MAX_BYTES = 16_777_216;
+
+/** The limits on all incoming traffic. None of them can be turned off, except the age of connections. */
+export interface Limits {
+  /** The time limit of one call, including the time to receive its body and to wait, in milliseconds. */
+  readonly deadlineMs: number;
+  /** The largest request message or body, in bytes, on the wire and decompressed. */
+  readonly maxMessageBytes: number;
+  /** Open connections of each server. */
+  readonly maxConnections: number;
+  /** Open streams of one gRPC connection. */
+  readonly maxStreams: number;
+  /** Unary calls in progress on all connections. */
+  readonly maxCalls: number;
+  /** Calls waiting for the database; one caller may have at most half of them. */
+  readonly maxWaitingCalls: number;
+  /** How long a gRPC connection without calls may stay silent, in milliseconds; pings keep it open. */
+  readonly grpcIdleMs: number;
+  /** The greatest age of a gRPC connection, in milliseconds; 0 for no limit. */
+  readonly grpcMaxAgeMs: number;
+  /** How long an HTTP connection may wait for its next request, in milliseconds. */
+  readonly httpIdleMs: number;
+}
+
+/** Reads all limits; adds any problems to the reader. */
+function readLimits(settings: SettingsReader): Limits {
+  return {
+    deadlineMs: settings.integer('DEADLINE_MS', 1, DEADLINE_MAX_MS),
+    maxMessageBytes: settings.integer('MAX_MESSAGE_BYTES', 1, MESSAGE_MAX_BYTES),
+    maxConnections: settings.integer('MAX_CONNECTIONS', 1, MOST),
+    maxStreams: settings.integer('MAX_STREAMS', 1, MOST),
+    maxCalls: settings.integer('MAX_CALLS', 1, MOST),
+    maxWaitingCalls: settings.integer('MAX_WAITING_CALLS', 2, MOST),
+    grpcIdleMs: settings.integer('GRPC_IDLE_MS', 1_000, LONGEST_MS),
+    grpcMaxAgeMs: settings.integer('GRPC_MAX_AGE_MS', 0, LONGEST_MS),
+    httpIdleMs: settings.integer('HTTP_IDLE_MS', 1_000, LONGEST_MS),
+  };
+}
+
+/** The TLS files of one party, each in PEM. */
+export interface TlsFiles {
+  /** The party's certificate with its chain, and the private key: both or neither. */
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
+  /** The certificate authorities trusted to sign the other party's certificate. */
+  readonly caFile: string | undefined;
+}
+
+/** Reads the TLS files of both servers, `undefined` without TLS; adds any problems to the reader. */
+function serverTlsOf(settings: SettingsReader, hasGrpc: boolean): TlsFiles | undefined {
+  const pair = pairOf(settings, 'TLS_CERT_FILE', 'TLS_KEY_FILE');
+  const caFile = settings.given('TLS_CLIENT_CA_FILE');
+  if (caFile !== undefined && !hasGrpc)
+    settings.refuse(
+      'TLS_CLIENT_CA_FILE',
+      'must not be set with ROLE=gateway, which runs no gRPC server; got a file.',
+    );
+  if (pair.certFile === undefined) {
+    if (caFile !== undefined)
+      settings.refuse(
+        'TLS_CLIENT_CA_FILE',
+        'must be set with TLS_CERT_FILE and TLS_KEY_FILE; got no certificate.',
+      );
+    return undefined;
+  }
+  return { ...pair, caFile };
+}
+
+/** Reads the TLS files of the channel to GRPC_UPSTREAM, `undefined` without TLS; adds any problems to the reader. */
+function upstreamTlsOf(settings: SettingsReader): TlsFiles | undefined {
+  const on = settings.oneOf('GRPC_UPSTREAM_TLS', ['off', 'on']) === 'on';
+  if (on && settings.given('GRPC_UPSTREAM') === undefined)
+    settings.refuse(
+      'GRPC_UPSTREAM_TLS',
+      'must be set with GRPC_UPSTREAM, the gRPC server to call; got none.',
+    );
+  const pair = pairOf(settings, 'GRPC_UPSTREAM_CERT_FILE', 'GRPC_UPSTREAM_KEY_FILE');
+  const caFile = settings.given('GRPC_UPSTREAM_CA_FILE');
+  if (on) return { ...pair, caFile };
+  const needsTls = 'must be set with GRPC_UPSTREAM_TLS=on; got off.';
+  if (pair.certFile !== undefined) settings.refuse('GRPC_UPSTREAM_CERT_FILE', needsTls);
+  if (caFile !== undefined) settings.refuse('GRPC_UPSTREAM_CA_FILE', needsTls);
+  return undefined;
+}
+
+function pairOf(
+  settings: SettingsReader,
+  certName: SettingName,
+  keyName: SettingName,
+): Pick<TlsFiles, 'certFile' | 'keyFile'> {
+  const certFile = settings.given(certName);
+  const keyFile = settings.given(keyName);
+  if (certFile === undefined && keyFile !== undefined)
+    settings.refuse(certName, `must be set with ${keyName}; got none.`);
+  if (keyFile === undefined && certFile !== undefined)
+    settings.refuse(keyName, `must be set with ${certName}; got none.`);
+  return { certFile, keyFile };
+}
+
+/** Reads the origins in `CORS_ORIGINS`: scheme, host, and the port unless it is the scheme's default (RFC 6454 6.2). */
+function crossOriginsOf(settings: SettingsReader): readonly string[] {
+  const origins = (settings.given('CORS_ORIGINS')?.split(',') ?? []).map((each) => each.trim());
+  const wrong = origins.filter((each) => !isOrigin(each));
+  if (wrong.length > 0) {
+    settings.refuseValue(
+      'CORS_ORIGINS',
+      wrong.join(','),
+      'must be exact origins as browsers send them, without a path and without a final slash, such as https://app.example.com,http://localhost:3000',
+    );
+  }
+  return origins;
+}
+
+function isOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+}
+
+/**
+ * Whether spans are sent: a collector is set, and the SDK is not disabled (OpenTelemetry specification, SDK environment
+ * variables). Any value of `OTEL_SDK_DISABLED` except `true`, in upper or lower case, counts as false.
+ */
+function tracesOf(settings: SettingsReader): boolean {
+  const endpoint = settings.given('OTEL_EXPORTER_OTLP_ENDPOINT');
+  if (endpoint === undefined || settings.text('OTEL_SDK_DISABLED').toLowerCase() === 'true') return false;
+  // Not shown: it may hold a password.
+  if (!/^https?:/.test(endpoint) || !URL.canParse(endpoint))
+    settings.refuse(
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      'must be the http or https URL of a collector; got another form.',
+    );
+  return true;
 }

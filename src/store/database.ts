@@ -1,10 +1,11 @@
-import type { Socket } from 'node:net';
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { connect, isIP, type Socket } from 'node:net';
+import { dirname, resolve } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
 import createKnex, { type Knex } from 'knex';
-import type { MysqlTls } from '../settings/mysql-tls.js';
-import { isBusy } from './driver-errors.js';
-import { FreshConnections } from './fresh-connections.js';
-import { tlsOptions } from './mysql-tls.js';
-import { requireWritable } from './writable-file.js';
+import type { MysqlTls } from '../settings/database.js';
+import { isBusy, isOutOfReach, isWrongServer } from './driver-errors.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */
 const ACQUIRE_TIMEOUT_MS = 3_000;
@@ -158,4 +159,153 @@ function openEmbedded({ file: filename }: SqliteLocation): Knex {
     if (isBusy(error)) usable = false;
   });
   return knex;
+}
+
+/**
+ * Keeps a pool from using connections that were opened before a statement reached the wrong server. Behind a load
+ * balancer, a new connection leads to the server that has taken over. An old one may still lead to the previous server,
+ * which refuses inserts and lacks the latest routes.
+ */
+class FreshConnections {
+  /** How often a statement has reached the wrong server. */
+  #moves = 0;
+  /** The number of moves at which each connection was opened. */
+  readonly #openedAt = new WeakMap<object, number>();
+
+  /** Records a new connection. */
+  opened(connection: object): void {
+    this.#openedAt.set(connection, this.#moves);
+  }
+
+  /** Whether the pool may use a connection; otherwise the pool replaces the connection by a new one. */
+  has(connection: object): boolean {
+    return this.#openedAt.get(connection) === this.#moves;
+  }
+
+  /** Listens for statements that fail. */
+  follow(knex: Knex): void {
+    knex.on('query-error', (error: unknown) => {
+      if (isWrongServer(error)) this.#moves++;
+    });
+  }
+}
+
+/** The options of mysql2 for TLS, and for the host that it checks. */
+interface DriverOptions {
+  readonly ssl: object;
+  readonly host: string;
+  readonly stream?: () => Socket;
+}
+
+/** The options that make mysql2 verify the server before it sends the login. */
+function tlsOptions({ ca, checksHost, cert, key }: MysqlTls, host: string, port: number): DriverOptions {
+  const ssl = {
+    ca,
+    verifyIdentity: checksHost,
+    minVersion: 'TLSv1.2',
+    ...(cert !== undefined && key !== undefined && { cert, key }),
+  };
+  if (isIP(host) === 0) return { ssl, host };
+  // For an IP address, mysql2 passes no server name, and Node then checks the certificate for "localhost". The final
+  // dot, as in an absolute name, makes mysql2 pass the address; Node's check drops the dot and recognizes the address.
+  return { ssl, host: `${host}.`, stream: () => connect({ host, port, noDelay: true, keepAlive: true }) };
+}
+
+const { R_OK, W_OK, X_OK } = constants;
+
+/**
+ * Creates the folder of the embedded database if it is missing, open to its owner alone, and checks that the files can be
+ * written. SQLite itself would open read-only files, and fail only at the first insert.
+ *
+ * @throws Error with a sentence that names the file by its full path, the cause and the remedy
+ */
+export function requireWritable(file: string): void {
+  const path = resolve(file);
+  const folder = dirname(path);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const present = [path, `${path}-wal`, `${path}-shm`].filter((each) => kindOf(each) === 'file');
+    for (const each of present) accessSync(each, R_OK | W_OK);
+    if (present.length < 3) accessSync(folder, W_OK | X_OK);
+  } catch (error) {
+    throw new Error(
+      `The embedded database ${path} cannot be written: ${(error as Error).message}. Let this user write the file and its folder, or name another file in DATABASE_URL.`,
+      { cause: error },
+    );
+  }
+}
+
+function kindOf(path: string): 'file' | 'none' {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return 'none';
+  if (stats.isDirectory()) throw new Error(`${path} is a folder`);
+  return 'file';
+}
+
+/** The connections of a pool, and the statements that wait for one. */
+export interface PoolFigures {
+  readonly used: number;
+  readonly free: number;
+  readonly waiting: number;
+}
+
+/** The part of Knex's pool, a `Pool` of tarn, that is used here. */
+interface Pool {
+  numUsed(): number;
+  numFree(): number;
+  numPendingAcquires(): number;
+}
+
+/** The current use of a database's connections; all 0 once it is closed. */
+export function poolFigures(knex: Knex): PoolFigures {
+  const { pool } = knex.client as { pool?: Pool };
+  if (pool === undefined) return { used: 0, free: 0, waiting: 0 };
+  return { used: pool.numUsed(), free: pool.numFree(), waiting: pool.numPendingAcquires() };
+}
+
+/** The pauses between attempts, in milliseconds: each is twice the previous one, up to the longest. */
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 2_000;
+
+/** The options for waiting for a database. */
+interface DatabaseWait {
+  /** How long to keep trying while it cannot be reached, in milliseconds; 0 tries once. */
+  readonly waitMs: number;
+  /** Aborts the wait. */
+  readonly stop?: AbortSignal | undefined;
+  /** Called when the wait begins and when the database responds. */
+  readonly log: (line: string) => void;
+  /** Pauses between attempts, in milliseconds; rejects when `stop` is aborted. Default: a timer. */
+  readonly pause?: (ms: number, stop: AbortSignal | undefined) => Promise<unknown>;
+}
+
+/**
+ * Resolves when the database responds. Waits for a database that cannot be reached, but not for one that refuses the
+ * login.
+ *
+ * @throws Error of the driver when the database does not respond in time; `AbortError` when stopped
+ */
+export async function reachDatabase(
+  knex: Knex,
+  { waitMs, stop, log, pause = pauseFor }: DatabaseWait,
+): Promise<void> {
+  const giveUpAt = performance.now() + waitMs;
+  let pauseMs = FIRST_PAUSE_MS;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await knex.raw('SELECT 1');
+      if (attempt > 1) log('the database answers');
+      return;
+    } catch (error) {
+      const leftMs = giveUpAt - performance.now();
+      if (leftMs <= 0 || !isOutOfReach(error)) throw error;
+      if (attempt === 1) log(`waiting up to ${waitMs / 1_000} s for the database`);
+      await pause(Math.min(pauseMs, leftMs), stop);
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+    }
+  }
+}
+
+function pauseFor(ms: number, stop: AbortSignal | undefined): Promise<void> {
+  return delay(ms, undefined, { signal: stop });
 }

@@ -1,4 +1,4 @@
-import { DEADLINE_PASSED, RegistryError } from '../registry/errors.js';
+import { DEADLINE_PASSED, RegistryError } from '../registry/failure.js';
 
 /** The lowest error number of a server; lower ones come from the operating system. */
 const FIRST_SERVER_ERROR = 1000;

@@ -3,9 +3,19 @@ import type { InsertOutcome, NewRoute, RouteStore, Signal } from '../registry/ro
 import type { Route } from '../registry/route.js';
 import { batched } from './batch.js';
 import { type Insert, InsertBatches } from './insert-batches.js';
-import { encodeId, mostBytes, type StoredRoute, toRoute, toRow, toStored } from './route-row.js';
-import { RouteRows, type ServedCall, type UniqueValues } from './route-rows.js';
-import { type StatementObserver, StatementObservers } from './statement-observer.js';
+import {
+  encodeId,
+  mostBytes,
+  RouteRows,
+  type ServedCall,
+  type StatementObserver,
+  StatementObservers,
+  type StoredRoute,
+  toRoute,
+  toRow,
+  toStored,
+  type UniqueValues,
+} from './statements.js';
 
 /** A get that is waiting for a route. */
 interface Find extends ServedCall {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readBearerToken } from '../../src/auth/bearer-token.js';
+import { readBearerToken } from '../../src/auth/token.js';
 
 describe('a bearer token', () => {
   it.each([

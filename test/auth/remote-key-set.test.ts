@@ -2,8 +2,12 @@ import { createSecretKey, generateKeyPairSync, type JsonWebKey, type KeyObject }
 import type { RequestListener, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.js';
-import { type RememberingAuthenticator, rememberTokens } from '../../src/auth/token-cache.js';
+import {
+  type Authenticator,
+  createAuthenticator,
+  type RememberingAuthenticator,
+  rememberTokens,
+} from '../../src/auth/authenticator.js';
 import { KeySetServer } from './key-set-server.js';
 import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt, zeroFirst } from './sign-jwt.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AuthResult } from '../../src/auth/auth-result.js';
-import { rememberTokens } from '../../src/auth/token-cache.js';
+import type { AuthResult } from '../../src/auth/token.js';
+import { rememberTokens } from '../../src/auth/authenticator.js';
 
 const EXPIRES_AT_MS = 1_000;
 

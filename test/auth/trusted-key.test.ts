@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { trustPublicKey, trustSecret } from '../../src/auth/trusted-key.js';
+import { trustPublicKey, trustSecret } from '../../src/auth/keys.js';
 
 const spki = (key: KeyObject): string => key.export({ type: 'spki', format: 'pem' }).toString();
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Admission, type AdmissionLimits } from '../../src/calls/admission.js';
+import { Admission, type AdmissionLimits } from '../../src/calls/pipeline.js';
 
 const LIMITS: AdmissionLimits = { maxCalls: 2, maxWaitingCalls: 4 };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AnswerCache } from '../../src/calls/answer-cache.js';
+import { AnswerCache } from '../../src/calls/service.js';
 
 /** The bytes that the cache counts for a key of one character and an answer of 699 bytes. */
 const ENTRY = 1_000;

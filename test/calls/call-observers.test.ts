@@ -1,10 +1,9 @@
 import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import type { Call } from '../../src/calls/call.js';
+import type { Call, Interceptor } from '../../src/calls/call.js';
 import { logging } from '../../src/calls/call-log.js';
-import { createInterceptors } from '../../src/calls/interceptors.js';
-import { createPipeline, type Interceptor, type Pipeline } from '../../src/calls/pipeline.js';
+import { createInterceptors, createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
 import { bytesMethod } from '../support/bytes-method.js';
 import { Caller } from '../../packages/transcoder/test/support/caller.js';
 import { interceptorOptions } from '../support/interceptor-options.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { EndOfTurn } from '../../src/calls/end-of-turn.js';
+import { EndOfTurn } from '../../src/calls/call.js';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setImmediate'] });

@@ -6,9 +6,8 @@ import {
   type Route as RouteMessage,
   RouteServiceDefinition,
 } from '../../src/gen/routing/v1/route_service.js';
-import { AnswerCache } from '../../src/calls/answer-cache.js';
-import { implement } from '../../src/calls/implement-service.js';
-import type { HandlerContext } from '../../src/calls/method.js';
+import { AnswerCache, implement } from '../../src/calls/service.js';
+import type { HandlerContext } from '../../src/calls/call.js';
 
 const ROUTES: Readonly<Record<string, RouteMessage>> = {
   long: route({ id: 'long', path: `/${'a'.repeat(2_000)}`, createdAt: new Date(1_700_000_000_123) }),

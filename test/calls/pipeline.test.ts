@@ -2,12 +2,16 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Admission, type AdmissionLimits } from '../../src/calls/admission.js';
+import {
+  Admission,
+  type AdmissionLimits,
+  createInterceptors,
+  createPipeline,
+  type Pipeline,
+} from '../../src/calls/pipeline.js';
 import type { Call, Reply } from '../../src/calls/call.js';
 import { CallError } from '../../src/calls/failures.js';
-import { createInterceptors } from '../../src/calls/interceptors.js';
-import { createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
-import { RegistryError } from '../../src/registry/errors.js';
+import { RegistryError } from '../../src/registry/failure.js';
 import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
 import { Caller } from '../../packages/transcoder/test/support/caller.js';
 import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';

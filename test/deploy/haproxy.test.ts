@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, it } from 'vitest';
-import { TRAILERS_MAX_BYTES } from '../../src/calls/failure-reply.js';
+import { TRAILERS_MAX_BYTES } from '../../src/calls/failures.js';
 import { Route } from '../../src/gen/routing/v1/route_service.js';
 import { PATH_MAX } from '../../src/registry/path-pattern.js';
 import { METHOD_MAX, MIDDLEWARE_MAX, NAME_MAX } from '../../src/registry/route.js';

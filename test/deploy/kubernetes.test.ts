@@ -7,7 +7,7 @@ import type { NetworkPolicy } from 'kubernetes-types/networking/v1.js';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.js';
 import { describe, expect, it } from 'vitest';
 import { readConfig, readMigration } from '../../src/settings/config.js';
-import { SETTINGS } from '../../src/settings/settings.js';
+import { SETTINGS } from '../../src/settings/reader.js';
 import {
   FOLDER,
   kustomization,

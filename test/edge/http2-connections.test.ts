@@ -329,9 +329,11 @@ describe("a connection's share of streams", () => {
   it('shrinks while many connections are busy, and grows when few are busy again', async () => {
     const server = await startTestServer(SHARED);
     const sessions = Array.from({ length: 8 }, () => connectTo(server));
-    const calls = sessions.map((session) => outcomeOf(requestOn(session, SLOW).end(MESSAGE)));
-    await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(8).fill(1));
-    await server.arrived(8);
+    const calls = sessions.flatMap((session) =>
+      Array.from({ length: 2 }, () => outcomeOf(requestOn(session, SLOW).end(MESSAGE))),
+    );
+    await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(8).fill(2));
+    await server.arrived(16);
     server.answer();
     await Promise.all(calls);
     const [left = connectTo(server)] = sessions;
@@ -339,7 +341,7 @@ describe("a connection's share of streams", () => {
       .on('error', () => undefined)
       .end(MESSAGE);
     await expect.poll(() => streamsOf(left)).toBe(4);
-    expect(sessions.slice(1).map(streamsOf)).toEqual(Array(7).fill(1));
+    expect(sessions.slice(1).map(streamsOf)).toEqual(Array(7).fill(2));
   });
 
   it('is not reduced for or by connections that are idle or only watch', async () => {
@@ -368,11 +370,41 @@ describe("a connection's share of streams", () => {
     await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(6).fill(2));
   });
 
+  it('is not reduced by connections that make one call at a time', async () => {
+    const server = await startTestServer(SHARED);
+    const busy = connectTo(server);
+    await once(busy, 'remoteSettings');
+    const shares = new Set([streamsOf(busy)]);
+    busy.on('remoteSettings', () => shares.add(streamsOf(busy)));
+    for (let made = 0; made < 4; made++)
+      requestOn(busy, SLOW)
+        .on('error', () => undefined)
+        .end(MESSAGE);
+    await server.arrived(4);
+    const others = Array.from({ length: 12 }, () => connectTo(server));
+    for (let round = 0; round < 50; round++) await Promise.all(others.map(echoes));
+    expect([...shares]).toEqual([4]);
+  });
+
+  it('is that of a busy connection once an idle one uses all it has', async () => {
+    // 13 streams in total for all open connections.
+    const server = await startTestServer({ limits: { maxStreams: 8, maxCalls: 4 }, times: FAST });
+    const sessions = Array.from({ length: 6 }, () => connectTo(server));
+    await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(6).fill(2));
+    const [first = connectTo(server)] = sessions;
+    for (let made = 0; made < 2; made++)
+      requestOn(first, SLOW)
+        .on('error', () => undefined)
+        .end(MESSAGE);
+    await expect.poll(() => streamsOf(first)).toBe(8);
+    expect(sessions.slice(1).map(streamsOf)).toEqual(Array(5).fill(2));
+  });
+
   it('is reduced from the start for connections that come at once', async () => {
     const server = await startTestServer({ ...SHARED, times: { checkMs: 60_000 } });
     const sessions = Array.from({ length: 8 }, () => connectTo(server));
     await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));
-    await expect.poll(() => sessions.map(streamsOf)).toContain(1);
+    await expect.poll(() => sessions.map(streamsOf)).toContain(2);
   });
 
   it('is not reduced by connections that only wait for their clients', async () => {

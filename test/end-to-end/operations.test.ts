@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import type { ReadinessReport } from '../../src/watch/readiness.js';
+import type { ReadinessReport } from '../../src/watch/ops-server.js';
 import { MIGRATIONS } from '../../src/store/migrations.js';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';

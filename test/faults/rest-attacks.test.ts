@@ -57,7 +57,7 @@ it('requests with unread responses share a limit, and lose their connection beyo
   const { count, before, peak } = await attack(service, { name, connections: 1_000 });
   figure(name, { connections: 1_000, 'of them left': count, before, peak });
   expect.soft(count).toBeLessThan(100);
-  expect.soft(peak - before).toBeLessThan(500);
+  expect.soft(peak - before).toBeLessThan(600);
 });
 
 it('memory stays bounded while a caller sends single bytes', async () => {

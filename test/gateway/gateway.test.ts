@@ -6,7 +6,7 @@ import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import type { RequestObserver, UnaryCall, UnaryReply } from '@route-registry/transcoder';
 import { grpcUpstream } from '@route-registry/transcoder/grpc-js';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { now } from '../../src/gateway/clock.js';
+import { now } from '../../src/gateway/upstream.js';
 import { createGateway } from '../../src/gateway/gateway.js';
 import type { Page } from '@route-registry/transcoder/page';
 import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../src/gen/healthcheck.js';

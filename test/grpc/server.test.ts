@@ -13,9 +13,8 @@ import {
   HealthClient,
 } from '../../src/gen/healthcheck.js';
 import { Health } from '../../src/grpc/health.js';
-import { createInterceptors } from '../../src/calls/interceptors.js';
-import type { Method } from '../../src/calls/method.js';
-import { createPipeline } from '../../src/calls/pipeline.js';
+import { createInterceptors, createPipeline } from '../../src/calls/pipeline.js';
+import type { Method } from '../../src/calls/call.js';
 import { type GrpcServer, startGrpcServer } from '../../src/grpc/server.js';
 import { bytesMethod } from '../support/bytes-method.js';
 import { LIMITS } from '../support/grpc-limits.js';

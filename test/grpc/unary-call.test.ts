@@ -5,13 +5,10 @@ import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/gr
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Admission } from '../../src/calls/admission.js';
-import type { Call } from '../../src/calls/call.js';
+import { Admission, createInterceptors, createPipeline } from '../../src/calls/pipeline.js';
+import type { Call, Method } from '../../src/calls/call.js';
 import { TIMEOUT_MS_KEY } from '../../src/grpc/call-headers.js';
 import { Health } from '../../src/grpc/health.js';
-import { createInterceptors } from '../../src/calls/interceptors.js';
-import type { Method } from '../../src/calls/method.js';
-import { createPipeline } from '../../src/calls/pipeline.js';
 import { startGrpcServer } from '../../src/grpc/server.js';
 import { UnaryCall } from '../../src/grpc/unary-call.js';
 import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';

@@ -5,7 +5,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
 import type { Header, Operation, Reference, Response, Schema } from '@route-registry/transcoder/openapi';
-import { AnswerCache } from '../../src/calls/answer-cache.js';
+import { AnswerCache } from '../../src/calls/service.js';
 import { readTokenRequest } from '../../src/run/token-request.js';
 import { CODES } from '../../src/calls/failures.js';
 import { routeService } from '../../src/routes/route-service.js';

@@ -1,6 +1,6 @@
 import { validate, version } from 'uuid';
 import { describe, expect, it } from 'vitest';
-import { newRouteId } from '../../src/registry/route-id.js';
+import { newRouteId } from '../../src/registry/registry.js';
 
 describe('the id of a new route', () => {
   it('is a UUIDv7 in canonical lower case with the given time', () => {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { containerOfThisProcess, firstSteps } from '../../src/run/first-steps.js';
-import type { TokenKey } from '../../src/settings/token-config.js';
+import { containerOfThisProcess, firstSteps } from '../../src/run/start.js';
+import type { TokenKey } from '../../src/settings/tokens.js';
 
 const PLACES = { grpcAddress: '127.0.0.1:50051', httpUrl: 'http://127.0.0.1:8080/api', docs: true };
 

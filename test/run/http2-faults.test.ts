@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { firstBlock } from '../../bench/load/hpack.js';
-import { abortsAfterSessionError, abortsAtPing } from '../../src/run/http2-faults.js';
+import { abortsAfterSessionError, abortsAtPing } from '../../src/run/start.js';
 import { FrameConnection } from '../support/frame-connection.js';
 import {
   ACK,

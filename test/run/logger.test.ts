@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type LogOptions, openLogger } from '../../src/run/logger.js';
+import { type LogOptions, openLogger } from '../../src/run/process.js';
 
 const ESCAPE = '\u001b';
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { listenOrExplain } from '../../src/run/open-or-explain.js';
+import { listenOrExplain } from '../../src/run/start.js';
 
 /** Listens on this host as a server does. */
 async function listenOn(host: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { abortsAfterSessionError, abortsAtPing } from '../../src/run/http2-faults.js';
+import { abortsAfterSessionError, abortsAtPing } from '../../src/run/start.js';
 import { freePort } from '../support/free-port.js';
 import { errorPacket } from '../support/mysql-packets.js';
 import { type Ended, Programs } from '../support/process.js';

@@ -5,7 +5,7 @@ import { built } from '../support/built.js';
 
 /** Sends itself the signal, and again once it begins to stop; exits with 0 unless the repeat ends it first. */
 const SIGNALLED_TWICE = `
-  const { onStopSignals } = await import('${built()}/run/stop-signals.js');
+  const { onStopSignals } = await import('${built()}/run/process.js');
   const [signal, repeatMs] = process.argv.slice(1);
   const again = () => {
     process.once(signal, () => process.exit(0));

@@ -7,8 +7,8 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
 import { Closing } from '../../src/run/closing.js';
-import type { TokenKey } from '../../src/settings/token-config.js';
-import { openTokenAuthenticator } from '../../src/run/token-authenticator.js';
+import type { TokenKey } from '../../src/settings/tokens.js';
+import { openAuthenticator } from '../../src/app.js';
 import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from '../auth/sign-jwt.js';
 
 const OLD = 'old'.repeat(11);
@@ -46,7 +46,7 @@ function open(key: TokenKey): Promise<Authenticator> {
     },
   });
   const dependencies = { closing, logger: pino(sink), now: () => NOW * 1000, fileCheckMs: 20 };
-  return openTokenAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE }, dependencies);
+  return openAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE }, dependencies);
 }
 
 function judge(authenticator: Authenticator, key: KeyObject, header: Header) {

@@ -2,7 +2,7 @@ import { Metadata, status } from '@grpc/grpc-js';
 import pino from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { Closing } from '../../src/run/closing.js';
-import { openUpstream } from '../../src/run/upstream.js';
+import { openUpstream } from '../../src/app.js';
 import { listen } from '../../packages/transcoder/test/support/grpc-server.js';
 import { opening } from '../../packages/transcoder/test/support/opening.js';
 import { PATH, unaryCall } from '../../packages/transcoder/test/support/unary-call.js';

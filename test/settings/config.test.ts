@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ConfigError, readConfig, readMigration, readTokens } from '../../src/settings/config.js';
-import { ignoredSettings } from '../../src/settings/ignored-settings.js';
+import { ignoredSettings } from '../../src/settings/reader.js';
 
 const SECRET = 's'.repeat(32);
 const JWT = { JWT_SECRET: SECRET, JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };

@@ -14,8 +14,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { localSecret } from '../../src/settings/local-secret.js';
+import { localSecret } from '../../src/settings/tokens.js';
 import { built } from '../support/built.js';
 
 /** Root can read everything, so the code switches to the user nobody, who cannot read the project. */
@@ -38,7 +39,7 @@ afterEach(() => {
 
 /** Returns the secret that another process reads or creates. */
 async function secretOfProcess(): Promise<string> {
-  const print = `process.stdout.write((await import('${built()}/settings/local-secret.js')).localSecret(process.argv[1]))`;
+  const print = `process.stdout.write((await import('${built()}/settings/tokens.js')).localSecret(process.argv[1]))`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', print, file], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -139,10 +140,8 @@ describe('the local secret', () => {
   it('is refused with its full path and a remedy when this user may not enter its folder', () => {
     chmodSync(folder, 0o755);
     chmodSync(join(folder, 'data'), 0);
-    const module = JSON.stringify(
-      `data:text/javascript,${encodeURIComponent(readFileSync(join(built(), 'settings/local-secret.js'), 'utf8'))}`,
-    );
-    const code = `${BECOME_NOBODY} import(${module}).then((it) => it.localSecret('data/jwt-secret')).catch((e) => console.log(e.message))`;
+    const module = JSON.stringify(pathToFileURL(join(built(), 'settings/tokens.js')));
+    const code = `import(${module}).then((it) => { ${BECOME_NOBODY} it.localSecret('data/jwt-secret'); }).catch((e) => console.log(e.message))`;
     const { stdout } = spawnSync(process.execPath, ['-e', code], { cwd: folder, encoding: 'utf8' });
     expect(stdout).toBe(
       `The local secret ${file} cannot be used: EACCES: permission denied, lstat '${file}'. Let this user read and write it and its folder, or set JWT_SECRET.\n`,

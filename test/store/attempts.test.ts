@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
-import { inAttempts, MAX_ATTEMPTS, pauseAfter } from '../../src/store/attempts.js';
+import { inAttempts, MAX_ATTEMPTS, pauseAfter } from '../../src/store/statements.js';
 import { isConflict, isRefusedForRow, isWrongServer } from '../../src/store/driver-errors.js';
 
 const LOST = { code: 'PROTOCOL_CONNECTION_LOST' };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { deadlineExceeded, toCallFailure } from '../../src/calls/failures.js';
-import { RegistryError } from '../../src/registry/errors.js';
+import { RegistryError } from '../../src/registry/failure.js';
 import { openDatabase } from '../../src/store/database.js';
 import { DatabaseError, isConflict, isRefusedForRow, translate } from '../../src/store/driver-errors.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { NewRoute } from '../../src/registry/route-store.js';
-import { poolFigures } from '../../src/store/pool-figures.js';
+import { poolFigures } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
 import { startMysqlFaultFront, type Statement } from '../support/mysql-fault-front.js';
 import { startMysqlSplittingFront } from '../support/mysql-splitting-front.js';

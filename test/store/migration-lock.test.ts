@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
-import { locked } from '../../src/store/migration-lock.js';
+import { locked } from '../../src/store/migrations.js';
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { type OpenedDatabase, openEmpty } from '../support/open-store.js';

@@ -3,10 +3,15 @@ import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { shapesAsText } from '../../src/store/migrations/0002-shapes-as-text.js';
 import { patternShapes } from '../../src/store/migrations/0003-pattern-shapes.js';
-import { migrateDown, migrateUp, MIGRATIONS, migrationStatus } from '../../src/store/migrations.js';
+import {
+  ensureSchema,
+  migrateDown,
+  migrateUp,
+  MIGRATIONS,
+  migrationStatus,
+} from '../../src/store/migrations.js';
 import type { NewRoute } from '../../src/registry/route-store.js';
 import { shapeOf } from '../../src/registry/route.js';
-import { ensureSchema } from '../../src/store/schema.js';
 import { engines } from '../support/engines.js';
 import { uuidAt } from '../support/ids.js';
 import { describeOn } from '../support/needs.js';

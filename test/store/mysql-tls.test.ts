@@ -1,10 +1,9 @@
 import type { TlsOptions } from 'node:tls';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { parseDatabaseUrl } from '../../src/settings/database-url.js';
-import { openDatabase } from '../../src/store/database.js';
+import { parseDatabaseUrl } from '../../src/settings/database.js';
+import { openDatabase, reachDatabase } from '../../src/store/database.js';
 import { translate } from '../../src/store/driver-errors.js';
-import { reachDatabase } from '../../src/store/reach-database.js';
 import type { Pair } from '../support/certificates.js';
 import { type Database, engines } from '../support/engines.js';
 import { MountedFiles } from '../support/mounted-files.js';

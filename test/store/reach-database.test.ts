@@ -1,6 +1,5 @@
 import { expect, it, describe, onTestFinished } from 'vitest';
-import { openDatabase } from '../../src/store/database.js';
-import { reachDatabase } from '../../src/store/reach-database.js';
+import { openDatabase, reachDatabase } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { describeOn } from '../support/needs.js';

@@ -1,7 +1,12 @@
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { migrateDown, migrateUp, MIGRATIONS, migrationStatus } from '../../src/store/migrations.js';
-import { ensureSchema } from '../../src/store/schema.js';
+import {
+  ensureSchema,
+  migrateDown,
+  migrateUp,
+  MIGRATIONS,
+  migrationStatus,
+} from '../../src/store/migrations.js';
 import { engines } from '../support/engines.js';
 import { EXPAND, NEXT } from '../support/later-schemas.js';
 import { describeOn } from '../support/needs.js';

@@ -1,21 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { tmpdir } from 'node:os';
-import ts from 'typescript';
+import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { requireWritable } from '../../src/store/writable-file.js';
+import { requireWritable } from '../../src/store/database.js';
+import { built } from '../support/built.js';
 
 /** Root can write everything, so the code switches to the user nobody. */
 const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
 
-/** The module as a data URL, since the user nobody cannot read this folder. */
-const MODULE = `data:text/javascript,${encodeURIComponent(compiled('src/store/writable-file.ts'))}`;
-
-function compiled(path: string): string {
-  const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ESNext };
-  return ts.transpileModule(readFileSync(resolve(path), 'utf8'), { compilerOptions }).outputText;
-}
+/** Loaded before the code becomes the user nobody, who may not be able to read this folder. */
+const MODULE = pathToFileURL(join(built(), 'store/database.js')).href;
 
 let folder: string;
 let file: string;
@@ -34,7 +30,7 @@ afterEach(() => {
 
 /** The error that an unprivileged user gets for the file; empty for none. */
 function toldOf(path: string, cwd = '/'): string {
-  const code = `${BECOME_NOBODY} import(${JSON.stringify(MODULE)}).then((it) => it.requireWritable(${JSON.stringify(path)})).catch((e) => console.log(e.message))`;
+  const code = `import(${JSON.stringify(MODULE)}).then((it) => { ${BECOME_NOBODY} it.requireWritable(${JSON.stringify(path)}); }).catch((e) => console.log(e.message))`;
   const { error, stdout, stderr } = spawnSync(process.execPath, ['-e', code], { cwd, encoding: 'utf8' });
   expect(error).toBeUndefined();
   expect(stderr).toBe('');

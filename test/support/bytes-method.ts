@@ -1,4 +1,4 @@
-import type { Method } from '../../src/calls/method.js';
+import type { Method } from '../../src/calls/call.js';
 
 /** A method whose requests are the raw message bytes. */
 export type BytesMethod = Method<Uint8Array>;

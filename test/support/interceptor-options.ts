@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
-import { Admission } from '../../src/calls/admission.js';
+import { Admission, type InterceptorOptions } from '../../src/calls/pipeline.js';
 import { CallLog, logging } from '../../src/calls/call-log.js';
-import type { InterceptorOptions } from '../../src/calls/interceptors.js';
 import { readConfig } from '../../src/settings/config.js';
 
 /** The default limits. */

@@ -1,8 +1,6 @@
 // A gRPC server that rejects every token. On an IPC message, it reports its memory in bytes: held now, and at the peak.
-import { Admission } from '../../dist/calls/admission.js';
 import { CallLog } from '../../dist/calls/call-log.js';
-import { createInterceptors } from '../../dist/calls/interceptors.js';
-import { createPipeline } from '../../dist/calls/pipeline.js';
+import { Admission, createInterceptors, createPipeline } from '../../dist/calls/pipeline.js';
 import { Health } from '../../dist/grpc/health.js';
 import { startGrpcServer } from '../../dist/grpc/server.js';
 import { setImmediate } from 'node:timers/promises';

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import { type Database, parseDatabaseUrl } from '../../src/settings/database-url.js';
+import { type Database, parseDatabaseUrl } from '../../src/settings/database.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
-import type { ObservedStatement, StatementObserver } from '../../src/store/statement-observer.js';
+import type { ObservedStatement, StatementObserver } from '../../src/store/statements.js';
 import type { Engine } from './engine.js';
 import { throughPort } from './tcp-proxy.js';
 

@@ -3,10 +3,9 @@ import { Writable } from 'node:stream';
 import { credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import jwt from 'jsonwebtoken';
 import { pino } from 'pino';
-import { type App, startApp } from '../../src/app.js';
-import type { Dependencies } from '../../src/run/shared-parts.js';
+import { type App, type Dependencies, startApp } from '../../src/app.js';
 import { readConfig } from '../../src/settings/config.js';
-import { parseDatabaseUrl } from '../../src/settings/database-url.js';
+import { parseDatabaseUrl } from '../../src/settings/database.js';
 import {
   type CreateRouteRequest,
   type Route,

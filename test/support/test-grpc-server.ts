@@ -1,9 +1,8 @@
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { createInterceptors } from '../../src/calls/interceptors.js';
-import type { Method } from '../../src/calls/method.js';
-import { createPipeline } from '../../src/calls/pipeline.js';
+import { createInterceptors, createPipeline } from '../../src/calls/pipeline.js';
+import type { Method } from '../../src/calls/call.js';
 import { Health } from '../../src/grpc/health.js';
 import type { GrpcLimits, GrpcTimes } from '../../src/grpc/limits.js';
 import type { ServerTls } from '../../src/grpc/renewed-credentials.js';

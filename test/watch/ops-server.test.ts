@@ -3,8 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { httpRequest } from '../../packages/transcoder/test/support/http-request.js';
 import { rawExchange } from '../../packages/transcoder/test/support/library-transcoder.js';
-import { type OpsPages, startOpsServer } from '../../src/watch/ops-server.js';
-import { Readiness } from '../../src/watch/readiness.js';
+import { type OpsPages, Readiness, startOpsServer } from '../../src/watch/ops-server.js';
 
 async function start(change: Partial<OpsPages> = {}, patienceMs?: number): Promise<string> {
   const readiness = new Readiness([]);

@@ -1,5 +1,4 @@
 import type { Knex } from 'knex';
-import { isMysql } from './is-mysql.js';
 
 /** The table of routes, with the columns for safe retries and the duplicate check. */
 export const createRoutes = {
@@ -53,4 +52,9 @@ async function hasIndex(knex: Knex, indexName: string): Promise<boolean> {
     .where({ table_schema: knex.raw('database()'), table_name: 'routes', index_name: indexName })
     .first('index_name');
   return row !== undefined;
+}
+
+/** Whether the database is MySQL or MariaDB; otherwise it is the embedded one. */
+export function isMysql(knex: Knex): boolean {
+  return (knex.client as Knex.Client).config.client === 'mysql2';
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { isMysql } from './is-mysql.js';
+import { isMysql } from './0001-routes.js';
 
 /** The most rows of one statement, which has about 100 KB if the paths have the usual length. */
 const BATCH = 500;

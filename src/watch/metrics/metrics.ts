@@ -1,9 +1,12 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import type { PoolFigures } from '../../store/pool-figures.js';
-import { CallMetrics, type MethodPaths } from './call-metrics.js';
-import { RefusalCounter } from './refusal-counter.js';
-import { RequestMetrics } from './request-metrics.js';
-import { StatementMetrics } from './statement-metrics.js';
+import type { PoolFigures } from '../../store/database.js';
+import {
+  CallMetrics,
+  type MethodPaths,
+  RefusalCounter,
+  RequestMetrics,
+  StatementMetrics,
+} from './observers.js';
 
 /** The usage of a cache. */
 interface CacheFigures {

@@ -1,19 +1,24 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SpanContext } from '@opentelemetry/api';
+import { diag, DiagLogLevel, type SpanContext } from '@opentelemetry/api';
+import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  type Resource,
+  resourceFromAttributes,
+} from '@opentelemetry/resources';
 import { AlwaysOnSampler, BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import type { RequestObserver, Upstream } from '@route-registry/transcoder';
 import type { Logger } from 'pino';
-import type { Interceptor } from '../../calls/pipeline.js';
-import type { StatementObserver } from '../../store/statement-observer.js';
-import { callSpans } from './call-spans.js';
-import { ExportLog } from './export-log.js';
-import { requestSpans } from './request-spans.js';
-import { serviceResource } from './resource.js';
-import { statementSpans, type TracedDatabase } from './statement-spans.js';
-import { tracedUpstream } from './upstream-spans.js';
+import { loggable } from '../../calls/call-log.js';
+import type { Interceptor } from '../../calls/call.js';
+import type { StatementObserver } from '../../store/statements.js';
+import { callSpans, requestSpans, statementSpans, type TracedDatabase, tracedUpstream } from './spans.js';
 
 /** The instrumentation scope of all spans. */
 const SCOPE = 'route-registry';
@@ -62,4 +67,70 @@ export function openTracing(logger: Logger, version: string): Tracing {
       waiting.abort();
     },
   };
+}
+
+/**
+ * The attributes that all spans of the process share (OpenTelemetry semantic conventions, service resource).
+ * `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` can override the name and all other attributes.
+ */
+function serviceResource(version: string): Resource {
+  return defaultResource()
+    .merge(
+      resourceFromAttributes({
+        'service.name': 'route-registry',
+        'service.version': version,
+        'service.instance.id': randomUUID(),
+      }),
+    )
+    .merge(detectResources({ detectors: [envDetector] }));
+}
+
+/**
+ * How long nothing is logged after a line, in milliseconds: an absent collector would otherwise cause a line per batch.
+ */
+const QUIET_MS = 60_000;
+
+/** Logs the SDK's warnings and errors, at most one a minute. */
+export class ExportLog {
+  readonly #logger: Logger;
+  readonly #now: () => number;
+  #quietUntil = -Infinity;
+  #leftOut = 0;
+
+  /** @param now milliseconds of a monotonic clock */
+  constructor(logger: Logger, now: () => number) {
+    this.#logger = logger;
+    this.#now = now;
+  }
+
+  /** Listens to the SDK, which has one log for the whole process. */
+  listen(): void {
+    const write = (reason: string): void => {
+      this.write(reason);
+    };
+    diag.setLogger(
+      { error: write, warn: write, info: () => undefined, debug: () => undefined, verbose: () => undefined },
+      { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+    );
+    // The SDK's own handler would turn failed exports into messages that begin with a stack.
+    setGlobalErrorHandler((error) => {
+      this.writeError(error);
+    });
+  }
+
+  writeError(error: unknown): void {
+    const { message = String(error), code = '' }: { message?: string; code?: string | number } =
+      error instanceof Error ? error : {};
+    this.write(`${message} ${code}`.trim());
+  }
+
+  write(reason: string): void {
+    if (this.#now() < this.#quietUntil) {
+      this.#leftOut += 1;
+      return;
+    }
+    this.#quietUntil = this.#now() + QUIET_MS;
+    this.#logger.warn({ reason: loggable(reason), leftOut: this.#leftOut }, 'tracing is impaired');
+    this.#leftOut = 0;
+  }
 }

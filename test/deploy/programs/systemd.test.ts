@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it } from 'vitest';
 import { readConfig } from '../../../src/settings/config.js';
-import { SETTINGS } from '../../../src/settings/settings.js';
+import { SETTINGS } from '../../../src/settings/reader.js';
 import { needs, programPath } from '../../support/needs.js';
 
 const run = promisify(execFile);

@@ -1,7 +1,6 @@
 import { Metadata, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import type { Reply } from '../../../src/calls/call.js';
-import type { CallContext } from '../../../src/calls/pipeline.js';
+import type { CallContext, Reply } from '../../../src/calls/call.js';
 import { Metrics } from '../../../src/watch/metrics/metrics.js';
 import { type MetricText, readMetrics, sumOf } from '../../support/metric-text.js';
 

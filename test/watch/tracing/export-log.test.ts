@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { ExportLog } from '../../../src/watch/tracing/export-log.js';
+import { ExportLog } from '../../../src/watch/tracing/tracing.js';
 
 it('the log has one line a minute about impaired tracing, with the number of lines that were left out', () => {
   const lines: Record<string, unknown>[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { storeUnavailable, translate } from '../../../src/store/driver-errors.js';
-import { failureOf } from '../../../src/watch/tracing/statement-failure.js';
+import { failureOf } from '../../../src/watch/tracing/spans.js';
 
 const driverError = (facts: object): unknown => translate(Object.assign(new Error('select secret'), facts));
 

@@ -1,6 +1,6 @@
 import { trace } from '@opentelemetry/api';
 import { describe, expect, it } from 'vitest';
-import { parentOf } from '../../../src/watch/tracing/trace-context.js';
+import { parentOf } from '../../../src/watch/tracing/spans.js';
 
 const TRACE = 'a'.repeat(32);
 const SPAN = 'b7ad6b7169203331';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { serverOf } from '../../../src/watch/tracing/upstream-spans.js';
+import { serverOf } from '../../../src/watch/tracing/spans.js';
 
 describe('the server of the target', () => {
   it.each([

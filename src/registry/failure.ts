@@ -1,0 +1,67 @@
+/** Why the registry refused a request or failed: the `reason` of a `google.rpc.ErrorInfo` (AIP-193). */
+export type RegistryReason =
+  | 'ROUTE_INVALID'
+  | 'ROUTE_NOT_FOUND'
+  | 'ROUTE_EXISTS'
+  | 'REQUEST_ID_REUSED'
+  | 'STORE_UNAVAILABLE'
+  | 'DEADLINE_EXCEEDED';
+
+/** The message of `DEADLINE_EXCEEDED`, from the pipeline and from the store. */
+export const DEADLINE_PASSED = 'The deadline passed before the call was answered.';
+
+/** One problem with a request. */
+export interface Violation {
+  /** The field, as a path of contract field names: `route.middleware[2]`, `request_id`. */
+  readonly field: string;
+  /** What is allowed, then what came, in a sentence: `Must be 1 to 255 characters; got 300.` */
+  readonly description: string;
+}
+
+/** A failure of the registry. Its message is meant for the client; its `cause` is for the log only. */
+export class RegistryError extends Error {
+  override readonly name = 'RegistryError';
+  readonly reason: RegistryReason;
+  /** Every violation in the request, with `ROUTE_INVALID` only. */
+  readonly violations: readonly Violation[];
+  /** Machine-readable facts, sent as `ErrorInfo.metadata`. */
+  readonly metadata: Readonly<Record<string, string>>;
+
+  constructor(
+    reason: RegistryReason,
+    message: string,
+    rest: {
+      readonly violations?: readonly Violation[];
+      readonly metadata?: Readonly<Record<string, string>>;
+      readonly cause?: unknown;
+    } = {},
+  ) {
+    super(message, rest.cause === undefined ? undefined : { cause: rest.cause });
+    this.reason = reason;
+    this.violations = rest.violations ?? [];
+    this.metadata = rest.metadata ?? {};
+  }
+}
+
+/** The number of Unicode code points in a text, the unit of every length in the contract. */
+export function countCodePoints(text: string): number {
+  return Array.from(text).length;
+}
+
+/** Invisible characters, which could make one text look like another, and lone surrogates. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** Replaces each invisible character of a text with its code point, such as `\u{202e}`. */
+export function escapeInvisible(text: string): string {
+  return text.replace(INVISIBLE, (character) => `\\u{${Number(character.codePointAt(0)).toString(16)}}`);
+}
+
+/**
+ * Quotes a text for a message: in quotation marks, cut after 40 code points, with invisible characters, quotation marks
+ * and backslashes escaped.
+ */
+export function quote(text: string): string {
+  const characters = Array.from(text.slice(0, 82));
+  const shown = characters.length > 40 ? `${characters.slice(0, 40).join('')}…` : text;
+  return `"${escapeInvisible(shown.replace(/["\\]/g, '\\$&'))}"`;
+}

@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs';
+import { isLoopback, type SettingsReader } from './reader.js';
+
+/** A database of a MySQL or MariaDB server. */
+interface MysqlDatabase {
+  readonly engine: 'mysql';
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+  readonly tls: MysqlTls | undefined;
+  /** Whether the URL has no `ssl-mode` and the host is not this machine. */
+  readonly exposed: boolean;
+}
+
+/** Where the routes are stored: in a MySQL database, or in the file (or `:memory:`) of the embedded database. */
+export type Database = MysqlDatabase | { readonly engine: 'sqlite'; readonly file: string };
+
+/** The scheme of a URL; a single letter is a Windows drive instead. */
+const SCHEME = /^[a-z][a-z\d+.-]+:/i;
+const MYSQL_PORT = 3306;
+const WRONG_FORM = 'must be mysql://user:password@host:port/database or sqlite:path; got another form.';
+
+/**
+ * Parses `DATABASE_URL`: `mysql://user:password@host:port/database` (percent-encoded), with TLS options in its query,
+ * or `sqlite:path`.
+ *
+ * @throws Error whose message ends a sentence that begins with the setting's name; it contains no values
+ */
+export function parseDatabaseUrl(text: string): Database {
+  const file = /^sqlite:(?<path>.+)$/s.exec(text)?.groups?.['path'];
+  if (file === undefined) return parseMysqlUrl(text);
+  if (SCHEME.test(file))
+    throw new Error(
+      'must have the path of a file after "sqlite:"; got another scheme. Take one of them out; if a file is really called so, write ./ before its name.',
+    );
+  return { engine: 'sqlite', file };
+}
+
+function parseMysqlUrl(text: string): MysqlDatabase {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'mysql:' || url.hostname === '' || url.hash !== '') throw new Error(WRONG_FORM);
+  const database = decoded(url.pathname.slice(1));
+  if (database === '' || database.includes('/')) throw new Error(WRONG_FORM);
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  return {
+    engine: 'mysql',
+    host,
+    port: url.port === '' ? MYSQL_PORT : Number(url.port),
+    user: decoded(url.username),
+    password: decoded(url.password),
+    database,
+    tls: mysqlTlsOf(url.searchParams),
+    exposed: !url.searchParams.has('ssl-mode') && !isLoopback(host),
+  };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A percent-encoding is malformed.
+    throw new Error(WRONG_FORM);
+  }
+}
+
+/** Reads where the routes are stored: from `DATABASE_URL`, or from a file, since the URL may hold a password. */
+export function databaseOf(settings: SettingsReader): Database {
+  const fromFile = settings.given('DATABASE_URL_FILE') !== undefined;
+  const name = fromFile ? 'DATABASE_URL_FILE' : 'DATABASE_URL';
+  if (fromFile && settings.given('DATABASE_URL') !== undefined)
+    settings.refuse(name, 'must be set without DATABASE_URL; got both.');
+  const url = fromFile ? settings.contentOf(name)?.toString().trim() : settings.text('DATABASE_URL');
+  try {
+    if (url !== undefined) return parseDatabaseUrl(url);
+  } catch (error) {
+    settings.refuse(name, `${fromFile ? 'names a file whose text ' : ''}${(error as Error).message}`);
+  }
+  return { engine: 'sqlite', file: ':memory:' };
+}
+
+/** The TLS options for MySQL; the texts are in PEM. */
+export interface MysqlTls {
+  /** The certificate authorities trusted to sign the server's certificate. */
+  readonly ca: string;
+  /** Whether the certificate must also be valid for the host of the URL. */
+  readonly checksHost: boolean;
+  /** The client's own certificate and key, both or neither. */
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+}
+
+const FILES = ['ssl-ca', 'ssl-cert', 'ssl-key'];
+const PARAMETERS = ['ssl-mode', ...FILES];
+/** The most characters of a parameter's name that a message repeats. */
+const NAME_MAX = 32;
+
+/**
+ * Reads the TLS options from the parameters of a MySQL URL, under the names that MySQL's own programs use; undefined
+ * without TLS. The modes that check no certificate, `PREFERRED` and `REQUIRED`, are not supported: they do not prevent
+ * man-in-the-middle attacks.
+ *
+ * @throws Error whose message ends a sentence that begins with the setting's name; its only value is a valid `ssl-mode`
+ */
+function mysqlTlsOf(parameters: URLSearchParams): MysqlTls | undefined {
+  for (const name of parameters.keys()) {
+    if (!PARAMETERS.includes(name))
+      throw new Error(
+        `must have no parameters but ${PARAMETERS.join(', ')}; got ${JSON.stringify(name.slice(0, NAME_MAX))}.`,
+      );
+    const count = parameters.getAll(name).length;
+    if (count > 1) throw new Error(`must have the parameter ${name} once; got ${count}.`);
+    if (parameters.get(name) === '') throw new Error(`must have a value for ${name}; got none.`);
+  }
+  const mode = parameters.get('ssl-mode') ?? 'DISABLED';
+  if (mode === 'DISABLED') {
+    if (FILES.some((name) => parameters.has(name)))
+      throw new Error(
+        `must have ssl-mode=VERIFY_IDENTITY or VERIFY_CA where it names files for TLS; got ${parameters.get('ssl-mode') ?? 'none'}.`,
+      );
+    return undefined;
+  }
+  if (mode !== 'VERIFY_IDENTITY' && mode !== 'VERIFY_CA')
+    throw new Error('must have VERIFY_IDENTITY, VERIFY_CA or DISABLED as ssl-mode; got another one.');
+  if (parameters.has('ssl-cert') !== parameters.has('ssl-key'))
+    throw new Error('must have both ssl-cert and ssl-key, or neither; got one.');
+  const [ca, cert, key] = FILES.map((name) => contentOf(name, parameters.get(name)));
+  if (ca === undefined) throw new Error(`must have ssl-ca where it has ssl-mode=${mode}; got none.`);
+  return { ca, checksHost: mode === 'VERIFY_IDENTITY', cert, key };
+}
+
+function contentOf(name: string, file: string | null): string | undefined {
+  try {
+    return file === null ? undefined : readFileSync(file, 'utf8');
+  } catch {
+    throw new Error(`must name a readable file in ${name}; got one that cannot be read.`);
+  }
+}

@@ -1,0 +1,254 @@
+import { readFileSync } from 'node:fs';
+
+/** Every setting, as an environment variable, with its default; `undefined` for none. */
+export const SETTINGS = {
+  ROLE: 'all',
+  DATABASE_URL: 'sqlite:data/routes.db',
+  DATABASE_URL_FILE: undefined,
+  GRPC_ADDRESS: '127.0.0.1:50051',
+  HTTP_ADDRESS: '127.0.0.1:8080',
+  OPS_ADDRESS: '127.0.0.1:9464',
+  GRPC_UPSTREAM: undefined,
+  GRPC_UPSTREAM_TLS: 'off',
+  GRPC_UPSTREAM_CA_FILE: undefined,
+  GRPC_UPSTREAM_CERT_FILE: undefined,
+  GRPC_UPSTREAM_KEY_FILE: undefined,
+  TLS_CERT_FILE: undefined,
+  TLS_KEY_FILE: undefined,
+  TLS_CLIENT_CA_FILE: undefined,
+  BASE_PATH: undefined,
+  CORS_ORIGINS: undefined,
+  JWT_SECRET: undefined,
+  JWT_SECRET_FILE: undefined,
+  JWT_PUBLIC_KEY_FILE: undefined,
+  JWT_JWKS_URL: undefined,
+  JWT_ISSUER: undefined,
+  JWT_AUDIENCE: undefined,
+  DUPLICATE_ROUTES: 'allow',
+  DOCS: 'on',
+  REFLECTION: 'on',
+  ROUTE_CACHE_MIB: '48',
+  DATABASE_WAIT_MS: '0',
+  DRAIN_DELAY_MS: '0',
+  LOG_LEVEL: 'info',
+  LOG_FORMAT: 'auto',
+  ACCESS_LOG: 'all',
+  OTEL_EXPORTER_OTLP_ENDPOINT: undefined,
+  OTEL_SDK_DISABLED: 'false',
+  DEADLINE_MS: '5000',
+  MAX_MESSAGE_BYTES: '65536',
+  MAX_CONNECTIONS: '5000',
+  MAX_STREAMS: '128',
+  MAX_CALLS: '2048',
+  MAX_WAITING_CALLS: '1024',
+  GRPC_IDLE_MS: '300000',
+  GRPC_MAX_AGE_MS: '0',
+  HTTP_IDLE_MS: '75000',
+} as const satisfies Record<string, string | undefined>;
+
+/** The most characters of a value shown in a message. */
+const SHOWN_MAX = 128;
+
+/** The name of a setting. */
+export type SettingName = keyof typeof SETTINGS;
+
+/** The name of a setting that has a default. */
+type DefaultedName = {
+  [Name in SettingName]: (typeof SETTINGS)[Name] extends string ? Name : never;
+}[SettingName];
+
+/** Reads settings one by one and collects their problems. An empty value counts as unset. */
+export class SettingsReader {
+  /** One line for each problem. */
+  readonly problems: string[] = [];
+  readonly #env: NodeJS.ProcessEnv;
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.#env = env;
+  }
+
+  /** @param problem the end of a sentence: `must be …; got ….` */
+  refuse(name: SettingName, problem: string): void {
+    this.problems.push(`${name} ${problem}`);
+  }
+
+  /**
+   * Refuses a value and shows it, so the value must not be secret.
+   *
+   * @param allowed the middle of a sentence: `must be …`
+   */
+  refuseValue(name: SettingName, value: string, allowed: string): void {
+    const shown = value.length > SHOWN_MAX ? `${value.slice(0, SHOWN_MAX - 1)}…` : value;
+    this.refuse(name, `${allowed}; got ${JSON.stringify(shown)}.`);
+  }
+
+  /** The given value, without the default. */
+  given(name: SettingName): string | undefined {
+    const value = this.#env[name];
+    return value === '' ? undefined : value;
+  }
+
+  /** The content of the file that a setting names; undefined if the setting is unset or the file cannot be read. */
+  contentOf(name: SettingName): Buffer | undefined {
+    const file = this.given(name);
+    if (file === undefined) return undefined;
+    try {
+      return readFileSync(file);
+    } catch {
+      // The file name is not shown: the secret itself may have been set instead.
+      this.refuse(name, 'must name a readable file; got one that cannot be read.');
+      return undefined;
+    }
+  }
+
+  text(name: DefaultedName): string {
+    return this.given(name) ?? SETTINGS[name];
+  }
+
+  oneOf<const Value extends string>(name: DefaultedName, values: readonly [Value, ...Value[]]): Value {
+    const text = this.text(name);
+    const value = values.find((candidate) => candidate === text);
+    if (value !== undefined) return value;
+    this.refuseValue(name, text, `must be one of ${values.join(', ')}`);
+    return values[0];
+  }
+
+  /** A whole number in decimal digits. */
+  integer(name: DefaultedName, min: number, max: number): number {
+    const text = this.text(name);
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    this.refuseValue(name, text, `must be a whole number from ${min} to ${max}`);
+    return min;
+  }
+}
+
+const UNIX_SOCKET = /^unix:./;
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|::1)$/i;
+/** The form that `splitAddress` accepts, for error messages. */
+export const ADDRESS_FORM = 'host:port, with a port up to 65535';
+
+/** A TCP address to listen on; port 0 means any free port. */
+export interface HostAndPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Reads the address of the gRPC server; adds any problem to the reader. */
+export function grpcAddressOf(settings: SettingsReader): string {
+  const address = settings.text('GRPC_ADDRESS');
+  if (!UNIX_SOCKET.test(address) && splitAddress(address) === undefined)
+    settings.refuseValue('GRPC_ADDRESS', address, `must be ${ADDRESS_FORM}, or unix:/path`);
+  return address;
+}
+
+/** Reads the address of the operators' listener, which must not be public; undefined for none. */
+export function opsAddressOf(
+  settings: SettingsReader,
+  protocols: readonly ('GRPC_ADDRESS' | 'HTTP_ADDRESS')[],
+): HostAndPort | undefined {
+  const text = settings.text('OPS_ADDRESS');
+  if (text === 'off') return undefined;
+  const address = splitAddress(text);
+  if (address === undefined) {
+    settings.refuseValue('OPS_ADDRESS', text, `must be ${ADDRESS_FORM}, or off`);
+    return undefined;
+  }
+  const protocol = protocols.find((name) => isSame(address, splitAddress(settings.text(name))));
+  if (protocol !== undefined)
+    settings.refuseValue('OPS_ADDRESS', text, `must differ from ${protocol}, which is public`);
+  return address;
+}
+
+function isSame({ host, port }: HostAndPort, other: HostAndPort | undefined): boolean {
+  return port !== 0 && port === other?.port && host.toLowerCase() === other.host.toLowerCase();
+}
+
+/** Checks that a target has a form that grpc-js can resolve (gRPC's doc/naming.md); each TCP address needs a port. */
+export function checkTarget(settings: SettingsReader, target: string): void {
+  const [, name] = /^dns:(?:\/\/[^/]*\/)?(.*)$/.exec(target) ?? [];
+  const [, list] = /^ipv[46]:(.*)$/.exec(target) ?? [];
+  const addresses = list?.split(',') ?? [name ?? target];
+  if (UNIX_SOCKET.test(target) || addresses.every((each) => splitAddress(each) !== undefined)) return;
+  settings.refuseValue(
+    'GRPC_UPSTREAM',
+    target,
+    `must be ${ADDRESS_FORM}, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051`,
+  );
+}
+
+/** The parts of `host:port`; the host may be an IPv6 address in brackets. */
+export function splitAddress(address: string): HostAndPort | undefined {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/]+)):(\d{1,5})$/.exec(address);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) return undefined;
+  return { host: match[1] ?? match[2] ?? '', port };
+}
+
+/** Whether a host is reachable only from this machine. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.test(host);
+}
+
+/** `host:port`, with an IPv6 address in brackets (RFC 3986 3.2.2). */
+export function joinAddress(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Settings of earlier versions: what they configured is now a constant, or no longer part of the service. */
+const REMOVED = [
+  'DATABASE_REPLICA_URLS',
+  'DATABASE_REPLICA_URLS_FILE',
+  'MAX_CALL_PATH_BYTES',
+  'MAX_EVENT_LOOP_DELAY_MS',
+  'MAX_REFUSALS_LOGGED',
+  'MAX_STREAMING_CALLS',
+  'MAX_TRAILER_BYTES',
+  'WORKERS',
+] as const;
+
+/**
+ * Settings whose default must not be used by mistake: the service would use another database, run without TLS, accept
+ * other tokens, or allow duplicate routes.
+ */
+const GRAVE = /^(?:DATABASE_|TLS_|JWT_|DUPLICATE_ROUTES$)/;
+
+/** A variable whose name is one edit away from that of a setting. */
+interface Misspelled {
+  readonly name: string;
+  readonly meant: SettingName;
+}
+
+/** Describes the variables that look like settings but have no effect. Empty removed settings count as unset. */
+export function ignoredSettings(env: NodeJS.ProcessEnv): string[] {
+  const removed = REMOVED.filter((name) => (env[name] ?? '') !== '');
+  return [...removed, ...misspelledIn(env).map(({ name, meant }) => `${name} (${meant}?)`)];
+}
+
+/** The misspelled settings that must keep the service from starting. */
+export function graveMisspellings(env: NodeJS.ProcessEnv): Misspelled[] {
+  return misspelledIn(env).filter(({ meant }) => GRAVE.test(meant));
+}
+
+/** If the setting itself is set, even to an empty value, the variable is assumed to belong to another program. */
+function misspelledIn(env: NodeJS.ProcessEnv): Misspelled[] {
+  const unset = (Object.keys(SETTINGS) as SettingName[]).filter((setting) => env[setting] === undefined);
+  return Object.keys(env).flatMap((name) => {
+    const meant = name in SETTINGS ? undefined : unset.find((setting) => isOneEdit(name, setting));
+    return meant === undefined ? [] : [{ name, meant }];
+  });
+}
+
+/** Whether one character was added, omitted or replaced, or two adjacent ones were swapped. */
+function isOneEdit(name: string, setting: string): boolean {
+  let same = 0;
+  while (same < name.length && name[same] === setting[same]) same++;
+  const [typed, meant] = [name.slice(same), setting.slice(same)];
+  const swapped = meant.charAt(1) + meant.charAt(0) + meant.slice(2);
+  return (
+    typed.slice(1) === meant ||
+    typed === meant.slice(1) ||
+    typed.slice(1) === meant.slice(1) ||
+    typed === swapped
+  );
+}

@@ -1,0 +1,196 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import type { Database } from './database.js';
+import type { SettingsReader } from './reader.js';
+
+/** The file that holds local mode's secret, and the issuer and audience of local mode's tokens. */
+const LOCAL_SECRET_FILE = 'data/jwt-secret';
+const LOCAL_PARTY = 'route-registry';
+
+/** The key that verifies tokens. */
+export type TokenKey =
+  | { readonly kind: 'secret'; readonly secret: string }
+  /** A file of secrets, which may change at any time. */
+  | { readonly kind: 'secretFile'; readonly file: string }
+  /** A file that holds a PEM, which may change at any time. */
+  | { readonly kind: 'publicKeyFile'; readonly file: string }
+  | { readonly kind: 'jwks'; readonly url: string }
+  /** A secret that the service generates in this file. */
+  | { readonly kind: 'local'; readonly file: string };
+
+/** Which tokens to accept. */
+export interface TokenConfig {
+  readonly key: TokenKey;
+  readonly issuer: string;
+  readonly audience: string;
+}
+
+/** Reads which tokens to accept; adds any problems to the reader. */
+export function tokensOf(settings: SettingsReader, database: Database): TokenConfig {
+  const issuer = settings.given('JWT_ISSUER');
+  const audience = settings.given('JWT_AUDIENCE');
+  const given = [secretOf(settings), secretFileOf(settings), publicKeyOf(settings), jwksOf(settings)];
+  const keys = given.filter((key) => key !== undefined);
+  if (database.engine === 'sqlite' && keys.length === 0 && issuer === undefined && audience === undefined) {
+    return { key: { kind: 'local', file: LOCAL_SECRET_FILE }, issuer: LOCAL_PARTY, audience: LOCAL_PARTY };
+  }
+  if (keys.length !== 1) {
+    settings.problems.push(
+      `Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got ${keys.length || 'none'}.`,
+    );
+  }
+  if (issuer === undefined) settings.refuse('JWT_ISSUER', 'must be the iss of every token; got none.');
+  if (audience === undefined) settings.refuse('JWT_AUDIENCE', 'must be the aud of every token; got none.');
+  return {
+    key: keys[0] ?? { kind: 'local', file: LOCAL_SECRET_FILE },
+    issuer: issuer ?? '',
+    audience: audience ?? '',
+  };
+}
+
+function secretOf(settings: SettingsReader): TokenKey | undefined {
+  const secret = settings.given('JWT_SECRET');
+  if (secret === undefined) return undefined;
+  const bytes = Buffer.byteLength(secret);
+  if (bytes < SECRET_MIN_BYTES)
+    settings.refuse('JWT_SECRET', `must be at least ${SECRET_MIN_BYTES} bytes; got ${bytes}.`);
+  return { kind: 'secret', secret };
+}
+
+function secretFileOf(settings: SettingsReader): TokenKey | undefined {
+  const file = settings.given('JWT_SECRET_FILE');
+  if (file === undefined) return undefined;
+  const content = settings.contentOf('JWT_SECRET_FILE');
+  try {
+    if (content !== undefined) secretsIn(content);
+  } catch (error) {
+    settings.refuse('JWT_SECRET_FILE', `names a file that cannot be used. ${(error as Error).message}`);
+  }
+  return { kind: 'secretFile', file };
+}
+
+function publicKeyOf(settings: SettingsReader): TokenKey | undefined {
+  const file = settings.given('JWT_PUBLIC_KEY_FILE');
+  if (file === undefined) return undefined;
+  settings.contentOf('JWT_PUBLIC_KEY_FILE');
+  return { kind: 'publicKeyFile', file };
+}
+
+function jwksOf(settings: SettingsReader): TokenKey | undefined {
+  const url = settings.given('JWT_JWKS_URL');
+  if (url === undefined) return undefined;
+  if (!/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : ''))
+    settings.refuse('JWT_JWKS_URL', 'must be an http or https URL; got another form.');
+  return { kind: 'jwks', url };
+}
+
+/** The shortest HMAC secret, in bytes: as long as the hash of HS256 (RFC 7518, section 3.2). */
+const SECRET_MIN_BYTES = 32;
+/** The most secrets in a file: each one is tried with every new token. */
+const MAX_SECRETS = 16;
+
+/**
+ * The HMAC secrets in the content of a file: one per line, in UTF-8, without leading or trailing whitespace. Empty
+ * lines are ignored. The first secret signs, all of them verify.
+ *
+ * @throws Error with one sentence, which holds no secret, unless there are 1 to 16 of at least 32 bytes each
+ */
+export function secretsIn(content: Buffer): string[] {
+  const lines = content.toString().split('\n');
+  const secrets = lines.map((line) => line.trim()).filter((line) => line !== '');
+  const short = secrets.findIndex((secret) => Buffer.byteLength(secret) < SECRET_MIN_BYTES);
+  if (short >= 0)
+    throw new Error(
+      `Secret ${short + 1} must be at least ${SECRET_MIN_BYTES} bytes; got ${Buffer.byteLength(secrets[short] ?? '')}.`,
+    );
+  if (secrets.length >= 1 && secrets.length <= MAX_SECRETS) return secrets;
+  throw new Error(`It must hold 1 to ${MAX_SECRETS} secrets, one a line; got ${secrets.length}.`);
+}
+
+/** Flags that never follow a symbolic link, or block on a pipe, that somebody has planted. */
+const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+/** Creates a new file; fails if the file exists or the path is a symbolic link. */
+const TO_MAKE = 'wx';
+/** The permission bits of everybody except the owner. */
+const OTHERS = 0o077;
+/** More than the length of a secret and a newline. */
+const READ_BYTES = 128;
+
+/**
+ * The secret of local mode: 32 random bytes in hexadecimal, generated on first use, readable only by its owner.
+ *
+ * @throws Error that names the file by its full path, unless it is a regular file, accessible to this user alone, with
+ *   such a secret
+ */
+export function localSecret(path: string): string {
+  const file = resolve(path);
+  const secret = withRemedy(file, () => {
+    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) makeSecret(file);
+    return readOwn(file).trim();
+  });
+  if (/^[0-9a-f]{64}$/.test(secret)) return secret;
+  throw new Error(
+    `The file ${file} does not hold a secret of 64 hexadecimal digits. Delete it to get a new one.`,
+  );
+}
+
+/** Adds a remedy to errors of the operating system. */
+function withRemedy<T>(file: string, use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    throw new Error(
+      `The local secret ${file} cannot be used: ${message}. Let this user read and write it and its folder, or set JWT_SECRET.`,
+      { cause: error },
+    );
+  }
+}
+
+function readOwn(file: string): string {
+  // Refuses a symbolic link before opening it, since Windows has no O_NOFOLLOW.
+  if (!lstatSync(file).isFile())
+    throw new Error(`${file} is not a regular file. Delete it to get a new secret.`);
+  const descriptor = openSync(file, TO_READ);
+  try {
+    const status = fstatSync(descriptor);
+    if (!status.isFile()) throw new Error(`${file} is not a regular file. Delete it to get a new secret.`);
+    // Without numeric user ids, as on Windows, the mode has no meaning either.
+    const user = process.getuid?.();
+    if (user !== undefined && status.uid !== user)
+      throw new Error(`The file ${file} belongs to another user. Delete it to get a new secret.`);
+    if (user !== undefined && (status.mode & OTHERS) !== 0)
+      throw new Error(`The file ${file} is open to other users. Close it with: chmod 600 ${file}`);
+    const bytes = Buffer.alloc(READ_BYTES);
+    return bytes.toString('utf8', 0, readSync(descriptor, bytes));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function makeSecret(file: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${randomUUID()}`;
+  writeFileSync(draft, randomBytes(32).toString('hex'), { mode: 0o600, flag: TO_MAKE });
+  try {
+    // Creating a hard link is atomic, so two processes that start together agree on one secret.
+    linkSync(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(draft);
+  }
+}
