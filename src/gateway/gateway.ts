@@ -31,6 +31,8 @@ interface GatewayOptions {
   readonly maxBodyBytes: number;
   /** The most requests for methods of the contract that may be in progress at a time. */
   readonly maxRequests: number;
+  /** The memory for rendered replies, in bytes. Default: 0, which keeps none. */
+  readonly replyCacheBytes?: number;
   /** The realm in challenges (RFC 6750, section 3). */
   readonly realm: string;
   /** The origins whose scripts may call the gateway, as browsers send them; empty for none. */
@@ -56,6 +58,8 @@ export interface Gateway {
   readonly onClientError: (error: Error, socket: Duplex) => void;
   /** For the event `connect`: refuses a tunnel with an error in the same format. */
   readonly onConnect: (request: IncomingMessage) => void;
+  /** The usage of the cache of rendered replies. */
+  readonly replyCache: Transcoder['replyCache'];
   /**
    * Makes `GET /healthz` respond with 503, so that load balancers send no more requests. All others are still served.
    */
@@ -126,6 +130,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     onCheckContinue: listener(transcoder.onCheckContinue),
     onClientError: transcoder.onClientError,
     onConnect: transcoder.onConnect,
+    get replyCache() {
+      return transcoder.replyCache;
+    },
     drain: () => {
       draining = true;
     },

@@ -152,10 +152,7 @@ it.each([
 
 it('a message that has no JSON form is an error each time', async () => {
   const schema = typeOf('library.v1.Shelf');
-  const message = toBinary(
-    schema,
-    create(schema, { createdAt: { seconds: 1n << 50n } } as Record<string, unknown>),
-  );
+  const message = toBinary(schema, create(schema, { createdAt: { seconds: 1n << 50n } }));
   const upstream = { unary: () => ({ code: Code.OK, details: '', answered: true, message }) };
   const gateway = await start({ upstream, guard: undefined });
   for (const misses of [1, 2]) {
