@@ -10,12 +10,12 @@ import {
   rememberTokens,
   type VerificationKey,
 } from './auth/authenticator.js';
-import { CallLog, logging, namingCaller } from './calls/call-log.js';
+import { CallLog, logCalls, nameCaller } from './calls/call-log.js';
 import type { Interceptor } from './calls/call.js';
-import { Admission, createInterceptors, createPipeline, type Pipeline } from './calls/pipeline.js';
-import { AnswerCache } from './calls/service.js';
-import { FollowedTls } from './edge/followed-tls.js';
-import { HttpServer } from './edge/http-server.js';
+import { Admission, createPipeline, type Pipeline } from './calls/pipeline.js';
+import { MessageCache } from './calls/service.js';
+import { FollowedTls } from './edge/tls.js';
+import { HttpServer } from './gateway/http-server.js';
 import { FollowedFiles } from './files/followed-files.js';
 import { createGateway } from './gateway/gateway.js';
 import { requireServing } from './gateway/healthz.js';
@@ -219,7 +219,7 @@ async function startGrpc(
     health.setServing(false);
   });
 
-  const cache = new AnswerCache(routeCacheBytes);
+  const cache = new MessageCache(routeCacheBytes);
   const methods = [...routeService(registry, cache), ...health.methods()];
   const admission = new Admission(limits);
   const steps = { ...limits, authenticator, admission, log: callLog };
@@ -228,10 +228,10 @@ async function startGrpc(
   metrics?.caches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
   const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>
-    createPipeline(methods, createInterceptors({ ...steps, observers: enabled(...observers) }));
-  const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logging(callLog));
+    createPipeline(methods, { ...steps, observers: enabled(...observers) });
+  const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logCalls(callLog));
   // The gateway measures and logs its own requests, for which it needs only the caller from this pipeline.
-  const pipelineOfGateway = pipelineObservedBy(tracing?.calls, namingCaller);
+  const pipelineOfGateway = pipelineObservedBy(tracing?.calls, nameCaller);
   const observeStreaming = measured?.beginStreaming;
   const server = await listenOrExplain('GRPC_ADDRESS', address, () =>
     startGrpcServer({
@@ -384,7 +384,7 @@ async function startRest(
     pages: docs ? createDocuments(basePath) : [],
     log: logger.child({ protocol: 'rest' }),
     mayLog: (kind) => callLog.mayWrite(kind),
-    answeredLevel: callLog.answeredLevel,
+    answeredLevel: callLog.successLevel,
     observers: enabled(metrics?.requests(), tracing?.requests(scheme)),
   });
   metrics?.caches({ replies: () => gateway.replyCache });

@@ -1,13 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import {
-  createTranscoder,
-  type LogKind,
-  type RequestObserver,
-  type Transcoder,
-  type TranscoderLog,
-  type Upstream,
-} from '@route-registry/transcoder';
+import { createTranscoder, type Transcoder, type TranscoderOptions } from '@route-registry/transcoder';
 import { type Page, pageReply, readOnly, type ReadReply } from '@route-registry/transcoder/page';
 import cors from 'cors';
 import express, { type Request, type Response } from 'express';
@@ -17,35 +10,18 @@ import { HEALTH_PATH, healthReplies, NOT_SERVING } from './healthz.js';
 import { TRANSCODING } from './transcoding.js';
 import { now } from './upstream.js';
 
-/** The parts and limits of a gateway. */
-interface GatewayOptions {
-  /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
-  readonly descriptorSet: Uint8Array;
-  /** The gRPC server that handles the calls. */
-  readonly upstream: Upstream;
-  /** Prefix of all paths, for example `/api`; empty for none. */
-  readonly basePath: string;
-  /** The time limit of one call including its body, in milliseconds. */
-  readonly deadlineMs: number;
-  /** The largest body of a request, in bytes. */
-  readonly maxBodyBytes: number;
-  /** The most requests for methods of the contract that may be in progress at a time. */
-  readonly maxRequests: number;
-  /** The memory for rendered replies, in bytes. Default: 0, which keeps none. */
-  readonly replyCacheBytes?: number;
-  /** The realm in challenges (RFC 6750, section 3). */
-  readonly realm: string;
+type Configured =
+  'descriptorSet' | 'upstream' | 'basePath' | 'deadlineMs' | 'maxBodyBytes' | 'maxRequests' | 'realm';
+type Watched = 'log' | 'mayLog' | 'answeredLevel' | 'observers';
+
+interface GatewayOptions
+  extends
+    Required<Pick<TranscoderOptions, Configured>>,
+    Pick<TranscoderOptions, 'replyCacheBytes' | Watched> {
   /** The origins whose scripts may call the gateway, as browsers send them; empty for none. */
   readonly corsOrigins: readonly string[];
   /** Fixed documents to serve in addition to the contract's paths. */
   readonly pages: readonly Page[];
-  readonly log: TranscoderLog;
-  /** Whether to write a log line that a client caused. Default: always. */
-  readonly mayLog?: (kind: LogKind) => boolean;
-  /** The level of the lines about successful requests. Default: `debug`. */
-  readonly answeredLevel?: 'info' | 'debug';
-  /** Observers of every request. Default: none. */
-  readonly observers?: readonly RequestObserver[];
 }
 
 /** The gateway, as listeners for a `node:http` server. */

@@ -1,23 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import { AnswerCache } from '../../src/calls/service.js';
+import { MessageCache } from '../../src/calls/service.js';
 
 /** The bytes that the cache counts for a key of one character and an answer of 699 bytes. */
 const ENTRY = 1_000;
 const answer = Buffer.alloc(699, 7);
 
-describe('an answer cache', () => {
+describe('an message cache', () => {
   it.each([
     ['empty', Buffer.alloc(0)],
     ['every byte', Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))],
     ['part of a larger buffer', Buffer.from('abcdef').subarray(2, 4)],
   ])('returns what was set: %s', (_, value) => {
-    const cache = new AnswerCache(ENTRY);
+    const cache = new MessageCache(ENTRY);
     cache.set('key', value);
     expect(cache.get('key')).toEqual(value);
   });
 
   it('keeps as many answers as fit, and evicts the least recently used', () => {
-    const cache = new AnswerCache(2 * ENTRY);
+    const cache = new MessageCache(2 * ENTRY);
     cache.set('a', answer);
     cache.set('b', answer);
     cache.get('a');
@@ -26,7 +26,7 @@ describe('an answer cache', () => {
   });
 
   it('rejects an answer larger than its capacity, and evicts nothing for it', () => {
-    const cache = new AnswerCache(ENTRY);
+    const cache = new MessageCache(ENTRY);
     cache.set('a', answer);
     cache.set('b', Buffer.alloc(700));
     expect(cache.get('a')).toEqual(answer);
@@ -34,7 +34,7 @@ describe('an answer cache', () => {
   });
 
   it('counts lookups, entries and bytes', () => {
-    const cache = new AnswerCache(10 * ENTRY);
+    const cache = new MessageCache(10 * ENTRY);
     cache.set('a', answer);
     cache.set('b', answer);
     cache.get('a');

@@ -6,7 +6,7 @@ import {
   type Route as RouteMessage,
   RouteServiceDefinition,
 } from '../../src/gen/routing/v1/route_service.js';
-import { AnswerCache, implement } from '../../src/calls/service.js';
+import { MessageCache, implement } from '../../src/calls/service.js';
 import type { HandlerContext } from '../../src/calls/call.js';
 
 const ROUTES: Readonly<Record<string, RouteMessage>> = {
@@ -58,7 +58,7 @@ describe('the responses of a service', () => {
 });
 
 /** A GetRoute that caches its responses and records the ids it ran for. */
-function remembering(maxBytes: number) {
+function cachingMethod(maxBytes: number) {
   const ran: string[] = [];
   const [method] = implement(
     { ...RouteServiceDefinition, methods: { getRoute: RouteServiceDefinition.methods.getRoute } },
@@ -70,13 +70,13 @@ function remembering(maxBytes: number) {
           if (routeId === 'none') return Promise.reject(new Error('not there'));
           return Promise.resolve(route({ id: routeId, path: `/${'p'.repeat(100)}` }));
         },
-        remembered: { cache: new AnswerCache(maxBytes), keyOf: ({ routeId }) => routeId },
+        caching: { cache: new MessageCache(maxBytes), keyOf: ({ routeId }) => routeId },
       },
     },
   );
   const run = (message: Uint8Array) => {
     const request = method?.decode(message);
-    return method?.recall?.(request) ?? method?.handle(request, CONTEXT) ?? new Uint8Array();
+    return method?.cached?.(request) ?? method?.handle(request, CONTEXT) ?? new Uint8Array();
   };
   return {
     ran,
@@ -87,7 +87,7 @@ function remembering(maxBytes: number) {
 
 describe('a method that caches its responses', () => {
   it('runs once for equal requests, and answers the repeats synchronously', async () => {
-    const { ran, run, get } = remembering(10_000);
+    const { ran, run, get } = cachingMethod(10_000);
     await expect(get('a')).resolves.toBe('a');
     expect(run(GetRouteRequest.encode({ routeId: 'a' }).finish())).toBeInstanceOf(Uint8Array);
     await expect(get('b')).resolves.toBe('b');
@@ -96,7 +96,7 @@ describe('a method that caches its responses', () => {
   });
 
   it('does not run again for requests padded with unknown fields', async () => {
-    const { ran, run, get } = remembering(10_000);
+    const { ran, run, get } = cachingMethod(10_000);
     await get('a');
     const request = GetRouteRequest.encode({ routeId: 'a' }).finish();
     // Field 15, a varint.
@@ -105,14 +105,14 @@ describe('a method that caches its responses', () => {
   });
 
   it('runs again after a failure', async () => {
-    const { ran, get } = remembering(10_000);
+    const { ran, get } = cachingMethod(10_000);
     await expect(get('none')).rejects.toThrow('not there');
     await expect(get('none')).rejects.toThrow('not there');
     expect(ran).toHaveLength(2);
   });
 
   it('runs again for the oldest requests when the cache is full', async () => {
-    const { ran, get } = remembering(2_048);
+    const { ran, get } = cachingMethod(2_048);
     for (let i = 1; i <= 200; i++) await get(String(i));
     await get('200');
     await get('1');
@@ -120,7 +120,7 @@ describe('a method that caches its responses', () => {
   });
 
   it('runs each time if the cache has no bytes', async () => {
-    const { ran, get } = remembering(0);
+    const { ran, get } = cachingMethod(0);
     await get('a');
     await get('a');
     expect(ran).toEqual(['a', 'a']);

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { PoolFigures } from '../../store/database.js';
+import type { Readiness } from '../ops-server.js';
 import {
   CallMetrics,
   type MethodPaths,
@@ -15,15 +16,6 @@ interface CacheFigures {
   readonly entries: number;
   /** Absent for a cache that does not track its size. */
   readonly bytes?: number;
-}
-
-/** The readiness of a process. */
-interface Ready {
-  readonly draining: boolean;
-  readonly report: {
-    readonly status: string;
-    readonly checks: Readonly<Record<string, { readonly ok: boolean }>>;
-  };
 }
 
 /** A metric whose values are kept elsewhere. */
@@ -157,7 +149,7 @@ export class Metrics {
   }
 
   /** Adds the readiness of the process with its checks, and whether it is stopping. */
-  readiness(readiness: Ready): void {
+  readiness(readiness: Readiness): void {
     this.#gauge({ name: 'route_registry_ready', help: '1 while /readyz answers 200, else 0.' }, () => [
       [{}, Number(readiness.report.status === 'ready')],
     ]);

@@ -19,9 +19,9 @@ import type { RequestObserver, UnaryCall, UnaryReply, Upstream } from '@route-re
 import { loggable } from '../../calls/call-log.js';
 import {
   type CallContext,
-  type CallMetadata,
   GUARD_ONLY,
   type Interceptor,
+  type MetadataReader,
   type Reply,
   TRACEPARENT,
   TRACESTATE,
@@ -68,7 +68,7 @@ export function callSpans(tracer: Tracer, current: CurrentCall): Interceptor {
   };
 }
 
-function onlyValue(metadata: CallMetadata, key: string): string | undefined {
+function onlyValue(metadata: MetadataReader, key: string): string | undefined {
   const [value, ...more] = metadata.get(key);
   return typeof value === 'string' && more.length === 0 ? value : undefined;
 }
