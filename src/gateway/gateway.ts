@@ -15,7 +15,9 @@ type Configured =
 type Watched = 'log' | 'mayLog' | 'answeredLevel' | 'observers';
 
 interface GatewayOptions
-  extends Required<Pick<TranscoderOptions, Configured>>, Pick<TranscoderOptions, Watched> {
+  extends
+    Required<Pick<TranscoderOptions, Configured>>,
+    Pick<TranscoderOptions, 'replyCacheBytes' | Watched> {
   /** The origins whose scripts may call the gateway, as browsers send them; empty for none. */
   readonly corsOrigins: readonly string[];
   /** Fixed documents to serve in addition to the contract's paths. */
@@ -32,6 +34,8 @@ export interface Gateway {
   readonly onClientError: (error: Error, socket: Duplex) => void;
   /** For the event `connect`: refuses a tunnel with an error in the same format. */
   readonly onConnect: (request: IncomingMessage) => void;
+  /** The usage of the cache of rendered replies. */
+  readonly replyCache: Transcoder['replyCache'];
   /**
    * Makes `GET /healthz` respond with 503, so that load balancers send no more requests. All others are still served.
    */
@@ -102,6 +106,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     onCheckContinue: listener(transcoder.onCheckContinue),
     onClientError: transcoder.onClientError,
     onConnect: transcoder.onConnect,
+    get replyCache() {
+      return transcoder.replyCache;
+    },
     drain: () => {
       draining = true;
     },
