@@ -18,7 +18,7 @@ const ALLOWED: Readonly<
   Record<string, { readonly modules: readonly string[]; readonly packages: readonly string[] }>
 > = {
   registry: { modules: [], packages: ['uuid'] },
-  store: { modules: ['registry', 'settings'], packages: ['knex', 'dataloader', 'lru-cache'] },
+  store: { modules: ['registry', 'settings'], packages: ['knex', 'lru-cache'] },
   auth: { modules: [], packages: ['jsonwebtoken', 'lru-cache'] },
   calls: {
     modules: ['registry', 'auth', 'settings', 'gen'],
@@ -28,11 +28,11 @@ const ALLOWED: Readonly<
   files: { modules: [], packages: [] },
   edge: { modules: ['files', 'settings'], packages: [] },
   grpc: {
-    modules: ['calls', 'registry', 'edge', 'gen'],
+    modules: ['calls', 'registry', 'edge', 'gen', 'settings'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'grpc-js-health-check', 'pino'],
   },
   gateway: {
-    modules: ['calls', 'gen'],
+    modules: ['calls', 'edge', 'gen', 'settings'],
     packages: ['@route-registry/transcoder', '@grpc/grpc-js', 'cors', 'express'],
   },
   openapi: {
@@ -62,6 +62,8 @@ const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['calls', 'auth'],
   ['calls', 'settings'],
   ['edge', 'settings'],
+  ['gateway', 'settings'],
+  ['grpc', 'settings'],
   ['store', 'settings'],
   ['watch', 'store'],
   ['watch/tracing', 'store'],

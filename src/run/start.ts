@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { escapeInvisible } from '../registry/failure.js';
 import { ALL_SCOPES } from '../routes/route-service.js';
 import { type Config, ConfigError } from '../settings/config.js';
-import { ignoredSettings, isLoopback, splitAddress } from '../settings/reader.js';
+import { isLoopback, splitAddress, unknownSettings } from '../settings/reader.js';
 import type { TokenConfig } from '../settings/tokens.js';
 
 /**
@@ -72,7 +72,7 @@ export function warnAtStart({ grpc }: Config, env: NodeJS.ProcessEnv, logger: Lo
       { node: process.versions.node, nghttp2: process.versions['nghttp2'] },
       'anybody who reaches the gRPC port can abort this process through a fault in the HTTP/2 of this Node: use 24.21, 26.10 or later',
     );
-  const settings = ignoredSettings(env);
+  const settings = unknownSettings(env);
   if (settings.length > 0) logger.warn({ settings }, 'variables that look like settings have no effect');
 }
 

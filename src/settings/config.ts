@@ -1,16 +1,16 @@
-import { type Database, databaseOf } from './database.js';
+import { type Database, databaseOf, isDatabaseGiven } from './database.js';
 import {
   ADDRESS_FORM,
   checkTarget,
-  graveMisspellings,
   grpcAddressOf,
   type HostAndPort,
   opsAddressOf,
+  refuseMisspelled,
   type SettingName,
   SettingsReader,
   splitAddress,
 } from './reader.js';
-import { type TokenConfig, tokensOf } from './tokens.js';
+import { isLocalMode, type TokenConfig, tokensOf } from './tokens.js';
 
 const BYTES_PER_MIB = 1_048_576;
 /** The largest cache of routes, in MiB: an amount that a Node process easily holds. */
@@ -121,11 +121,7 @@ export function readTokens(env: NodeJS.ProcessEnv): TokenConfig {
 function read<T extends object>(env: NodeJS.ProcessEnv, build: (settings: SettingsReader) => T): T {
   const settings = new SettingsReader(env);
   const built = build(settings);
-  for (const { name, meant } of graveMisspellings(env)) {
-    settings.problems.push(
-      `${name} is not a setting; ${meant} was probably meant. If not, set ${meant} as well; it may be empty.`,
-    );
-  }
+  refuseMisspelled(env, settings);
   if (settings.problems.length === 0) return Object.freeze(built);
   throw new ConfigError(['The settings cannot be used:', ...settings.problems].join('\n- '));
 }
@@ -136,6 +132,12 @@ function databaseWaitOf(settings: SettingsReader): number {
 
 function readGrpc(settings: SettingsReader): GrpcConfig {
   const database = databaseOf(settings);
+  // Otherwise a misspelled name would send creates to a file that nobody keeps.
+  if (!isLocalMode(settings, database) && !isDatabaseGiven(settings))
+    settings.refuse(
+      'DATABASE_URL',
+      'must be set outside local mode, where any JWT_ setting is set; got none.',
+    );
   return {
     address: grpcAddressOf(settings),
     database,

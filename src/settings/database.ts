@@ -80,6 +80,11 @@ export function databaseOf(settings: SettingsReader): Database {
   return { engine: 'sqlite', file: ':memory:' };
 }
 
+/** Whether the database is configured; otherwise it is the file of local mode. */
+export function isDatabaseGiven(settings: SettingsReader): boolean {
+  return settings.given('DATABASE_URL') !== undefined || settings.given('DATABASE_URL_FILE') !== undefined;
+}
+
 /** The TLS options for MySQL; the texts are in PEM. */
 export interface MysqlTls {
   /** The certificate authorities trusted to sign the server's certificate. */

@@ -195,60 +195,39 @@ export function joinAddress(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Settings of earlier versions: what they configured is now a constant, or no longer part of the service. */
-const REMOVED = [
-  'DATABASE_REPLICA_URLS',
-  'DATABASE_REPLICA_URLS_FILE',
-  'MAX_CALL_PATH_BYTES',
-  'MAX_EVENT_LOOP_DELAY_MS',
-  'MAX_REFUSALS_LOGGED',
-  'MAX_STREAMING_CALLS',
-  'MAX_TRAILER_BYTES',
-  'WORKERS',
-] as const;
-
 /**
- * Settings whose default must not be used by mistake: the service would use another database, run without TLS, accept
- * other tokens, or allow duplicate routes.
+ * The first words of the settings that must not be misspelled: the service would accept other tokens, run without TLS,
+ * or allow duplicate routes.
  */
-const GRAVE = /^(?:DATABASE_|TLS_|JWT_|DUPLICATE_ROUTES$)/;
+const STRICT = /^(?:JWT|TLS|DUPLICATE)_/;
+/** What Kubernetes sets in every container for each of its services, which may be called `tls`. */
+const OF_KUBERNETES = /_SERVICE_HOST$|_PORT(?:_|$)/;
+/** What other software in this process reads: OpenTelemetry's SDK, grpc-js, and whatever respects proxies. */
+const OF_OTHERS = /^(?:OTEL_|HTTP_PROXY$|GRPC_(?:DEFAULT|EXPERIMENTAL|NODE|SSL|TRACE|VERBOSITY))/;
+/** A setting of an earlier version whose name begins like no other. */
+const REMOVED = 'WORKERS';
 
-/** A variable whose name is one edit away from that of a setting. */
-interface Misspelled {
-  readonly name: string;
-  readonly meant: SettingName;
-}
-
-/** Describes the variables that look like settings but have no effect. Empty removed settings count as unset. */
-export function ignoredSettings(env: NodeJS.ProcessEnv): string[] {
-  const removed = REMOVED.filter((name) => (env[name] ?? '') !== '');
-  return [...removed, ...misspelledIn(env).map(({ name, meant }) => `${name} (${meant}?)`)];
-}
-
-/** The misspelled settings that must keep the service from starting. */
-export function graveMisspellings(env: NodeJS.ProcessEnv): Misspelled[] {
-  return misspelledIn(env).filter(({ meant }) => GRAVE.test(meant));
-}
-
-/** If the setting itself is set, even to an empty value, the variable is assumed to belong to another program. */
-function misspelledIn(env: NodeJS.ProcessEnv): Misspelled[] {
-  const unset = (Object.keys(SETTINGS) as SettingName[]).filter((setting) => env[setting] === undefined);
-  return Object.keys(env).flatMap((name) => {
-    const meant = name in SETTINGS ? undefined : unset.find((setting) => isOneEdit(name, setting));
-    return meant === undefined ? [] : [{ name, meant }];
+/** The variables that begin like a setting but have no effect. An empty one counts as unset. */
+export function unknownSettings(env: NodeJS.ProcessEnv): string[] {
+  const firstWords = new Set(Object.keys(SETTINGS).map(firstWordOf));
+  return Object.keys(env).filter((name) => {
+    if (name in SETTINGS || env[name] === '' || OF_KUBERNETES.test(name) || OF_OTHERS.test(name))
+      return false;
+    return name === REMOVED || (name.includes('_') && firstWords.has(firstWordOf(name)));
   });
 }
 
-/** Whether one character was added, omitted or replaced, or two adjacent ones were swapped. */
-function isOneEdit(name: string, setting: string): boolean {
-  let same = 0;
-  while (same < name.length && name[same] === setting[same]) same++;
-  const [typed, meant] = [name.slice(same), setting.slice(same)];
-  const swapped = meant.charAt(1) + meant.charAt(0) + meant.slice(2);
-  return (
-    typed.slice(1) === meant ||
-    typed === meant.slice(1) ||
-    typed.slice(1) === meant.slice(1) ||
-    typed === swapped
-  );
+/** Refuses the unknown variables that must not be a misspelled setting. */
+export function refuseMisspelled(env: NodeJS.ProcessEnv, settings: SettingsReader): void {
+  for (const name of unknownSettings(env).filter((each) => STRICT.test(each))) {
+    const word = firstWordOf(name);
+    const known = Object.keys(SETTINGS).filter((each) => firstWordOf(each) === word);
+    settings.problems.push(
+      `${name} is not a setting. Those that begin with ${word}_ are ${known.join(', ')}.`,
+    );
+  }
+}
+
+function firstWordOf(name: string): string {
+  return name.split('_', 1)[0] ?? '';
 }

@@ -37,15 +37,28 @@ export interface TokenConfig {
   readonly audience: string;
 }
 
+const TOKEN_SETTINGS = [
+  'JWT_SECRET',
+  'JWT_SECRET_FILE',
+  'JWT_PUBLIC_KEY_FILE',
+  'JWT_JWKS_URL',
+  'JWT_ISSUER',
+  'JWT_AUDIENCE',
+] as const;
+
+/** Whether the service generates its own secret: no token setting is set, and the database is the embedded one. */
+export function isLocalMode(settings: SettingsReader, { engine }: Database): boolean {
+  return engine === 'sqlite' && TOKEN_SETTINGS.every((name) => settings.given(name) === undefined);
+}
+
 /** Reads which tokens to accept; adds any problems to the reader. */
 export function tokensOf(settings: SettingsReader, database: Database): TokenConfig {
+  const local: TokenKey = { kind: 'local', file: LOCAL_SECRET_FILE };
+  if (isLocalMode(settings, database)) return { key: local, issuer: LOCAL_PARTY, audience: LOCAL_PARTY };
   const issuer = settings.given('JWT_ISSUER');
   const audience = settings.given('JWT_AUDIENCE');
   const given = [secretOf(settings), secretFileOf(settings), publicKeyOf(settings), jwksOf(settings)];
   const keys = given.filter((key) => key !== undefined);
-  if (database.engine === 'sqlite' && keys.length === 0 && issuer === undefined && audience === undefined) {
-    return { key: { kind: 'local', file: LOCAL_SECRET_FILE }, issuer: LOCAL_PARTY, audience: LOCAL_PARTY };
-  }
   if (keys.length !== 1) {
     settings.problems.push(
       `Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got ${keys.length || 'none'}.`,
@@ -53,11 +66,7 @@ export function tokensOf(settings: SettingsReader, database: Database): TokenCon
   }
   if (issuer === undefined) settings.refuse('JWT_ISSUER', 'must be the iss of every token; got none.');
   if (audience === undefined) settings.refuse('JWT_AUDIENCE', 'must be the aud of every token; got none.');
-  return {
-    key: keys[0] ?? { kind: 'local', file: LOCAL_SECRET_FILE },
-    issuer: issuer ?? '',
-    audience: audience ?? '',
-  };
+  return { key: keys[0] ?? local, issuer: issuer ?? '', audience: audience ?? '' };
 }
 
 function secretOf(settings: SettingsReader): TokenKey | undefined {

@@ -58,7 +58,7 @@ it.each([
 
 it('a service with its own secret prints the first steps under npm and nothing to stderr otherwise', async () => {
   const folder = await folderOfPrograms();
-  const service = start(folder, { ...SERVICE_SETTINGS, ...UNDER_NPM });
+  const service = start(folder, { ...SERVICE_SETTINGS, DATABASE_URL: 'sqlite::memory:', ...UNDER_NPM });
   await service.line('listening');
   await expect
     .poll(() => service.stderr)

@@ -27,7 +27,8 @@ beforeEach(() => {
 });
 
 function run(settings: Record<string, string> = {}, name = 'main'): Program {
-  return programs.start(name, [], { ...SERVICE_SETTINGS, ...settings });
+  const database = { DATABASE_URL: 'sqlite:routes.db' };
+  return programs.start(name, [], { ...SERVICE_SETTINGS, ...database, ...settings });
 }
 
 function messagesOf(program: Program): unknown[] {

@@ -4,11 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ConfigError, readConfig, readMigration, readTokens } from '../../src/settings/config.js';
-import { ignoredSettings } from '../../src/settings/reader.js';
+import { unknownSettings } from '../../src/settings/reader.js';
 
 const SECRET = 's'.repeat(32);
-const JWT = { JWT_SECRET: SECRET, JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
+const PARTIES = { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
+const JWT = { JWT_SECRET: SECRET, ...PARTIES };
 const COLLECTOR = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.test:4318' };
+const SQLITE = { DATABASE_URL: 'sqlite:data/routes.db' };
 const MYSQL = { DATABASE_URL: 'mysql://u:p@db:3307/routes' };
 
 let folder: string;
@@ -153,17 +155,17 @@ describe('a setting', () => {
     ['ACCESS_LOG may be failures', { ACCESS_LOG: 'failures' }, { accessLog: 'failures' }],
     [
       'JWT_SECRET turns the local mode off',
-      JWT,
+      { ...JWT, ...SQLITE },
       { grpc: { tokens: { key: { kind: 'secret', secret: SECRET }, issuer: 'i', audience: 'a' } } },
     ],
     [
       'JWT_SECRET is measured in bytes of UTF-8',
-      { ...JWT, JWT_SECRET: 'ß'.repeat(16) },
+      { ...JWT, ...SQLITE, JWT_SECRET: 'ß'.repeat(16) },
       { grpc: { tokens: { key: { kind: 'secret', secret: 'ß'.repeat(16) } } } },
     ],
     [
       'JWT_JWKS_URL names a key set',
-      { JWT_JWKS_URL: 'https://issuer.test/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      { JWT_JWKS_URL: 'https://issuer.test/keys', ...PARTIES, ...SQLITE },
       { grpc: { tokens: { key: { kind: 'jwks', url: 'https://issuer.test/keys' } } } },
     ],
   ])('%s', (_, env, expected) => {
@@ -175,7 +177,7 @@ describe('a setting', () => {
     ['JWT_SECRET_FILE', 'secretFile'],
   ])('%s names a file to follow', (name, kind) => {
     const file = fileOf(`${SECRET}\n`);
-    expect(readTokens({ [name]: file, JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' }).key).toEqual({ kind, file });
+    expect(readTokens({ [name]: file, ...PARTIES }).key).toEqual({ kind, file });
   });
 
   it('DATABASE_URL_FILE names a file with the URL, and white space around the URL is ignored', () => {
@@ -298,22 +300,22 @@ describe('invalid settings', () => {
     ],
     [
       'a short secret',
-      { ...JWT, JWT_SECRET: 's'.repeat(31) },
+      { ...JWT, ...SQLITE, JWT_SECRET: 's'.repeat(31) },
       ['JWT_SECRET must be at least 32 bytes; got 31.'],
     ],
     [
       'a key file that does not exist',
-      { JWT_PUBLIC_KEY_FILE: '/nowhere', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      { JWT_PUBLIC_KEY_FILE: '/nowhere', ...PARTIES, ...SQLITE },
       ['JWT_PUBLIC_KEY_FILE must name a readable file; got one that cannot be read.'],
     ],
     [
       'a file of secrets that does not exist',
-      { JWT_SECRET_FILE: '/nowhere', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      { JWT_SECRET_FILE: '/nowhere', ...PARTIES, ...SQLITE },
       ['JWT_SECRET_FILE must name a readable file; got one that cannot be read.'],
     ],
     [
       'a secret and a file of secrets',
-      { ...JWT, JWT_SECRET_FILE: '/nowhere' },
+      { ...JWT, ...SQLITE, JWT_SECRET_FILE: '/nowhere' },
       [
         'JWT_SECRET_FILE must name a readable file; got one that cannot be read.',
         'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got 2.',
@@ -326,24 +328,24 @@ describe('invalid settings', () => {
     ],
     [
       'a JWKS URL of a file',
-      { JWT_JWKS_URL: 'file:///keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      { JWT_JWKS_URL: 'file:///keys', ...PARTIES, ...SQLITE },
       ['JWT_JWKS_URL must be an http or https URL; got another form.'],
     ],
     [
       'a JWKS URL that is not a URL',
-      { JWT_JWKS_URL: 'keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      { JWT_JWKS_URL: 'keys', ...PARTIES, ...SQLITE },
       ['JWT_JWKS_URL must be an http or https URL; got another form.'],
     ],
     [
       'two keys',
-      { ...JWT, JWT_JWKS_URL: 'https://issuer.test/keys' },
+      { ...JWT, ...SQLITE, JWT_JWKS_URL: 'https://issuer.test/keys' },
       [
         'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got 2.',
       ],
     ],
     [
       'a secret without issuer and audience',
-      { JWT_SECRET: SECRET },
+      { JWT_SECRET: SECRET, ...SQLITE },
       [
         'JWT_ISSUER must be the iss of every token; got none.',
         'JWT_AUDIENCE must be the aud of every token; got none.',
@@ -351,14 +353,14 @@ describe('invalid settings', () => {
     ],
     [
       'an issuer without key, even on the embedded database',
-      { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
+      { ...PARTIES, ...SQLITE },
       [
         'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got none.',
       ],
     ],
     [
       'an audience alone',
-      { JWT_AUDIENCE: 'a' },
+      { JWT_AUDIENCE: 'a', ...SQLITE },
       [
         'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got none.',
         'JWT_ISSUER must be the iss of every token; got none.',
@@ -366,7 +368,7 @@ describe('invalid settings', () => {
     ],
     [
       'an issuer alone',
-      { JWT_ISSUER: 'i' },
+      { JWT_ISSUER: 'i', ...SQLITE },
       [
         'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got none.',
         'JWT_AUDIENCE must be the aud of every token; got none.',
@@ -415,7 +417,7 @@ describe('invalid settings', () => {
     ['17 secrets', `${SECRET}\n`.repeat(17), 'It must hold 1 to 16 secrets, one a line; got 17.'],
     ['a short secret', `${SECRET}\n\nhush\n`, 'Secret 2 must be at least 32 bytes; got 4.'],
   ])('such as a JWT_SECRET_FILE with %s are reported without their value', (_, text, problem) => {
-    const env = { JWT_SECRET_FILE: fileOf(text), JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
+    const env = { JWT_SECRET_FILE: fileOf(text), ...PARTIES, ...SQLITE };
     expect(problemsOf(env)).toEqual([`JWT_SECRET_FILE names a file that cannot be used. ${problem}`]);
   });
 
@@ -465,23 +467,32 @@ describe('invalid settings', () => {
   it('are reported all at once', () => {
     expect(
       problemsOf({ ROLE: 'x', DEADLINE_MS: 'x', LOG_LEVEL: 'x', REFLECTION: 'x', JWT_SECRET: 'short' }),
-    ).toHaveLength(7);
+    ).toHaveLength(8);
   });
 
   it.each([
-    ['DATABSE_URL', 'DATABASE_URL', 'a character is missing'],
-    ['DATABSAE_URL', 'DATABASE_URL', 'two characters are swapped'],
-    ['DATABASE_URI', 'DATABASE_URL', 'the last character is wrong'],
-    ['JWT_SECRE', 'JWT_SECRET', 'the last character is missing'],
-    ['JWT_ISSSUER', 'JWT_ISSUER', 'a character is repeated'],
-    ['TLS_CERTFILE', 'TLS_CERT_FILE', 'the underscore is missing'],
-    ['TLS_CLIENT_CA_FILES', 'TLS_CLIENT_CA_FILE', 'an extra character is at the end'],
-    ['DUPLICATED_ROUTES', 'DUPLICATE_ROUTES', 'an extra character is inside'],
-  ])('include %s as a misspelling of %s, whose default must not be used by mistake: %s', (name, meant) => {
-    expect(problemsOf({ [name]: 'hush' })).toEqual([
-      `${name} is not a setting; ${meant} was probably meant. If not, set ${meant} as well; it may be empty.`,
-    ]);
+    ['JWT_SECRE', 'JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE, JWT_JWKS_URL, JWT_ISSUER, JWT_AUDIENCE'],
+    ['TLS_CERTFILE', 'TLS_CERT_FILE, TLS_KEY_FILE, TLS_CLIENT_CA_FILE'],
+    ['DUPLICATE_ROUTE', 'DUPLICATE_ROUTES'],
+  ])('include %s, which could be a misspelled %s', (name, known) => {
+    const problem = `${name} is not a setting. Those that begin with ${name.split('_')[0]}_ are ${known}.`;
+    expect(problemsOf({ [name]: 'hush' })).toEqual([problem]);
+    expect(() => readMigration({ [name]: 'hush' })).toThrow(problem);
+    expect(() => readTokens({ [name]: 'hush' })).toThrow(problem);
   });
+
+  it.each<[string, Record<string, string>]>([
+    ['none', {}],
+    ['an empty', { DATABASE_URL: '' }],
+    ['a misspelled', { DATABSE_URL: MYSQL.DATABASE_URL }],
+  ])(
+    'include %s DATABASE_URL with tokens of an issuer, whose creates must not go to a local file',
+    (_, env) => {
+      const problem = 'DATABASE_URL must be set outside local mode, where any JWT_ setting is set; got none.';
+      expect(problemsOf({ ...JWT, ...env })).toEqual([problem]);
+      expect(readTokens({ ...JWT, ...env }).issuer).toBe('i');
+    },
+  );
 
   it('are reported with only the beginning of a long value', () => {
     expect(problemsOf({ ROLE: 'x'.repeat(1_000) })).toEqual([
@@ -512,41 +523,32 @@ describe('CORS_ORIGINS', () => {
   });
 });
 
-describe('variables that look like settings', () => {
-  it('are reported without failing the start when they are settings of an earlier version', () => {
-    const env = { MAX_STREAMING_CALLS: '0', MAX_EVENT_LOOP_DELAY_MS: 'x' };
-    expect(problemsOf({ ...env, MAX_CALLS: 'x' })).toHaveLength(1);
-    expect(ignoredSettings(env)).toEqual(['MAX_EVENT_LOOP_DELAY_MS', 'MAX_STREAMING_CALLS']);
-    expect(ignoredSettings({ MAX_STREAMING_CALLS: '' })).toEqual([]);
-  });
+describe('variables that begin like settings', () => {
+  it.each(['MAX_STREAMING_CALLS', 'WORKERS', 'LOG_LEVL', 'DATABASE_URI', 'HTTP_ADRESS', 'DOCS_URL'])(
+    'are reported without failing the start: %s',
+    (name) => {
+      expect(readConfig({ [name]: 'x' })).toEqual(readConfig({}));
+      expect(unknownSettings({ [name]: 'x' })).toEqual([name]);
+      expect(unknownSettings({ [name]: '' })).toEqual([]);
+    },
+  );
 
   it.each([
-    ['LOG_LEVL', 'LOG_LEVEL'],
-    ['MAX_CALSL', 'MAX_CALLS'],
-    ['HTTP_ADRESS', 'HTTP_ADDRESS'],
-    ['XBASE_PATH', 'BASE_PATH'],
-  ])('are reported without failing the start when they are misspelled: %s for %s', (name, meant) => {
-    expect(readConfig({ [name]: 'x' })).toEqual(readConfig({}));
-    expect(ignoredSettings({ [name]: 'x' })).toEqual([`${name} (${meant}?)`]);
-  });
-
-  it.each([
+    'JWT_SERVICE_HOST',
+    'JWT_SERVICE_PORT',
+    'TLS_SERVICE_PORT_HTTPS',
+    'TLS_PORT',
+    'DUPLICATE_FINDER_PORT_80_TCP_ADDR',
+    'DATABASE_SERVICE_HOST',
     'HTTP_PROXY',
-    'SSL_CERT_FILE',
-    'DATABASE_HOST',
     'GRPC_TRACE',
-    'JWT_KEY',
     'OTEL_EXPORTER_OTLP_HEADERS',
     'OTEL_SERVICE_NAME',
+    'SSL_CERT_FILE',
     'KUBERNETES_SERVICE_HOST',
-  ])('are not reported when they differ from a setting by more than one edit: %s', (name) => {
+    'DOCSTRINGS',
+  ])('are not reported if Kubernetes or other software sets them: %s', (name) => {
     expect(readConfig({ [name]: 'x' })).toEqual(readConfig({}));
-    expect(ignoredSettings({ [name]: 'x' })).toEqual([]);
-  });
-
-  it('are not reported when the setting itself is set', () => {
-    const env = { LOG_LEVELS: 'x', LOG_LEVEL: '', DATABASE_URI: 'x', DATABASE_URL: '' };
-    expect(readConfig(env)).toEqual(readConfig({}));
-    expect(ignoredSettings(env)).toEqual([]);
+    expect(unknownSettings({ [name]: 'x' })).toEqual([]);
   });
 });

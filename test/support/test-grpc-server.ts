@@ -4,10 +4,15 @@ import { onTestFinished } from 'vitest';
 import { createPipeline } from '../../src/calls/pipeline.js';
 import type { Method } from '../../src/calls/call.js';
 import { Health } from '../../src/grpc/health.js';
-import type { GrpcLimits, GrpcTimes } from '../../src/grpc/limits.js';
-import type { ServerTls } from '../../src/grpc/renewed-credentials.js';
-import { type GrpcServer, ROUTE_SERVICE, startGrpcServer } from '../../src/grpc/server.js';
+import {
+  type GrpcServer,
+  type GrpcTimes,
+  ROUTE_SERVICE,
+  type ServerTls,
+  startGrpcServer,
+} from '../../src/grpc/server.js';
 import type { ObserveStreamingCall } from '../../src/grpc/streaming-calls.js';
+import type { Limits } from '../../src/settings/config.js';
 import { type BytesMethod, bytesMethod } from './bytes-method.js';
 import { LIMITS } from './grpc-limits.js';
 import { pipelineOptions } from './pipeline-options.js';
@@ -32,7 +37,7 @@ export interface TestServer extends GrpcServer {
 
 /** The options of a test server. */
 export interface TestServerOptions {
-  readonly limits?: Partial<GrpcLimits>;
+  readonly limits?: Partial<Limits>;
   readonly times?: Partial<GrpcTimes>;
   readonly tls?: ServerTls;
   /** Default: true. */

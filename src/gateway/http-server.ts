@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { HEAD_MAX_BYTES } from './head-limit.js';
-import { OpenSockets } from './open-sockets.js';
-import type { FollowedTls, TlsMaterial } from './followed-tls.js';
+import { HEAD_MAX_BYTES, OpenSockets } from '../edge/open-sockets.js';
+import type { FollowedTls, TlsMaterial } from '../edge/tls.js';
+import type { Limits } from '../settings/config.js';
 
 /** How often the time limits of connections are checked, in milliseconds. */
 const CHECK_MS = 500;
@@ -14,14 +14,11 @@ const SWEEP_MS = 50;
 /** How long clients may take to read the responses that `onClose` sends, in milliseconds. */
 const LAST_RESPONSE_MS = 1_000;
 
-/** The limits of connections. */
-export interface HttpLimits {
-  /** Open connections; further ones are closed at once. */
-  readonly maxConnections: number;
-  /** The time limit of one call including its body, which `onRequest` enforces, in milliseconds. */
-  readonly deadlineMs: number;
-  /** How long a connection may wait for its next request, in milliseconds; at least a second. */
-  readonly httpIdleMs: number;
+/**
+ * The limits of connections: their number, the time limit of a call with its body, which `onRequest` enforces, and how
+ * long a connection may wait for its next request, at least a second.
+ */
+export interface HttpLimits extends Pick<Limits, 'maxConnections' | 'deadlineMs' | 'httpIdleMs'> {
   /** How long the head of a request may take, in milliseconds. Default: 10,000. */
   readonly headMs?: number;
   /** The time that a request may take beyond its head and its deadline, in milliseconds. Default: 5,000. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { StreamShare } from '../../src/edge/stream-share.js';
+import { StreamShare } from '../../src/grpc/stream-share.js';
 
 const MOST = 128;
 const BUDGET = { busy: 1_024, open: 16_384 };

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Gateway } from '../../src/gateway/gateway.js';
-import { FollowedTls } from '../../src/edge/followed-tls.js';
-import { type HttpLimits, HttpServer } from '../../src/edge/http-server.js';
+import { FollowedTls } from '../../src/edge/tls.js';
+import { type HttpLimits, HttpServer } from '../../src/gateway/http-server.js';
 import { createAuthority } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { clientHello, secureGet, shakeHands, stall } from '../support/tls-client.js';

@@ -7,7 +7,7 @@ import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createGateway, type Gateway } from '../../src/gateway/gateway.js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
-import { type HttpLimits, HttpServer } from '../../src/edge/http-server.js';
+import { type HttpLimits, HttpServer } from '../../src/gateway/http-server.js';
 
 /** Longer than any test takes, in milliseconds. */
 const NEVER_MS = 60_000;

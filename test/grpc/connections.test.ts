@@ -1,11 +1,10 @@
 import { once } from 'node:events';
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
+import { type ClientHttp2Session, connect, constants } from 'node:http2';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
-import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
 import { firstBlock } from '../../bench/load/hpack.js';
 import { FrameConnection } from '../support/frame-connection.js';
 import {
@@ -240,85 +239,17 @@ describe('a stream', () => {
 });
 
 describe('streams beyond the limit of all connections', () => {
-  /** At most four streams, and a fifth while another makes room for it. */
-  const FEW = { limits: { maxCalls: 4 }, times: { ...FAST, resetMs: 60_000 } };
-  const begin = (session: ClientHttp2Session, path: string): ClientHttp2Stream =>
-    requestOn(session, path).on('error', () => undefined);
-  /** A client with a window of 0, which receives no response data. */
-  const takingNothing = (server: TestServer): ClientHttp2Session => {
-    const session = connect(`http://${server.address}`, { settings: { initialWindowSize: 0 } });
-    onTestFinished(() => {
-      session.destroy();
-    });
-    return session.on('error', () => undefined);
-  };
-  /** Opens streams whose requests stay incomplete; resolves when the server has read their headers. */
-  const incomplete = async (server: TestServer, paths: readonly string[]): Promise<ClientHttp2Stream[]> => {
-    const session = connectTo(server);
-    await once(session, 'connect');
-    const streams = paths.map((path) => begin(session, path));
-    // A ping may overtake frames that are still queued.
-    for (let pings = 0; pings < 3; pings++) await promisify(session.ping.bind(session))();
-    return streams;
-  };
-  const answered = (stream: ClientHttp2Stream): Promise<unknown> => once(stream, 'response');
-  const closed = (stream: ClientHttp2Stream): Promise<unknown> =>
-    new Promise((resolve) => stream.once('close', resolve));
-
   it('are refused as safe to retry until others have ended', async () => {
-    const server = await startTestServer(FEW);
+    const server = await startTestServer({ limits: { maxCalls: 4 }, times: FAST });
     const calls = Array.from({ length: 5 }, () => outcomeOf(requestOn(connectTo(server), SLOW).end(MESSAGE)));
     await server.arrived(5);
-    const refused = begin(connectTo(server), ECHO).end(MESSAGE);
-    await closed(refused);
+    const refused = requestOn(connectTo(server), ECHO).on('error', () => undefined);
+    refused.end(MESSAGE);
+    await new Promise((resolve) => refused.once('close', resolve));
     expect(refused.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM);
     server.answer();
     await Promise.all(calls);
     await echoes(connectTo(server));
-  });
-
-  it('reset the oldest stream whose request is incomplete', async () => {
-    const server = await startTestServer(FEW);
-    const [first, ...others] = await incomplete(server, [ECHO, WATCH_PATH, ECHO, ECHO]);
-    await expect.poll(() => echoes(connectTo(server)).then(() => first?.closed)).toBe(true);
-    expect(first?.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM);
-    expect(others.map((stream) => stream.closed)).toEqual([false, false, false]);
-  });
-
-  it('reset a stream whose response is unread', async () => {
-    const server = await startTestServer(FEW);
-    const session = takingNothing(server);
-    const streams = Array.from({ length: 4 }, () => begin(session, ECHO).end(MESSAGE));
-    await Promise.all(streams.map(answered));
-    const someClosed = (): boolean => streams.some((stream) => stream.closed);
-    await expect.poll(() => echoes(connectTo(server)).then(someClosed)).toBe(true);
-    expect(streams.map(({ rstCode }) => rstCode)).toContain(constants.NGHTTP2_CANCEL);
-  });
-
-  it('reset a refused call whose client does not end it', async () => {
-    const server = await startTestServer({ ...FEW, mostStreamingCalls: 1 });
-    const session = connectTo(server);
-    const watch = begin(session, WATCH_PATH).end(framed(new Uint8Array()));
-    await once(watch, 'data');
-    const refused = Array.from({ length: 3 }, () => begin(session, String(REFLECTION_PATHS[0])));
-    await Promise.all(refused.map(answered));
-    const someClosed = (): boolean => refused.some((stream) => stream.closed);
-    await expect.poll(() => echoes(connectTo(server)).then(someClosed)).toBe(true);
-    expect(watch.closed).toBe(false);
-  });
-
-  it('reset neither calls under way nor watches', async () => {
-    const server = await startTestServer(FEW);
-    const watch = begin(connectTo(server), WATCH_PATH).end(framed(new Uint8Array()));
-    await once(watch, 'data');
-    const call = outcomeOf(requestOn(connectTo(server), SLOW).end(MESSAGE));
-    await server.arrived(1);
-    const [first] = await incomplete(server, [ECHO, ECHO]);
-    await expect.poll(() => echoes(connectTo(server)).then(() => first?.closed)).toBe(true);
-    expect(first?.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM);
-    expect(watch.closed).toBe(false);
-    server.answer();
-    expect((await call).code).toBe(status.OK);
   });
 });
 
@@ -381,8 +312,8 @@ describe("a connection's share of streams", () => {
         .on('error', () => undefined)
         .end(MESSAGE);
     await server.arrived(4);
-    const others = Array.from({ length: 12 }, () => connectTo(server));
-    for (let round = 0; round < 50; round++) await Promise.all(others.map(echoes));
+    const others = Array.from({ length: 3 }, () => connectTo(server));
+    for (let round = 0; round < 200; round++) await Promise.all(others.map(echoes));
     expect([...shares]).toEqual([4]);
   });
 

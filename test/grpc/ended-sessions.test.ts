@@ -18,7 +18,7 @@ import {
   PREFACE,
   SETTINGS,
 } from '../support/http2-frames.js';
-import { EndedSessions } from '../../src/edge/ended-sessions.js';
+import { EndedSessions } from '../../src/grpc/ended-sessions.js';
 import { built } from '../support/built.js';
 import { LIMITS } from '../support/grpc-limits.js';
 
