@@ -1,5 +1,4 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { createTranscoder, type Transcoder, type TranscoderOptions } from '@route-registry/transcoder';
 import { type Page, pageReply, readOnly, type ReadReply } from '@route-registry/transcoder/page';
 import cors from 'cors';
@@ -24,18 +23,11 @@ interface GatewayOptions
   readonly pages: readonly Page[];
 }
 
-/** The gateway, as listeners for a `node:http` server. */
-export interface Gateway {
-  /** For the event `request`. */
+/** The gateway, as listeners for the events of a `node:http` server. */
+export interface Gateway extends Pick<Transcoder, 'onClientError' | 'onConnect' | 'replyCache'> {
   readonly onRequest: RequestListener;
-  /** For the event `checkContinue`: requests the client's body (status 100) once the guard has admitted the request. */
+  /** Requests the client's body (status 100) once the guard has admitted the request. */
   readonly onCheckContinue: RequestListener;
-  /** For the event `clientError`: responds to input that is not HTTP with an error in the format of all others. */
-  readonly onClientError: (error: Error, socket: Duplex) => void;
-  /** For the event `connect`: refuses a tunnel with an error in the same format. */
-  readonly onConnect: (request: IncomingMessage) => void;
-  /** The usage of the cache of rendered replies. */
-  readonly replyCache: Transcoder['replyCache'];
   /**
    * Makes `GET /healthz` respond with 503, so that load balancers send no more requests. All others are still served.
    */

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { HEAD_MAX_BYTES, OpenSockets } from '../edge/open-sockets.js';
 import type { FollowedTls, TlsMaterial } from '../edge/tls.js';
 import type { Limits } from '../settings/config.js';
+import type { Gateway } from './gateway.js';
 
 /** How often the time limits of connections are checked, in milliseconds. */
 const CHECK_MS = 500;
@@ -25,16 +26,6 @@ export interface HttpLimits extends Pick<Limits, 'maxConnections' | 'deadlineMs'
   readonly lastResortMs?: number;
 }
 
-/** The listeners of a `node:http` server, each named after its event, and `onClose`. */
-interface HttpAnswering {
-  readonly onRequest: RequestListener;
-  readonly onCheckContinue: RequestListener;
-  readonly onClientError: (error: Error, socket: Duplex) => void;
-  readonly onConnect: (request: IncomingMessage) => void;
-  /** Responds to the requests that are still arriving when the grace period of a closing server is over. */
-  readonly onClose: () => void;
-}
-
 /** An HTTP/1.1 server that limits its connections. */
 export class HttpServer {
   readonly #server: Server;
@@ -44,11 +35,11 @@ export class HttpServer {
   readonly #sockets = new OpenSockets();
   #closing = false;
 
-  constructor(answering: HttpAnswering, limits: HttpLimits, tls?: FollowedTls) {
+  constructor(gateway: Omit<Gateway, 'drain'>, limits: HttpLimits, tls?: FollowedTls) {
     const { maxConnections, deadlineMs, httpIdleMs, headMs = 10_000, lastResortMs = 5_000 } = limits;
     const requestMs = headMs + deadlineMs + lastResortMs;
-    this.#onClose = answering.onClose;
-    const onRequest = this.#accepting(answering.onRequest);
+    this.#onClose = gateway.onClose;
+    const onRequest = this.#accepting(gateway.onRequest);
     const options = {
       // Otherwise Node itself would refuse a request without a host, in its own format.
       requireHostHeader: false,
@@ -70,11 +61,11 @@ export class HttpServer {
       })
       .on('clientError', (error, socket) => {
         // No response can be sent before the handshake is complete.
-        if (this.#ready.has(socket)) answering.onClientError(error, socket);
+        if (this.#ready.has(socket)) gateway.onClientError(error, socket);
         else socket.destroy();
       })
-      .on('connect', answering.onConnect)
-      .on('checkContinue', this.#accepting(answering.onCheckContinue))
+      .on('connect', gateway.onConnect)
+      .on('checkContinue', this.#accepting(gateway.onCheckContinue))
       // Otherwise Node itself would refuse an unknown expectation; RFC 9110 lets a server ignore it.
       .on('checkExpectation', onRequest);
     this.#server.maxConnections = maxConnections;

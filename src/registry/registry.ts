@@ -104,21 +104,16 @@ export class Registry {
   }
 }
 
-interface AcceptedCommand {
-  readonly definition: RouteDefinition;
-  readonly caller: string;
-  readonly idempotencyKey: string | undefined;
-}
-
-function accept(command: CreateCommand): AcceptedCommand {
-  const { method, path, middleware, handler } = command.definition;
-  const definition = { method, path, middleware, handler };
+/** Checks a command. The definition is copied, so that nothing else that it may hold is stored. */
+function accept({ definition: given, caller, idempotencyKeys }: CreateCommand) {
+  const { method, path, middleware, handler } = given;
+  const definition: RouteDefinition = { method, path, middleware, handler };
   const violations = [
     ...checkDefinition(definition).map((violation) => ({ ...violation, field: `route.${violation.field}` })),
-    ...checkIdempotencyKeys(command.idempotencyKeys),
+    ...checkIdempotencyKeys(idempotencyKeys),
   ];
   if (violations.length > 0) throw routeInvalid(violations);
-  return { definition, caller: command.caller, idempotencyKey: command.idempotencyKeys[0] };
+  return { definition, caller, idempotencyKey: idempotencyKeys[0] };
 }
 
 function checkIdempotencyKeys(idempotencyKeys: readonly string[]): Violation[] {

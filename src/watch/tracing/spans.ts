@@ -271,8 +271,8 @@ export function failureOf(error: unknown): Attributes {
   const ofServer = typeof errno === 'number' && errno >= FIRST_SERVER_ERROR;
   if (!ofServer && typeof code !== 'string') return { 'error.type': OTHER };
   const type = ofServer ? String(errno) : String(code);
-  const answered = ofServer || type.startsWith('SQLITE_');
-  return answered ? { 'db.response.status_code': type, 'error.type': type } : { 'error.type': type };
+  const hasStatus = ofServer || type.startsWith('SQLITE_');
+  return hasStatus ? { 'db.response.status_code': type, 'error.type': type } : { 'error.type': type };
 }
 
 function factsOf(error: unknown): StoreError {

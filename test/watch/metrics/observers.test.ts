@@ -9,7 +9,7 @@ const WATCH = '/grpc.health.v1.Health/Watch';
 const OF_GET = { grpc_type: 'unary', grpc_service: 'routing.v1.RouteService', grpc_method: 'GetRoute' };
 const OF_WATCH = { grpc_type: 'server_stream', grpc_service: 'grpc.health.v1.Health', grpc_method: 'Watch' };
 
-function measured() {
+function measuredCalls() {
   const metrics = new Metrics();
   const calls = metrics.calls({ unary: [GET], server_stream: [WATCH], bidi_stream: [] });
   const read = async (): Promise<MetricText> => readMetrics(await metrics.text());
@@ -26,7 +26,7 @@ function replyOf(code: status): Reply {
 
 describe('a gRPC call', () => {
   it('is counted when it starts and, with its code and duration, when it ends', async () => {
-    const { calls, read } = measured();
+    const { calls, read } = measuredCalls();
     let answer: (reply: Reply) => void = () => undefined;
     const reply = calls.interceptor(contextOf(GET), () => new Promise((resolve) => (answer = resolve)));
     const before = await read();
@@ -43,7 +43,7 @@ describe('a gRPC call', () => {
   });
 
   it('that is refused at once is counted, with the reason of its refusal', async () => {
-    const { calls, read } = measured();
+    const { calls, read } = measuredCalls();
     void calls.interceptor(contextOf(GET, 'ROUTE_NOT_FOUND'), () => replyOf(status.NOT_FOUND));
     const text = await read();
     expect(sumOf(text, 'grpc_server_handled_total', { ...OF_GET, grpc_code: 'NotFound' })).toBe(1);
@@ -53,7 +53,7 @@ describe('a gRPC call', () => {
   });
 
   it('that only asks the guard is counted as admitted, not as refused, if the guard admits it', async () => {
-    const { calls, read } = measured();
+    const { calls, read } = measuredCalls();
     await calls.interceptor(contextOf(GET, 'GUARD_PASSED'), () => Promise.resolve(replyOf(status.ABORTED)));
     const admitted = await read();
     expect(sumOf(admitted, 'grpc_server_handled_total')).toBe(1);
@@ -67,7 +67,7 @@ describe('a gRPC call', () => {
   });
 
   it('of an unknown method gets no label of its own', async () => {
-    const { calls, read } = measured();
+    const { calls, read } = measuredCalls();
     const secret = contextOf('/secret/path', 'PATH_UNKNOWN');
     void calls.interceptor(secret, () => replyOf(status.UNIMPLEMENTED));
     const text = await read();
@@ -77,7 +77,7 @@ describe('a gRPC call', () => {
   });
 
   it('that streams is counted, and counted as refused only if the service refused it', async () => {
-    const { calls, read } = measured();
+    const { calls, read } = measuredCalls();
     calls.beginStreaming(WATCH)(status.CANCELLED);
     calls.beginStreaming(WATCH)(status.RESOURCE_EXHAUSTED, 'OVERLOADED');
     calls.beginStreaming(WATCH);
@@ -90,12 +90,88 @@ describe('a gRPC call', () => {
   });
 
   it('of each method has samples from the start, at zero for every code and reason', async () => {
-    const { values } = await measured().read();
+    const { values } = await measuredCalls().read();
     expect(
       [...values].filter(
         ([name]) => name.startsWith('grpc_server_handled_total') && name.includes('GetRoute'),
       ),
     ).toHaveLength(17);
     expect(values.get('route_registry_refusals_total{protocol="grpc",reason="OVERLOADED"}')).toBe(0);
+  });
+});
+
+const DURATION = 'http_server_request_duration_seconds_count';
+
+function measuredRequests() {
+  const metrics = new Metrics();
+  const read = async (): Promise<MetricText> => readMetrics(await metrics.text());
+  return { requests: metrics.requests(), read };
+}
+
+describe('a REST request', () => {
+  it('is active until it ends, and is counted by its path template', async () => {
+    const { requests, read } = measuredRequests();
+    const request = requests.begin({ method: 'GET' });
+    expect(sumOf(await read(), 'http_server_active_requests')).toBe(1);
+    request.end({ template: '/v1/routing/{route_id}', status: 200, reason: undefined, requestId: 'r' });
+    const text = await read();
+    expect(sumOf(text, 'http_server_active_requests')).toBe(0);
+    const labels = {
+      http_request_method: 'GET',
+      http_route: '/v1/routing/{route_id}',
+      http_response_status_code: '200',
+    };
+    expect(sumOf(text, DURATION, labels)).toBe(1);
+    expect(sumOf(text, 'route_registry_refusals_total')).toBe(0);
+  });
+
+  it.each([
+    {
+      why: 'an unknown method',
+      method: 'SECRET',
+      template: '/a',
+      labels: { http_request_method: 'other', http_route: '/a' },
+    },
+    {
+      why: 'an unknown path',
+      method: 'GET',
+      template: undefined,
+      labels: { http_request_method: 'GET', http_route: 'unknown' },
+    },
+    {
+      why: 'bytes that are not HTTP',
+      method: '',
+      template: undefined,
+      labels: { http_request_method: 'other', http_route: 'unknown' },
+    },
+  ])('with $why cannot choose a label', async ({ method, template, labels }) => {
+    const { requests, read } = measuredRequests();
+    requests.begin({ method }).end({ template, status: 404, reason: 'PATH_UNKNOWN', requestId: 'r' });
+    const text = await read();
+    expect(sumOf(text, DURATION)).toBe(1);
+    expect(sumOf(text, DURATION, labels)).toBe(1);
+  });
+
+  it.each([
+    { reason: 'OVERLOADED', status: 429, counted: 'OVERLOADED' },
+    { reason: 'UPSTREAM_UNAVAILABLE', status: 503, counted: 'UPSTREAM_UNAVAILABLE' },
+    { reason: 'of_another_version', status: 400, counted: 'other' },
+    { reason: undefined, status: undefined, counted: 'CANCELLED' },
+  ])(
+    'that ends with the status $status and the reason $reason is counted as refused for $counted',
+    async ({ reason, status, counted }) => {
+      const { requests, read } = measuredRequests();
+      requests.begin({ method: 'GET' }).end({ template: '/a', status, reason, requestId: 'r' });
+      const text = await read();
+      expect(sumOf(text, 'route_registry_refusals_total')).toBe(1);
+      expect(sumOf(text, 'route_registry_refusals_total', { protocol: 'rest', reason: counted })).toBe(1);
+    },
+  );
+
+  it('whose client disconnects first has the status 499', async () => {
+    const { requests, read } = measuredRequests();
+    const gone = { template: '/a', status: undefined, reason: undefined, requestId: 'r' };
+    requests.begin({ method: 'GET' }).end(gone);
+    expect(sumOf(await read(), DURATION, { http_response_status_code: '499' })).toBe(1);
   });
 });
