@@ -10,7 +10,7 @@ import { startTcpProxy } from '../support/tcp-proxy.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
 
-/** Every statement is cut once, each in two migrations, of which a busy server takes a second each. */
+/** Each test migrates about a hundred times, which takes a busy server longer than other tests. */
 const TIME_LIMIT_MS = 180_000;
 
 describeOn(engines.slice(1))('a migration on $name that loses its connection at any statement', (engine) => {

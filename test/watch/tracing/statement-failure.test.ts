@@ -1,6 +1,9 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { TraceFlags } from '@opentelemetry/api';
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { describe, expect, it } from 'vitest';
 import { storeUnavailable, translate } from '../../../src/store/driver-errors.js';
-import { failureOf } from '../../../src/watch/tracing/spans.js';
+import { failureOf, statementSpans } from '../../../src/watch/tracing/spans.js';
 
 const driverError = (facts: object): unknown => translate(Object.assign(new Error('select secret'), facts));
 
@@ -28,4 +31,17 @@ describe('the reason of a failed statement', () => {
       expect(failureOf(error)).toEqual({ 'error.type': '_OTHER' });
     },
   );
+});
+
+it('a statement of several calls is linked to the only recorded one, and is not its child', () => {
+  const exporter = new InMemorySpanExporter();
+  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+  const recorded = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), traceFlags: TraceFlags.SAMPLED };
+  const others = [undefined, { ...recorded, spanId: 'c'.repeat(16), traceFlags: TraceFlags.NONE }];
+  const observer = statementSpans(provider.getTracer('test'), new AsyncLocalStorage(), { engine: 'sqlite' });
+  observer.begin({ operation: 'SELECT', attempt: 1, batchSize: 3, captured: [...others, recorded] })();
+  const spans = exporter.getFinishedSpans();
+  expect(spans.map(({ name, links, parentSpanContext }) => [name, links, parentSpanContext])).toEqual([
+    ['BATCH SELECT routes', [expect.objectContaining({ context: recorded })], undefined],
+  ]);
 });
