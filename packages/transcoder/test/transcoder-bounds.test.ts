@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
@@ -171,6 +172,17 @@ describe('a body', () => {
     socket.write(head(9));
     await expect.poll(() => reasonIn(received())).toBe('TOKEN_MISSING');
     vi.advanceTimersByTime(500);
+    await closed;
+  });
+
+  it('closes its connection as soon as the rest of it has arrived after its refusal', async () => {
+    const gateway = await start({ deadlineMs: NEVER_MS });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { socket, closed } = open(gateway);
+    socket.write(head(9));
+    await once(socket, 'data');
+    socket.write('123456789');
     await closed;
   });
 
