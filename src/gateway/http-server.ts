@@ -35,7 +35,7 @@ export class HttpServer {
   readonly #sockets = new OpenSockets();
   #closing = false;
 
-  constructor(gateway: Omit<Gateway, 'drain'>, limits: HttpLimits, tls?: FollowedTls) {
+  constructor(gateway: Omit<Gateway, 'drain' | 'replyCache'>, limits: HttpLimits, tls?: FollowedTls) {
     const { maxConnections, deadlineMs, httpIdleMs, headMs = 10_000, lastResortMs = 5_000 } = limits;
     const requestMs = headMs + deadlineMs + lastResortMs;
     this.#onClose = gateway.onClose;
