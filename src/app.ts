@@ -368,7 +368,7 @@ async function startRest(
 ): Promise<string> {
   const { config, closing, logger, callLog, tls, tracing, checkMs, checkLimitMs } = parts;
   const { readiness, metrics } = parts.operations;
-  const { limits } = config;
+  const { limits, replyCacheBytes } = config;
   const scheme = tls === undefined ? 'http' : 'https';
   const upstream = await openUpstream(target, upstreamTls, pipeline, parts);
   const gateway = createGateway({
@@ -378,6 +378,7 @@ async function startRest(
     deadlineMs: limits.deadlineMs,
     maxBodyBytes: limits.maxMessageBytes,
     maxRequests: limits.maxCalls,
+    replyCacheBytes,
     realm: REALM,
     corsOrigins,
     pages: docs ? createDocuments(basePath) : [],
@@ -386,6 +387,7 @@ async function startRest(
     answeredLevel: callLog.successLevel,
     observers: enabled(metrics?.requests(), tracing?.requests(scheme)),
   });
+  metrics?.caches({ replies: () => gateway.replyCache });
   // A gateway that calls the pipeline in its own process shares the health of the gRPC server there.
   if (pipeline === undefined || target !== undefined) {
     const monitor = new Monitor({
@@ -404,9 +406,8 @@ async function startRest(
     });
   }
   const server = new HttpServer(gateway, limits, tls);
-  const realPort = await listenOrExplain('HTTP_ADDRESS', joinAddress(host, port), () =>
-    server.listen(host, port),
-  );
+  const address = joinAddress(host, port);
+  const realPort = await listenOrExplain('HTTP_ADDRESS', address, () => server.listen(host, port));
   closing.server('HTTP server', () => server.close(GRACE_MS));
   return `${scheme}://${joinAddress(host, realPort)}${basePath}`;
 }

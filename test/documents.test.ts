@@ -3,8 +3,7 @@ import { resolve } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
-import { codeOf, httpStatusOf } from '../packages/transcoder/src/failures/http-status.js';
-import { upstreamFailure } from '../packages/transcoder/src/failures/upstream-failure.js';
+import { codeOf, httpStatusOf, upstreamFailure } from '../packages/transcoder/src/failures/failure.js';
 import { FAILURES } from '../src/calls/failures.js';
 import { SETTINGS } from '../src/settings/reader.js';
 
@@ -87,7 +86,7 @@ describe('docs/errors.md', () => {
     },
   );
 
-  it.each(CHANNEL_CODES.map((grpcCode) => upstreamFailure(codeOf(grpcCode))))(
+  it.each(CHANNEL_CODES.map((grpcCode) => upstreamFailure(codeOf(grpcCode), '')))(
     'lists the reason $reason of a channel failure with its HTTP status',
     ({ code: grpcCode, reason }) => {
       expect(documented.get(reason)?.rest).toBe(String(httpStatusOf(codeOf(grpcCode))));
@@ -98,7 +97,7 @@ describe('docs/errors.md', () => {
     const known = [
       ...Object.keys(FAILURES),
       ...Object.keys(failures),
-      ...CHANNEL_CODES.map((each) => upstreamFailure(codeOf(each)).reason),
+      ...CHANNEL_CODES.map((each) => upstreamFailure(codeOf(each), '').reason),
     ];
     expect(new Set(documented.keys())).toEqual(new Set(known));
   });

@@ -14,7 +14,9 @@ type Configured =
 type Watched = 'log' | 'mayLog' | 'answeredLevel' | 'observers';
 
 interface GatewayOptions
-  extends Required<Pick<TranscoderOptions, Configured>>, Pick<TranscoderOptions, Watched> {
+  extends
+    Required<Pick<TranscoderOptions, Configured>>,
+    Pick<TranscoderOptions, 'replyCacheBytes' | Watched> {
   /** The origins whose scripts may call the gateway, as browsers send them; empty for none. */
   readonly corsOrigins: readonly string[];
   /** Fixed documents to serve in addition to the contract's paths. */
@@ -22,7 +24,7 @@ interface GatewayOptions
 }
 
 /** The gateway, as listeners for the events of a `node:http` server. */
-export interface Gateway extends Pick<Transcoder, 'onClientError' | 'onConnect'> {
+export interface Gateway extends Pick<Transcoder, 'onClientError' | 'onConnect' | 'replyCache'> {
   readonly onRequest: RequestListener;
   /** Requests the client's body (status 100) once the guard has admitted the request. */
   readonly onCheckContinue: RequestListener;
@@ -96,6 +98,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     onCheckContinue: listener(transcoder.onCheckContinue),
     onClientError: transcoder.onClientError,
     onConnect: transcoder.onConnect,
+    get replyCache() {
+      return transcoder.replyCache;
+    },
     drain: () => {
       draining = true;
     },

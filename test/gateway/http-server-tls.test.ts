@@ -13,7 +13,7 @@ const pair = authority.issue();
 const HELLO = await clientHello(['http/1.1']);
 
 const ignore = (): void => undefined;
-const gateway: Gateway = {
+const gateway: Omit<Gateway, 'replyCache'> = {
   onRequest: (_, response) => response.end('answered'),
   onCheckContinue: ignore,
   onClientError: (_, socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),

@@ -28,7 +28,9 @@ afterEach(async () => {
 
 const ignore = (): void => undefined;
 
-function answering(onRequest: RequestListener): Gateway {
+type Listeners = Omit<Gateway, 'replyCache'>;
+
+function answering(onRequest: RequestListener): Listeners {
   return {
     onRequest,
     onCheckContinue: onRequest,
@@ -40,7 +42,7 @@ function answering(onRequest: RequestListener): Gateway {
 }
 
 async function startServer(
-  gateway: Gateway,
+  gateway: Listeners,
   limits: Partial<HttpLimits> = {},
 ): Promise<{ server: HttpServer; open: () => Promise<Client> }> {
   const server = new HttpServer(gateway, { ...LIMITS, ...limits });

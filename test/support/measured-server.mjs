@@ -19,16 +19,15 @@ const methods = [
   },
   ...health.methods(),
 ];
-const pipeline = createPipeline(methods, {
-  ...limits,
-  authenticator: { authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }) },
-  admission: new Admission(limits),
-  log: new CallLog(pino({ level: 'silent' }), 'failures'),
-});
 const { address } = await startGrpcServer({
   address: '127.0.0.1:0',
   methods,
-  pipeline,
+  pipeline: createPipeline(methods, {
+    ...limits,
+    authenticator: { authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }) },
+    admission: new Admission(limits),
+    log: new CallLog(pino({ level: 'silent' }), 'failures'),
+  }),
   health,
   reflection: true,
   limits,

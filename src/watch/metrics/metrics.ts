@@ -44,6 +44,7 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #refusals = new RefusalCounter(this.#registry);
   readonly #all = [this.#registry, metricsOfProcess()];
+  readonly #caches = new Map<string, () => CacheFigures>();
 
   /** All metrics in the Prometheus text format, including those of the process itself. */
   text(): Promise<string> {
@@ -96,9 +97,12 @@ export class Metrics {
 
   /** Adds caches by name. Their figures are read at each scrape. */
   caches(caches: Readonly<Record<string, () => CacheFigures>>): void {
+    const others = this.#caches.size;
+    for (const [cache, figures] of Object.entries(caches)) this.#caches.set(cache, figures);
+    if (others > 0) return;
     const labelNames = ['cache'];
     const samples = (figure: keyof CacheFigures) => (): Sample[] =>
-      Object.entries(caches).flatMap(([cache, figures]) => {
+      [...this.#caches].flatMap(([cache, figures]) => {
         const { [figure]: value } = figures();
         return value === undefined ? [] : [[{ cache }, value] as const];
       });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { entityTag, isCurrent } from '../../src/http/entity-tag.js';
+import { entityTag, isCurrent } from '../../src/http/reply.js';
 
 describe('an entity tag', () => {
   it('is strong, and the same only for the same body', () => {

@@ -1,11 +1,17 @@
+import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import {
   callMetadata,
+  clientFailure,
   FORWARDED_HEADERS,
   type ForwardedHeaders,
+  namesRead,
+  requestTarget,
   requestTimeoutMs,
   requireFitHeaders,
-} from '../../src/http/request-headers.js';
+  sentHeaders,
+  writeClientError,
+} from '../../src/http/head.js';
 import { refusal, wrongFields } from '../support/refusal.js';
 
 const forwarded: ForwardedHeaders = new Map([...FORWARDED_HEADERS, ['idempotency-key', 'refuse']]);
@@ -60,7 +66,7 @@ describe('the metadata of a call', () => {
     const rawHeaders = Object.entries<string[]>(headers).flatMap(([name, values]) =>
       values.flatMap((value) => [name, value]),
     );
-    const made = callMetadata({ rawHeaders }, 'id', forwarded);
+    const made = callMetadata(sentHeaders(rawHeaders, namesRead(forwarded)), 'id', forwarded);
     expect(Object.fromEntries(made)).toEqual({ 'x-request-id': 'id', ...metadata });
   });
 });
@@ -156,4 +162,53 @@ describe('Grpc-Timeout', () => {
       ]);
     },
   );
+});
+
+describe('a request target', () => {
+  it.each([
+    { target: '/v1/books', path: '/v1/books', query: '' },
+    { target: '/v1/books?', path: '/v1/books', query: '' },
+    { target: '/v1/books?a=1?b', path: '/v1/books', query: 'a=1?b' },
+    { target: '//v1/books', path: '//v1/books', query: '' },
+    { target: '*', path: '*', query: '' },
+    { target: 'http://library.example/v1/books?a=1', path: '/v1/books', query: 'a=1' },
+    { target: 'HTTPS://library.example:8443/v1', path: '/v1', query: '' },
+    { target: 'http://library.example?a=1', path: '', query: 'a=1' },
+    { target: 'ftp://library.example/v1', path: 'ftp://library.example/v1', query: '' },
+  ])('$target has the path $path and the query $query', ({ target, path, query }) => {
+    expect(requestTarget(target)).toEqual({ path, query });
+  });
+});
+
+describe('an error of the HTTP parser', () => {
+  it.each([
+    { code: 'HPE_INVALID_METHOD', reason: 'REQUEST_MALFORMED', httpStatus: 400 },
+    { code: undefined, reason: 'REQUEST_MALFORMED', httpStatus: 400 },
+    { code: 'HPE_INVALID_TRANSFER_ENCODING', reason: 'REQUEST_MALFORMED', httpStatus: 400 },
+    { code: 'HPE_INVALID_CONTENT_LENGTH', reason: 'REQUEST_MALFORMED', httpStatus: 400 },
+    { code: 'HPE_UNEXPECTED_CONTENT_LENGTH', reason: 'REQUEST_MALFORMED', httpStatus: 400 },
+    { code: 'HPE_CHUNK_EXTENSIONS_OVERFLOW', reason: 'REQUEST_TOO_LARGE', httpStatus: 413 },
+    { code: 'HPE_HEADER_OVERFLOW', reason: 'HEADERS_TOO_LARGE', httpStatus: 431 },
+    { code: 'ERR_HTTP_REQUEST_TIMEOUT', reason: 'REQUEST_TIMED_OUT', httpStatus: 408 },
+  ])('$code is $httpStatus $reason', ({ code, ...failure }) => {
+    expect(clientFailure(Object.assign(new Error('secret'), { code }))).toMatchObject(failure);
+  });
+
+  it('gets a response in the usual shape of errors, and ends the connection', () => {
+    const socket = new PassThrough();
+    writeClientError(socket, { status: 400, headers: {}, body: '{}' }, 'id');
+    expect(String(socket.read())).toBe(
+      [
+        'HTTP/1.1 400 Bad Request',
+        'Connection: close',
+        'X-Request-Id: id',
+        'Cache-Control: no-store',
+        'Content-Type: application/json',
+        'Content-Length: 2',
+        '',
+        '{}',
+      ].join('\r\n'),
+    );
+    expect(socket.writableEnded).toBe(true);
+  });
 });

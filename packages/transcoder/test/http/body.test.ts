@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, it } from 'vitest';
-import { receivedBytes } from '../../src/http/received-bytes.js';
+import { receiveBody } from '../../src/http/body.js';
 
 it('a body is refused if its client disconnects before it is read', async () => {
   const server = createServer().listen(0, '127.0.0.1');
@@ -13,6 +13,6 @@ it('a body is refused if its client disconnects before it is read', async () => 
   const gone = new Promise((resolve) => request.on('error', () => undefined).on('close', resolve));
   client.destroy();
   await gone;
-  await expect(receivedBytes(request, 1_024)).rejects.toMatchObject({ reason: 'REQUEST_MALFORMED' });
+  await expect(receiveBody(request, 1_024)).rejects.toMatchObject({ reason: 'REQUEST_MALFORMED' });
   server.close();
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
-import { codeOf, httpStatusOf } from '../../src/failures/http-status.js';
+import { codeOf, httpStatusOf } from '../../src/failures/failure.js';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
 
 const require = createRequire(import.meta.url);
