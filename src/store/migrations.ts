@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import type { DatabaseLocation } from './database.js';
+import type { Database } from '../settings/database.js';
 import { isBusy } from './driver-errors.js';
 import { createRoutes, isMysql } from './migrations/0001-routes.js';
 import { shapesAsText } from './migrations/0002-shapes-as-text.js';
@@ -91,7 +91,7 @@ function sourceOf(migrations: readonly Migration[]): Knex.MigrationSource<Migrat
  */
 export async function ensureSchema(
   knex: Knex,
-  { engine }: DatabaseLocation,
+  { engine }: Database,
   migrations = MIGRATIONS,
 ): Promise<number> {
   const { applied, pending } = await migrationStatus(knex, migrations);

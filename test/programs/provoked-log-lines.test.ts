@@ -135,7 +135,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     const log: Line[] = [];
     const write = (line: string): void => void log.push(JSON.parse(line) as Line);
     const { JWT_ISSUER, JWT_AUDIENCE } = SERVICE_SETTINGS;
-    const authenticator = await openAuthenticator(
+    const authenticator = openAuthenticator(
       { key: { kind: 'jwks', url: issuer.url }, issuer: JWT_ISSUER, audience: JWT_AUDIENCE },
       { closing: new Closing(), logger: pino({}, { write }), now: () => nowMs },
     );

@@ -38,7 +38,7 @@ function replaceFile(content: string): void {
   renameSync(`${file}.next`, file);
 }
 
-function open(key: TokenKey): Promise<Authenticator> {
+function open(key: TokenKey): Authenticator {
   const sink = new Writable({
     write(line: Buffer, _encoding, done) {
       log += line.toString();
@@ -65,7 +65,7 @@ describe('the secrets in a file', () => {
   });
 
   it('verify tokens as soon as they are added, together with the existing ones', async () => {
-    const authenticator = await open({ kind: 'secretFile', file });
+    const authenticator = open({ kind: 'secretFile', file });
     expect(judgeBy(authenticator, NEW)).toMatchObject({ ok: false });
     replaceFile(`${NEW}\r\n\n ${OLD} \n`);
     await vi.waitFor(() => {
@@ -75,7 +75,7 @@ describe('the secrets in a file', () => {
   });
 
   it('no longer verify tokens of a removed secret, even cached ones', async () => {
-    const authenticator = await open({ kind: 'secretFile', file });
+    const authenticator = open({ kind: 'secretFile', file });
     expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
     replaceFile(NEW);
     await vi.waitFor(() => {
@@ -89,7 +89,7 @@ describe('the secrets in a file', () => {
     ['holds a short secret', 'hush-hush'],
     ['holds too many secrets', `${NEW}\n`.repeat(17)],
   ])('stay in use while the file %s, with a logged warning that contains no secret', async (_, content) => {
-    const authenticator = await open({ kind: 'secretFile', file });
+    const authenticator = open({ kind: 'secretFile', file });
     replaceFile(content);
     await vi.waitFor(() => {
       expect(log).toContain('the key file cannot be used');
@@ -99,7 +99,7 @@ describe('the secrets in a file', () => {
   });
 
   it('stay in use while the file is missing', async () => {
-    const authenticator = await open({ kind: 'secretFile', file });
+    const authenticator = open({ kind: 'secretFile', file });
     rmSync(file);
     await vi.waitFor(() => {
       expect(log).toContain('the key file cannot be used');
@@ -114,7 +114,7 @@ describe('the public key in a file', () => {
 
   it('is replaced with the file, and then even cached tokens of the old key are refused', async () => {
     replaceFile(pemOf(OLD_RSA.publicKey));
-    const authenticator = await open({ kind: 'publicKeyFile', file });
+    const authenticator = open({ kind: 'publicKeyFile', file });
     expect(judgeBy(authenticator, OLD_RSA.privateKey)).toMatchObject({ ok: true });
     replaceFile(pemOf(NEW_RSA.publicKey));
     await vi.waitFor(() => {

@@ -1,8 +1,9 @@
 import { Metadata, status } from '@grpc/grpc-js';
 import pino from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { Closing } from '../../src/run/closing.js';
 import { openUpstream } from '../../src/app.js';
+import { Closing } from '../../src/run/closing.js';
+import { readConfig } from '../../src/settings/config.js';
 import { listen } from '../../packages/transcoder/test/support/grpc-server.js';
 import { opening } from '../../packages/transcoder/test/support/opening.js';
 import { PATH, unaryCall } from '../../packages/transcoder/test/support/unary-call.js';
@@ -30,10 +31,11 @@ it('a gateway fails a call whose response exceeds 256 KiB, and keeps its limit f
     closing,
     logger: pino({ level: 'silent' }),
     tracing: undefined,
-    operations: { metrics: undefined },
-    config: { limits: { maxWaitingCalls: 8 } },
+    metrics: undefined,
+    config: readConfig({ MAX_WAITING_CALLS: '8' }),
   };
-  const upstream = await openUpstream(server.address, undefined, undefined, dependencies);
+  const target = { upstream: server.address, upstreamTls: undefined };
+  const upstream = await openUpstream(target, undefined, dependencies);
   const ask = async (length: number) => upstream.unary(unaryCall({ message: Buffer.alloc(length) }));
   expect((await ask(256 * 1024)).code).toBe(status.OK);
   expect(await ask(256 * 1024 + 1)).toEqual({

@@ -1,4 +1,5 @@
 import { expect, it, describe, onTestFinished } from 'vitest';
+import { parseDatabaseUrl } from '../../src/settings/database.js';
 import { openDatabase, reachDatabase } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
@@ -47,8 +48,7 @@ describe('the wait for an unreachable database', () => {
     options: Omit<Parameters<typeof reachDatabase>[1], 'log'>,
     onLine: () => void = () => undefined,
   ): Promise<{ lines: string[]; error: unknown }> {
-    const location = { host: '127.0.0.1', port: await freePort(), user: 'u', password: 'p', database: 'd' };
-    const knex = openDatabase({ engine: 'mysql', ...location });
+    const knex = openDatabase(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${await freePort()}/d`));
     onTestFinished(() => knex.destroy());
     const lines: string[] = [];
     const log = (line: string): void => {
