@@ -228,7 +228,7 @@ export interface PoolFigures {
   readonly waiting: number;
 }
 
-/** The part of Knex's pool, a `Pool` of tarn, that is used here. */
+/** Knex's pool is tarn's. */
 interface Pool {
   numUsed(): number;
   numFree(): number;
@@ -246,7 +246,6 @@ export function poolFigures(knex: Knex): PoolFigures {
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 2_000;
 
-/** The options for waiting for a database. */
 interface DatabaseWait {
   /** How long to keep trying while it cannot be reached, in milliseconds; 0 tries once. */
   readonly waitMs: number;

@@ -3,13 +3,18 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Closing } from '../../src/run/closing.js';
-import type { TokenKey } from '../../src/settings/tokens.js';
-import { openAuthenticator } from '../../src/app.js';
-import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from '../auth/sign-jwt.js';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from './auth/sign-jwt.js';
+import { listen } from '../packages/transcoder/test/support/grpc-server.js';
+import { opening } from '../packages/transcoder/test/support/opening.js';
+import { PATH, unaryCall } from '../packages/transcoder/test/support/unary-call.js';
+import { openAuthenticator, openUpstream } from '../src/app.js';
+import type { Authenticator } from '../src/auth/authenticator.js';
+import { Closing } from '../src/run/closing.js';
+import { readConfig } from '../src/settings/config.js';
+import type { TokenKey } from '../src/settings/tokens.js';
 
 const OLD = 'old'.repeat(11);
 const NEW = 'new'.repeat(11);
@@ -121,5 +126,42 @@ describe('the public key in a file', () => {
       expect(judgeBy(authenticator, NEW_RSA.privateKey)).toMatchObject({ ok: true });
     });
     expect(judgeBy(authenticator, OLD_RSA.privateKey)).toMatchObject({ ok: false });
+  });
+});
+
+it('a gateway fails a call whose response exceeds 256 KiB, and keeps its limit from the client', async () => {
+  const server = opening(
+    await listen(
+      {
+        unary: ({ message }) => ({
+          code: status.OK,
+          details: '',
+          answered: true,
+          message,
+          trailers: new Metadata(),
+        }),
+      },
+      [PATH],
+    ),
+  );
+  const closing = new Closing();
+  onTestFinished(async () => {
+    await closing.close();
+  });
+  const dependencies = {
+    closing,
+    logger: pino({ level: 'silent' }),
+    tracing: undefined,
+    metrics: undefined,
+    config: readConfig({ MAX_WAITING_CALLS: '8' }),
+  };
+  const target = { upstream: server.address, upstreamTls: undefined };
+  const upstream = await openUpstream(target, undefined, dependencies);
+  const ask = async (length: number) => upstream.unary(unaryCall({ message: Buffer.alloc(length) }));
+  expect((await ask(256 * 1024)).code).toBe(status.OK);
+  expect(await ask(256 * 1024 + 1)).toEqual({
+    code: status.INTERNAL,
+    details: expect.stringContaining('262144') as string,
+    answered: false,
   });
 });
