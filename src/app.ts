@@ -30,7 +30,7 @@ import { REALM, routeService } from './routes/route-service.js';
 import { Closing, GRACE_MS } from './run/closing.js';
 import { listenOrExplain, openOrExplain } from './run/start.js';
 import type { Config, GrpcConfig, HttpConfig, TlsFiles } from './settings/config.js';
-import type { Database } from './settings/database.js';
+import type { Database } from './settings/database-url.js';
 import { joinAddress } from './settings/reader.js';
 import { localSecret, secretsIn, type TokenConfig } from './settings/tokens.js';
 import { closeDatabase, openDatabase, poolFigures, reachDatabase } from './store/database.js';

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { Database } from './database.js';
+import type { Database } from './database-url.js';
 import type { SettingsReader } from './reader.js';
 
 /** The file that holds local mode's secret, and the issuer and audience of local mode's tokens. */

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import createKnex, { type Knex } from 'knex';
-import type { Database, MysqlDatabase, MysqlTls } from '../settings/database.js';
+import type { Database, MysqlDatabase, MysqlTls } from '../settings/database-url.js';
 import { isBusy, isOutOfReach, isWrongServer } from './driver-errors.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */

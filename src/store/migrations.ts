@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../settings/database.js';
+import type { Database } from '../settings/database-url.js';
 import { createRoutes, isMysql } from './migrations/0001-routes.js';
 import { shapesAsText } from './migrations/0002-shapes-as-text.js';
 import { patternShapes } from './migrations/0003-pattern-shapes.js';

@@ -5,7 +5,7 @@ import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { errorOf, httpRequest } from '../../packages/transcoder/test/support/http-request.js';
 import { CreateRouteRequest } from '../../src/gen/routing/v1/route_service.js';
-import { parseDatabaseUrl } from '../../src/settings/database.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { signedBy, type TrustedSigner } from '../auth/forged-tokens.js';
 import { KeySetServer } from '../auth/key-set-server.js';

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { openAuthenticator } from '../../src/app.js';
 import { Closing } from '../../src/run/closing.js';
-import { parseDatabaseUrl } from '../../src/settings/database.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KeySetServer } from '../auth/key-set-server.js';
 import { databaseOnMysql, spawnService } from '../faults/rig/service-process.js';

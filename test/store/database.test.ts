@@ -6,7 +6,7 @@ import type { TlsOptions } from 'node:tls';
 import { pathToFileURL } from 'node:url';
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { parseDatabaseUrl } from '../../src/settings/database.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase, reachDatabase, requireWritable } from '../../src/store/database.js';
 import { translate } from '../../src/store/driver-errors.js';
 import { built } from '../support/built.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { deadlineExceeded, toCallFailure } from '../../src/calls/failures.js';
 import { RegistryError } from '../../src/registry/failure.js';
-import { parseDatabaseUrl } from '../../src/settings/database.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { DatabaseError, isConflict, isRefusedForRow, translate } from '../../src/store/driver-errors.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
