@@ -11,15 +11,15 @@ import {
   rememberTokens,
   type VerificationKey,
 } from './auth/authenticator.js';
-import { CallLog, logging, namingCaller } from './calls/call-log.js';
+import { CallLog, logCalls, nameCaller } from './calls/call-log.js';
 import type { Interceptor, Method } from './calls/call.js';
-import { Admission, createInterceptors, createPipeline, type Pipeline } from './calls/pipeline.js';
-import { AnswerCache } from './calls/service.js';
-import { FollowedTls } from './edge/followed-tls.js';
-import { HttpServer } from './edge/http-server.js';
+import { Admission, createPipeline, type Pipeline } from './calls/pipeline.js';
+import { MessageCache } from './calls/service.js';
+import { FollowedTls } from './edge/tls.js';
 import { FollowedFiles } from './files/followed-files.js';
 import { createGateway } from './gateway/gateway.js';
 import { requireServing } from './gateway/healthz.js';
+import { HttpServer } from './gateway/http-server.js';
 import { memoryUpstream, onWallClock } from './gateway/upstream.js';
 import { descriptorSet } from './gen/descriptor-set.js';
 import { Health } from './grpc/health.js';
@@ -163,11 +163,11 @@ async function startGrpc(
   const { methods, authenticator, health } = await openRouteService(config, parts);
   const steps = { ...limits, authenticator, admission: new Admission(limits), log: callLog };
   const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>
-    createPipeline(methods, createInterceptors({ ...steps, observers: observers.filter(isOn) }));
+    createPipeline(methods, { ...steps, observers: observers.filter(isOn) });
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
-  const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logging(callLog));
+  const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logCalls(callLog));
   // The gateway measures and logs its own requests, for which it needs only the caller from this pipeline.
-  const pipelineOfGateway = pipelineObservedBy(tracing?.calls, namingCaller);
+  const pipelineOfGateway = pipelineObservedBy(tracing?.calls, nameCaller);
   const { address, reflection } = config;
   const server = await listenOrExplain('GRPC_ADDRESS', address, () =>
     startGrpcServer({
@@ -223,7 +223,7 @@ async function openRouteService(
     monitor.stop();
     health.setServing(false);
   });
-  const cache = new AnswerCache(config.routeCacheBytes);
+  const cache = new MessageCache(config.routeCacheBytes);
   metrics?.caches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
   return { methods: [...routeService(registry, cache), ...health.methods()], authenticator, health };
 }
@@ -308,7 +308,7 @@ async function openStore(database: Database, parts: Parts): Promise<KnexRouteSto
  */
 async function startRest(config: HttpConfig, pipeline: Pipeline | undefined, parts: Parts): Promise<string> {
   const { closing, logger, callLog, readiness, metrics, tracing, tls, checkMs, checkLimitMs } = parts;
-  const { limits, ops } = parts.config;
+  const { limits, ops, replyCacheBytes } = parts.config;
   const { host, port, basePath, corsOrigins, docs } = config;
   const scheme = tls === undefined ? 'http' : 'https';
   const upstream = await openUpstream(config, pipeline, parts);
@@ -319,14 +319,16 @@ async function startRest(config: HttpConfig, pipeline: Pipeline | undefined, par
     deadlineMs: limits.deadlineMs,
     maxBodyBytes: limits.maxMessageBytes,
     maxRequests: limits.maxCalls,
+    replyCacheBytes,
     realm: REALM,
     corsOrigins,
     pages: docs ? createDocuments(basePath) : [],
     log: logger.child({ protocol: 'rest' }),
     mayLog: (kind) => callLog.mayWrite(kind),
-    answeredLevel: callLog.answeredLevel,
+    answeredLevel: callLog.successLevel,
     observers: [metrics?.requests(), tracing?.requests(scheme)].filter(isOn),
   });
+  metrics?.caches({ replies: () => gateway.replyCache });
   // A gateway that calls the pipeline in its own process shares the health of the gRPC server there.
   if (pipeline === undefined || config.upstream !== undefined) {
     const monitor = new Monitor({

@@ -18,21 +18,21 @@ const ALLOWED: Readonly<
   Record<string, { readonly modules: readonly string[]; readonly packages: readonly string[] }>
 > = {
   registry: { modules: [], packages: ['uuid'] },
-  store: { modules: ['registry', 'settings'], packages: ['knex', 'dataloader', 'lru-cache'] },
+  store: { modules: ['registry', 'settings'], packages: ['knex', 'lru-cache'] },
   auth: { modules: [], packages: ['jsonwebtoken', 'lru-cache'] },
   calls: {
-    modules: ['registry', 'auth', 'gen'],
+    modules: ['registry', 'auth', 'settings', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'lru-cache', 'pino'],
   },
   routes: { modules: ['calls', 'registry', 'gen'], packages: [] },
   files: { modules: [], packages: [] },
   edge: { modules: ['files', 'settings'], packages: [] },
   grpc: {
-    modules: ['calls', 'edge', 'gen'],
+    modules: ['calls', 'registry', 'edge', 'gen', 'settings'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'grpc-js-health-check', 'pino'],
   },
   gateway: {
-    modules: ['calls', 'gen'],
+    modules: ['calls', 'edge', 'gen', 'settings'],
     packages: ['@route-registry/transcoder', '@grpc/grpc-js', 'cors', 'express'],
   },
   openapi: {
@@ -60,7 +60,10 @@ const ALLOWED: Readonly<
 /** Pairs of modules where one may import only types of the other. */
 const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['calls', 'auth'],
+  ['calls', 'settings'],
   ['edge', 'settings'],
+  ['gateway', 'settings'],
+  ['grpc', 'settings'],
   ['store', 'settings'],
   ['watch', 'store'],
   ['watch/tracing', 'store'],

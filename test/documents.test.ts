@@ -3,9 +3,8 @@ import { resolve } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
-import { codeOf, httpStatusOf } from '../packages/transcoder/src/failures/http-status.js';
-import { upstreamFailure } from '../packages/transcoder/src/failures/upstream-failure.js';
-import { CODES } from '../src/calls/failures.js';
+import { codeOf, httpStatusOf, upstreamFailure } from '../packages/transcoder/src/failures/failure.js';
+import { FAILURES } from '../src/calls/failures.js';
 import { SETTINGS } from '../src/settings/reader.js';
 
 /** The codes of channel failures that the transcoder does not map to `INTERNAL`. */
@@ -76,8 +75,8 @@ describe('docs/errors.md', () => {
       .map(([reason = '', grpc = '', rest = '']) => [code(reason), { grpc, rest }]),
   );
 
-  it.each(Object.entries(CODES))('lists the reason %s with its gRPC code', (reason, grpcCode) => {
-    expect(documented.get(reason)?.grpc).toBe(status[grpcCode]);
+  it.each(Object.entries(FAILURES))('lists the reason %s with its gRPC code', (reason, failure) => {
+    expect(documented.get(reason)?.grpc).toBe(status[failure.code]);
   });
 
   it.each(Object.entries(failures))(
@@ -87,7 +86,7 @@ describe('docs/errors.md', () => {
     },
   );
 
-  it.each(CHANNEL_CODES.map((grpcCode) => upstreamFailure(codeOf(grpcCode))))(
+  it.each(CHANNEL_CODES.map((grpcCode) => upstreamFailure(codeOf(grpcCode), '')))(
     'lists the reason $reason of a channel failure with its HTTP status',
     ({ code: grpcCode, reason }) => {
       expect(documented.get(reason)?.rest).toBe(String(httpStatusOf(codeOf(grpcCode))));
@@ -96,18 +95,18 @@ describe('docs/errors.md', () => {
 
   it('lists no other reason', () => {
     const known = [
-      ...Object.keys(CODES),
+      ...Object.keys(FAILURES),
       ...Object.keys(failures),
-      ...CHANNEL_CODES.map((each) => upstreamFailure(codeOf(each)).reason),
+      ...CHANNEL_CODES.map((each) => upstreamFailure(codeOf(each), '').reason),
     ];
     expect(new Set(documented.keys())).toEqual(new Set(known));
   });
 
-  it.each(Object.entries(CODES).filter(([reason]) => !ONLY_GRPC.includes(reason)))(
+  it.each(Object.entries(FAILURES).filter(([reason]) => !ONLY_GRPC.includes(reason)))(
     'lists the reason %s with the HTTP status of its code, or with its own',
-    (reason, grpcCode) => {
+    (reason, failure) => {
       const own = { REQUEST_TOO_LARGE: '413', PATH_UNKNOWN: '404' }[reason];
-      expect(documented.get(reason)?.rest).toBe(own ?? String(httpStatusOf(codeOf(grpcCode))));
+      expect(documented.get(reason)?.rest).toBe(own ?? String(httpStatusOf(codeOf(failure.code))));
     },
   );
 });

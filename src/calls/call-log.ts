@@ -1,6 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
 import { escapeInvisible } from '../registry/failure.js';
+import type { Config } from '../settings/config.js';
 import type { CallContext, Interceptor, Reply } from './call.js';
 
 /** The most characters of client-chosen text in a log line. */
@@ -17,9 +18,6 @@ export function loggable(text: string): string {
 /** The kinds of log lines. Each kind has its own limit, so that none can use up the lines of another. */
 type Kind = 'unauthenticated' | 'callers' | 'causes';
 
-/** Which calls are logged: all, or those that failed. The others are logged at `debug`. */
-type AccessLog = 'all' | 'failures';
-
 /** The most lines of one kind that are written in one window. */
 const MAX_LINES = 10;
 /** The window in which the lines of a kind are counted, in milliseconds. */
@@ -32,20 +30,20 @@ const WINDOW_MS = 1_000;
  */
 export class CallLog {
   readonly #logger: Logger;
-  readonly #access: AccessLog;
+  readonly #access: Config['accessLog'];
   /** The number of lines in the current window, written or not. */
   readonly #lines = new Map<Kind, number>();
 
   /** The number of lines left out so far, by kind. */
   readonly leftOut: Record<Kind, number> = { unauthenticated: 0, callers: 0, causes: 0 };
 
-  constructor(logger: Logger, access: AccessLog) {
+  constructor(logger: Logger, access: Config['accessLog']) {
     this.#logger = logger;
     this.#access = access;
   }
 
   /** The level of the lines about successful calls. */
-  get answeredLevel(): 'info' | 'debug' {
+  get successLevel(): 'info' | 'debug' {
     return this.#access === 'all' ? 'info' : 'debug';
   }
 
@@ -90,12 +88,12 @@ export class CallLog {
 }
 
 /** Logs each call in one line; at `debug` a health check, and a guard-only call that the guard admits. */
-export function logging(log: CallLog): Interceptor {
+export function logCalls(log: CallLog): Interceptor {
   function write(context: CallContext, started: number, reply: Reply): Reply {
     const { requestId, call, method, asksGuard, caller, reason } = context;
     const routine = method?.access === 'public' || reason === 'GUARD_PASSED';
     const refused = reply.code !== status.OK && !routine;
-    const level = routine ? 'debug' : refused ? 'info' : log.answeredLevel;
+    const level = routine ? 'debug' : refused ? 'info' : log.successLevel;
     if (!log.writes(level)) return reply;
     const entry = {
       protocol: 'grpc',
@@ -122,7 +120,7 @@ export function logging(log: CallLog): Interceptor {
 }
 
 /** Passes the caller's subject to the gateway in this process, which logs the request itself. */
-export const namingCaller: Interceptor = (context, next) => {
+export const nameCaller: Interceptor = (context, next) => {
   const named = (reply: Reply): Reply => {
     if (context.caller !== undefined) reply.fields = { sub: loggable(context.caller.subject) };
     return reply;

@@ -1,6 +1,6 @@
 import type { Metadata, status } from '@grpc/grpc-js';
 import type { Caller } from '../auth/token.js';
-import type { RegistryReason } from '../registry/failure.js';
+import type { DomainReason } from '../registry/failure.js';
 
 /** The cancellation of a call: its client cancelled it or lost its connection. */
 export interface Cancellation {
@@ -10,7 +10,7 @@ export interface Cancellation {
 }
 
 /** Read access to a call's metadata: all values of a key. The `Metadata` of grpc-js implements it. */
-export interface CallMetadata {
+export interface MetadataReader {
   get(key: string): readonly (string | Uint8Array)[];
 }
 
@@ -20,7 +20,7 @@ export interface Call {
   readonly path: string;
   /** The request message in binary form; undefined if the request was not exactly one message. */
   readonly message: Uint8Array | undefined;
-  readonly metadata: CallMetadata;
+  readonly metadata: MetadataReader;
   /** When the client stops waiting, in milliseconds on the clock of `performance.now()`; `Infinity` for never. */
   readonly deadline: number;
   readonly cancellation: Cancellation;
@@ -53,7 +53,7 @@ export type Access = 'public' | { readonly scope: string };
 
 /** The context of a handler, without the request message. */
 export interface HandlerContext {
-  readonly metadata: CallMetadata;
+  readonly metadata: MetadataReader;
   /** The caller; absent if the method is public. */
   readonly caller: Caller | undefined;
   /** Whether nobody waits for the response any longer: the deadline has passed, or the client has cancelled. */
@@ -66,10 +66,10 @@ export interface Method<Request = unknown> {
   readonly path: string;
   /** If undefined, every call is refused. */
   readonly access: Access | undefined;
-  /** @throws CallError `REQUEST_MALFORMED` */
+  /** @throws Failure `REQUEST_MALFORMED` */
   decode(message: Uint8Array): Request;
   /** The cached response to the request, if there is one. Default: every request is handled. */
-  recall?(request: Request): Uint8Array | undefined;
+  cached?(request: Request): Uint8Array | undefined;
   handle(request: Request, context: HandlerContext): Uint8Array | Promise<Uint8Array>;
 }
 
@@ -100,7 +100,7 @@ export type Next = (context: CallContext) => Reply | Promise<Reply>;
 /** One step of the pipeline. It calls `next` with its context to run the rest, returns its own reply, or throws. */
 export type Interceptor = (context: CallContext, next: Next) => Reply | Promise<Reply>;
 
-/** Why a call failed before it reached the registry, or on its way back. */
+/** Why a call failed outside the domain: before it reached the registry, or on its way back. */
 export type CallReason =
   | 'TOKEN_MISSING'
   | 'TOKEN_INVALID'
@@ -113,13 +113,12 @@ export type CallReason =
   | 'UNSUPPORTED'
   | 'OVERLOADED'
   | 'SHUTTING_DOWN'
-  | 'DEADLINE_EXCEEDED'
   | 'CANCELLED'
   | 'GUARD_PASSED'
   | 'INTERNAL';
 
 /** The `reason` of an `ErrorInfo` (AIP-193): every failure that a client can see. */
-export type Reason = RegistryReason | CallReason;
+export type Reason = DomainReason | CallReason;
 
 /** The bearer credential of a call (RFC 6750, section 2.1, as metadata). */
 export const AUTHORIZATION = 'authorization';
@@ -146,12 +145,6 @@ export const READ_KEYS = [
   TRACEPARENT,
   TRACESTATE,
 ] as const;
-
-/** The trailer with the `google.rpc.Status` of a failure (AIP-193, google/rpc/status.proto). */
-export const STATUS_DETAILS = 'grpc-status-details-bin';
-
-/** The trailer that tells a gRPC client how long to wait before it retries, in milliseconds (gRFC A6). */
-export const RETRY_PUSHBACK = 'grpc-retry-pushback-ms';
 
 /**
  * Collects the items of one turn of the event loop, and acts on all of them once its sockets are read, then on those

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { Metadata, status } from '@grpc/grpc-js';
 import type { Authenticator } from '../auth/authenticator.js';
-import type { AuthResult, Caller } from '../auth/token.js';
+import type { AuthResult } from '../auth/token.js';
+import { DEADLINE_PASSED, Failure } from '../registry/failure.js';
 import { REQUEST_ID_MAX, REQUEST_ID_SYNTAX } from '../registry/registry.js';
+import type { Limits } from '../settings/config.js';
 import type { CallLog } from './call-log.js';
 import {
   AUTHORIZATION,
   type Call,
   type CallContext,
+  type CallReason,
   GUARD_ONLY,
   type Interceptor,
   type Method,
@@ -15,31 +18,27 @@ import {
   type Reply,
   REQUEST_ID,
 } from './call.js';
-import {
-  CallError,
-  cancelled,
-  CODES,
-  deadlineExceeded,
-  failureReply,
-  guardPassed,
-  notAdmitted,
-  overloaded,
-  requestTooLarge,
-  requestUnreadable,
-  scopeMissing,
-  toCallFailure,
-} from './failures.js';
+import { asFailure, FAILURES, overloaded, statusReply } from './failures.js';
 
 /**
  * Handles one call. Synchronous if nothing has to be awaited, which saves such a call a turn of the event loop. Never
- * throws or rejects, as long as an outer interceptor catches what the inner ones throw.
+ * throws or rejects.
  */
 export type Pipeline = (call: Call) => Reply | Promise<Reply>;
 
+export interface PipelineOptions extends Pick<Limits, 'deadlineMs' | 'maxMessageBytes'> {
+  readonly authenticator: Authenticator;
+  readonly admission: Admission;
+  /** For the causes of failures. */
+  readonly log: CallLog;
+  /** Observers of every call, such as traces, metrics and the log, outermost first. Default: none. */
+  readonly observers?: readonly Interceptor[];
+}
+
 /** Passes every call through the interceptors in order, then to its method. */
-export function createPipeline(methods: readonly Method[], interceptors: readonly Interceptor[]): Pipeline {
+export function createPipeline(methods: readonly Method[], options: PipelineOptions): Pipeline {
   const methodOf = new Map(methods.map((method) => [method.path, method]));
-  const walk = interceptors.reduceRight<Next>(
+  const walk = interceptorsOf(options).reduceRight<Next>(
     (next, interceptor) => (context) => interceptor(context, next),
     run,
   );
@@ -64,20 +63,37 @@ export function requestIdOf(given: unknown): string {
   return REQUEST_ID_SYNTAX.test(given) ? given : randomUUID();
 }
 
-/** A successful reply. */
-function okReply(requestId: string, message: Uint8Array): Reply {
-  const trailers = new Metadata();
-  trailers.set(REQUEST_ID, requestId);
-  return { code: status.OK, details: '', message, trailers };
+/** The steps of every call before its method, outermost first. */
+function interceptorsOf(options: PipelineOptions): Interceptor[] {
+  return [
+    // Outside all others: observers see replies as clients get them.
+    ...(options.observers ?? []),
+    // Behind the observers, which are all that such a call is for.
+    skipEnded,
+    // Outside everything that may throw, so that any error becomes a status.
+    sealFailures(options),
+    // Before the guard, which may wait for keys.
+    withDeadline(options),
+    // Before the guard, so that calls that wait for it are bounded.
+    limitCalls(options),
+    guard(options),
+    // After the guard: a guard-only call ends here.
+    endGuardOnly,
+    // After the guard: an unauthenticated client learns nothing about the validity of its message.
+    decodeMessage(options),
+    // Before the limit on waiting calls: a cached response waits for nothing.
+    replyFromCache,
+    // After the guard, which sets the caller: each caller has its own limit too.
+    limitWaiting(options),
+  ];
 }
 
-function run(context: CallContext): Reply | Promise<Reply> {
-  const { method, request, requestId } = context;
-  if (method === undefined) throw new CallError('PATH_UNKNOWN', 'There is no method with this name.');
-  const answer = method.handle(request, context);
-  if (answer instanceof Promise) return answer.then((later) => okReply(requestId, later));
-  return okReply(requestId, answer);
-}
+const skipEnded: Interceptor = (context, next) => {
+  const { end } = context.call;
+  if (end === undefined) return next(context);
+  context.reason = end.reason;
+  return { code: end.code, details: '', trailers: new Metadata() };
+};
 
 /** The log level for the cause of a failure; the causes of client errors matter only for debugging. */
 const LEVELS: Partial<Record<status, 'error' | 'warn'>> = {
@@ -85,63 +101,17 @@ const LEVELS: Partial<Record<status, 'error' | 'warn'>> = {
   [status.UNAVAILABLE]: 'warn',
 };
 
-/** The parts that the interceptors depend on. */
-export interface InterceptorOptions {
-  readonly authenticator: Authenticator;
-  readonly admission: Admission;
-  /** The time limit of one call, in milliseconds, whatever the client's deadline. */
-  readonly deadlineMs: number;
-  /** The largest request message, in bytes. */
-  readonly maxMessageBytes: number;
-  /** For the causes of failures. */
-  readonly log: CallLog;
-  /** Observers of every call, such as traces, metrics and the log, outermost first. Default: none. */
-  readonly observers?: readonly Interceptor[];
-}
-
-/** The steps of every call before its method, outermost first. */
-export function createInterceptors(options: InterceptorOptions): Interceptor[] {
-  return [
-    // Outside all others: observers see replies as clients get them.
-    ...(options.observers ?? []),
-    // Behind the observers, which are all that such a call is for.
-    leavingEnded,
-    // Outside everything that may throw, so that any error becomes a status.
-    sealing(options),
-    // Before the guard, which may wait for keys.
-    limitingTime(options),
-    // Before the guard, so that calls that wait for it are bounded.
-    limitingCalls(options),
-    guarding(options),
-    // After the guard: a guard-only call ends here.
-    endingAfterGuard,
-    // After the guard: an unauthenticated client learns nothing about the validity of its message.
-    decodingMessage(options),
-    // Before the limit on waiting calls: a cached response waits for nothing.
-    answeringFromMemory,
-    // After the guard, which sets the caller: each caller has its own limit too.
-    limitingWaiting(options),
-  ];
-}
-
-const leavingEnded: Interceptor = (context, next) => {
-  const { end } = context.call;
-  if (end === undefined) return next(context);
-  context.reason = end.reason;
-  return { code: end.code, details: '', trailers: new Metadata() };
-};
-
-function sealing({ log }: InterceptorOptions): Interceptor {
+function sealFailures({ log }: PipelineOptions): Interceptor {
   function seal(context: CallContext, error: unknown): Reply {
     const { requestId } = context;
-    const failure = toCallFailure(error);
-    context.reason = failure.reason;
-    if (failure.cause !== undefined) {
-      const level = LEVELS[CODES[failure.reason]] ?? 'debug';
-      const entry = { requestId, reason: failure.reason, err: failure.cause, ...context.fields };
-      log.cause(level, entry, failure.message);
+    const failure = asFailure(error);
+    const { reason, message, cause } = failure;
+    context.reason = reason;
+    if (cause !== undefined) {
+      const level = LEVELS[FAILURES[reason].code] ?? 'debug';
+      log.cause(level, { requestId, reason, err: cause, ...context.fields }, message);
     }
-    return failureReply(failure, requestId);
+    return statusReply(failure, requestId);
   }
   return (context, next) => {
     try {
@@ -154,11 +124,11 @@ function sealing({ log }: InterceptorOptions): Interceptor {
   };
 }
 
-function limitingTime({ deadlineMs }: InterceptorOptions): Interceptor {
+function withDeadline({ deadlineMs }: PipelineOptions): Interceptor {
   return (context, next) => {
     const { deadline, cancellation } = context.call;
     const leftMs = Math.min(deadline - performance.now(), deadlineMs);
-    if (leftMs <= 0) throw deadlineExceeded();
+    if (leftMs <= 0) throw deadlinePassed();
     if (cancellation.cancelled) throw cancelled();
     const reply = next(context);
     return reply instanceof Promise ? within(leftMs, context, reply) : reply;
@@ -167,13 +137,12 @@ function limitingTime({ deadlineMs }: InterceptorOptions): Interceptor {
 
 /** The reply, unless the deadline passes or the client cancels first. */
 function within(leftMs: number, { call, signal }: CallContext, reply: Promise<Reply>): Promise<Reply> {
-  const { cancellation } = call;
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       signal.aborted = true;
-      reject(deadlineExceeded());
+      reject(deadlinePassed());
     }, leftMs);
-    cancellation.onCancelled(() => {
+    call.cancellation.onCancelled(() => {
       signal.aborted = true;
       reject(cancelled());
     });
@@ -183,7 +152,15 @@ function within(leftMs: number, { call, signal }: CallContext, reply: Promise<Re
   });
 }
 
-function limitingCalls({ admission }: InterceptorOptions): Interceptor {
+function deadlinePassed(): Failure {
+  return new Failure('DEADLINE_EXCEEDED', DEADLINE_PASSED);
+}
+
+function cancelled(): Failure<CallReason> {
+  return new Failure<CallReason>('CANCELLED', 'The caller cancelled the call.');
+}
+
+function limitCalls({ admission }: PipelineOptions): Interceptor {
   const leave = (): void => {
     admission.leave();
   };
@@ -202,16 +179,22 @@ function limitingCalls({ admission }: InterceptorOptions): Interceptor {
   };
 }
 
-function guarding({ authenticator }: InterceptorOptions): Interceptor {
+function guard({ authenticator }: PipelineOptions): Interceptor {
   return (context, next) => {
     const { method, call } = context;
     if (method === undefined || method.access === 'public') return next(context);
     const scope = method.access?.scope;
     const admit = (result: AuthResult): Reply | Promise<Reply> => {
-      if (!result.ok) throw notAdmitted(result);
+      if (!result.ok) throw new Failure<CallReason>(result.reason, result.message, { cause: result.cause });
+      const { caller } = result;
       // Before the scope is checked: the log line of a refused call names its caller, too.
-      context.caller = result.caller;
-      requireScope(result.caller, scope);
+      context.caller = caller;
+      if (scope === undefined)
+        throw new Failure<CallReason>('SCOPE_MISSING', 'No scope permits this method.');
+      if (!caller.scopes.has(scope))
+        throw new Failure<CallReason>('SCOPE_MISSING', `The token lacks the scope ${scope}.`, {
+          metadata: { scope },
+        });
       return next(context);
     };
     const result = authenticator.authenticate(String(call.metadata.get(AUTHORIZATION)[0] ?? ''));
@@ -219,45 +202,55 @@ function guarding({ authenticator }: InterceptorOptions): Interceptor {
   };
 }
 
-/** @throws CallError unless the caller has the scope that the method declares */
-function requireScope({ scopes }: Caller, scope: string | undefined): void {
-  if (scope === undefined || !scopes.has(scope)) throw scopeMissing(scope);
-}
-
-const endingAfterGuard: Interceptor = (context, next) => {
-  if (context.asksGuard && context.method !== undefined) throw guardPassed();
+/** A call that the guard admits must not look like a successful call of its method. */
+const endGuardOnly: Interceptor = (context, next) => {
+  if (context.asksGuard && context.method !== undefined)
+    throw new Failure<CallReason>('GUARD_PASSED', 'The guard admits this call, which asks for nothing else.');
   return next(context);
 };
 
-function decodingMessage({ maxMessageBytes }: InterceptorOptions): Interceptor {
+function decodeMessage({ maxMessageBytes }: PipelineOptions): Interceptor {
   return (context, next) => {
     const { message } = context.call;
-    if (message === undefined) throw requestUnreadable();
-    if (message.length > maxMessageBytes) throw requestTooLarge(maxMessageBytes);
+    if (message === undefined)
+      throw new Failure<CallReason>('REQUEST_MALFORMED', 'The request cannot be read.');
+    if (message.length > maxMessageBytes)
+      throw new Failure<CallReason>(
+        'REQUEST_TOO_LARGE',
+        `The request is larger than ${maxMessageBytes} bytes.`,
+      );
     context.request = context.method?.decode(message);
     return next(context);
   };
 }
 
-const answeringFromMemory: Interceptor = (context, next) => {
+const replyFromCache: Interceptor = (context, next) => {
   const { method, request, requestId } = context;
-  const answer = method?.recall?.(request);
-  return answer === undefined ? next(context) : okReply(requestId, answer);
+  const message = method?.cached?.(request);
+  return message === undefined ? next(context) : okReply(requestId, message);
 };
 
-function limitingWaiting({ admission }: InterceptorOptions): Interceptor {
+function limitWaiting({ admission }: PipelineOptions): Interceptor {
   return (context, next) => {
     const { caller } = context;
     return caller === undefined ? next(context) : admission.wait(caller.subject, () => next(context));
   };
 }
 
-/** The limits on the work that a process accepts. */
-export interface AdmissionLimits {
-  /** Calls in progress. */
-  readonly maxCalls: number;
-  /** Calls waiting for the database. One caller gets at most half of these places. */
-  readonly maxWaitingCalls: number;
+/** The last step: the method itself. */
+function run(context: CallContext): Reply | Promise<Reply> {
+  const { method, request, requestId } = context;
+  if (method === undefined)
+    throw new Failure<CallReason>('PATH_UNKNOWN', 'There is no method with this name.');
+  const message = method.handle(request, context);
+  if (message instanceof Promise) return message.then((later) => okReply(requestId, later));
+  return okReply(requestId, message);
+}
+
+function okReply(requestId: string, message: Uint8Array): Reply {
+  const trailers = new Metadata();
+  trailers.set(REQUEST_ID, requestId);
+  return { code: status.OK, details: '', message, trailers };
 }
 
 /**
@@ -265,19 +258,19 @@ export interface AdmissionLimits {
  * memory only counts as in progress; a call that waits for the database also holds a place while it waits.
  */
 export class Admission {
-  readonly #limits: AdmissionLimits;
+  readonly #limits: Pick<Limits, 'maxCalls' | 'maxWaitingCalls'>;
   readonly #waitingOf = new Map<string, number>();
   #calls = 0;
   #waiting = 0;
 
-  constructor(limits: AdmissionLimits) {
+  constructor(limits: Pick<Limits, 'maxCalls' | 'maxWaitingCalls'>) {
     this.#limits = limits;
   }
 
   /**
    * Counts a call until `leave`.
    *
-   * @throws CallError `OVERLOADED`
+   * @throws Failure `OVERLOADED`
    */
   enter(): void {
     const { maxCalls } = this.#limits;
@@ -293,7 +286,7 @@ export class Admission {
    * Runs work that waits for the database, and holds a place until the work is done.
    *
    * @param caller the caller whose work it is; each caller gets at most half of the places
-   * @throws CallError `OVERLOADED`, before the work begins
+   * @throws Failure `OVERLOADED`, before the work begins
    */
   async wait<T>(caller: string, work: () => T | Promise<T>): Promise<T> {
     const own = this.#waitingOf.get(caller) ?? 0;

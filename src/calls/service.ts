@@ -1,7 +1,7 @@
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { LRUCache } from 'lru-cache';
-import type { Access, HandlerContext, Method } from './call.js';
-import { CallError } from './failures.js';
+import { Failure } from '../registry/failure.js';
+import type { Access, CallReason, HandlerContext, Method } from './call.js';
 
 /** A message type as ts-proto generates it. */
 interface MessageType<T> {
@@ -36,14 +36,14 @@ type ServiceImplementation<Service extends ServiceDefinition> = {
 interface MethodImplementation<Request, Response> {
   readonly access: Access;
   readonly handle: (request: Request, context: HandlerContext) => Promise<Response>;
-  /** How to cache encoded responses that never change. Default: no cache. */
-  readonly remembered?: RememberedAnswers<Request>;
+  /** How to cache responses that stay valid forever. Default: no cache. */
+  readonly caching?: Caching<Request>;
 }
 
-/** A cache of responses that stay valid forever. Failures are not cached: a missing resource may exist later. */
-interface RememberedAnswers<Request> {
+/** Failures are not cached: a missing resource may exist later. */
+interface Caching<Request> {
   /** For this method alone. */
-  readonly cache: AnswerCache;
+  readonly cache: MessageCache;
   /** Everything in a request that the response depends on, and nothing else. */
   readonly keyOf: (request: Request) => string;
 }
@@ -54,25 +54,25 @@ export function implement<Service extends ServiceDefinition>(
   implementation: ServiceImplementation<Service>,
 ): Method[] {
   return Object.entries(service.methods).map(([key, { name, requestType, responseType }]) => {
-    const { access, handle, remembered } = implementation[key as keyof Service['methods']];
+    const { access, handle, caching } = implementation[key as keyof Service['methods']];
     const method: Method = {
       path: `/${service.fullName}/${name}`,
       access,
       decode: (message) => decode(requestType, message),
       handle: async (request, context) => encode(responseType, await handle(request, context)),
     };
-    return remembered === undefined ? method : remembering(method, remembered);
+    return caching === undefined ? method : withCache(method, caching);
   });
 }
 
-function remembering(method: Method, { cache, keyOf }: RememberedAnswers<unknown>): Method {
+function withCache(method: Method, { cache, keyOf }: Caching<unknown>): Method {
   return {
     ...method,
-    recall: (request) => cache.get(keyOf(request)),
+    cached: (request) => cache.get(keyOf(request)),
     handle: async (request, context) => {
-      const answer = await method.handle(request, context);
-      cache.set(keyOf(request), answer);
-      return answer;
+      const response = await method.handle(request, context);
+      cache.set(keyOf(request), response);
+      return response;
     },
   };
 }
@@ -83,7 +83,7 @@ function decode<T>(type: MessageType<T>, message: Uint8Array): T {
   try {
     return type.decode(new BinaryReader(message, (bytes) => UTF8.decode(bytes)));
   } catch (cause) {
-    throw new CallError('REQUEST_MALFORMED', 'The request message cannot be decoded.', { cause });
+    throw new Failure<CallReason>('REQUEST_MALFORMED', 'The request message cannot be decoded.', { cause });
   }
 }
 
@@ -107,33 +107,33 @@ const ENTRY_BYTES = 300;
  * A cache of encoded responses, limited by their size. They are stored as strings with one character per byte: separate
  * byte arrays would take several times as much memory.
  */
-export class AnswerCache {
-  readonly #answers: LRUCache<string, string>;
+export class MessageCache {
+  readonly #messages: LRUCache<string, string>;
   #hits = 0;
   #misses = 0;
 
   /** @param maxBytes the limit on keys, responses and the overhead of entries; with 0, nothing is cached */
   constructor(maxBytes: number) {
-    this.#answers = new LRUCache({
+    this.#messages = new LRUCache({
       maxSize: Math.max(1, maxBytes),
-      sizeCalculation: (answer, key) => key.length + answer.length + ENTRY_BYTES,
+      sizeCalculation: (message, key) => key.length + message.length + ENTRY_BYTES,
     });
   }
 
   /** A copy of the response cached under the key. */
   get(key: string): Uint8Array | undefined {
-    const answer = this.#answers.get(key);
-    if (answer === undefined) {
+    const message = this.#messages.get(key);
+    if (message === undefined) {
       this.#misses++;
       return undefined;
     }
     this.#hits++;
-    return Buffer.from(answer, 'latin1');
+    return Buffer.from(message, 'latin1');
   }
 
   /** Caches the response under the key unless it exceeds the limit alone; evicts the least recently used entries. */
   set(key: string, { buffer, byteOffset, length }: Uint8Array): void {
-    this.#answers.set(key, Buffer.from(buffer, byteOffset, length).toString('latin1'));
+    this.#messages.set(key, Buffer.from(buffer, byteOffset, length).toString('latin1'));
   }
 
   /** The look-ups so far, and the current number of entries and their size in bytes. */
@@ -146,8 +146,8 @@ export class AnswerCache {
     return {
       hits: this.#hits,
       misses: this.#misses,
-      entries: this.#answers.size,
-      bytes: this.#answers.calculatedSize,
+      entries: this.#messages.size,
+      bytes: this.#messages.calculatedSize,
     };
   }
 }

@@ -1,5 +1,11 @@
 import type { Server, Socket } from 'node:net';
 
+/**
+ * The longest request head that either server accepts, in bytes: the hard limit on metadata of gRPC implementations in
+ * other languages, and Node's default for HTTP/1.1.
+ */
+export const HEAD_MAX_BYTES = 16_384;
+
 /** The open sockets of servers, including those whose TLS handshake is not complete. */
 export class OpenSockets {
   readonly #open = new Set<Socket>();

@@ -1,13 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
-import {
-  createTranscoder,
-  type LogKind,
-  type RequestObserver,
-  type Transcoder,
-  type TranscoderLog,
-  type Upstream,
-} from '@route-registry/transcoder';
+import { createTranscoder, type Transcoder, type TranscoderOptions } from '@route-registry/transcoder';
 import { type Page, pageReply, readOnly, type ReadReply } from '@route-registry/transcoder/page';
 import cors from 'cors';
 import express, { type Request, type Response } from 'express';
@@ -17,45 +9,25 @@ import { HEALTH_PATH, healthReplies, NOT_SERVING } from './healthz.js';
 import { TRANSCODING } from './transcoding.js';
 import { now } from './upstream.js';
 
-/** The parts and limits of a gateway. */
-interface GatewayOptions {
-  /** The contract with all its imports: a serialized `google.protobuf.FileDescriptorSet`. */
-  readonly descriptorSet: Uint8Array;
-  /** The gRPC server that handles the calls. */
-  readonly upstream: Upstream;
-  /** Prefix of all paths, for example `/api`; empty for none. */
-  readonly basePath: string;
-  /** The time limit of one call including its body, in milliseconds. */
-  readonly deadlineMs: number;
-  /** The largest body of a request, in bytes. */
-  readonly maxBodyBytes: number;
-  /** The most requests for methods of the contract that may be in progress at a time. */
-  readonly maxRequests: number;
-  /** The realm in challenges (RFC 6750, section 3). */
-  readonly realm: string;
+type Configured =
+  'descriptorSet' | 'upstream' | 'basePath' | 'deadlineMs' | 'maxBodyBytes' | 'maxRequests' | 'realm';
+type Watched = 'log' | 'mayLog' | 'answeredLevel' | 'observers';
+
+interface GatewayOptions
+  extends
+    Required<Pick<TranscoderOptions, Configured>>,
+    Pick<TranscoderOptions, 'replyCacheBytes' | Watched> {
   /** The origins whose scripts may call the gateway, as browsers send them; empty for none. */
   readonly corsOrigins: readonly string[];
   /** Fixed documents to serve in addition to the contract's paths. */
   readonly pages: readonly Page[];
-  readonly log: TranscoderLog;
-  /** Whether to write a log line that a client caused. Default: always. */
-  readonly mayLog?: (kind: LogKind) => boolean;
-  /** The level of the lines about successful requests. Default: `debug`. */
-  readonly answeredLevel?: 'info' | 'debug';
-  /** Observers of every request. Default: none. */
-  readonly observers?: readonly RequestObserver[];
 }
 
-/** The gateway, as listeners for a `node:http` server. */
-export interface Gateway {
-  /** For the event `request`. */
+/** The gateway, as listeners for the events of a `node:http` server. */
+export interface Gateway extends Pick<Transcoder, 'onClientError' | 'onConnect' | 'replyCache'> {
   readonly onRequest: RequestListener;
-  /** For the event `checkContinue`: requests the client's body (status 100) once the guard has admitted the request. */
+  /** Requests the client's body (status 100) once the guard has admitted the request. */
   readonly onCheckContinue: RequestListener;
-  /** For the event `clientError`: responds to input that is not HTTP with an error in the format of all others. */
-  readonly onClientError: (error: Error, socket: Duplex) => void;
-  /** For the event `connect`: refuses a tunnel with an error in the same format. */
-  readonly onConnect: (request: IncomingMessage) => void;
   /**
    * Makes `GET /healthz` respond with 503, so that load balancers send no more requests. All others are still served.
    */
@@ -126,6 +98,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     onCheckContinue: listener(transcoder.onCheckContinue),
     onClientError: transcoder.onClientError,
     onConnect: transcoder.onConnect,
+    get replyCache() {
+      return transcoder.replyCache;
+    },
     drain: () => {
       draining = true;
     },

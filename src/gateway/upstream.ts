@@ -14,13 +14,13 @@ export function memoryUpstream(pipeline: Pipeline): Upstream {
         deadline: sinceStart(deadline),
         cancellation,
       });
-      return reply instanceof Promise ? reply.then(answered) : answered(reply);
+      return reply instanceof Promise ? reply.then(toUpstreamReply) : toUpstreamReply(reply);
     },
   };
 }
 
 /** The pipeline always replies, like a reachable server. */
-function answered({ code, details, message, trailers, fields }: Reply): UnaryReply {
+function toUpstreamReply({ code, details, message, trailers, fields }: Reply): UnaryReply {
   return { code, details, answered: true, message, trailers, fields };
 }
 

@@ -1,9 +1,9 @@
 import type { Server, ServerWritableStream } from '@grpc/grpc-js';
 import { type HealthCheckResponse, service, servingStatus } from 'grpc-js-health-check';
 import { HealthCheckResponse_ServingStatus as ServingStatus, HealthDefinition } from '../gen/healthcheck.js';
-import { CallError, watchUnsupported } from '../calls/failures.js';
+import { Failure } from '../registry/failure.js';
 import { implement } from '../calls/service.js';
-import type { Method } from '../calls/call.js';
+import type { CallReason, Method } from '../calls/call.js';
 import type { StreamingCalls } from './streaming-calls.js';
 
 /** The path of `Watch`. */
@@ -54,7 +54,7 @@ export class Health {
         access: 'public',
         handle: ({ service: name }) => {
           if (!this.knows(name))
-            throw new CallError('SERVICE_UNKNOWN', 'There is no service with this name.');
+            throw new Failure<CallReason>('SERVICE_UNKNOWN', 'There is no service with this name.');
           return Promise.resolve({
             status: this.#serving ? ServingStatus.SERVING : ServingStatus.NOT_SERVING,
           });
@@ -87,6 +87,11 @@ export class Health {
     if (!knows) return servingStatus.SERVICE_UNKNOWN;
     return this.#serving ? servingStatus.SERVING : servingStatus.NOT_SERVING;
   }
+}
+
+/** Clients go on without a watch on UNIMPLEMENTED, and assume a healthy service. */
+function watchUnsupported(): Failure<CallReason> {
+  return new Failure<CallReason>('UNSUPPORTED', 'Too many streaming calls are open. Go on without a watch.');
 }
 
 /** Adds `Watch` to a server. Beyond the limit on streaming calls, it refuses a watch as unsupported. */

@@ -2,7 +2,7 @@ import { createFileRegistry, type DescFile, fromBinary, toBinary } from '@bufbui
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { type Server, type ServerDuplexStream, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
-import { type CallError, overloaded } from '../calls/failures.js';
+import { overloaded } from '../calls/failures.js';
 import { descriptorSet } from '../gen/descriptor-set.js';
 import type { StreamingCalls } from './streaming-calls.js';
 
@@ -46,7 +46,7 @@ export function addReflectionTo(server: Server, services: readonly string[], cal
   for (const service of SERVICES) {
     server.addService(definitions[service] as ServiceDefinition, {
       ServerReflectionInfo: (stream: ServerDuplexStream<ReflectionRequest, object>) => {
-        if (!calls.begin(stream, tooManyCalls)) return;
+        if (!calls.begin(stream, () => overloaded('Too many streaming calls are open.'))) return;
         stream.on('end', () => stream.end());
         stream.on('data', (request: ReflectionRequest) => {
           // A response after the deadline would prevent grpc-js from sending its status.
@@ -58,10 +58,6 @@ export function addReflectionTo(server: Server, services: readonly string[], cal
       },
     });
   }
-}
-
-function tooManyCalls(): CallError {
-  return overloaded('Too many streaming calls are open.');
 }
 
 class Reflection {

@@ -1,16 +1,18 @@
+import { once } from 'node:events';
+import { lstat, rm } from 'node:fs/promises';
 import { constants, type Http2Server, type ServerHttp2Stream } from 'node:http2';
+import { connect } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
 import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
 import type { Method } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
-import { Http2Connections, type StreamEvent } from '../edge/http2-connections.js';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
+import type { Limits } from '../settings/config.js';
 import { areOfCall, prepareForGrpcJs, UNKNOWN_METHOD } from './call-headers.js';
-import { removeDeadSocket } from './dead-socket.js';
+import { Connections, type ConnectionTimes, type StreamEvent } from './connections.js';
 import { addWatchTo, type Health, WATCH_PATH } from './health.js';
 import { http2ServersOf } from './http2-servers.js';
-import { type GrpcLimits, type GrpcTimes, TIMES } from './limits.js';
 import { addReflectionTo, REFLECTION_PATHS } from './reflection.js';
-import { RenewedCredentials, type ServerTls } from './renewed-credentials.js';
 import { type ObserveStreamingCall, StreamingCalls } from './streaming-calls.js';
 import { takingUnaryCalls } from './unary-call.js';
 
@@ -26,6 +28,33 @@ const STREAMS_PER_CALL = 1.125;
 const MESSAGE_MARGIN = 2;
 const UNIX = 'unix:';
 
+/** Times that are not configurable, in milliseconds. */
+export interface GrpcTimes extends ConnectionTimes {
+  /** How long the request of a reflection call may take. */
+  readonly reflectionMs: number;
+  /** The interval between pings to a client, which detect lost clients. */
+  readonly keepaliveMs: number;
+  /** How long a client may take to acknowledge a ping. */
+  readonly keepaliveTimeoutMs: number;
+}
+
+const TIMES: GrpcTimes = {
+  patienceMs: 10_000,
+  resetMs: 500,
+  reflectionMs: 60_000,
+  keepaliveMs: 60_000,
+  keepaliveTimeoutMs: 20_000,
+  checkMs: 100,
+};
+
+/** The certificate of a server, which may be renewed while the server runs. */
+export interface ServerTls {
+  /** With `ca`, every client needs a certificate from one of these authorities. */
+  readonly latest: SecureContextOptions;
+  /** Calls the listener whenever `latest` has changed. */
+  onRenewed(listener: () => void): void;
+}
+
 /** The parts of a server. */
 interface GrpcServerOptions {
   /** `host:port` (port 0 selects a free port) or `unix:/path`. */
@@ -34,7 +63,7 @@ interface GrpcServerOptions {
   readonly pipeline: Pipeline;
   readonly health: Health;
   readonly reflection: boolean;
-  readonly limits: GrpcLimits;
+  readonly limits: Limits;
   /** Default: no TLS. */
   readonly tls?: ServerTls | undefined;
   /** Default: `TIMES`. */
@@ -82,11 +111,10 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     for (const path of REFLECTION_PATHS) requestMsOfStreaming.set(path, times.reflectionMs);
   }
 
-  const connections = new Http2Connections({
+  const connections = new Connections({
     ...limits,
     ...times,
     sharedStreams: limits.maxWaitingCalls / 2,
-    crowdedStreams: limits.maxCalls,
     mostStreams: STREAMS_PER_CALL * limits.maxCalls,
     onError: options.onConnectionError,
   });
@@ -118,7 +146,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   };
 }
 
-function transportOptions(limits: GrpcLimits, times: GrpcTimes): ServerOptions {
+function transportOptions(limits: Limits, times: GrpcTimes): ServerOptions {
   return {
     'grpc.enable_channelz': 0,
     'grpc.max_receive_message_length': MESSAGE_MARGIN * limits.maxMessageBytes,
@@ -148,6 +176,38 @@ async function listen(
       else reject(error);
     });
   });
+}
+
+/**
+ * Server credentials that grpc-js reloads whenever they are renewed (decision 27). Open connections are not affected.
+ */
+class RenewedCredentials extends ServerCredentials {
+  /** @param handshakeMs how long a handshake may take, in milliseconds */
+  constructor(tls: ServerTls, handshakeMs: number) {
+    const requestCert = tls.latest.ca !== undefined;
+    super({ requestCert, rejectUnauthorized: true, handshakeTimeout: handshakeMs }, tls.latest);
+    tls.onRenewed(() => {
+      this.updateSecureContextOptions(tls.latest);
+    });
+  }
+
+  override _equals(other: ServerCredentials): boolean {
+    return this === other;
+  }
+}
+
+/** Removes a Unix socket on which no process listens, such as a killed process leaves behind. */
+async function removeDeadSocket(path: string): Promise<void> {
+  const socket = connect(path);
+  try {
+    await once(socket, 'connect');
+  } catch (error) {
+    const refused = (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+    // Other files refuse connections too.
+    if (refused && (await lstat(path)).isSocket()) await rm(path);
+  } finally {
+    socket.destroy();
+  }
 }
 
 /** Passes to grpc-js's listeners only the streams that `admits` accepts. */

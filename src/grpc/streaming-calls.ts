@@ -1,6 +1,7 @@
 import { type Metadata, type StatusObject, status } from '@grpc/grpc-js';
-import { type CallError, failureReply, shuttingDown, toCallFailure } from '../calls/failures.js';
-import { type Reason, REQUEST_ID } from '../calls/call.js';
+import { statusReply } from '../calls/failures.js';
+import { type CallReason, type Reason, REQUEST_ID } from '../calls/call.js';
+import { Failure } from '../registry/failure.js';
 import { requestIdOf } from '../calls/pipeline.js';
 
 /** The most calls open at one time, on all connections. */
@@ -40,7 +41,7 @@ export class StreamingCalls {
    * @param refusal creates the error for a call beyond the limit
    * @returns whether the handler may serve it
    */
-  begin(call: StreamingCall, refusal: () => CallError): boolean {
+  begin(call: StreamingCall, refusal: () => Failure<CallReason>): boolean {
     const full = this.#open.size >= this.#most;
     const onEnd = this.#observe(call.getPath());
     this.#open.set(call, onEnd);
@@ -54,13 +55,17 @@ export class StreamingCalls {
 
   /** Ends the calls that their handlers have not ended, with `SHUTTING_DOWN`. */
   close(): void {
-    for (const call of this.#open.keys()) if (!call.writableEnded) this.#fail(call, shuttingDown());
+    const failure = new Failure<CallReason>(
+      'SHUTTING_DOWN',
+      'The service is shutting down. Try again in a second.',
+    );
+    for (const call of this.#open.keys()) if (!call.writableEnded) this.#fail(call, failure);
   }
 
-  #fail(call: StreamingCall, error: CallError): void {
+  #fail(call: StreamingCall, failure: Failure<CallReason>): void {
     const requestId = requestIdOf(call.metadata.get(REQUEST_ID)[0]);
-    const { code, details, trailers } = failureReply(toCallFailure(error), requestId);
-    this.#end(call, code, error.reason);
+    const { code, details, trailers } = statusReply(failure, requestId);
+    this.#end(call, code, failure.reason);
     call.emit('error', { code, details, metadata: trailers });
   }
 

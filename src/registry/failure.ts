@@ -1,5 +1,5 @@
 /** Why the registry refused a request or failed: the `reason` of a `google.rpc.ErrorInfo` (AIP-193). */
-export type RegistryReason =
+export type DomainReason =
   | 'ROUTE_INVALID'
   | 'ROUTE_NOT_FOUND'
   | 'ROUTE_EXISTS'
@@ -18,17 +18,21 @@ export interface Violation {
   readonly description: string;
 }
 
-/** A failure of the registry. Its message is meant for the client; its `cause` is for the log only. */
-export class RegistryError extends Error {
-  override readonly name = 'RegistryError';
-  readonly reason: RegistryReason;
+/**
+ * A failure that the client is told of: its message is meant for the client, its `cause` for the log only. The domain
+ * fails with its own reasons, everything around it with others.
+ */
+export class Failure<Reason extends string = DomainReason> extends Error {
+  override readonly name = 'Failure';
+  readonly reason: Reason;
   /** Every violation in the request, with `ROUTE_INVALID` only. */
   readonly violations: readonly Violation[];
   /** Machine-readable facts, sent as `ErrorInfo.metadata`. */
   readonly metadata: Readonly<Record<string, string>>;
 
   constructor(
-    reason: RegistryReason,
+    // Not inferred, so that a reason of nobody does not compile.
+    reason: NoInfer<Reason>,
     message: string,
     rest: {
       readonly violations?: readonly Violation[];

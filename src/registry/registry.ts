@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
-import { countCodePoints, quote, RegistryError, type Violation } from './failure.js';
+import { countCodePoints, Failure, quote, type Violation } from './failure.js';
 import type { RouteStore, Signal } from './route-store.js';
 import { checkDefinition, type Route, type RouteDefinition, sameDefinition, shapeOf } from './route.js';
 
@@ -24,7 +24,6 @@ export interface CreateCommand {
   readonly idempotencyKeys: readonly string[];
 }
 
-/** The parts that the registry depends on. */
 interface RegistryOptions {
   readonly store: RouteStore;
   /** Whether a second route of the same shape is stored or refused. */
@@ -46,7 +45,7 @@ export class Registry {
   /**
    * Stores a new route, or returns the one that the same caller created with the same idempotency key.
    *
-   * @throws RegistryError `ROUTE_INVALID` with every violation, `ROUTE_EXISTS`, `REQUEST_ID_REUSED`,
+   * @throws Failure `ROUTE_INVALID` with every violation, `ROUTE_EXISTS`, `REQUEST_ID_REUSED`,
    *   `STORE_UNAVAILABLE`
    */
   async create(command: CreateCommand, signal?: Signal): Promise<Route> {
@@ -72,7 +71,7 @@ export class Registry {
   /**
    * Runs every check of `create` and stores nothing (AIP-163).
    *
-   * @throws RegistryError as `create` would
+   * @throws Failure as `create` would
    */
   async check(command: CreateCommand, signal?: Signal): Promise<RouteDefinition> {
     const { store, duplicates } = this.#options;
@@ -93,32 +92,28 @@ export class Registry {
   /**
    * The route with this identifier.
    *
-   * @throws RegistryError `ROUTE_INVALID` for an empty identifier, `ROUTE_NOT_FOUND`, `STORE_UNAVAILABLE`
+   * @throws Failure `ROUTE_INVALID` for an empty identifier, `ROUTE_NOT_FOUND`, `STORE_UNAVAILABLE`
    */
   async get(id: string, signal?: Signal): Promise<Route> {
     if (id === '')
       throw routeInvalid([{ field: 'route_id', description: 'Must be the id of a route; got none.' }]);
     const route = await this.#options.store.find(id, signal);
-    if (route === undefined) throw routeNotFound(id);
+    if (route === undefined)
+      throw new Failure('ROUTE_NOT_FOUND', `There is no route with the id ${quote(id)}.`);
     return route;
   }
 }
 
-interface AcceptedCommand {
-  readonly definition: RouteDefinition;
-  readonly caller: string;
-  readonly idempotencyKey: string | undefined;
-}
-
-function accept(command: CreateCommand): AcceptedCommand {
-  const { method, path, middleware, handler } = command.definition;
-  const definition = { method, path, middleware, handler };
+/** Checks a command. The definition is copied, so that nothing else that it may hold is stored. */
+function accept({ definition: given, caller, idempotencyKeys }: CreateCommand) {
+  const { method, path, middleware, handler } = given;
+  const definition: RouteDefinition = { method, path, middleware, handler };
   const violations = [
     ...checkDefinition(definition).map((violation) => ({ ...violation, field: `route.${violation.field}` })),
-    ...checkIdempotencyKeys(command.idempotencyKeys),
+    ...checkIdempotencyKeys(idempotencyKeys),
   ];
   if (violations.length > 0) throw routeInvalid(violations);
-  return { definition, caller: command.caller, idempotencyKey: command.idempotencyKeys[0] };
+  return { definition, caller, idempotencyKey: idempotencyKeys[0] };
 }
 
 function checkIdempotencyKeys(idempotencyKeys: readonly string[]): Violation[] {
@@ -136,8 +131,7 @@ function checkIdempotencyKeys(idempotencyKeys: readonly string[]): Violation[] {
   return violations;
 }
 
-/** The request has invalid fields; the error names each one. */
-function routeInvalid(violations: readonly Violation[]): RegistryError {
+function routeInvalid(violations: readonly Violation[]): Failure {
   const fields = [...new Set(violations.map((violation) => violation.field))];
   const named = fields.slice(0, MAX_NAMED_FIELDS).join(', ');
   // Gives the number of violations whenever the names do not show it: a response may have no room for all of them.
@@ -146,29 +140,19 @@ function routeInvalid(violations: readonly Violation[]): RegistryError {
     fields.length > MAX_NAMED_FIELDS
       ? `The request is not valid: ${violations.length} violations, the first ones of ${named}.`
       : `The request is not valid: ${count}${named}.`;
-  return new RegistryError('ROUTE_INVALID', text, { violations });
+  return new Failure('ROUTE_INVALID', text, { violations });
 }
 
-/** No route has the id. */
-function routeNotFound(id: string): RegistryError {
-  return new RegistryError('ROUTE_NOT_FOUND', `There is no route with the id ${quote(id)}.`);
-}
-
+/** The answer to a repeated create: the first route, unless this one is another. */
 function repeated(first: Route, definition: RouteDefinition): Route {
   if (sameDefinition(first, definition)) return first;
-  throw requestIdReused();
+  throw new Failure('REQUEST_ID_REUSED', 'The request id was already used for another route.');
 }
 
-/** The caller used the request id for another route. */
-function requestIdReused(): RegistryError {
-  return new RegistryError('REQUEST_ID_REUSED', 'The request id was already used for another route.');
-}
-
-/** A route with the same shape is stored, and duplicates are refused. */
-function routeExists(definition: RouteDefinition, firstId: string): RegistryError {
-  return new RegistryError(
+function routeExists({ method, path }: RouteDefinition, firstId: string): Failure {
+  return new Failure(
     'ROUTE_EXISTS',
-    `A route for ${definition.method} ${quote(definition.path)} already exists; parameter names make no difference.`,
+    `A route for ${method} ${quote(path)} already exists; parameter names make no difference.`,
     { metadata: { route_id: firstId } },
   );
 }

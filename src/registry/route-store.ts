@@ -35,8 +35,8 @@ export type Signal = Pick<AbortSignal, 'aborted'>;
  * - While duplicates are refused, of any number of concurrent inserts with the same shape, one is `inserted` and all
  *   others are `duplicate` with the id of the first. Routes stored while duplicates were allowed count.
  * - Two strings are equal only if all their bytes are: case, accents and trailing spaces make a difference.
- * - When the database cannot be reached or provides no connection in time, every method fails with a `RegistryError`
- *   with the reason `STORE_UNAVAILABLE`. An insert that fails in this way may have been stored.
+ * - When the database cannot be reached or provides no connection in time, every method fails with a `Failure` with
+ *   the reason `STORE_UNAVAILABLE`. An insert that fails in this way may have been stored.
  * - An insert that the store has to send more than once is stored once, and is not a repeat or duplicate of itself.
  * - A method whose signal is aborted before its statement is sent sends nothing, stores nothing, and rejects.
  */

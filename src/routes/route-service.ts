@@ -5,7 +5,7 @@ import {
 } from '../gen/routing/v1/route_service.js';
 import type { CreateCommand, Registry } from '../registry/registry.js';
 import type { Route, RouteDefinition } from '../registry/route.js';
-import { type AnswerCache, implement } from '../calls/service.js';
+import { type MessageCache, implement } from '../calls/service.js';
 import { type HandlerContext, IDEMPOTENCY_KEY, type Method } from '../calls/call.js';
 
 /** The protection space of the service, as named in challenges (RFC 9110, section 11.5). */
@@ -25,7 +25,7 @@ export const ALL_SCOPES: readonly string[] = [...new Set<string>(Object.values(S
  *
  * @param cache for encoded routes
  */
-export function routeService(registry: Registry, cache: AnswerCache): Method[] {
+export function routeService(registry: Registry, cache: MessageCache): Method[] {
   return implement(RouteServiceDefinition, {
     createRoute: {
       access: { scope: SCOPES.createRoute },
@@ -38,7 +38,7 @@ export function routeService(registry: Registry, cache: AnswerCache): Method[] {
       access: { scope: SCOPES.getRoute },
       handle: async ({ routeId }, { signal }) => toMessage(await registry.get(routeId, signal)),
       // Only ids that were found become keys, and the service itself generated those.
-      remembered: { cache, keyOf: ({ routeId }) => routeId },
+      caching: { cache, keyOf: ({ routeId }) => routeId },
     },
   });
 }

@@ -1,4 +1,4 @@
-import { DEADLINE_PASSED, RegistryError } from '../registry/failure.js';
+import { DEADLINE_PASSED, Failure } from '../registry/failure.js';
 
 /** The lowest error number of a server; lower ones come from the operating system. */
 const FIRST_SERVER_ERROR = 1000;
@@ -197,15 +197,15 @@ export function translate(error: unknown, address?: string): unknown {
   if (code === undefined && errno === undefined && !timedOut) return error;
   const bare = new DatabaseError(timedOut ? {} : { code, errno }, address);
   const meaning = meaningOf(driverError);
-  if (meaning === 'late') return new RegistryError('DEADLINE_EXCEEDED', DEADLINE_PASSED, { cause: bare });
+  if (meaning === 'late') return new Failure('DEADLINE_EXCEEDED', DEADLINE_PASSED, { cause: bare });
   if (meaning !== undefined) return REFUSALS.has(meaning) ? bare : storeUnavailable(bare);
   const away = timedOut || AWAY_CODES.has(code) || DISTRUST_CODES.has(code) || AWAY_SQLITE.test(code ?? '');
   return away ? storeUnavailable(bare) : bare;
 }
 
 /** The error for a database that is unavailable, or too slow to provide a connection. */
-export function storeUnavailable(cause: unknown): RegistryError {
-  return new RegistryError('STORE_UNAVAILABLE', 'The route store is unavailable. Try again.', { cause });
+export function storeUnavailable(cause: unknown): Failure {
+  return new Failure('STORE_UNAVAILABLE', 'The route store is unavailable. Try again.', { cause });
 }
 
 /** The fields of errors from the drivers and Knex. */

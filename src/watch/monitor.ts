@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** How many consecutive checks must fail before the dependency counts as down: a single failure may be transient. */
-const FAILURES = 2;
+const FAILED_CHECKS = 2;
 /** The pause after each check, in milliseconds. */
 const INTERVAL_MS = 2_000;
 /** The time limit of a check, in milliseconds, independent of the limit of a call. */
@@ -9,13 +9,6 @@ const LIMIT_MS = 2_000;
 
 const LATE = { err: new Error('There was no answer in time.') };
 
-/** The part of a logger that is used here. */
-export interface MonitorLog {
-  info(message: string): void;
-  warn(entry: object, message: string): void;
-}
-
-/** The options of a monitor, which watches a dependency of the service. */
 export interface MonitorOptions {
   /** The dependency's name in the log, such as `the store`. */
   readonly name: string;
@@ -23,7 +16,7 @@ export interface MonitorOptions {
   readonly check: () => Promise<void>;
   /** Called with the first outcome, and when the dependency starts or stops working. */
   readonly onChange?: (well: boolean) => void;
-  readonly log: MonitorLog;
+  readonly log: { info(message: string): void; warn(entry: object, message: string): void };
   /** Default: 2,000. */
   readonly intervalMs?: number | undefined;
   /** Default: 2,000. */
@@ -38,7 +31,7 @@ export class Monitor {
   readonly #options: MonitorOptions;
   readonly #limitMs: number;
   /** Consecutive failures; the initial value makes the dependency count as down until a check passes. */
-  #failures = FAILURES;
+  #failures = FAILED_CHECKS;
   #well: boolean | undefined;
   #pending: Promise<{ err: unknown } | undefined> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -74,7 +67,7 @@ export class Monitor {
     if (this.#stopped) return;
     const before = this.#well;
     this.#failures = failure === undefined ? 0 : this.#failures + 1;
-    this.#well = this.#failures < FAILURES;
+    this.#well = this.#failures < FAILED_CHECKS;
     if (this.#well !== before) {
       if (failure === undefined) log.info(`${name} answers: serving`);
       else if (before === true) log.warn(failure, `${name} does not answer: not serving`);
@@ -91,10 +84,10 @@ export class Monitor {
         (err: unknown) => ({ err }),
       )
       .finally(() => (this.#pending = undefined));
-    const answered = new AbortController();
-    const late = delay(this.#limitMs, LATE, { signal: answered.signal }).catch(() => undefined);
+    const racing = new AbortController();
+    const late = delay(this.#limitMs, LATE, { signal: racing.signal }).catch(() => undefined);
     const outcome = await Promise.race([this.#pending, late]);
-    answered.abort();
+    racing.abort();
     return outcome;
   }
 }

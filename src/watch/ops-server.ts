@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Monitor } from './monitor.js';
 
 /** The most open connections: enough for a scraper, some probes and people. */
 const MAX_CONNECTIONS = 64;
@@ -141,12 +142,6 @@ export interface CheckState {
   readonly state: string;
 }
 
-/** The monitor behind a check. */
-interface Watched {
-  /** Undefined before the first outcome. */
-  readonly well: boolean | undefined;
-}
-
 /** The readiness of a process, as in `/readyz`. */
 export interface ReadinessReport {
   readonly status: 'ready' | 'not ready' | 'starting' | 'draining';
@@ -169,9 +164,9 @@ export class Readiness {
   }
 
   /** Adds a check that passes while the watched dependency works. */
-  watch(name: string, watched: Watched): void {
+  watch(name: string, monitor: Pick<Monitor, 'well'>): void {
     this.#checks.set(name, () => {
-      const { well } = watched;
+      const { well } = monitor;
       return well === undefined ? STARTING : { ok: well, state: well ? 'up' : 'down' };
     });
   }

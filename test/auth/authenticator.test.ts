@@ -2,9 +2,10 @@ import { constants, createSecretKey, generateKeyPairSync, type KeyObject, sign }
 import fc from '../support/fast-check.js';
 import jsonwebtoken from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
-import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.js';
+import { type Authenticator, createAuthenticator, rememberTokens } from '../../src/auth/authenticator.js';
 import { authenticator, judge, SECRET, signed } from './secret-authenticator.js';
 import { AUDIENCE, CLAIMS, compact, type Header, ISSUER, NOW, signJwt, zeroFirst } from './sign-jwt.js';
+import type { AuthResult } from '../../src/auth/token.js';
 
 interface KeyPair {
   readonly publicKey: KeyObject;
@@ -263,4 +264,102 @@ describe('an authenticator returns a result synchronously, without throwing, for
       }),
     );
   });
+});
+
+const EXPIRES_AT_MS = 1_000;
+
+/** An authenticator that accepts values whose token begins with "good", and records every value it is given. */
+function recording(late = false): {
+  asked: string[];
+  authenticate(value: string): AuthResult | Promise<AuthResult>;
+} {
+  const asked: string[] = [];
+  return {
+    asked,
+    authenticate(value) {
+      asked.push(value);
+      const result: AuthResult = /^(?:bearer +)?good/i.test(value)
+        ? {
+            ok: true,
+            caller: { subject: value, scopes: new Set() },
+            rememberUntilMs: EXPIRES_AT_MS,
+          }
+        : { ok: false, reason: 'TOKEN_INVALID', message: 'bad' };
+      return late ? Promise.resolve(result) : result;
+    },
+  };
+}
+
+describe('an accepted token', () => {
+  it.each([false, true])('is verified once (keys from a URL: %s)', async (late) => {
+    const inner = recording(late);
+    const tokens = rememberTokens(inner, () => 0);
+    const first = await tokens.authenticate('good');
+    const second = await tokens.authenticate('good');
+    expect(second).toEqual(first);
+    expect(inner.asked).toEqual(['good']);
+  });
+
+  it('is verified again once its exp has passed', async () => {
+    const inner = recording();
+    let nowMs = EXPIRES_AT_MS - 1;
+    const tokens = rememberTokens(inner, () => nowMs);
+    await tokens.authenticate('good');
+    await tokens.authenticate('good');
+    nowMs = EXPIRES_AT_MS;
+    await tokens.authenticate('good');
+    await tokens.authenticate('good');
+    expect(inner.asked).toEqual(['good', 'good', 'good']);
+  });
+
+  it.each(['bearer good', 'BEARER good', 'Bearer  good', 'bEaReR     good'])(
+    'is verified once, even when a later request spells it %j',
+    (spelled) => {
+      const inner = recording();
+      const tokens = rememberTokens(inner, () => 0);
+      void tokens.authenticate('Bearer good');
+      void tokens.authenticate(spelled);
+      expect(inner.asked).toEqual(['Bearer good']);
+      expect(tokens.remembered.entries).toBe(1);
+    },
+  );
+
+  it.each(['good', 'Bearergood', ' Bearer good', 'Bearer Bearer good'])(
+    'is not returned for the value %j, which holds no token or another one',
+    (value) => {
+      const inner = recording();
+      const tokens = rememberTokens(inner, () => 0);
+      void tokens.authenticate('Bearer good');
+      void tokens.authenticate(value);
+      expect(inner.asked).toEqual(['Bearer good', value]);
+    },
+  );
+
+  it('is not returned for another token', () => {
+    const tokens = rememberTokens(recording(), () => 0);
+    void tokens.authenticate('good-a');
+    expect(tokens.authenticate('good-b')).toMatchObject({ caller: { subject: 'good-b' } });
+  });
+});
+
+describe('a refused credential', () => {
+  it.each(['bad', ''])('is checked each time: %j', (value) => {
+    const inner = recording();
+    const tokens = rememberTokens(inner);
+    expect([tokens.authenticate(value), tokens.authenticate(value)]).toEqual([
+      expect.objectContaining({ ok: false }),
+      expect.objectContaining({ ok: false }),
+    ]);
+    expect(inner.asked).toHaveLength(2);
+  });
+});
+
+it('the token cache counts its hits, misses and entries', () => {
+  let nowMs = 0;
+  const tokens = rememberTokens(recording(), () => nowMs);
+  for (const value of ['good', 'good', 'bad', '', 'good-b', 'good']) void tokens.authenticate(value);
+  expect(tokens.remembered).toEqual({ hits: 2, misses: 3, entries: 2 });
+  nowMs = EXPIRES_AT_MS;
+  void tokens.authenticate('good');
+  expect(tokens.remembered).toMatchObject({ hits: 2, misses: 4 });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { Admission, type AdmissionLimits } from '../../src/calls/pipeline.js';
+import { Admission } from '../../src/calls/pipeline.js';
 
-const LIMITS: AdmissionLimits = { maxCalls: 2, maxWaitingCalls: 4 };
+const LIMITS = { maxCalls: 2, maxWaitingCalls: 4 };
 
-function admission(limits: Partial<AdmissionLimits> = {}): Admission {
+function admission(limits: Partial<typeof LIMITS> = {}): Admission {
   return new Admission({ ...LIMITS, ...limits });
 }
 

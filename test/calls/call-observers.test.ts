@@ -2,11 +2,11 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { Call, Interceptor } from '../../src/calls/call.js';
-import { logging } from '../../src/calls/call-log.js';
-import { createInterceptors, createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
+import { logCalls } from '../../src/calls/call-log.js';
+import { createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
 import { bytesMethod } from '../support/bytes-method.js';
 import { Caller } from '../../packages/transcoder/test/support/caller.js';
-import { interceptorOptions } from '../support/interceptor-options.js';
+import { pipelineOptions } from '../support/pipeline-options.js';
 
 const METHOD = bytesMethod('/test.Service/Method', { scope: 's' }, () => new Uint8Array());
 
@@ -24,9 +24,9 @@ function pipelineWith(observers: readonly Interceptor[], lines: string[] = []): 
   const cause = new Error('away');
   const refusal = { ok: false, reason: 'KEYS_UNAVAILABLE', message: 'No keys.', cause } as const;
   const authenticator = { authenticate: () => refusal };
-  const options = interceptorOptions({ authenticator }, logger);
-  const all = [...observers, logging(options.log)];
-  return createPipeline([METHOD], createInterceptors({ ...options, observers: all }));
+  const options = pipelineOptions({ authenticator }, logger);
+  const all = [...observers, logCalls(options.log)];
+  return createPipeline([METHOD], { ...options, observers: all });
 }
 
 describe('an observer of calls', () => {

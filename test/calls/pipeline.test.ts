@@ -2,19 +2,13 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import {
-  Admission,
-  type AdmissionLimits,
-  createInterceptors,
-  createPipeline,
-  type Pipeline,
-} from '../../src/calls/pipeline.js';
-import type { Call, Reply } from '../../src/calls/call.js';
-import { CallError } from '../../src/calls/failures.js';
-import { RegistryError } from '../../src/registry/failure.js';
+import { Admission, createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
+import type { Call, CallReason, Reply } from '../../src/calls/call.js';
+import { Failure } from '../../src/registry/failure.js';
+import type { Limits } from '../../src/settings/config.js';
 import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
 import { Caller } from '../../packages/transcoder/test/support/caller.js';
-import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
+import { pipelineOptions, LIMITS } from '../support/pipeline-options.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 const PATH = '/test.Service/Method';
@@ -45,10 +39,7 @@ function pipelineOf(
 function directly(method: Partial<BytesMethod>, lines: string[] = [], deadlineMs = 60_000): Pipeline {
   const logger = pino({ level: 'debug' }, { write: (line) => lines.push(line) });
   const whole = { ...bytesMethod(PATH, { scope: 's' }, () => Promise.resolve(ANSWER)), ...method };
-  return createPipeline(
-    [whole],
-    createInterceptors(interceptorOptions({ authenticator, deadlineMs }, logger)),
-  );
+  return createPipeline([whole], pipelineOptions({ authenticator, deadlineMs }, logger));
 }
 
 function callOf(change: Partial<Call> & { readonly keys?: Readonly<Record<string, string>> } = {}): Call {
@@ -85,13 +76,13 @@ describe('a call', () => {
   });
 
   it('is answered synchronously from the cache', () => {
-    const recall = (): Uint8Array => ANSWER;
-    expect(directly({ recall })(callOf())).toMatchObject({ code: status.OK, message: ANSWER });
+    const cached = (): Uint8Array => ANSWER;
+    expect(directly({ cached })(callOf())).toMatchObject({ code: status.OK, message: ANSWER });
   });
 
   it('fails synchronously if nothing has to be awaited', () => {
     const decode = (): never => {
-      throw new CallError('REQUEST_MALFORMED', 'No.');
+      throw new Failure<CallReason>('REQUEST_MALFORMED', 'No.');
     };
     expect(directly({ decode })(callOf())).toMatchObject({ code: status.INVALID_ARGUMENT, details: 'No.' });
   });
@@ -168,8 +159,8 @@ describe('the guard', () => {
 });
 
 describe('a failure', () => {
-  it('keeps its message if it is a RegistryError', async () => {
-    const error = new RegistryError('ROUTE_EXISTS', 'It exists.', { metadata: { route_id: 'r' } });
+  it('keeps its message if it is a Failure', async () => {
+    const error = new Failure('ROUTE_EXISTS', 'It exists.', { metadata: { route_id: 'r' } });
     const reply = await pipelineOf({ handle: () => Promise.reject(error) })(callOf());
     expect(reply).toMatchObject({ code: status.ALREADY_EXISTS, details: 'It exists.' });
     expect(errorInfoOf(richErrorOfReply(reply)).metadata).toEqual({ route_id: 'r' });
@@ -202,7 +193,7 @@ describe('a failure', () => {
       field: `f${index}`,
       description: 'd'.repeat(100),
     }));
-    const error = new RegistryError('ROUTE_INVALID', 'All is wrong.', { violations });
+    const error = new Failure('ROUTE_INVALID', 'All is wrong.', { violations });
     const reply = await pipelineOf({ handle: () => Promise.reject(error) })(callOf());
     const rich = richErrorOfReply(reply);
     const kept = (rich.details as { fieldViolations?: object[] }[]).flatMap(
@@ -216,7 +207,7 @@ describe('a failure', () => {
 
   it('fits the trailers even if its message is long', async () => {
     const violations = Array.from({ length: 200 }, (_, index) => ({ field: `f${index}`, description: 'd' }));
-    const error = new RegistryError('ROUTE_INVALID', 'ü'.repeat(250), { violations });
+    const error = new Failure('ROUTE_INVALID', 'ü'.repeat(250), { violations });
     const reply = await pipelineOf({ handle: () => Promise.reject(error) })(callOf());
     expect(trailerBytes(reply)).toBeLessThanOrEqual(3_584);
     expect(errorInfoOf(richErrorOfReply(reply)).metadata).toHaveProperty('violations_omitted');
@@ -287,7 +278,7 @@ describe('the log', () => {
     ],
     [
       'a refused call',
-      () => Promise.reject(new RegistryError('ROUTE_NOT_FOUND', 'No.')),
+      () => Promise.reject(new Failure('ROUTE_NOT_FOUND', 'No.')),
       { level: 30, code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND', msg: 'call refused' },
     ],
   ])('records the outcome and duration of %s', async (_, run, line) => {
@@ -313,7 +304,7 @@ describe('the log', () => {
     ['records an invalid request at the debug level', 20, 'ROUTE_INVALID'],
   ] as const)('%s', async (_, level, reason) => {
     const lines: string[] = [];
-    const error = new RegistryError(reason, 'No.', { cause: new Error('the cause') });
+    const error = new Failure(reason, 'No.', { cause: new Error('the cause') });
     await pipelineOf({ handle: () => Promise.reject(error) }, lines)(callOf());
     expect(lines.map((line) => JSON.parse(line) as unknown)).toContainEqual(
       expect.objectContaining({ level, reason, msg: 'No.' }),
@@ -372,20 +363,17 @@ describe('the log', () => {
 describe('an overloaded service', () => {
   /** A pipeline with these limits and a public method beside the tested one. */
   function limited(
-    limits: Partial<AdmissionLimits>,
+    limits: Partial<Limits>,
     handle: BytesMethod['handle'],
-    recall?: BytesMethod['recall'],
+    cached?: BytesMethod['cached'],
   ): Pipeline {
     const admission = new Admission({ ...LIMITS, ...limits });
     const methods = [
-      bytesMethod(PATH, { scope: 's' }, handle, recall),
+      bytesMethod(PATH, { scope: 's' }, handle, cached),
       bytesMethod('/health', 'public', () => ANSWER),
     ];
     const silent = pino({ level: 'silent' });
-    return createPipeline(
-      methods,
-      createInterceptors(interceptorOptions({ authenticator, admission }, silent)),
-    );
+    return createPipeline(methods, pipelineOptions({ authenticator, admission }, silent));
   }
 
   const waits: BytesMethod['handle'] = () => new Promise(() => undefined);
@@ -423,7 +411,7 @@ describe('an overloaded service', () => {
 
   it('admits another call when one has ended, however it ended', async () => {
     const pipeline = limited({ maxCalls: 1 }, (message) => {
-      if (message.length > 0) throw new RegistryError('ROUTE_NOT_FOUND', 'No.');
+      if (message.length > 0) throw new Failure('ROUTE_NOT_FOUND', 'No.');
       return ANSWER;
     });
     for (const message of [new Uint8Array(1), new Uint8Array(), new Uint8Array(1)]) {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sourceFiles } from '../../packages/transcoder/test/support/source-imports.js';
 import { keysUnavailable } from '../../src/auth/remote-key-set.js';
-import { CODES, toCallFailure } from '../../src/calls/failures.js';
+import { asFailure, FAILURES } from '../../src/calls/failures.js';
 import { storeUnavailable } from '../../src/store/driver-errors.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -16,7 +16,7 @@ const LOUD =
 const CAUSES: Readonly<Record<string, string | undefined>> = {
   KEYS_UNAVAILABLE: keysUnavailable(undefined).message,
   STORE_UNAVAILABLE: storeUnavailable(undefined).message,
-  INTERNAL: toCallFailure(undefined).message,
+  INTERNAL: asFailure(undefined).message,
   SHUTTING_DOWN: undefined,
 };
 
@@ -43,8 +43,8 @@ describe('the log lines in docs/operations.md', () => {
   });
 
   it('include the message of every failure whose cause is logged', () => {
-    const loud = Object.entries(CODES).filter(
-      ([, code]) => code === CODES.INTERNAL || code === CODES.STORE_UNAVAILABLE,
+    const loud = Object.entries(FAILURES).filter(
+      ([, { code }]) => code === FAILURES.INTERNAL.code || code === FAILURES.STORE_UNAVAILABLE.code,
     );
     expect(loud.map(([reason]) => reason).sort()).toEqual(Object.keys(CAUSES).sort());
   });

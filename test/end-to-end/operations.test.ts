@@ -137,6 +137,30 @@ describe('the metrics of a service', () => {
     expect(text.values.has('route_registry_build_info{version="0.1.0",role="all"}')).toBe(true);
   });
 
+  it.each([
+    { topology: 'in process', settings: {}, kept: { hits_total: 2, misses_total: 1, entries: 1 } },
+    { topology: 'over a channel', settings: {}, kept: { hits_total: 2, misses_total: 1, entries: 1 } },
+    {
+      topology: 'in process',
+      settings: { ROUTE_CACHE_MIB: '0' },
+      kept: { hits_total: 0, misses_total: 0, entries: 0, bytes: 0 },
+    },
+  ] as const)(
+    'show $kept of replies that the gateway keeps, $topology with $settings',
+    async ({ topology, settings, kept }) => {
+      const service = await runningService({ topology, settings });
+      const { route } = await create(service.client, requestOf(), metadataOf(tokenFor()));
+      const headers = { authorization: `Bearer ${tokenFor()}` };
+      for (let sent = 0; sent < 3; sent++)
+        expect((await fetch(`${service.httpUrl}/v1/routing/${route?.id ?? ''}`, { headers })).status).toBe(
+          200,
+        );
+      const text = await metricsOf(service, service.opsUrls.length - 1);
+      for (const [figure, value] of Object.entries(kept))
+        expect(sumOf(text, `route_registry_cache_${figure}`, { cache: 'replies' }), figure).toBe(value);
+    },
+  );
+
   it('are not served if OPS_ADDRESS is off', async () => {
     const { opsUrls } = await runningService({ settings: { OPS_ADDRESS: 'off' } });
     expect(opsUrls).toEqual(['']);

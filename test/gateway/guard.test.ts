@@ -50,14 +50,6 @@ it('the guard gets the call without its message, marked as guard-only', async ()
   expect(questions[0]?.call.metadata.get('x-guard-only')).toBe('1');
 });
 
-it('concurrent requests with the same credential for the same method share an admission', async () => {
-  const { ask, answer, ids } = asked();
-  const replies = [ask('me', 'a'), ask('me', 'b'), ask('me', 'c', { deadline: DEADLINE + 1 })];
-  expect(ids()).toEqual(['a']);
-  answer(0, ADMITTED);
-  expect(await Promise.all(replies)).toEqual([ADMITTED, ADMITTED, ADMITTED]);
-});
-
 it('an admission is reused for a limited time, for the same credential and method', async () => {
   const { ask, answer, ids } = asked(200);
   const first = ask('me', 'a');
@@ -92,25 +84,15 @@ it('at most a thousand admissions are reused', async () => {
   expect(ids().slice(1_000)).toEqual(['1000', 'beyond']);
 });
 
-it.each([
-  ['another credential', 'you', {}],
-  ['another method', 'me', { path: '/other' }],
-  ['an earlier deadline', 'me', { deadline: DEADLINE - 1 }],
-])('a request with %s needs its own admission', (_, token, more) => {
-  const { ask, ids } = asked();
-  void ask('me', 'a');
-  void ask(token, 'b', more);
-  expect(ids()).toEqual(['a', 'b']);
-});
-
-it('a refusal is not shared: each request gets its own', async () => {
+it('requests before the first admission, and after a refusal, ask for themselves', async () => {
   const { ask, answer, ids } = asked();
   const replies = [ask('me', 'a'), ask('me', 'b')];
   answer(0, { code: status.CANCELLED, details: '', answered: true });
-  await replies[0];
-  expect(ids()).toEqual(['a', 'b']);
   answer(1, REFUSED);
-  expect(await replies[1]).toBe(REFUSED);
+  expect((await Promise.all(replies)).map(({ code }) => code)).toEqual([
+    status.CANCELLED,
+    status.UNAUTHENTICATED,
+  ]);
   void ask('me', 'c');
   expect(ids()).toEqual(['a', 'b', 'c']);
 });

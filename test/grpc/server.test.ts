@@ -13,14 +13,14 @@ import {
   HealthClient,
 } from '../../src/gen/healthcheck.js';
 import { Health } from '../../src/grpc/health.js';
-import { createInterceptors, createPipeline } from '../../src/calls/pipeline.js';
+import { createPipeline } from '../../src/calls/pipeline.js';
 import type { Method } from '../../src/calls/call.js';
 import { type GrpcServer, startGrpcServer } from '../../src/grpc/server.js';
 import { bytesMethod } from '../support/bytes-method.js';
 import { LIMITS } from '../support/grpc-limits.js';
 import { frameTypes, grpcHead, sendFields } from '../support/http2-frames.js';
 import { callRaw, framed } from '../support/http2-call.js';
-import { interceptorOptions } from '../support/interceptor-options.js';
+import { pipelineOptions } from '../support/pipeline-options.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 const SERVICE = 'routing.v1.RouteService';
@@ -54,11 +54,10 @@ async function start(address = '127.0.0.1:0', reflection = true, deadlineMs = 60
   const authenticator = {
     authenticate: (token: string) => (token === '' ? unauthenticated : known),
   };
-  const interceptors = createInterceptors(interceptorOptions({ authenticator }, silent));
   return startGrpcServer({
     address,
     methods: all,
-    pipeline: createPipeline(all, interceptors),
+    pipeline: createPipeline(all, pipelineOptions({ authenticator }, silent)),
     health,
     reflection,
     limits: { ...LIMITS, deadlineMs },

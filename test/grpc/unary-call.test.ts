@@ -5,7 +5,7 @@ import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/gr
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Admission, createInterceptors, createPipeline } from '../../src/calls/pipeline.js';
+import { Admission, createPipeline } from '../../src/calls/pipeline.js';
 import type { Call, Method } from '../../src/calls/call.js';
 import { TIMEOUT_MS_KEY } from '../../src/grpc/call-headers.js';
 import { Health } from '../../src/grpc/health.js';
@@ -13,7 +13,7 @@ import { startGrpcServer } from '../../src/grpc/server.js';
 import { UnaryCall } from '../../src/grpc/unary-call.js';
 import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
 import { LIMITS as GRPC_LIMITS } from '../support/grpc-limits.js';
-import { interceptorOptions, LIMITS } from '../support/interceptor-options.js';
+import { pipelineOptions, LIMITS } from '../support/pipeline-options.js';
 import { firstBlock } from '../../bench/load/hpack.js';
 import { FrameConnection } from '../support/frame-connection.js';
 import {
@@ -72,13 +72,10 @@ async function start({
     bytesMethod(GUARDED, { scope: 's' }, handle),
     bytesMethod(SLOW, 'public', () => new Promise(() => undefined)),
   ];
-  const interceptors = createInterceptors(
-    interceptorOptions({ authenticator, admission, deadlineMs }, logger),
-  );
   const server = await startGrpcServer({
     address: '127.0.0.1:0',
     methods,
-    pipeline: createPipeline(methods, interceptors),
+    pipeline: createPipeline(methods, pipelineOptions({ authenticator, admission, deadlineMs }, logger)),
     health: new Health([]),
     reflection: false,
     limits: { ...GRPC_LIMITS, deadlineMs },

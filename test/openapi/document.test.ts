@@ -7,8 +7,8 @@ import jwt from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
 import type { Header, Operation, Reference, Response, Schema } from '@route-registry/transcoder/openapi';
-import { AnswerCache } from '../../src/calls/service.js';
-import { CODES } from '../../src/calls/failures.js';
+import { MessageCache } from '../../src/calls/service.js';
+import { FAILURES } from '../../src/calls/failures.js';
 import { routeService } from '../../src/routes/route-service.js';
 import { Registry } from '../../src/registry/registry.js';
 import type { RouteStore } from '../../src/registry/route-store.js';
@@ -225,7 +225,7 @@ describe('the operations', () => {
     expect(parameters.map((parameter) => parameter?.name)).toEqual(names);
   });
 
-  it.each(routeService(registry, new AnswerCache(0)))(
+  it.each(routeService(registry, new MessageCache(0)))(
     'require the same scope as the server: $path',
     ({ path, access }) => {
       const [, name = ''] = /\/(\w+)$/.exec(path) ?? [];
@@ -310,7 +310,7 @@ describe('the documented failure reasons', () => {
 
   it('are exactly those that REST clients can see', () => {
     const reasons = new Set([
-      ...Object.keys(CODES),
+      ...Object.keys(FAILURES),
       ...Object.keys(failures),
       'OVERLOADED',
       'UPSTREAM_UNAVAILABLE',
@@ -333,8 +333,9 @@ describe('the documented failure reasons', () => {
 
   it('have examples with the status of the response and the gRPC code of the reason', () => {
     const codes: Record<string, number> = {
-      ...CODES,
-      ...Object.fromEntries(Object.entries(failures).map(([reason, { code }]) => [reason, code])),
+      ...Object.fromEntries(
+        Object.entries({ ...FAILURES, ...failures }).map(([reason, { code }]) => [reason, code]),
+      ),
     };
     const references = operations
       .flatMap(({ operation }) => Object.entries(operation.responses))

@@ -5,8 +5,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 const MOST_FILES = {
   'create over gRPC': 21,
   'get over gRPC': 14,
-  'create over REST': 46,
-  'get over REST': 36,
+  'create over REST': 32,
+  'get over REST': 24,
 };
 
 describe('npm run call-path', () => {

@@ -113,17 +113,23 @@ const READINGS: Readonly<Record<string, readonly Reading[]>> = {
   [RETRIES]: [['recovered', { operation: 'INSERT' }]],
   route_registry_cache_hits_total: [
     ['server', { cache: 'routes' }],
+    ['gateway', { cache: 'replies' }],
     ['server', { cache: 'tokens' }],
   ],
   route_registry_cache_misses_total: [
     ['server', { cache: 'routes' }],
+    ['gateway', { cache: 'replies' }],
     ['server', { cache: 'tokens' }],
   ],
   route_registry_cache_entries: [
     ['server', { cache: 'routes' }],
+    ['gateway', { cache: 'replies' }],
     ['server', { cache: 'tokens' }],
   ],
-  route_registry_cache_bytes: [['server', { cache: 'routes' }]],
+  route_registry_cache_bytes: [
+    ['server', { cache: 'routes' }],
+    ['gateway', { cache: 'replies' }],
+  ],
   route_registry_calls_left_running_total: [['left']],
   route_registry_log_lines_left_out_total: [
     ['server', { kind: 'unauthenticated' }],
@@ -230,6 +236,7 @@ class Caller {
   async useRest(id: string): Promise<void> {
     const body = JSON.stringify(DEFINITION);
     expect(await this.rest('POST', '/v1/routing', { body })).toBe(201);
+    expect(await this.rest('GET', `/v1/routing/${id}`)).toBe(200);
     expect(await this.rest('GET', `/v1/routing/${id}`)).toBe(200);
     expect(await this.rest('GET', `/v1/routing/${ABSENT}`)).toBe(404);
     expect(await this.rest('GET', '/healthz')).toBe(200);

@@ -175,7 +175,7 @@ const WAYS: Readonly<Record<string, Way>> = {
     test: 'the service keeps serving and logs once that spans are lost',
   },
   'the TLS certificate has expired': {
-    file: 'test/edge/followed-tls.test.ts',
+    file: 'test/edge/tls.test.ts',
     test: 'may hold a certificate that has expired, with a warning at the start and at a renewal',
   },
   'no TLS to the database: anybody on the network path can read everything and obtain the password': async (

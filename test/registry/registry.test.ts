@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { InsertOutcome, RouteStore } from '../../src/registry/route-store.js';
-import { type CreateCommand, Registry } from '../../src/registry/registry.js';
+import { type CreateCommand, newRouteId, Registry } from '../../src/registry/registry.js';
 import type { Route } from '../../src/registry/route.js';
+import { validate, version } from 'uuid';
 
 const NOW_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 const ID = '019b7c1e-0e6e-7000-8000-000000000001';
@@ -182,5 +183,19 @@ describe('get', () => {
       reason: 'ROUTE_NOT_FOUND',
       message: 'There is no route with the id "x\\u{a}".',
     });
+  });
+});
+
+describe('the id of a new route', () => {
+  it('is a UUIDv7 in canonical lower case with the given time', () => {
+    const nowMs = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+    const id = newRouteId(nowMs);
+    expect([validate(id), version(id), id]).toEqual([true, 7, id.toLowerCase()]);
+    expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBe(nowMs);
+  });
+
+  it('is unique among many that are made in one millisecond', () => {
+    const ids = Array.from({ length: 2_000 }, () => newRouteId(0));
+    expect(new Set(ids).size).toBe(ids.length);
   });
 });

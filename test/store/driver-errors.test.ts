@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deadlineExceeded, toCallFailure } from '../../src/calls/failures.js';
-import { RegistryError } from '../../src/registry/failure.js';
+import { DEADLINE_PASSED, Failure } from '../../src/registry/failure.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { DatabaseError, isConflict, isRefusedForRow, translate } from '../../src/store/driver-errors.js';
@@ -57,7 +56,7 @@ describe('a driver error', () => {
     ['no free connection in time', { name: 'KnexTimeoutError' }],
   ])('for %s means that the store is unavailable, not that it refused a row', (_, facts) => {
     const error = Object.assign(new Error('insert into …'), facts);
-    expect(translate(error)).toBeInstanceOf(RegistryError);
+    expect(translate(error)).toBeInstanceOf(Failure);
     expect(isConflict(error) || isRefusedForRow(error)).toBe(false);
   });
 
@@ -69,8 +68,11 @@ describe('a driver error', () => {
     ],
   ])('for a statement that took too long, from %s, means that the deadline has passed', (_, facts) => {
     const error = Object.assign(new Error('select …'), facts);
-    expect(translate(error)).toMatchObject({ reason: 'DEADLINE_EXCEEDED', cause: new DatabaseError(facts) });
-    expect(toCallFailure(translate(error)).message).toBe(deadlineExceeded().message);
+    expect(translate(error)).toMatchObject({
+      reason: 'DEADLINE_EXCEEDED',
+      message: DEADLINE_PASSED,
+      cause: new DatabaseError(facts),
+    });
     expect(isConflict(error) || isRefusedForRow(error)).toBe(false);
   });
 

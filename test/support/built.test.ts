@@ -26,7 +26,7 @@ describe('built', () => {
     expect(built('service', root)).toBe(join(root, 'dist'));
   });
 
-  it.each(['src/main.ts', 'src/calls/new.ts', 'packages/transcoder/src/json/strict-json.ts'])(
+  it.each(['src/main.ts', 'src/calls/new.ts', 'packages/transcoder/src/json/json-input.ts'])(
     'names the build command when %s has changed since the build',
     (file) => {
       write(file, 3);

@@ -7,8 +7,8 @@ export function bytesMethod(
   path: string,
   access: Method['access'],
   handle: BytesMethod['handle'],
-  recall?: BytesMethod['recall'],
+  cached?: BytesMethod['cached'],
 ): Method {
   const method: BytesMethod = { path, access, decode: (message) => message, handle };
-  return recall === undefined ? method : { ...method, recall };
+  return cached === undefined ? method : { ...method, cached };
 }

@@ -1,6 +1,6 @@
 // A gRPC server that rejects every token. On an IPC message, it reports its memory in bytes: held now, and at the peak.
 import { CallLog } from '../../dist/calls/call-log.js';
-import { Admission, createInterceptors, createPipeline } from '../../dist/calls/pipeline.js';
+import { Admission, createPipeline } from '../../dist/calls/pipeline.js';
 import { Health } from '../../dist/grpc/health.js';
 import { startGrpcServer } from '../../dist/grpc/server.js';
 import { setImmediate } from 'node:timers/promises';
@@ -19,16 +19,15 @@ const methods = [
   },
   ...health.methods(),
 ];
-const interceptors = createInterceptors({
-  ...limits,
-  authenticator: { authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }) },
-  admission: new Admission(limits),
-  log: new CallLog(pino({ level: 'silent' }), 'failures'),
-});
 const { address } = await startGrpcServer({
   address: '127.0.0.1:0',
   methods,
-  pipeline: createPipeline(methods, interceptors),
+  pipeline: createPipeline(methods, {
+    ...limits,
+    authenticator: { authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }) },
+    admission: new Admission(limits),
+    log: new CallLog(pino({ level: 'silent' }), 'failures'),
+  }),
   health,
   reflection: true,
   limits,

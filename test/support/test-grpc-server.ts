@@ -1,16 +1,21 @@
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { createInterceptors, createPipeline } from '../../src/calls/pipeline.js';
+import { createPipeline } from '../../src/calls/pipeline.js';
 import type { Method } from '../../src/calls/call.js';
 import { Health } from '../../src/grpc/health.js';
-import type { GrpcLimits, GrpcTimes } from '../../src/grpc/limits.js';
-import type { ServerTls } from '../../src/grpc/renewed-credentials.js';
-import { type GrpcServer, ROUTE_SERVICE, startGrpcServer } from '../../src/grpc/server.js';
+import {
+  type GrpcServer,
+  type GrpcTimes,
+  ROUTE_SERVICE,
+  type ServerTls,
+  startGrpcServer,
+} from '../../src/grpc/server.js';
 import type { ObserveStreamingCall } from '../../src/grpc/streaming-calls.js';
+import type { Limits } from '../../src/settings/config.js';
 import { type BytesMethod, bytesMethod } from './bytes-method.js';
 import { LIMITS } from './grpc-limits.js';
-import { interceptorOptions } from './interceptor-options.js';
+import { pipelineOptions } from './pipeline-options.js';
 
 /** Returns the request message. */
 export const ECHO = '/test.Service/Echo';
@@ -32,7 +37,7 @@ export interface TestServer extends GrpcServer {
 
 /** The options of a test server. */
 export interface TestServerOptions {
-  readonly limits?: Partial<GrpcLimits>;
+  readonly limits?: Partial<Limits>;
   readonly times?: Partial<GrpcTimes>;
   readonly tls?: ServerTls;
   /** Default: true. */
@@ -71,13 +76,13 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: 'No token.' }) as const,
   };
   const all = { ...LIMITS, ...limits };
-  const interceptors = createInterceptors(
-    interceptorOptions({ authenticator: refusing, deadlineMs: all.deadlineMs }, logger),
-  );
   const server = await startGrpcServer({
     address: '127.0.0.1:0',
     methods,
-    pipeline: createPipeline(methods, interceptors),
+    pipeline: createPipeline(
+      methods,
+      pipelineOptions({ authenticator: refusing, deadlineMs: all.deadlineMs }, logger),
+    ),
     health,
     reflection,
     limits: all,

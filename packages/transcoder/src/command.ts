@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { commandSettings, type CommandSettings } from './command-settings.js';
 import { errorReply } from './failures/error-reply.js';
-import { httpStatusOf } from './failures/http-status.js';
+import { httpStatusOf } from './failures/failure.js';
 import { Code } from './gen/google/rpc/code_pb.js';
 import { grpcUpstream } from './grpc-js.js';
 import { writeReply } from './http-reply.js';

@@ -1,16 +1,15 @@
 /** The public API of the package. */
 export {
-  Failure,
+  HttpFailure as Failure,
   type FailureReason,
   failures,
   methodNotAllowed,
   pathUnknown,
   type FieldViolation,
 } from './failures/failure.js';
-export { entityTag, isCurrent } from './http/entity-tag.js';
+export { entityTag, isCurrent, type ResponseHeaders } from './http/reply.js';
 export type { Exchange } from './http/exchange.js';
-export type { ForwardedHeaders, UnfitValue } from './http/request-headers.js';
-export type { ResponseHeaders } from './http/response-headers.js';
+export type { ForwardedHeaders, UnfitValue } from './http/head.js';
 export type { ErrorReply, HttpReply } from './http-reply.js';
 export type { JsonOptions } from './json/json-options.js';
 export type { LogKind, TranscoderLog } from './log.js';

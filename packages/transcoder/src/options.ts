@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { FORWARDED_HEADERS, type ForwardedHeaders, requireTextKeys } from './http/request-headers.js';
-import { requireFreeHeaders, type ResponseHeaders } from './http/response-headers.js';
+import { FORWARDED_HEADERS, type ForwardedHeaders, requireTextKeys } from './http/head.js';
+import { requireFreeHeaders, type ResponseHeaders } from './http/reply.js';
 import type { JsonOptions } from './json/json-options.js';
 import type { LogKind, TranscoderLog } from './log.js';
 import type { RequestObserver } from './request-observer.js';
@@ -69,6 +69,12 @@ export interface TranscoderOptions {
    */
   readonly standardMethods?: boolean;
   /**
+   * The memory for rendered replies to GET that clients may cache, in bytes: a repeated message is then not rendered
+   * again. The server is still called for each request, so no reply is stale. The least recently used replies are
+   * evicted, and none above 16 KiB is kept. Default: 0, which keeps none.
+   */
+  readonly replyCacheBytes?: number;
+  /**
    * How JSON bodies are read and written. Default: responses include every field without presence, and unknown fields
    * in requests are refused.
    */
@@ -132,6 +138,7 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
     forwardedHeaders: FORWARDED_HEADERS,
     responseHeaders: new Map() as ResponseHeaders,
     standardMethods: true,
+    replyCacheBytes: 0,
     json: {} as JsonOptions,
     lenient: false,
     unsupported: 'refuse' as const,

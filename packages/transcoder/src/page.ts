@@ -1,5 +1,5 @@
 import { targetOf } from './http/exchange.js';
-import { requestTarget } from './http/request-target.js';
+import { requestTarget } from './http/head.js';
 import type { OpenApi } from './openapi/open-api.js';
 import { type Page, pageReply, readOnly } from './page/page.js';
 import { swaggerUi } from './page/swagger-ui.js';

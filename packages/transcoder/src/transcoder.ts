@@ -1,14 +1,19 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ErrorReplies } from './failures/error-reply.js';
-import { Failure, internal } from './failures/failure.js';
-import { clientFailure, endAfter, isEndOfUpload, writeClientError } from './http/client-error.js';
-import { RequestQueues } from './http/request-queue.js';
-import { Exchange } from './http/exchange.js';
-import { finishExchanges } from './http/finished-exchange.js';
-import { requireWellFormedHead } from './http/request-head.js';
-import { requestLines } from './http/request-line.js';
-import { Transcoding } from './http/transcoding.js';
+import { HttpFailure, internal } from './failures/failure.js';
+import {
+  clientFailure,
+  endAfter,
+  isEndOfUpload,
+  namesRead,
+  requireWellFormedHead,
+  sentHeaders,
+  writeClientError,
+} from './http/head.js';
+import { Exchange, finishExchanges, RequestQueues } from './http/exchange.js';
+import { Transcoding } from './http/call.js';
+import type { CacheFigures } from './http/reply.js';
 import type { HttpReply } from './http-reply.js';
 import { joinObservers } from './request-observer.js';
 import { optionsInForce, type TranscoderOptions } from './options.js';
@@ -51,6 +56,8 @@ export interface Transcoder {
    * second. All other requests are served as before.
    */
   readonly close: () => void;
+  /** The usage of the cache of replies: its look-ups so far, and its entries now; all zero without `replyCacheBytes`. */
+  readonly replyCache: CacheFigures;
   /** One sentence for each reason why bindings were left out. Empty unless `unsupported` is `skip`. */
   readonly skipped: readonly string[];
 }
@@ -78,16 +85,16 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });
   const transcoding = new Transcoding(contract, errors, options);
-  const record = requestLines(options);
   const observer = joinObservers(options.observers);
+  const names = namesRead(options.forwardedHeaders);
   const queues = new RequestQueues(options.maxRequests);
   let ending = false;
 
   const failed = (error: unknown, { requestId }: Exchange): HttpReply =>
-    errors.ofFailure(error instanceof Failure ? error : internal(error), requestId);
+    errors.ofFailure(error instanceof HttpFailure ? error : internal(error), requestId);
 
   const lingerMs = (): number => (ending ? 0 : LINGER_MS);
-  const finish = finishExchanges({ log, mayLog, record, failed, lingerMs });
+  const finish = finishExchanges({ ...options, failed, lingerMs });
 
   function respond(
     request: IncomingMessage,
@@ -104,7 +111,8 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       return;
     }
     const observation = observer.begin({ method: String(request.method), headers: request.headers });
-    const exchange = new Exchange(request, response, requestId, now(), awaitsContinue, observation);
+    const sent = sentHeaders(request.rawHeaders, names);
+    const exchange = new Exchange(request, response, sent, requestId, now(), awaitsContinue, observation);
     queue.begin(exchange);
     const finishWith = (reply: HttpReply): void => {
       write(() => {
@@ -113,7 +121,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     };
     let reply: HttpReply | Promise<HttpReply>;
     try {
-      requireWellFormedHead(request, exchange.url);
+      requireWellFormedHead(request, exchange.url, sent);
       reply = answer(exchange);
     } catch (error) {
       reply = failed(error, exchange);
@@ -141,6 +149,9 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     handler,
     onCheckContinue: transcode(true),
     skipped: contract.skipped,
+    get replyCache() {
+      return transcoding.replyCache;
+    },
     respond: (request, response, answer) => {
       respond(request, response, answer);
     },

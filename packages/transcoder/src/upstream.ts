@@ -18,12 +18,14 @@ export interface UnaryCall {
   readonly metadata: CallMetadata;
   /** When the call must end, in milliseconds since the epoch; `Infinity` for a stream without a time limit. */
   readonly deadline: number;
-  /** Whether the client has disconnected or, for a stream, its response has ended: nobody needs the reply any more. */
-  readonly cancellation: {
-    readonly cancelled: boolean;
-    /** Sets a listener that is called on cancellation. A later listener may replace it. */
-    onCancelled(listener: () => void): void;
-  };
+  readonly cancellation: Cancellation;
+}
+
+/** Whether the client has disconnected or, for a stream, its response has ended: nobody needs the reply any more. */
+export interface Cancellation {
+  readonly cancelled: boolean;
+  /** Sets a listener that is called on cancellation. A later listener may replace it. */
+  onCancelled(listener: () => void): void;
 }
 
 /** The outcome of a gRPC call. */

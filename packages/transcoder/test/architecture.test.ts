@@ -18,18 +18,21 @@ testLayers({
     ['http-reply.ts', 'upstream.ts', 'log.ts', 'request-observer.ts', 'gen'],
   ],
   packages: ['@bufbuild/protobuf'],
-  packagesOfOne: Object.fromEntries(
-    [
-      'command.ts',
-      'command-settings.ts',
-      'reflection.ts',
-      ...['reflected-files', 'reflection-error', 'reflection-stream', 'take-contract'].map(
-        (name) => `reflection/${name}.ts`,
-      ),
-      'grpc-js.ts',
-      ...['call-failure', 'calls', 'channel-defaults', 'connections', 'tls-options'].map(
-        (name) => `grpc-js/${name}.ts`,
-      ),
-    ].map((file) => [file, ['@grpc/grpc-js']]),
-  ),
+  packagesOfOne: {
+    'http/reply.ts': ['lru-cache'],
+    ...Object.fromEntries(
+      [
+        'command.ts',
+        'command-settings.ts',
+        'reflection.ts',
+        ...['reflected-files', 'reflection-error', 'reflection-stream', 'take-contract'].map(
+          (name) => `reflection/${name}.ts`,
+        ),
+        'grpc-js.ts',
+        ...['call-failure', 'calls', 'channel-defaults', 'connections', 'tls-options'].map(
+          (name) => `grpc-js/${name}.ts`,
+        ),
+      ].map((file) => [file, ['@grpc/grpc-js']]),
+    ),
+  },
 });

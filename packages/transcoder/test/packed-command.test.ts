@@ -21,6 +21,7 @@ describe('the command of the packed package', () => {
     user = await installPacked(resolve(import.meta.dirname, '..'), [
       '@bufbuild',
       '@grpc/grpc-js',
+      'lru-cache',
       'swagger-ui-dist',
     ]);
     // Makes the program executable and links it, as an installation does.

@@ -88,6 +88,7 @@ describe("the package in a user's project", () => {
       '@grpc/grpc-js',
       'express',
       'google-proto-files',
+      'lru-cache',
       '.bin',
       ...types,
     ]);

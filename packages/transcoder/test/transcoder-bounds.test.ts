@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
-import { MAX_UNSENT } from '../src/http/request-queue.js';
+import { MAX_UNSENT } from '../src/http/exchange.js';
 import type { LogKind } from '../src/log.js';
 import type { Guard, UnaryCall, Upstream } from '../src/upstream.js';
 import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
@@ -330,6 +330,31 @@ describe('a server that shuts down', () => {
 });
 
 describe('requests in progress', () => {
+  it.each([
+    { maxRequests: 5, most: 2, why: 'It has 2 requests that are still arriving.' },
+    { maxRequests: 1, most: 1, why: 'It has 1 calls under way.' },
+  ])('take at most $most of $maxRequests places while they arrive', async ({ maxRequests, most, why }) => {
+    const { guarded, calls, ...server } = counted();
+    const gateway = await start({ ...server, maxRequests, deadlineMs: NEVER_MS });
+    const arrive = () => {
+      const client = open(gateway);
+      client.socket.write(head(BODY.length, AS_MEMBER));
+      return client;
+    };
+    const arriving = Array.from({ length: most }, arrive);
+    await expect.poll(guarded).toBe(most);
+    const refused = arrive();
+    await expect.poll(refused.received).toMatch(/^HTTP\/1\.1 429 /);
+    expect(refused.received()).toContain(why);
+    for (const { socket, received } of arriving) {
+      socket.write(BODY);
+      await expect.poll(received).toMatch(/^HTTP\/1\.1 201 /);
+    }
+    arrive();
+    await expect.poll(guarded).toBe(most + 1);
+    expect(calls).toHaveLength(most);
+  });
+
   it('are limited, and others are refused without a guard check', async () => {
     const gateway = await start({ maxRequests: 2 });
     const hanging = [open(gateway), open(gateway)];

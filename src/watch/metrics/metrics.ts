@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { PoolFigures } from '../../store/database.js';
+import type { Readiness } from '../ops-server.js';
 import {
   CallMetrics,
   type MethodPaths,
@@ -15,15 +16,6 @@ interface CacheFigures {
   readonly entries: number;
   /** Absent for a cache that does not track its size. */
   readonly bytes?: number;
-}
-
-/** The readiness of a process. */
-interface Ready {
-  readonly draining: boolean;
-  readonly report: {
-    readonly status: string;
-    readonly checks: Readonly<Record<string, { readonly ok: boolean }>>;
-  };
 }
 
 /** A metric whose values are kept elsewhere. */
@@ -52,6 +44,7 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #refusals = new RefusalCounter(this.#registry);
   readonly #all = [this.#registry, metricsOfProcess()];
+  readonly #caches = new Map<string, () => CacheFigures>();
 
   /** All metrics in the Prometheus text format, including those of the process itself. */
   text(): Promise<string> {
@@ -104,9 +97,12 @@ export class Metrics {
 
   /** Adds caches by name. Their figures are read at each scrape. */
   caches(caches: Readonly<Record<string, () => CacheFigures>>): void {
+    const others = this.#caches.size;
+    for (const [cache, figures] of Object.entries(caches)) this.#caches.set(cache, figures);
+    if (others > 0) return;
     const labelNames = ['cache'];
     const samples = (figure: keyof CacheFigures) => (): Sample[] =>
-      Object.entries(caches).flatMap(([cache, figures]) => {
+      [...this.#caches].flatMap(([cache, figures]) => {
         const { [figure]: value } = figures();
         return value === undefined ? [] : [[{ cache }, value] as const];
       });
@@ -153,7 +149,7 @@ export class Metrics {
   }
 
   /** Adds the readiness of the process with its checks, and whether it is stopping. */
-  readiness(readiness: Ready): void {
+  readiness(readiness: Readiness): void {
     this.#gauge({ name: 'route_registry_ready', help: '1 while /readyz answers 200, else 0.' }, () => [
       [{}, Number(readiness.report.status === 'ready')],
     ]);

@@ -7,12 +7,46 @@ import {
 } from '@route-registry/transcoder';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { CallContext, Interceptor, Reply } from '../../calls/call.js';
-import { CODES } from '../../calls/failures.js';
+import { FAILURES } from '../../calls/failures.js';
 import type { DatabaseError } from '../../store/driver-errors.js';
 import type { ObservedStatement, StatementObserver } from '../../store/statements.js';
 
 /** The histogram buckets for durations, in seconds: from a response served from memory to the default deadline. */
 const SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
+
+/** Counts a refusal by its reason. */
+type CountRefusal = (reason: string | undefined) => void;
+
+/** The reasons that the gRPC server and the REST gateway may give. */
+const REASONS = {
+  grpc: new Set<string>(Object.keys(FAILURES)),
+  rest: new Set([...Object.keys(FAILURES), ...Object.keys(failures), 'UPSTREAM_UNAVAILABLE']),
+};
+/** The label of any other reason, which only another version of the gRPC server can give. */
+const OTHER = 'other';
+
+/** Counts refused and failed calls and requests, by reason. */
+export class RefusalCounter {
+  readonly #refusals: Counter<'protocol' | 'reason'>;
+
+  constructor(registry: Registry) {
+    this.#refusals = new Counter({
+      name: 'route_registry_refusals_total',
+      help: 'Calls and requests that were refused or failed, by the reason in the error.',
+      labelNames: ['protocol', 'reason'],
+      registers: [registry],
+    });
+  }
+
+  /** Returns the counter for one protocol, with every reason starting at zero. */
+  of(protocol: 'grpc' | 'rest'): CountRefusal {
+    const reasons = REASONS[protocol];
+    for (const reason of [...reasons, OTHER]) this.#refusals.inc({ protocol, reason }, 0);
+    return (reason = OTHER) => {
+      this.#refusals.inc({ protocol, reason: reasons.has(reason) ? reason : OTHER });
+    };
+  }
+}
 
 /** The paths of methods by type; go-grpc-middleware uses the same names for the types. */
 export type MethodPaths = Readonly<Record<'unary' | 'server_stream' | 'bidi_stream', readonly string[]>>;
@@ -267,38 +301,4 @@ function codeOf(error: unknown): string {
   const { cause = error } = Object(error) as { readonly cause?: unknown };
   const { code, errno } = Object(cause) as Partial<DatabaseError>;
   return String(code ?? errno ?? 'none');
-}
-
-/** Counts a refusal by its reason. */
-type CountRefusal = (reason: string | undefined) => void;
-
-/** The reasons that the gRPC server and the REST gateway may give. */
-const REASONS = {
-  grpc: new Set<string>(Object.keys(CODES)),
-  rest: new Set([...Object.keys(CODES), ...Object.keys(failures), 'UPSTREAM_UNAVAILABLE']),
-};
-/** The label of any other reason, which only another version of the gRPC server can give. */
-const OTHER = 'other';
-
-/** Counts refused and failed calls and requests, by reason. */
-export class RefusalCounter {
-  readonly #refusals: Counter<'protocol' | 'reason'>;
-
-  constructor(registry: Registry) {
-    this.#refusals = new Counter({
-      name: 'route_registry_refusals_total',
-      help: 'Calls and requests that were refused or failed, by the reason in the error.',
-      labelNames: ['protocol', 'reason'],
-      registers: [registry],
-    });
-  }
-
-  /** Returns the counter for one protocol, with every reason starting at zero. */
-  of(protocol: 'grpc' | 'rest'): CountRefusal {
-    const reasons = REASONS[protocol];
-    for (const reason of [...reasons, OTHER]) this.#refusals.inc({ protocol, reason }, 0);
-    return (reason = OTHER) => {
-      this.#refusals.inc({ protocol, reason: reasons.has(reason) ? reason : OTHER });
-    };
-  }
 }

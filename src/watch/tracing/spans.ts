@@ -19,9 +19,9 @@ import type { RequestObserver, UnaryCall, UnaryReply, Upstream } from '@route-re
 import { loggable } from '../../calls/call-log.js';
 import {
   type CallContext,
-  type CallMetadata,
   GUARD_ONLY,
   type Interceptor,
+  type MetadataReader,
   type Reply,
   TRACEPARENT,
   TRACESTATE,
@@ -68,7 +68,7 @@ export function callSpans(tracer: Tracer, current: CurrentCall): Interceptor {
   };
 }
 
-function onlyValue(metadata: CallMetadata, key: string): string | undefined {
+function onlyValue(metadata: MetadataReader, key: string): string | undefined {
   const [value, ...more] = metadata.get(key);
   return typeof value === 'string' && more.length === 0 ? value : undefined;
 }
@@ -271,8 +271,8 @@ export function failureOf(error: unknown): Attributes {
   const ofServer = typeof errno === 'number' && errno >= FIRST_SERVER_ERROR;
   if (!ofServer && typeof code !== 'string') return { 'error.type': OTHER };
   const type = ofServer ? String(errno) : String(code);
-  const answered = ofServer || type.startsWith('SQLITE_');
-  return answered ? { 'db.response.status_code': type, 'error.type': type } : { 'error.type': type };
+  const hasStatus = ofServer || type.startsWith('SQLITE_');
+  return hasStatus ? { 'db.response.status_code': type, 'error.type': type } : { 'error.type': type };
 }
 
 function factsOf(error: unknown): StoreError {

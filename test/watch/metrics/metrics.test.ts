@@ -70,6 +70,7 @@ describe('the figures of caches and the connection pool', () => {
       routes: () => ({ hits: 2, misses: 3, entries, bytes: 400 }),
       tokens: () => ({ hits: 5, misses: 6, entries: 7 }),
     });
+    metrics.caches({ replies: () => ({ hits: 1, misses: 0, entries: 1, bytes: 700 }) });
     metrics.pool(() => ({ used: 8, free: 9, waiting: 10 }));
     await metrics.text();
     entries = 2;
@@ -79,6 +80,7 @@ describe('the figures of caches and the connection pool', () => {
     expect(value('route_registry_cache_misses_total', { cache: 'tokens' })).toBe(6);
     expect(value('route_registry_cache_entries', { cache: 'routes' })).toBe(2);
     expect(value('route_registry_cache_bytes', { cache: 'routes' })).toBe(400);
+    expect(value('route_registry_cache_bytes', { cache: 'replies' })).toBe(700);
     expect(text.values.has('route_registry_cache_bytes{cache="tokens"}')).toBe(false);
     expect(value('route_registry_database_connections', { state: 'used' })).toBe(8);
     expect(value('route_registry_database_connections', { state: 'free' })).toBe(9);

@@ -1,15 +1,13 @@
 import { createRegistry, fromBinary, toJson, type JsonObject, type Registry } from '@bufbuild/protobuf';
 import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
-import { isObject } from '../fields/json-object.js';
+import { isObject } from '../fields/text-value.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../gen/google/rpc/status_pb.js';
 import type { ErrorReply } from '../http-reply.js';
 import type { ReplyMetadata, UnaryReply } from '../upstream.js';
 import { bearerChallenge } from './bearer-challenge.js';
-import type { Failure, FieldViolation } from './failure.js';
-import { codeOf, httpStatusOf } from './http-status.js';
-import { upstreamFailure } from './upstream-failure.js';
+import { codeOf, type FieldViolation, type HttpFailure, httpStatusOf, upstreamFailure } from './failure.js';
 
 /** Options of `ErrorReplies`. */
 interface ErrorReplyOptions {
@@ -37,7 +35,7 @@ export class ErrorReplies {
   }
 
   /** The response for a failure that the transcoder itself detected. */
-  ofFailure(failure: Failure, requestId: string): ErrorReply {
+  ofFailure(failure: HttpFailure, requestId: string): ErrorReply {
     const { code, httpStatus, reason, message, headers, retryAfterS, cause } = failure;
     const violations = failure.violations();
     const details = this.#ownDetails(reason, requestId, violations, retryAfterS);
@@ -57,7 +55,7 @@ export class ErrorReplies {
    */
   ofUpstream(reply: UnaryReply, requestId: string): ErrorReply {
     const code = codeOf(reply.code);
-    if (!reply.answered) return this.#unanswered(code, reply.details, requestId);
+    if (!reply.answered) return this.ofFailure(upstreamFailure(code, reply.details), requestId);
     const details = this.#statusDetails(reply.trailers) ?? this.#ownDetails(Code[code], requestId, []);
     const { reason, metadata } = detailOf(details, 'ErrorInfo');
     const tooLarge = code === Code.RESOURCE_EXHAUSTED && reason === 'REQUEST_TOO_LARGE';
@@ -68,14 +66,6 @@ export class ErrorReplies {
       ...(challenge === undefined ? {} : { 'WWW-Authenticate': challenge }),
     });
     return { ...answer, reason: typeof reason === 'string' ? reason : undefined };
-  }
-
-  #unanswered(upstreamCode: Code, text: string, requestId: string): ErrorReply {
-    const { code, reason, message } = upstreamFailure(upstreamCode);
-    const details = this.#ownDetails(reason, requestId, []);
-    const headers = retryHeaders(code, details);
-    const cause = new Error(`upstream: ${Code[upstreamCode]}: ${text}`);
-    return { ...errorReply(code, httpStatusOf(code), message, details, headers), cause, reason };
   }
 
   #ownDetails(

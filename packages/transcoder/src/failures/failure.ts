@@ -1,4 +1,5 @@
 import { Code } from '../gen/google/rpc/code_pb.js';
+import type { UnaryReply } from '../upstream.js';
 
 interface FailureStatus {
   readonly code: Code;
@@ -23,11 +24,15 @@ export const failures = {
   INTERNAL: { code: Code.INTERNAL, httpStatus: 500 },
 } as const satisfies Record<string, FailureStatus>;
 
-/** The text for an exceeded deadline, whether the transcoder or the upstream noticed it. */
-export const DEADLINE_EXCEEDED_TEXT = 'The deadline passed before the call was answered.';
-
 /** The reasons of the failures that the transcoder itself detects. */
 export type FailureReason = keyof typeof failures;
+
+/** All reasons: those, and the ones of calls that the upstream could not complete. */
+const statuses = {
+  ...failures,
+  CANCELLED: { code: Code.CANCELLED, httpStatus: 499 },
+  UPSTREAM_UNAVAILABLE: { code: Code.UNAVAILABLE, httpStatus: 503 },
+} as const satisfies Record<string, FailureStatus>;
 
 /** One invalid part of a request, as in `google.rpc.BadRequest`. */
 export interface FieldViolation {
@@ -55,21 +60,21 @@ interface FailureContext {
   readonly cause?: unknown;
 }
 
-/** A failure that the transcoder itself detected. The message is sent to the client. */
-export class Failure extends Error {
-  readonly reason: FailureReason;
+/** A failure with a response of its own, in place of a status from the server. The message is sent to the client. */
+export class HttpFailure extends Error {
+  readonly reason: keyof typeof statuses;
   readonly code: Code;
   readonly httpStatus: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly retryAfterS: number | undefined;
   readonly #violations: Iterable<FieldViolation>;
 
-  constructor(reason: FailureReason, message: string, context: FailureContext = {}) {
+  constructor(reason: keyof typeof statuses, message: string, context: FailureContext = {}) {
     super(message, { cause: context.cause });
-    this.name = 'Failure';
+    this.name = 'HttpFailure';
     this.reason = reason;
-    this.code = failures[reason].code;
-    this.httpStatus = failures[reason].httpStatus;
+    this.code = statuses[reason].code;
+    this.httpStatus = statuses[reason].httpStatus;
     this.headers = context.headers ?? {};
     this.retryAfterS = context.retryAfterS;
     this.#violations = context.violations ?? [];
@@ -91,23 +96,23 @@ export function firstViolations(violations: Iterable<FieldViolation>): FieldViol
 }
 
 /** The parts of a request do not form a request message of its method: `REQUEST_MALFORMED` with the violations. */
-export function misfit(violations: Iterable<FieldViolation>): Failure {
+export function misfit(violations: Iterable<FieldViolation>): HttpFailure {
   return malformed('The request does not fit the method.', violations);
 }
 
 /** A request that does not match the contract: `REQUEST_MALFORMED` with the given violations. */
-export function malformed(message: string, violations: Iterable<FieldViolation> = []): Failure {
-  return new Failure('REQUEST_MALFORMED', message, { violations });
+export function malformed(message: string, violations: Iterable<FieldViolation> = []): HttpFailure {
+  return new HttpFailure('REQUEST_MALFORMED', message, { violations });
 }
 
 /** No binding and no page has the path. */
-export function pathUnknown(): Failure {
-  return new Failure('PATH_UNKNOWN', 'No resource has this path.');
+export function pathUnknown(): HttpFailure {
+  return new HttpFailure('PATH_UNKNOWN', 'No resource has this path.');
 }
 
 /** The path exists, but not for this HTTP method; the headers name the supported methods. */
-export function methodNotAllowed(headers: { readonly Allow: string }): Failure {
-  return new Failure(
+export function methodNotAllowed(headers: { readonly Allow: string }): HttpFailure {
+  return new HttpFailure(
     'METHOD_NOT_ALLOWED',
     `The resource does not support this HTTP method. It supports ${headers.Allow}.`,
     { headers },
@@ -115,25 +120,102 @@ export function methodNotAllowed(headers: { readonly Allow: string }): Failure {
 }
 
 /** The server has reached a limit; the request was not processed. @param why a sentence */
-export function overloaded(why: string): Failure {
-  return new Failure('OVERLOADED', `The service is overloaded. ${why} Try again in a second.`, {
+export function overloaded(why: string): HttpFailure {
+  return new HttpFailure('OVERLOADED', `The service is overloaded. ${why} Try again in a second.`, {
     retryAfterS: 1,
   });
 }
 
 /** The server is stopping, and does not wait for the rest of a request. */
-export function shuttingDown(): Failure {
-  return new Failure('SHUTTING_DOWN', 'The service is shutting down. Try again in a second.', {
+export function shuttingDown(): HttpFailure {
+  return new HttpFailure('SHUTTING_DOWN', 'The service is shutting down. Try again in a second.', {
     retryAfterS: 1,
   });
 }
 
-/** The deadline passed before the request had arrived completely, or before its stream had ended. */
-export function deadlineExceeded(): Failure {
-  return new Failure('DEADLINE_EXCEEDED', DEADLINE_EXCEEDED_TEXT);
+/** The deadline passed before the request had arrived completely, or before its call or stream had ended. */
+export function deadlineExceeded(cause?: unknown): HttpFailure {
+  return new HttpFailure('DEADLINE_EXCEEDED', 'The deadline passed before the call was answered.', { cause });
 }
 
 /** An unexpected error, with a fixed text; the cause is for the log. */
-export function internal(cause: unknown): Failure {
-  return new Failure('INTERNAL', 'An internal error occurred.', { cause });
+export function internal(cause: unknown): HttpFailure {
+  return new HttpFailure('INTERNAL', 'An internal error occurred.', { cause });
+}
+
+const RETRY = { 'Retry-After': '1' };
+
+/** The failures of calls that the upstream could not complete, by its code; those with other codes are internal. */
+const upstreamFailures: ReadonlyMap<Code, (cause: Error) => HttpFailure> = new Map([
+  [Code.CANCELLED, (cause) => new HttpFailure('CANCELLED', 'The caller cancelled the call.', { cause })],
+  [Code.DEADLINE_EXCEEDED, deadlineExceeded],
+  [
+    Code.UNAVAILABLE,
+    (cause) =>
+      new HttpFailure('UPSTREAM_UNAVAILABLE', 'The service is unavailable.', { headers: RETRY, cause }),
+  ],
+  [
+    Code.RESOURCE_EXHAUSTED,
+    (cause) =>
+      new HttpFailure('OVERLOADED', 'The service is overloaded. Try again in a second.', {
+        headers: RETRY,
+        cause,
+      }),
+  ],
+]);
+
+/**
+ * The failure, with a fixed text, for a call whose status does not come from a server.
+ *
+ * @param text the upstream's own text, for the log only: it may name hosts and sockets.
+ */
+export function upstreamFailure(code: Code, text: string): HttpFailure {
+  const failed = upstreamFailures.get(code) ?? internal;
+  return failed(new Error(`upstream: ${Code[code]}: ${text}`));
+}
+
+/** The HTTP status of each gRPC code, as in the comments of google/rpc/code.proto. */
+const httpStatuses = {
+  [Code.OK]: 200,
+  [Code.CANCELLED]: 499,
+  [Code.UNKNOWN]: 500,
+  [Code.INVALID_ARGUMENT]: 400,
+  [Code.DEADLINE_EXCEEDED]: 504,
+  [Code.NOT_FOUND]: 404,
+  [Code.ALREADY_EXISTS]: 409,
+  [Code.PERMISSION_DENIED]: 403,
+  [Code.RESOURCE_EXHAUSTED]: 429,
+  [Code.FAILED_PRECONDITION]: 400,
+  [Code.ABORTED]: 409,
+  [Code.OUT_OF_RANGE]: 400,
+  [Code.UNIMPLEMENTED]: 501,
+  [Code.INTERNAL]: 500,
+  [Code.UNAVAILABLE]: 503,
+  [Code.DATA_LOSS]: 500,
+  [Code.UNAUTHENTICATED]: 401,
+} as const satisfies Record<Code, number>;
+
+export function httpStatusOf(code: Code): number {
+  return httpStatuses[code];
+}
+
+/** The gRPC code of a number; `UNKNOWN` for a number that gRPC does not define. */
+export function codeOf(number: number): Code {
+  return codes.get(number) ?? Code.UNKNOWN;
+}
+
+const codes: ReadonlyMap<number, Code> = new Map(
+  Object.values(Code)
+    .filter((code) => typeof code === 'number')
+    .map((code) => [code, code]),
+);
+
+/** Whether a call succeeded. */
+export function isOk({ code }: UnaryReply): boolean {
+  return codeOf(code) === Code.OK;
+}
+
+/** Whether a reply shows that the server has identified the caller. */
+export function knowsCaller(reply: UnaryReply): boolean {
+  return isOk(reply) || (reply.answered && codeOf(reply.code) !== Code.UNAUTHENTICATED);
 }

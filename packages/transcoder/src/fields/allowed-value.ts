@@ -1,10 +1,9 @@
 import { ScalarType, type DescField, type DescMessage, type JsonValue } from '@bufbuild/protobuf';
 import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import { isAny } from './any-content.js';
-import { isObject } from './json-object.js';
+import { hasTextValue, isObject } from './text-value.js';
 import { shortened } from './message-fields.js';
 import { numberForms } from './text-form.js';
-import { hasTextValue } from './text-value.js';
 
 /** The values that ProtoJSON allows for each scalar type, as the end of a sentence. */
 const scalars = {

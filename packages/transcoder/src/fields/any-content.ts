@@ -1,6 +1,6 @@
 import type { DescMessage, JsonObject, JsonValue, Registry } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { memberOf } from './json-object.js';
+import { memberOf } from './text-value.js';
 
 /** The message in a `google.protobuf.Any`. */
 interface AnyContent {

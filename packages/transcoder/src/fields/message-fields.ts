@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, JsonValue, Registry } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import { isAny, typeInAny } from './any-content.js';
-import { isObject, memberOf } from './json-object.js';
+import { isObject, memberOf } from './text-value.js';
 
 const fieldsOfMessages = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 

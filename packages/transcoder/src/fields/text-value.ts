@@ -1,4 +1,10 @@
-import { ScalarType, type DescField, type DescMessage, type JsonValue } from '@bufbuild/protobuf';
+import {
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+} from '@bufbuild/protobuf';
 import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import {
   base64,
@@ -9,6 +15,16 @@ import {
   numberForms,
   singlePrecision,
 } from './text-form.js';
+
+/** An own member of a JSON object; undefined for inherited names such as `constructor`. */
+export function memberOf(object: JsonObject, key: string): JsonValue | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+/** Whether a JSON value is an object. */
+export function isObject(json: JsonValue | undefined): json is JsonObject {
+  return typeof json === 'object' && json !== null && !Array.isArray(json);
+}
 
 /** Whether a value of the field, or an item of a repeated one, can be written as text in a URL. */
 export function hasTextForm(field: DescField): boolean {

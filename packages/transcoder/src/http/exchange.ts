@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { HttpReply } from '../http-reply.js';
+import type { Duplex } from 'node:stream';
+import { type HttpReply, writeEarlyReply, writeReply } from '../http-reply.js';
+import type { LogKind, TranscoderLog } from '../log.js';
 import type { RequestObservation } from '../request-observer.js';
-import type { UnaryCall, UnaryReply } from '../upstream.js';
-import { hasBody } from './request-body.js';
-
-type UnaryCancellation = UnaryCall['cancellation'];
+import type { Cancellation, UnaryReply } from '../upstream.js';
+import { hasBody, requestTarget, type SentHeaders } from './head.js';
 
 /** A request in progress, with its response. */
-export class Exchange implements UnaryCancellation {
+export class Exchange implements Cancellation {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
@@ -17,15 +17,17 @@ export class Exchange implements UnaryCancellation {
   readonly verb: string;
   /** The request target as sent, even if a router has removed its own prefix. */
   readonly url: string;
+  /** The headers that are read as sent. */
+  readonly sent: SentHeaders;
   readonly observation: RequestObservation;
   /** The path template, for observers; undefined for an unknown path. The `answer` of `respond` may set it. */
   template: string | undefined;
   /** Whether the server has identified the caller; otherwise the client is unauthenticated. */
-  known = false;
+  callerKnown = false;
   /** Fields that the server adds to the log line. */
   fields: UnaryReply['fields'];
   /** Whether the response has been passed to Node. */
-  answered = false;
+  written = false;
   readonly #awaitsContinue: boolean;
   #whenOver: (() => void)[] | undefined;
   #lost = false;
@@ -34,6 +36,7 @@ export class Exchange implements UnaryCancellation {
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
+    sent: SentHeaders,
     requestId: string,
     started: number,
     awaitsContinue: boolean,
@@ -45,6 +48,7 @@ export class Exchange implements UnaryCancellation {
     this.started = started;
     this.verb = String(request.method);
     this.url = targetOf(request);
+    this.sent = sent;
     this.#awaitsContinue = awaitsContinue;
     this.observation = observation;
   }
@@ -59,7 +63,7 @@ export class Exchange implements UnaryCancellation {
 
   /** Sends 100 if the client waits for it before it sends the body. */
   invite(): void {
-    if (this.#awaitsContinue && !this.answered) this.response.writeContinue();
+    if (this.#awaitsContinue && !this.written) this.response.writeContinue();
   }
 
   /** Notifies the observers of the outcome. Without a reply, the client has disconnected. */
@@ -115,4 +119,204 @@ export class Exchange implements UnaryCancellation {
  */
 export function targetOf(request: IncomingMessage & { readonly originalUrl?: string }): string {
   return String(request.originalUrl ?? request.url);
+}
+
+/**
+ * The maximum number of requests on one connection whose responses have not been sent. Few clients send a second
+ * request before the first response.
+ */
+export const MAX_UNSENT = 100;
+
+/** The number of pipelined requests on all connections: those that arrived before an earlier response was sent. */
+interface Pipelined {
+  readonly most: number;
+  count: number;
+}
+
+/** The requests of one connection whose responses have not been sent. */
+class RequestQueue {
+  /** The latest request, whether or not its response has been sent. */
+  latest: Exchange | undefined;
+  readonly #pipelined: Pipelined;
+  /** In the order in which their responses are sent. */
+  readonly #unsent: Exchange[] = [];
+  #closed: boolean;
+
+  constructor(socket: Duplex, pipelined: Pipelined) {
+    this.#pipelined = pipelined;
+    this.#closed = socket.closed;
+    socket.once('close', this.#close);
+  }
+
+  /**
+   * Whether there is no room for another request, not even to refuse it: Node keeps reading while the client reads no
+   * responses, and needs a few KiB for each request.
+   */
+  get full(): boolean {
+    const { length } = this.#unsent;
+    const { most, count } = this.#pipelined;
+    return length >= MAX_UNSENT || (length > 0 && count >= most);
+  }
+
+  begin(exchange: Exchange): void {
+    this.latest = exchange;
+    if (this.#closed) {
+      exchange.lose();
+      return;
+    }
+    if (this.#unsent.length > 0) this.#pipelined.count += 1;
+    this.#unsent.push(exchange);
+    exchange.response.once('close', this.#sent);
+  }
+
+  readonly #sent = (): void => {
+    if (this.#closed) return;
+    this.#unsent.shift();
+    if (this.#unsent.length > 0) this.#pipelined.count -= 1;
+  };
+
+  /** Node 20 and 22 do not close the responses that are still queued when their connection closes. */
+  readonly #close = (): void => {
+    this.#closed = true;
+    this.#pipelined.count -= Math.max(0, this.#unsent.length - 1);
+    for (const exchange of this.#unsent.splice(0)) exchange.lose();
+  };
+}
+
+/** The queues of the open connections that have received a request. */
+export class RequestQueues {
+  readonly #known = new WeakMap<Duplex, RequestQueue>();
+  readonly #pipelined: Pipelined;
+
+  /** @param most the maximum number of pipelined requests on all connections. */
+  constructor(most: number) {
+    this.#pipelined = { most, count: 0 };
+  }
+
+  of(socket: Duplex): RequestQueue {
+    const known = this.#known.get(socket);
+    if (known !== undefined) return known;
+    const queue = new RequestQueue(socket, this.#pipelined);
+    this.#known.set(socket, queue);
+    return queue;
+  }
+
+  /** The latest request on a connection, if there is one. */
+  latestOn(socket: Duplex): Exchange | undefined {
+    return this.#known.get(socket)?.latest;
+  }
+}
+
+interface FinishOptions {
+  readonly log: TranscoderLog;
+  readonly answeredLevel: 'info' | 'debug';
+  readonly mayLog: (kind: LogKind) => boolean;
+  readonly now: () => number;
+  /** Returns the response for an error. */
+  readonly failed: (error: unknown, exchange: Exchange) => HttpReply;
+  /** How long bytes that arrive after the response are discarded, in milliseconds. */
+  readonly lingerMs: () => number;
+}
+
+/** The log levels of causes by HTTP status; other causes matter only for debugging. */
+const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: 'error', 503: 'warn' };
+
+/**
+ * Creates the function that writes the response of an exchange and records the outcome. Only the first call for an
+ * exchange has an effect.
+ */
+export function finishExchanges({ log, answeredLevel, mayLog, now, failed, lingerMs }: FinishOptions) {
+  /** Logs the request in one line. @param reply undefined if the client has disconnected */
+  function record(exchange: Exchange, message: string, reply?: HttpReply): void {
+    const refused = reply === undefined || reply.status >= 400 || reply.reason !== undefined;
+    const level = reply?.routine === true ? 'debug' : refused ? 'info' : answeredLevel;
+    if (log.isLevelEnabled?.(level) === false) return;
+    const { requestId, verb, started, url, callerKnown, fields, observation } = exchange;
+    if (refused && level === 'info' && !mayLog(callerKnown ? 'callers' : 'unauthenticated')) return;
+    const line = {
+      requestId,
+      method: verb,
+      path: loggedPath(url),
+      status: reply?.status,
+      reason: reply?.reason,
+      ms: now() - started,
+      ...fields,
+      ...observation.fields,
+    };
+    log[level](line, message);
+  }
+
+  function gone(exchange: Exchange): void {
+    exchange.end();
+    record(exchange, 'client gone');
+  }
+
+  /** @param status selects the log level of the cause. Default: the status of the reply. */
+  function answered(exchange: Exchange, reply: HttpReply, status = reply.status): void {
+    const { requestId, observation } = exchange;
+    const { cause } = reply;
+    exchange.end(reply);
+    if (cause !== undefined) {
+      const level = LEVELS[status] ?? 'debug';
+      if (level === 'debug' || mayLog('causes'))
+        log[level]({ requestId, err: cause, ...observation.fields }, 'request failed');
+    }
+    record(exchange, 'request answered', reply);
+  }
+
+  /** Records a response with an iterable body once it has ended. */
+  function finishLater(exchange: Exchange, reply: HttpReply, written: Promise<void>): void {
+    let broken: HttpReply | undefined;
+    written.catch((error: unknown) => {
+      broken = failed(error, exchange);
+      exchange.response.destroy();
+    });
+    exchange.whenOver(() => {
+      broken ??= reply.brokenOff?.();
+      if (broken === undefined && exchange.cancelled) gone(exchange);
+      else answered(exchange, { ...reply, reason: broken?.reason, cause: broken?.cause }, broken?.status);
+    });
+  }
+
+  return (exchange: Exchange, reply: HttpReply): void => {
+    // `onClientError` may already have responded.
+    if (exchange.written) return;
+    exchange.written = true;
+    const { requestId, response } = exchange;
+    if (exchange.cancelled) {
+      gone(exchange);
+      return;
+    }
+    const early = exchange.partial && reply.headers['Connection'] === undefined;
+    const written = early
+      ? writeEarlyReply(response, reply, requestId, lingerMs())
+      : writeReply(response, reply, requestId);
+    if (written === undefined) answered(exchange, reply);
+    else finishLater(exchange, reply, written);
+  };
+}
+
+/** The maximum length of a path in a log line, in characters. */
+const PATH_MAX = 128;
+/** The longest segment shown in full, in characters: a segment longer than a UUID may be a misplaced token. */
+const SEGMENT_MAX = 36;
+const SEGMENT_SHOWN = 8;
+
+/**
+ * The path of a request target for log lines: without the query, and with long segments cut, since they may be tokens.
+ */
+export function loggedPath(target: string): string {
+  const { path } = requestTarget(target);
+  // One character is one byte here, since Node reads a request target as Latin-1.
+  const visible = path.replace(
+    /[^\x21-\x7e]/g,
+    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  if (visible.length <= SEGMENT_MAX) return visible;
+  const shown = visible.split('/').map(shortened).join('/');
+  return shown.length > PATH_MAX ? `${shown.slice(0, PATH_MAX - 1)}…` : shown;
+}
+
+function shortened(segment: string): string {
+  return segment.length > SEGMENT_MAX ? `${segment.slice(0, SEGMENT_SHOWN)}…` : segment;
 }

@@ -10,10 +10,10 @@ import {
 } from '../fields/allowed-value.js';
 import { contentOfAny, isAny } from '../fields/any-content.js';
 import type { FieldViolation } from '../failures/failure.js';
-import { isObject } from '../fields/json-object.js';
+import { isObject } from '../fields/text-value.js';
 import { fieldsByName, shortened, takesNull } from '../fields/message-fields.js';
 import type { ReadingOptions } from './json-options.js';
-import { StrictJson } from './strict-json.js';
+import { StrictJson } from './json-input.js';
 
 type MapField = Extract<DescField, { fieldKind: 'map' }>;
 

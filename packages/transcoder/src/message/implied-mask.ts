@@ -8,7 +8,7 @@ import {
 } from '@bufbuild/protobuf';
 import { reflect } from '@bufbuild/protobuf/reflect';
 import { type FieldMask, FieldMaskSchema, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { isObject } from '../fields/json-object.js';
+import { isObject } from '../fields/text-value.js';
 import { fieldsByName } from '../fields/message-fields.js';
 import type { Binding } from '../template/binding.js';
 

@@ -1,8 +1,7 @@
-import type { ForwardedHeaders } from '../http/request-headers.js';
+import type { ForwardedHeaders } from '../http/head.js';
 import { optionsInForce } from '../options.js';
-import type { Binding } from '../template/binding.js';
+import { type Binding, successRules } from '../template/binding.js';
 import { readContract } from '../template/contract.js';
-import { successRules } from '../template/standard-method.js';
 import { ContractComments } from './contract-comments.js';
 import { ContractFacts } from './contract-facts.js';
 import type { DescriptionOptions, Security } from './description-options.js';

@@ -2,21 +2,20 @@ import { createRegistry, fromJson, type JsonObject, type Registry, toBinary } fr
 import { ErrorReplies } from '../failures/error-reply.js';
 import {
   deadlineExceeded,
-  type Failure,
+  type HttpFailure,
   type FailureReason,
   internal,
   malformed,
   overloaded,
   shuttingDown,
+  upstreamFailure,
 } from '../failures/failure.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../gen/google/rpc/status_pb.js';
-import { headersTooLarge, requestTimedOut } from '../http/client-error.js';
-import { preconditionFailed } from '../http/entity-tag.js';
-import { bodyTooLarge } from '../http/received-bytes.js';
-import { contentCodingUnsupported, mediaTypeUnsupported } from '../http/request-body.js';
-import { targetTooLong, transferCodingUnsupported } from '../http/request-head.js';
+import { headersTooLarge, requestTimedOut, targetTooLong, transferCodingUnsupported } from '../http/head.js';
+import { preconditionFailed } from '../http/reply.js';
+import { bodyTooLarge, contentCodingUnsupported, mediaTypeUnsupported } from '../http/body.js';
 import type { ErrorReply } from '../http-reply.js';
 import type { FailureFacts } from './description-options.js';
 import { REQUEST_ID } from './response-headers.js';
@@ -73,7 +72,7 @@ export class FailureExamples {
   /** The failures of the transcoder itself that operations can return, whatever their HTTP method. */
   own(): FailureExample[] {
     const { maxBodyBytes, maxRequests } = this.#options;
-    const own: Record<Exclude<FailureReason, ApartReason>, Failure> = {
+    const own: Record<Exclude<FailureReason, ApartReason>, HttpFailure> = {
       REQUEST_MALFORMED: malformed('The request does not fit the method.', [UNKNOWN_FIELD]),
       REQUEST_TIMED_OUT: requestTimedOut(),
       PRECONDITION_FAILED: preconditionFailed(),
@@ -94,18 +93,15 @@ export class FailureExamples {
     return [contentCodingUnsupported(verb), mediaTypeUnsupported(verb)].map((failure) => this.of(failure));
   }
 
-  /** A failure that the transcoder itself detects. */
-  of(failure: Failure): FailureExample {
+  /** A failure with a response of its own. */
+  of(failure: HttpFailure): FailureExample {
     const everywhere = failure.reason !== 'PRECONDITION_FAILED';
     return { reason: failure.reason, reply: this.#replies.ofFailure(failure, REQUEST_ID), everywhere };
   }
 
   /** The failures of calls without a status from the server, except those that are like the transcoder's own. */
   #ofChannel(): FailureExample[] {
-    return [Code.CANCELLED, Code.UNAVAILABLE].map((code) => {
-      const reply = this.#replies.ofUpstream({ code, details: '', answered: false }, REQUEST_ID);
-      return { reason: String(reply.reason), reply, everywhere: true };
-    });
+    return [Code.CANCELLED, Code.UNAVAILABLE].map((code) => this.of(upstreamFailure(code, '')));
   }
 }
 

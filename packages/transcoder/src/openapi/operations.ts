@@ -1,7 +1,6 @@
 import type { DescField, DescMethod } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence as Presence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { type Binding, givesBytes, takesBytes } from '../template/binding.js';
-import type { SuccessRule } from '../template/standard-method.js';
+import { type Binding, givesBytes, type SuccessRule, takesBytes } from '../template/binding.js';
 import type { ContractComments } from './contract-comments.js';
 import type { Security } from './description-options.js';
 import type { DescribedPath } from './described-paths.js';

@@ -1,7 +1,6 @@
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
-import type { Binding } from '../template/binding.js';
+import type { Binding, SuccessRule } from '../template/binding.js';
 import { ANY_VERB } from '../template/binding-table.js';
-import type { SuccessRule } from '../template/standard-method.js';
 import type { ContractComments } from './contract-comments.js';
 import { DescribedPaths } from './described-paths.js';
 import { Names } from './names.js';

@@ -1,6 +1,6 @@
 import type { DescMethod } from '@bufbuild/protobuf';
-import type { ForwardedHeaders } from '../http/request-headers.js';
-import type { SuccessRule } from '../template/standard-method.js';
+import type { ForwardedHeaders } from '../http/head.js';
+import type { SuccessRule } from '../template/binding.js';
 import type { HeaderFacts } from './description-options.js';
 import type { Parameter, Reference, Schema } from './open-api.js';
 import type { Parameters } from './parameters.js';

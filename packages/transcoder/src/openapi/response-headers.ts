@@ -1,6 +1,6 @@
 import type { JsonValue } from '@bufbuild/protobuf';
-import type { ResponseHeaders } from '../http/response-headers.js';
-import type { SuccessRule } from '../template/standard-method.js';
+import type { ResponseHeaders } from '../http/reply.js';
+import type { SuccessRule } from '../template/binding.js';
 import type { Header, Headers, Reference, Schema } from './open-api.js';
 
 /** The request id in all examples. */

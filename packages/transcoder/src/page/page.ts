@@ -1,5 +1,5 @@
 import { methodNotAllowed } from '../failures/failure.js';
-import { entityTag, isCurrent } from '../http/entity-tag.js';
+import { entityTag, isCurrent } from '../http/reply.js';
 import type { Exchange } from '../http/exchange.js';
 import type { HttpReply } from '../http-reply.js';
 
@@ -36,7 +36,7 @@ const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
 /**
  * Responds to a request for a read-only resource outside the contract; for the `answer` of `respond`.
  *
- * @throws Failure `METHOD_NOT_ALLOWED` unless the HTTP method is GET, HEAD or OPTIONS
+ * @throws HttpFailure `METHOD_NOT_ALLOWED` unless the HTTP method is GET, HEAD or OPTIONS
  */
 export function readOnly(exchange: Exchange, read: ReadReply): HttpReply | Promise<HttpReply> {
   const { verb } = exchange;

@@ -6,7 +6,7 @@ import {
   type JsonObject,
 } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
-import { bindingsOf, type Binding, refuse } from './binding.js';
+import { type Binding, bindingsOf, refuse } from './binding.js';
 import { BindingTable } from './binding-table.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { httpRuleOf } from './contract-options.js';

@@ -4,7 +4,7 @@ import { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { equals, fromBinary, type JsonObject, type JsonValue, type Message } from '@bufbuild/protobuf';
 import { createTranscoder } from '../../src/transcoder.js';
-import { isObject } from '../../src/fields/json-object.js';
+import { isObject } from '../../src/fields/text-value.js';
 import { comparedDescriptorSet } from '../support/library-contract.js';
 import { rawExchange } from '../support/library-transcoder.js';
 import { ComparedServer, typeOf } from './compared-server.js';

@@ -2,7 +2,7 @@ import { type JsonValue, toJson } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import type { JsonOptions } from '../../src/json/json-options.js';
 import { JsonOutput } from '../../src/json/json-output.js';
-import { StrictJson } from '../../src/json/strict-json.js';
+import { StrictJson } from '../../src/json/json-input.js';
 import { messageType, registry } from '../support/library-contract.js';
 
 const schema = messageType('Everything');

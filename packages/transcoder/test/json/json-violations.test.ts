@@ -1,7 +1,7 @@
 import type { JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { JsonViolations } from '../../src/json/json-violations.js';
-import { StrictJson } from '../../src/json/strict-json.js';
+import { StrictJson } from '../../src/json/json-input.js';
 import { messageType, registry } from '../support/library-contract.js';
 import { wrongField } from '../support/refusal.js';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { bindingsOf } from '../../src/template/binding.js';
 import type { FieldViolation } from '../../src/failures/failure.js';
-import { type QueryParameter, queryParameters } from '../../src/message/query-parameters.js';
+import { type QueryParameter, queryParameters } from '../../src/message/request-message.js';
 import { firstOf, methodOf } from '../support/library-contract.js';
 import { wrongField } from '../support/refusal.js';
 

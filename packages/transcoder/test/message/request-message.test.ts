@@ -1,7 +1,7 @@
 import { create, toJson, type JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
-import { bindingsOf, type Binding } from '../../src/template/binding.js';
+import { type Binding, bindingsOf } from '../../src/template/binding.js';
 import { RequestMessages } from '../../src/message/request-message.js';
 import { firstOf, messageType, methodOf, registry } from '../support/library-contract.js';
 import { refusal, wrongFields } from '../support/refusal.js';

@@ -15,6 +15,8 @@ export interface RunningTranscoder {
   readonly log: readonly LogLine[];
   /** The number of open connections. */
   readonly connections: () => Promise<number>;
+  /** The figures of the cache of replies. */
+  readonly replyCache: () => Transcoder['replyCache'];
   /** Ends the streams, and the requests whose bodies have not arrived. */
   end(): void;
   close(): Promise<void>;
@@ -68,6 +70,7 @@ export async function startTranscoder(
     library,
     log,
     connections: promisify(server.getConnections.bind(server)),
+    replyCache: () => transcoder.replyCache,
     end: transcoder.close,
     close: () => closed(server),
   };

@@ -43,7 +43,14 @@ export interface PackedLibrary {
 
 /** Installs the packed package, builds the contract, compiles the program, and starts it and its gRPC server. */
 export async function startPackedLibrary(): Promise<PackedLibrary> {
-  const modules = ['@bufbuild', '@grpc/grpc-js', 'google-proto-files', 'swagger-ui-dist', '.bin'];
+  const modules = [
+    '@bufbuild',
+    '@grpc/grpc-js',
+    'google-proto-files',
+    'lru-cache',
+    'swagger-ui-dist',
+    '.bin',
+  ];
   const user = await installPacked(PACKAGE, [...modules, '@types/node', 'undici-types']);
   const google = join(user.folder, 'node_modules/google-proto-files/google');
   for (const name of PROTOS) {

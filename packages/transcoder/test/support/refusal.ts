@@ -1,11 +1,11 @@
-import { Failure, type FieldViolation } from '../../src/failures/failure.js';
+import { HttpFailure, type FieldViolation } from '../../src/failures/failure.js';
 
 /** The failure that an action throws. */
-export function refusal(action: () => unknown): Failure {
+export function refusal(action: () => unknown): HttpFailure {
   try {
     action();
   } catch (error) {
-    if (error instanceof Failure) return error;
+    if (error instanceof HttpFailure) return error;
     throw error;
   }
   throw new Error('Nothing was refused.');

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
-import { bindingsOf, type Binding } from '../../src/template/binding.js';
+import { type Binding, bindingsOf } from '../../src/template/binding.js';
 import { BindingTable } from '../../src/template/binding-table.js';
 import { methodOf } from '../support/library-contract.js';
 

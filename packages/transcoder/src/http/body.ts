@@ -1,0 +1,303 @@
+import type { IncomingMessage } from 'node:http';
+import type { ErrorReplies } from '../failures/error-reply.js';
+import {
+  deadlineExceeded,
+  HttpFailure,
+  internal,
+  isOk,
+  knowsCaller,
+  malformed,
+  overloaded,
+  shuttingDown,
+} from '../failures/failure.js';
+import type { HttpReply } from '../http-reply.js';
+import type { Guard } from '../upstream.js';
+import type { Exchange } from './exchange.js';
+import { hasBody } from './head.js';
+
+/** The accepted content codings, sent only in responses that refuse another one (RFC 9110 12.5.3). */
+const ACCEPT_ENCODING = { 'Accept-Encoding': 'identity' };
+
+/**
+ * Refuses every content coding, unless middleware has already decoded the body.
+ *
+ * @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED`.
+ */
+export function requireDecoded(request: IncomingMessage): void {
+  const { headers } = request;
+  const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
+  if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request)) return;
+  throw contentCodingUnsupported(request.method);
+}
+
+// RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons.
+const JSON_TYPE = /^application\/json(?:[ \t]*;(?:[ \t]*charset=(?:utf-8|"utf-8"))?)*[ \t]*$/i;
+
+// RFC 7396: grpc-gateway accepts this type for a PATCH, and reads the body like any other.
+const LENIENT_TYPE = new RegExp(JSON_TYPE.source.replace('json', '(?:json|merge-patch\\+json)'), 'i');
+
+/**
+ * Refuses every media type except `application/json`, with or without `charset=utf-8` (RFC 8259 defines no other).
+ *
+ * @param lenient whether to accept `application/merge-patch+json` and a missing type, too.
+ * @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED`.
+ */
+export function requireJsonType({ sent, verb }: Exchange, lenient: boolean): void {
+  const type = sent.get('content-type')?.join(', ');
+  const taken = type === undefined ? lenient : (lenient ? LENIENT_TYPE : JSON_TYPE).test(type);
+  if (!taken) throw mediaTypeUnsupported(verb);
+}
+
+/** @param verb the HTTP method of the request */
+export function contentCodingUnsupported(verb: string | undefined): HttpFailure {
+  const message = 'The content encoding is not supported; only identity is allowed.';
+  return unsupported(verb, message, ACCEPT_ENCODING);
+}
+
+/** @param verb the HTTP method of the request */
+export function mediaTypeUnsupported(verb: string | undefined): HttpFailure {
+  return unsupported(verb, 'The content type is not supported; application/json in UTF-8 is allowed.');
+}
+
+function unsupported(
+  verb: string | undefined,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): HttpFailure {
+  // RFC 5789 3.1 for PATCH, and W3C Linked Data Platform 7.1 for the others.
+  const accepted = verb === 'PATCH' ? 'Accept-Patch' : 'Accept-Post';
+  return new HttpFailure('CONTENT_TYPE_UNSUPPORTED', message, {
+    headers: { [accepted]: 'application/json', ...headers },
+  });
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+/**
+ * Reads the whole body of a request, as sent or as middleware has decoded it. After a failure, the request is paused.
+ *
+ * @param maxBytes the maximum size, in bytes.
+ * @returns the bytes; empty for a request without a body.
+ * @throws HttpFailure (rejects) `REQUEST_TOO_LARGE`, at once if the length is known, `REQUEST_MALFORMED` for a body that is
+ *   incomplete, or `INTERNAL` for a body that middleware has read and parsed.
+ */
+export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Array | Promise<Uint8Array> {
+  return hasBody(request.headers) ? receivedBytes(request, maxBytes) : NO_BYTES;
+}
+
+function receivedBytes(request: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const bytes = new GrowingBytes();
+
+    function take(chunk: Buffer): void {
+      if (bytes.size + chunk.length > maxBytes) end(bodyTooLarge(maxBytes));
+      else bytes.append(chunk);
+    }
+
+    function complete(): void {
+      end();
+    }
+
+    function breakOff(): void {
+      end(malformed('The body did not arrive whole.'));
+    }
+
+    function end(failure?: HttpFailure): void {
+      request.off('data', take).off('end', complete).off('error', breakOff).off('close', breakOff);
+      if (failure === undefined) {
+        resolve(bytes.all());
+      } else {
+        request.pause();
+        reject(failure);
+      }
+    }
+
+    const before = bytesReadBefore(request);
+    const length = before?.length ?? Number(request.headers['content-length']);
+    if (length > maxBytes) end(bodyTooLarge(maxBytes));
+    else if (before !== undefined) resolve(before);
+    else if (request.readableEnded) end(readBefore());
+    else if (!request.readable) breakOff();
+    else request.on('data', take).on('end', complete).on('error', breakOff).on('close', breakOff);
+  });
+}
+
+/** The bytes that middleware such as `express.raw()` has read and decoded; undefined if there are none. */
+function bytesReadBefore({ body }: IncomingMessage & { readonly body?: unknown }): Buffer | undefined {
+  return Buffer.isBuffer(body) ? body : undefined;
+}
+
+/**
+ * A buffer that grows as chunks arrive. Each chunk is copied: Node needs a hundred bytes of its own for each chunk, and
+ * keeps everything that it has read at the same time, so a body in chunks of one byte would take a hundred times its
+ * size.
+ */
+class GrowingBytes {
+  #bytes: Buffer = NO_BYTES;
+  size = 0;
+
+  append(piece: Buffer): void {
+    const size = this.size + piece.length;
+    if (this.size === 0) {
+      // Nearly always the only chunk, so it is not copied.
+      this.#bytes = piece;
+    } else {
+      if (size > this.#bytes.length) this.#grow(Math.max(size, 2 * this.size));
+      piece.copy(this.#bytes, this.size);
+    }
+    this.size = size;
+  }
+
+  all(): Buffer {
+    return this.#bytes.subarray(0, this.size);
+  }
+
+  #grow(capacity: number): void {
+    const larger = Buffer.allocUnsafe(capacity);
+    this.#bytes.copy(larger, 0, 0, this.size);
+    this.#bytes = larger;
+  }
+}
+
+/** Developers have to change the order of their middleware, so the log says how. */
+function readBefore(): HttpFailure {
+  return internal(
+    new Error(
+      'A middleware has read the body before the transcoder. Mount the transcoder first; it passes on what is not its own.',
+    ),
+  );
+}
+
+/** The body exceeds the limit. @param maxBytes the limit, in bytes */
+export function bodyTooLarge(maxBytes: number): HttpFailure {
+  return new HttpFailure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
+}
+
+/** The guard's verdict on a request. The guard is called only when needed, and at most once. */
+export class GuardVerdict {
+  readonly #exchange: Exchange;
+  readonly #call: Parameters<Guard>[0];
+  readonly #guard: Guard | undefined;
+  readonly #errors: ErrorReplies;
+  #refusal: Promise<HttpReply | undefined> | undefined;
+
+  /** @param guard if undefined, every client is admitted. */
+  constructor(
+    exchange: Exchange,
+    call: Parameters<Guard>[0],
+    guard: Guard | undefined,
+    errors: ErrorReplies,
+  ) {
+    this.#exchange = exchange;
+    this.#call = call;
+    this.#guard = guard;
+    this.#errors = errors;
+  }
+
+  /** The reply for a client that the guard refuses; undefined for any other. */
+  refusal(): Promise<HttpReply | undefined> {
+    return (this.#refusal ??= this.#ask());
+  }
+
+  /**
+   * Returns the guard's response for a client that the guard refuses, which thus learns nothing about the failure.
+   *
+   * @throws the failure, for any other client.
+   */
+  async refusalOr(failure: unknown): Promise<HttpReply> {
+    const refusal = await this.refusal();
+    if (refusal === undefined) throw failure;
+    return refusal;
+  }
+
+  async #ask(): Promise<HttpReply | undefined> {
+    const verdict = await this.#guard?.(this.#call);
+    if (verdict === undefined) return undefined;
+    this.#exchange.callerKnown = knowsCaller(verdict);
+    this.#exchange.fields = verdict.fields;
+    return isOk(verdict) ? undefined : this.#errors.ofUpstream(verdict, this.#exchange.requestId);
+  }
+}
+
+/** The request bodies that did not arrive together with their heads. */
+export class Uploads {
+  readonly #now: () => number;
+  readonly #most: number;
+  /** Ends each of them with a failure. */
+  readonly #arriving = new Set<(failure: Error) => void>();
+  #ended = false;
+
+  /**
+   * @param maxRequests the maximum number of requests. Half of them, and at least one, may be arriving; the rest is
+   *   reserved for requests that have arrived.
+   */
+  constructor(now: () => number, maxRequests: number) {
+    this.#now = now;
+    this.#most = Math.max(1, Math.floor(maxRequests / 2));
+  }
+
+  /**
+   * Waits for a body. If the body is incomplete at the end of this turn of the event loop, the guard is called, and a
+   * client that it refuses gets its reply at once, however long the body takes.
+   *
+   * @param deadline in milliseconds since the epoch.
+   * @returns the body, or the reply to a client that the guard refuses.
+   * @throws HttpFailure `DEADLINE_EXCEEDED`, `OVERLOADED` or `SHUTTING_DOWN`, or the failure of the body.
+   */
+  async wait(
+    body: Promise<Uint8Array>,
+    deadline: number,
+    verdict: GuardVerdict,
+    exchange: Exchange,
+  ): Promise<Uint8Array | HttpReply> {
+    let timer: NodeJS.Timeout | undefined;
+    let turn: NodeJS.Immediate | undefined;
+    let end: (failure: Error) => void = ignore;
+    const arrived = (): void => {
+      clearImmediate(turn);
+      clearTimeout(timer);
+      this.#arriving.delete(end);
+    };
+    try {
+      return await new Promise<Uint8Array | HttpReply>((resolve, reject) => {
+        end = reject;
+        turn = setImmediate(() => {
+          const refused = this.#refused();
+          if (refused !== undefined) {
+            end(refused);
+            return;
+          }
+          this.#arriving.add(end);
+          const leftMs = Math.max(0, deadline - this.#now());
+          timer = setTimeout(() => {
+            end(deadlineExceeded());
+          }, leftMs);
+          verdict.refusal().then((refusal) => {
+            if (refusal === undefined) exchange.invite();
+            else resolve(refusal);
+          }, end);
+        });
+        body
+          .finally(arrived)
+          .catch((failure: unknown) => verdict.refusalOr(failure))
+          .then(resolve, reject);
+      });
+    } finally {
+      arrived();
+    }
+  }
+
+  /** Stops waiting for bodies, those that are arriving and later ones. */
+  end(): void {
+    this.#ended = true;
+    for (const end of this.#arriving) end(shuttingDown());
+  }
+
+  #refused(): HttpFailure | undefined {
+    if (this.#ended) return shuttingDown();
+    const full = this.#arriving.size >= this.#most;
+    return full ? overloaded(`It has ${this.#most} requests that are still arriving.`) : undefined;
+  }
+}
+
+const ignore = (): void => undefined;

@@ -1,0 +1,309 @@
+import type { IncomingMessage } from 'node:http';
+import type { JsonValue, Message, Registry } from '@bufbuild/protobuf';
+import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
+import type { ErrorReplies } from '../failures/error-reply.js';
+import {
+  type HttpFailure,
+  isOk,
+  knowsCaller,
+  malformed,
+  methodNotAllowed,
+  overloaded,
+  pathUnknown,
+} from '../failures/failure.js';
+import { startOf } from '../fields/message-fields.js';
+import { isObject } from '../fields/text-value.js';
+import type { HttpReply } from '../http-reply.js';
+import { GuardVerdict, receiveBody, requireDecoded, requireJsonType, Uploads } from './body.js';
+import { type Exchange, targetOf } from './exchange.js';
+import {
+  callMetadata,
+  type ForwardedHeaders,
+  requestTarget,
+  requestTimeoutMs,
+  requireFitHeaders,
+} from './head.js';
+import { addHeaders, type CacheFigures, type ResponseHeaders, SuccessReplies } from './reply.js';
+import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
+import { parseJsonText } from '../json/json-input.js';
+import type { JsonOptions } from '../json/json-options.js';
+import { JsonOutput } from '../json/json-output.js';
+import { httpBodyJson, setData } from '../message/http-body.js';
+import { RequestMessages } from '../message/request-message.js';
+import type { BindingTable, FoundBinding, Lookup } from '../template/binding-table.js';
+import { type Binding, type BodyBinding, successRules, takesBytes } from '../template/binding.js';
+import type { Contract } from '../template/contract.js';
+import type { Guard, UnaryReply, Upstream } from '../upstream.js';
+
+/** The options of a transcoder that apply to single requests. */
+interface TranscodingOptions {
+  readonly upstream: Upstream;
+  readonly guard: Guard | undefined;
+  readonly basePath: string;
+  readonly deadlineMs: number;
+  readonly maxBodyBytes: number;
+  readonly maxRequests: number;
+  readonly streamMs: number;
+  readonly maxStreams: number;
+  readonly forwardedHeaders: ForwardedHeaders;
+  readonly responseHeaders: ResponseHeaders;
+  readonly standardMethods: boolean;
+  readonly json: JsonOptions;
+  readonly replyCacheBytes: number;
+  readonly lenient: boolean;
+  readonly now: () => number;
+}
+
+/** The parts that all calls share. */
+interface CallParts extends TranscodingOptions {
+  readonly errors: ErrorReplies;
+  readonly registry: Registry;
+  readonly requests: RequestMessages;
+  readonly successes: SuccessReplies;
+  readonly uploads: Uploads;
+}
+
+/** The result of the look-up of a request by its method and path. */
+interface RequestLookup {
+  readonly found: Lookup;
+  /** The query as sent; empty for none. */
+  readonly query: string;
+}
+
+/** Serves HTTP requests with gRPC calls, according to the `google.api.http` annotations of a contract. */
+export class Transcoding {
+  readonly #basePath: string;
+  readonly #maxRequests: number;
+  readonly #table: BindingTable;
+  /** The template of each binding, under the base path. */
+  readonly #templates: ReadonlyMap<Binding, string>;
+  readonly #parts: CallParts;
+  readonly #streams: OpenStreams;
+  /** The number of requests for unary methods that have no reply yet. */
+  #underWay = 0;
+
+  constructor({ bindings, table, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
+    const { basePath, maxRequests, maxStreams, standardMethods, json, replyCacheBytes, lenient, now } =
+      options;
+    this.#basePath = basePath;
+    this.#maxRequests = maxRequests;
+    this.#streams = new OpenStreams(maxStreams);
+    this.#table = table;
+    this.#templates = new Map(bindings.map((each) => [each, basePath + each.template.source]));
+    this.#parts = {
+      ...options,
+      errors,
+      registry,
+      requests: new RequestMessages(registry, { ...json, lenient }),
+      successes: new SuccessReplies(
+        standardMethods ? successRules(bindings) : new Map(),
+        new JsonOutput(registry, json),
+        basePath,
+        replyCacheBytes,
+      ),
+      uploads: new Uploads(now, maxRequests),
+    };
+  }
+
+  /** Finds the binding of a request. */
+  find(request: IncomingMessage): RequestLookup {
+    const { path, query } = requestTarget(targetOf(request));
+    return { found: this.#lookUp(String(request.method), path), query };
+  }
+
+  /** @throws HttpFailure if no call is made, for a reason that any client may know */
+  answer(exchange: Exchange, { found, query }: RequestLookup): HttpReply | Promise<HttpReply> {
+    if (found.outcome === 'unknown path') throw pathUnknown();
+    exchange.template = found.binding && this.#templates.get(found.binding);
+    if (found.outcome === 'found') {
+      if (found.binding.method.methodKind !== 'unary') {
+        const open = this.#streams.open(exchange);
+        return new RequestedCall(this.#parts, exchange, found, query, open).answer();
+      }
+      return this.#counted(() => new RequestedCall(this.#parts, exchange, found, query).answer());
+    }
+    const headers = { Allow: found.allowed.join(', ') };
+    if (exchange.verb === 'OPTIONS') return { status: 204, headers };
+    throw methodNotAllowed(headers);
+  }
+
+  get replyCache(): CacheFigures {
+    return this.#parts.successes.cacheFigures;
+  }
+
+  /** Stops waiting for request bodies and aborts all streams, those in progress and later ones. */
+  close(): void {
+    this.#parts.uploads.end();
+    this.#streams.end();
+  }
+
+  /** CONNECT and `OPTIONS *` target the server as a whole (RFC 9112 3.2.3 and 3.2.4). */
+  #lookUp(verb: string, path: string): Lookup {
+    if (verb === 'CONNECT' || (verb === 'OPTIONS' && path === '*')) {
+      return { outcome: 'wrong verb', allowed: this.#table.verbs(), binding: undefined };
+    }
+    if (!path.startsWith(`${this.#basePath}/`)) return { outcome: 'unknown path' };
+    return this.#table.find(verb, path.slice(this.#basePath.length));
+  }
+
+  readonly #leave = (): void => {
+    this.#underWay -= 1;
+  };
+
+  /** @throws HttpFailure `OVERLOADED` */
+  #counted(answer: () => HttpReply | Promise<HttpReply>): HttpReply | Promise<HttpReply> {
+    if (this.#underWay >= this.#maxRequests) {
+      throw overloaded(`It has ${this.#maxRequests} calls under way.`);
+    }
+    this.#underWay += 1;
+    let reply: HttpReply | Promise<HttpReply> | undefined;
+    try {
+      reply = answer();
+    } finally {
+      if (reply instanceof Promise) void reply.then(this.#leave, this.#leave);
+      else this.#leave();
+    }
+    return reply;
+  }
+}
+
+/** A request for a method of the contract, before it becomes a call. */
+class RequestedCall {
+  readonly #parts: CallParts;
+  readonly #exchange: Exchange;
+  readonly #found: FoundBinding;
+  readonly #query: string;
+  /** The open stream, if the method is a streaming method. */
+  readonly #open: OpenStream | undefined;
+  readonly #head;
+  readonly #verdict: GuardVerdict;
+
+  constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, query: string, open?: OpenStream) {
+    const { guard, deadlineMs, forwardedHeaders, errors } = parts;
+    const { sent, requestId, started, observation } = exchange;
+    this.#parts = parts;
+    this.#exchange = exchange;
+    this.#found = found;
+    this.#query = query;
+    this.#open = open;
+    this.#head = {
+      path: found.binding.callPath,
+      metadata: callMetadata(sent, requestId, forwardedHeaders, observation.metadata),
+      deadline: started + deadlineMs,
+      cancellation: open ?? exchange,
+    };
+    this.#verdict = new GuardVerdict(exchange, this.#head, guard, errors);
+  }
+
+  answer(): HttpReply | Promise<HttpReply> {
+    const { deadlineMs, forwardedHeaders, lenient, maxBodyBytes, successes } = this.#parts;
+    const { request, started } = this.#exchange;
+    const { headers } = request;
+    try {
+      requireFitHeaders(headers, forwardedHeaders);
+      successes.requirePrecondition(this.#found.binding, headers);
+      this.#head.deadline = started + requestTimeoutMs(headers, deadlineMs, lenient);
+      requireDecoded(request);
+    } catch (failure) {
+      return this.#verdict.refusalOr(failure);
+    }
+    const body = receiveBody(request, maxBodyBytes);
+    return body instanceof Promise ? this.#callLater(body) : this.#callWith(body);
+  }
+
+  async #callLater(body: Promise<Uint8Array>): Promise<HttpReply> {
+    const { deadline } = this.#head;
+    const received = await this.#parts.uploads.wait(body, deadline, this.#verdict, this.#exchange);
+    return received instanceof Uint8Array ? this.#callWith(received) : received;
+  }
+
+  #callWith(body: Uint8Array): HttpReply | Promise<HttpReply> {
+    const { upstream, requests } = this.#parts;
+    const { binding, segments } = this.#found;
+    const { path, metadata, deadline, cancellation } = this.#head;
+    let message: Message;
+    let bytes: Uint8Array;
+    try {
+      const json = bodyJson(this.#parts, binding, this.#exchange, body);
+      message = requests.read(binding, { segments, query: this.#query, body: json });
+      if (takesBytes(binding)) setData(binding, message, body);
+      bytes = requests.encode(binding, message);
+    } catch (failure) {
+      return this.#verdict.refusalOr(failure);
+    }
+    if (this.#open !== undefined) return this.#streamed(this.#open, bytes);
+    const reply = upstream.unary({ path, message: bytes, metadata, deadline, cancellation });
+    if (!(reply instanceof Promise)) return this.#reply(message, reply);
+    return reply.then((later) => this.#reply(message, later));
+  }
+
+  #streamed(open: OpenStream, message: Uint8Array): Promise<HttpReply> {
+    const { errors, lenient, now, streamMs, successes, upstream } = this.#parts;
+    const { binding } = this.#found;
+    const { headers } = this.#exchange.request;
+    const deadline = this.#exchange.started + requestTimeoutMs(headers, streamMs, lenient);
+    // Streaming methods have bindings only if the upstream has `serverStream`.
+    const { serverStream } = upstream as Required<Upstream>;
+    const stream = serverStream.call(upstream, { ...this.#head, message, deadline });
+    open.limit(Math.max(0, deadline - now()));
+    const format = successes.format(binding, headers.accept, lenient);
+    const heard = (reply: UnaryReply): void => {
+      this.#heard(reply);
+    };
+    return new StreamedReply(stream, { exchange: this.#exchange, open, format, errors, heard }).reply();
+  }
+
+  #heard(reply: UnaryReply): void {
+    const { responseHeaders } = this.#parts;
+    this.#exchange.callerKnown = knowsCaller(reply);
+    this.#exchange.fields = reply.fields;
+    if (responseHeaders.size > 0) addHeaders(this.#exchange.response, responseHeaders, reply);
+  }
+
+  #reply(message: Message, reply: UnaryReply): HttpReply {
+    const { errors, successes } = this.#parts;
+    const { request, requestId } = this.#exchange;
+    this.#heard(reply);
+    return isOk(reply)
+      ? successes.reply(this.#found.binding, message, reply.message, request.headers)
+      : errors.ofUpstream(reply, requestId);
+  }
+}
+
+function bodyJson(
+  { registry, lenient }: CallParts,
+  binding: Binding,
+  exchange: Exchange,
+  bytes: Uint8Array,
+): JsonValue | undefined {
+  const { method, body } = binding;
+  const { input: message } = method;
+  if (takesBytes(binding)) return httpBodyJson(exchange.request.headers['content-type']);
+  if (bytes.length === 0) {
+    // An empty body is an empty message, unless the message has a JSON form of its own.
+    if (body === undefined || (body === '*' && !hasCustomJsonRepresentation(message))) return undefined;
+    if (lenient && isPlainMessage(body)) return {};
+    throw malformed('The request has no body; this method takes one.');
+  }
+  if (body === undefined && !lenient) throw bodyUnwanted();
+  requireJsonType(exchange, lenient);
+  const json = parseJsonText(bytes, (value) =>
+    typeof body === 'object'
+      ? startOf(registry, { message, json: { [body.jsonName]: value } }).to(body.jsonName)
+      : startOf(registry, { message, json: value }),
+  );
+  if (body !== undefined) return json;
+  if (isObject(json) && Object.keys(json).length === 0) return undefined;
+  throw bodyUnwanted();
+}
+
+/** Whether the body is a message field whose JSON form is an object of its fields. */
+function isPlainMessage(body: BodyBinding): boolean {
+  return (
+    typeof body === 'object' && body.fieldKind === 'message' && !hasCustomJsonRepresentation(body.message)
+  );
+}
+
+function bodyUnwanted(): HttpFailure {
+  return malformed('The request has a body; this method takes none.');
+}

@@ -1,0 +1,341 @@
+import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { HttpFailure, malformed } from '../failures/failure.js';
+import { quoted } from '../fields/allowed-value.js';
+import type { ErrorReply } from '../http-reply.js';
+import type { CallMetadata } from '../upstream.js';
+
+/** The longest request target, in bytes. */
+const TARGET_MAX_BYTES = 8_192;
+
+/**
+ * Refuses a request that violates HTTP but passes Node's parser.
+ *
+ * @param target the request target as sent.
+ * @throws HttpFailure `REQUEST_MALFORMED`, `TARGET_TOO_LONG`, or `TRANSFER_CODING_UNSUPPORTED`.
+ */
+export function requireWellFormedHead(request: IncomingMessage, target: string, sent: SentHeaders): void {
+  // First, since this refusal ends the connection.
+  requireTransferCoding(request);
+  if (request.httpVersionMajor !== 1) {
+    throw malformed(`The request uses HTTP/${request.httpVersion}; HTTP/1.1 and HTTP/1.0 are allowed.`);
+  }
+  requireTarget(target);
+  requireHost(request, sent);
+}
+
+/** RFC 9110 4.1 recommends a limit of at least 8,000 bytes. */
+function requireTarget(target: string): void {
+  if (target.length > TARGET_MAX_BYTES) throw targetTooLong();
+  // RFC 9112 3.2: no form of a request target has a fragment, and some routers remove it.
+  if (target.includes('#')) {
+    throw malformed('The request target has a fragment; a path and a query are allowed.');
+  }
+}
+
+/** The request target exceeds the limit, which is lower than that of Node's parser. */
+export function targetTooLong(): HttpFailure {
+  return new HttpFailure('TARGET_TOO_LONG', `The request target is longer than ${TARGET_MAX_BYTES} bytes.`);
+}
+
+// RFC 9110 7.2 and RFC 3986 3.2.2; an empty host means a target without authority.
+const HOST =
+  /^(?:\[[0-9a-f:.]+\]|\[v[0-9a-f]+\.[\w\-.~!$&'()*+,;=:]+\]|(?:[\w\-.~!$&'()*+,;=]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i;
+
+/** RFC 9112 3.2: one well-formed `Host`, which only HTTP/1.0 may omit. */
+function requireHost(request: IncomingMessage, sent: SentHeaders): void {
+  const hosts = sent.get('host') ?? [];
+  if (hosts.length === 0) {
+    if (request.httpVersionMinor === 0) return;
+    throw malformedHeader('host', 'Must be given once; got none.');
+  }
+  if (hosts.length > 1) {
+    throw malformedHeader('host', `Must be given once; got ${hosts.length} lines.`);
+  }
+  const host = String(hosts[0]);
+  if (!HOST.test(host)) {
+    throw malformedHeader(
+      'host',
+      `Must be a name or an address, with or without a port; got ${quoted(host)}.`,
+    );
+  }
+}
+
+/** RFC 9112 6.1 and 6.3: unless the coding ends in `chunked`, the end of the body is unknown. */
+function requireTransferCoding({ headers, httpVersionMinor }: IncomingMessage): void {
+  const list = headers['transfer-encoding'];
+  if (list === undefined) return;
+  const codings = list
+    .split(',')
+    .map((coding) => coding.trim().toLowerCase())
+    .filter((coding) => coding !== '');
+  if (codings.at(-1) !== 'chunked' || httpVersionMinor === 0) throw framingUnclear();
+  if (codings.length > 1) throw transferCodingUnsupported();
+}
+
+const UNCLEAR = 'a body without a clear end';
+
+/** The end of the body is unknown, so the connection cannot be reused. */
+function framingUnclear(): HttpFailure {
+  return malformedHeader(
+    'transfer-encoding',
+    `Must be chunked, with HTTP/1.1 and without Content-Length; got ${UNCLEAR}.`,
+    { Connection: 'close' },
+  );
+}
+
+/** Node's parser ends the connection of such a request. */
+function lengthUnclear(): HttpFailure {
+  return malformedHeader(
+    'content-length',
+    `Must be one decimal number, without Transfer-Encoding; got ${UNCLEAR}.`,
+  );
+}
+
+/** The body has a transfer coding other than `chunked`. */
+export function transferCodingUnsupported(): HttpFailure {
+  return new HttpFailure(
+    'TRANSFER_CODING_UNSUPPORTED',
+    'The transfer coding is not supported; only chunked is allowed.',
+  );
+}
+
+function malformedHeader(
+  field: string,
+  description: string,
+  headers: Readonly<Record<string, string>> = {},
+): HttpFailure {
+  const message = 'The request has an invalid header.';
+  return new HttpFailure('REQUEST_MALFORMED', message, { violations: [{ field, description }], headers });
+}
+
+/** Whether a request has a body (RFC 9112 6.3), which may be empty. */
+export function hasBody(headers: IncomingHttpHeaders): boolean {
+  return 'content-length' in headers || 'transfer-encoding' in headers;
+}
+
+/** What to do with a forwarded header with characters other than printable ASCII, which gRPC metadata cannot carry. */
+export type UnfitValue =
+  /** Each such character becomes `?`. */
+  | 'mask'
+  /** The request is refused with `REQUEST_MALFORMED`. */
+  | 'refuse'
+  /** The header is omitted. */
+  | 'drop';
+
+/** The request headers to forward as metadata of the call, by lower-case name. No other header is forwarded. */
+export type ForwardedHeaders = ReadonlyMap<string, UnfitValue>;
+
+export const FORWARDED_HEADERS: ForwardedHeaders = new Map([
+  // A masked credential is still present, so the server refuses it as invalid, not as missing.
+  ['authorization', 'mask'],
+  // W3C Trace Context: an invalid value is ignored.
+  ['traceparent', 'drop'],
+  ['tracestate', 'drop'],
+]);
+
+/**
+ * @throws Error with a one-sentence message if a name is not in lower case, as metadata keys are, or ends in `-bin`.
+ */
+export function requireTextKeys(forwarded: ForwardedHeaders): void {
+  for (const name of forwarded.keys()) {
+    if (name !== name.toLowerCase()) throw new Error(`The forwarded header "${name}" must be in lower case.`);
+    if (name.endsWith('-bin')) {
+      throw new Error(
+        `The forwarded header "${name}" would be metadata of bytes; only text can be forwarded.`,
+      );
+    }
+  }
+}
+
+/** The values of headers by lower-case name, one for each line, as sent. */
+export type SentHeaders = ReadonlyMap<string, readonly string[]>;
+
+/** The names, in lower case, of the headers that are read as sent: those of the transcoder and the forwarded ones. */
+export function namesRead(forwarded: ForwardedHeaders): ReadonlySet<string> {
+  return new Set(['host', 'content-type', ...forwarded.keys()]);
+}
+
+/**
+ * Reads the headers with the given names in one pass. Node's `headersDistinct` throws in releases such as 22.12 when a
+ * client sends a header named `constructor`.
+ *
+ * @param rawHeaders alternating names and values.
+ */
+export function sentHeaders(rawHeaders: readonly string[], names: ReadonlySet<string>): SentHeaders {
+  const sent = new Map<string, string[]>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = String(rawHeaders[at]).toLowerCase();
+    if (!names.has(name)) continue;
+    const value = String(rawHeaders[at + 1]);
+    const values = sent.get(name);
+    if (values === undefined) sent.set(name, [value]);
+    else values.push(value);
+  }
+  return sent;
+}
+
+const NONE: CallMetadata = new Map();
+
+const UNFIT = /[^\x20-\x7e]/g;
+
+/**
+ * The metadata for a request's headers. Several values of one header are joined, as in RFC 9110 5.2, so two credentials
+ * form an invalid one, which the server refuses.
+ *
+ * @param observed metadata from observers, which replaces values from the headers. Default: none.
+ */
+export function callMetadata(
+  sent: SentHeaders,
+  requestId: string,
+  forwarded: ForwardedHeaders,
+  observed: CallMetadata = NONE,
+): CallMetadata {
+  const metadata = new Map([['x-request-id', requestId]]);
+  for (const [name, unfit] of forwarded) {
+    const value = sent.get(name)?.join(', ');
+    if (value === undefined) continue;
+    const masked = value.replace(UNFIT, '?');
+    if (masked === value || unfit === 'mask') metadata.set(name, masked);
+  }
+  for (const [key, value] of observed) metadata.set(key, value);
+  return metadata;
+}
+
+/**
+ * Refuses a request with a header that metadata cannot carry and that must not be masked or dropped.
+ *
+ * @throws HttpFailure `REQUEST_MALFORMED`.
+ */
+export function requireFitHeaders(headers: IncomingHttpHeaders, forwarded: ForwardedHeaders): void {
+  for (const [name, unfit] of forwarded) {
+    const value = headers[name];
+    if (unfit === 'refuse' && typeof value === 'string' && value.search(UNFIT) >= 0) {
+      throw malformedHeader(name, 'Must be printable ASCII characters; got others.');
+    }
+  }
+}
+
+const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
+
+/**
+ * The client's time limit, in milliseconds, from the header `Request-Timeout: <seconds>`.
+ *
+ * @param limitMs the default, which the client cannot exceed.
+ * @param lenient whether the header `Grpc-Timeout` may also set one; the shorter applies.
+ * @throws HttpFailure `REQUEST_MALFORMED` if a header is not a time above zero.
+ */
+export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number, lenient: boolean): number {
+  const ownMs = ownTimeoutMs(headers, limitMs);
+  return lenient ? grpcTimeoutMs(headers, ownMs) : ownMs;
+}
+
+function ownTimeoutMs(headers: IncomingHttpHeaders, limitMs: number): number {
+  const text = headers['request-timeout'];
+  if (text === undefined) return limitMs;
+  if (typeof text !== 'string' || !SECONDS_ABOVE_ZERO.test(text)) {
+    throw malformedHeader(
+      'request-timeout',
+      `Must be a decimal number of seconds above zero; got ${quoted(String(text))}.`,
+    );
+  }
+  return Math.min(Number(text) * 1000, limitMs);
+}
+
+const GRPC_TIMEOUT = /^(?=.*[1-9])(?<amount>[0-9]{1,8})(?<unit>[HMSmun])$/;
+
+const UNITS_MS: ReadonlyMap<string | undefined, number> = new Map([
+  ['H', 3_600_000],
+  ['M', 60_000],
+  ['S', 1_000],
+  ['m', 1],
+  ['u', 1e-3],
+  ['n', 1e-6],
+]);
+
+/** gRPC's own header (PROTOCOL-HTTP2.md): up to eight digits and a unit. */
+function grpcTimeoutMs({ 'grpc-timeout': text }: IncomingHttpHeaders, limitMs: number): number {
+  if (text === undefined) return limitMs;
+  const { amount, unit } = GRPC_TIMEOUT.exec(String(text))?.groups ?? {};
+  const unitMs = UNITS_MS.get(unit);
+  if (unitMs === undefined) {
+    throw malformedHeader(
+      'grpc-timeout',
+      `Must be one to eight digits above zero and a unit (H, M, S, m, u or n); got ${quoted(String(text))}.`,
+    );
+  }
+  return Math.min(Number(amount) * unitMs, limitMs);
+}
+
+/** The path and the query of a request target (RFC 9112 3.2), as sent. */
+interface RequestTarget {
+  readonly path: string;
+  /** The text after the first question mark; empty for none. */
+  readonly query: string;
+}
+
+const AUTHORITY = /^https?:\/\/[^/?#]*/i;
+
+/** Splits a request target. The authority of an absolute target, which every server must accept, is dropped. */
+export function requestTarget(target: string): RequestTarget {
+  const local = target.replace(AUTHORITY, '');
+  const mark = local.indexOf('?');
+  return mark < 0 ? { path: local, query: '' } : { path: local.slice(0, mark), query: local.slice(mark + 1) };
+}
+
+/** The failure for an error of Node's HTTP parser or of its time limits. */
+export function clientFailure(error: Error): HttpFailure {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW')
+    return new HttpFailure(
+      'REQUEST_TOO_LARGE',
+      'The chunk extensions of the body are larger than the server accepts.',
+    );
+  if (code === 'HPE_INVALID_TRANSFER_ENCODING') return framingUnclear();
+  if (code === 'HPE_INVALID_CONTENT_LENGTH' || code === 'HPE_UNEXPECTED_CONTENT_LENGTH') {
+    return lengthUnclear();
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTimedOut();
+  return malformed('The request is not well-formed HTTP.');
+}
+
+/** Whether the client has ended the connection in the middle of a request. */
+export function isEndOfUpload(error: Error): boolean {
+  return (error as NodeJS.ErrnoException).code === 'HPE_INVALID_EOF_STATE';
+}
+
+/** The headers exceed the limit of Node's parser. */
+export function headersTooLarge(): HttpFailure {
+  return new HttpFailure('HEADERS_TOO_LARGE', 'The headers are larger than the server accepts.');
+}
+
+/** The headers or the body did not arrive within Node's time limits. */
+export function requestTimedOut(): HttpFailure {
+  return new HttpFailure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
+}
+
+/** Writes a reply to bytes that Node could not parse as a request, and ends the connection. */
+export function writeClientError(socket: Duplex, { status, body }: ErrorReply, requestId: string): void {
+  const { [status]: phrase = '' } = STATUS_CODES;
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${phrase}`,
+      'Connection: close',
+      `X-Request-Id: ${requestId}`,
+      'Cache-Control: no-store',
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      '',
+      body,
+    ].join('\r\n'),
+  );
+}
+
+/**
+ * Ends a connection after its latest response. Node writes responses in order, so all earlier ones are written, too.
+ */
+export function endAfter(response: ServerResponse, socket: Duplex): void {
+  if (!response.headersSent) response.setHeader('Connection', 'close');
+  response.once('finish', () => void socket.end(() => socket.destroy()));
+}

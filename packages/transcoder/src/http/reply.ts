@@ -1,0 +1,264 @@
+import { hash } from 'node:crypto';
+import { type IncomingHttpHeaders, type ServerResponse, validateHeaderName } from 'node:http';
+import { fromBinary, type Message } from '@bufbuild/protobuf';
+import { LRUCache } from 'lru-cache';
+import { HttpFailure } from '../failures/failure.js';
+import type { HttpReply } from '../http-reply.js';
+import { bytesFormat, bytesReply, streamFormat, type StreamFormat } from './streams.js';
+import type { JsonOutput } from '../json/json-output.js';
+import { type Binding, givesBytes, isDryRun, pathOfResource, type SuccessRule } from '../template/binding.js';
+import type { UnaryReply } from '../upstream.js';
+
+/** Creates the HTTP responses of successful calls. */
+export class SuccessReplies {
+  readonly #rules: ReadonlyMap<Binding, SuccessRule>;
+  readonly #output: JsonOutput;
+  readonly #basePath: string;
+  readonly #cache: ReplyCache | undefined;
+
+  /** @param cacheBytes the limit on cached replies; with 0, each is rendered anew. */
+  constructor(
+    rules: ReadonlyMap<Binding, SuccessRule>,
+    output: JsonOutput,
+    basePath: string,
+    cacheBytes: number,
+  ) {
+    this.#rules = rules;
+    this.#output = output;
+    this.#basePath = basePath;
+    this.#cache = cacheBytes === 0 ? undefined : new ReplyCache([...rules.keys()], cacheBytes);
+  }
+
+  get cacheFigures(): CacheFigures {
+    return this.#cache?.figures ?? { hits: 0, misses: 0, entries: 0, bytes: 0 };
+  }
+
+  /**
+   * The HTTP response for a serialized response message.
+   *
+   * @param headers the headers of the request.
+   * @throws HttpFailure `PRECONDITION_FAILED`, or Error if the message cannot be decoded or has no JSON form.
+   */
+  reply(
+    binding: Binding,
+    request: Message,
+    message: Uint8Array | undefined,
+    headers: IncomingHttpHeaders,
+  ): HttpReply {
+    if (message === undefined) throw new Error('The reply is OK and has no message.');
+    if (givesBytes(binding)) return bytesReply(binding, message);
+    const rule = this.#rules.get(binding);
+    if (rule?.caching !== undefined) {
+      const render = this.#render;
+      const rendered = this.#cache?.get(binding, message, render) ?? render(binding, message);
+      return conditional(rendered, cacheControl[rule.caching], headers);
+    }
+    const response = fromBinary(binding.method.output, message);
+    const body = this.#body(binding, response);
+    if (rule?.creates !== true || isDryRun(rule, request)) return { status: 200, headers: {}, body };
+    const path = rule.location && pathOfResource(rule.location, response);
+    return { status: 201, headers: path === undefined ? {} : { Location: this.#basePath + path }, body };
+  }
+
+  /** The format of the stream for a request. @param accept the header `Accept` */
+  format(binding: Binding, accept: string | undefined, lenient: boolean): StreamFormat {
+    if (givesBytes(binding)) return bytesFormat(binding);
+    return streamFormat(accept, lenient, (message) =>
+      this.#body(binding, fromBinary(binding.method.output, message)),
+    );
+  }
+
+  /**
+   * Refuses a create with `If-Match`, whatever its value: there is no representation that could match yet (RFC 9110
+   * 13.1.1). For the same reason, `If-None-Match` is always true (13.1.2).
+   *
+   * @throws HttpFailure `PRECONDITION_FAILED`
+   */
+  requirePrecondition(binding: Binding, headers: IncomingHttpHeaders): void {
+    const creates = this.#rules.get(binding)?.creates === true;
+    if (creates && headers['if-match'] !== undefined) throw preconditionFailed();
+  }
+
+  readonly #render: Render = (binding, message) => {
+    const text = this.#body(binding, fromBinary(binding.method.output, message));
+    const body = typeof text === 'string' ? Buffer.from(text) : text;
+    return { body, tag: entityTag(body) };
+  };
+
+  #body({ method, responseBody }: Binding, response: Message): string | Uint8Array {
+    return this.#output.text(method.output, response, responseBody);
+  }
+}
+
+const cacheControl = {
+  revalidate: 'private, no-cache',
+  immutable: 'private, max-age=31536000, immutable',
+} as const satisfies Record<NonNullable<SuccessRule['caching']>, string>;
+
+/** A body with its entity tag. */
+interface Rendered {
+  readonly body: Uint8Array;
+  readonly tag: string;
+}
+
+type Render = (binding: Binding, message: Uint8Array) => Rendered;
+
+function conditional({ body, tag }: Rendered, control: string, asked: IncomingHttpHeaders): HttpReply {
+  const headers = { ETag: tag, 'Cache-Control': control, Vary: 'Authorization' };
+  return isCurrent(asked, tag) ? { status: 304, headers } : { status: 200, headers, body };
+}
+
+/** The look-ups of a cache so far, and its current number of entries and their size in bytes. */
+export interface CacheFigures {
+  readonly hits: number;
+  readonly misses: number;
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+/** The overhead of an entry beyond its key and body, in bytes: V8's objects, the tag and the cache's bookkeeping. */
+const ENTRY_BYTES = 400;
+/** The largest message and the largest body of an entry, in bytes, so that one reply does not evict hundreds. */
+const CACHED_MAX_BYTES = 16_384;
+
+/**
+ * A cache of rendered replies by binding and message: a reply follows from these alone, so that no entry becomes stale.
+ * It is asked only once the server has sent the message, so it gives nobody what the server would not. All callers share
+ * it: one that reads many resources can evict those of others, whose next replies are then rendered once more.
+ *
+ * Keys and bodies are strings with one character per byte: separate byte arrays would take several times as much memory.
+ */
+class ReplyCache {
+  /** By number rather than by call path: bindings of one method may have different response bodies. */
+  readonly #numbers: ReadonlyMap<Binding, number>;
+  readonly #replies: LRUCache<string, { readonly body: string; readonly tag: string }>;
+  #hits = 0;
+  #misses = 0;
+
+  constructor(bindings: readonly Binding[], maxBytes: number) {
+    this.#numbers = new Map(bindings.map((binding, number) => [binding, number]));
+    this.#replies = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: ({ body }, key) => key.length + body.length + ENTRY_BYTES,
+    });
+  }
+
+  get(binding: Binding, message: Uint8Array, render: Render): Rendered {
+    if (message.length > CACHED_MAX_BYTES) return render(binding, message);
+    const key = `${this.#numbers.get(binding)} ${latin1(message)}`;
+    const kept = this.#replies.get(key);
+    if (kept !== undefined) {
+      this.#hits += 1;
+      return { body: Buffer.from(kept.body, 'latin1'), tag: kept.tag };
+    }
+    this.#misses += 1;
+    const rendered = render(binding, message);
+    const { body, tag } = rendered;
+    if (body.length <= CACHED_MAX_BYTES) this.#replies.set(key, { body: latin1(body), tag });
+    return rendered;
+  }
+
+  get figures(): CacheFigures {
+    const { size, calculatedSize } = this.#replies;
+    return { hits: this.#hits, misses: this.#misses, entries: size, bytes: calculatedSize };
+  }
+}
+
+function latin1({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
+}
+
+/** A strong entity tag (RFC 9110 8.8.3) of a body: the first 162 bits of its SHA-256. */
+export function entityTag(body: string | Uint8Array): string {
+  return `"${hash('sha256', body, 'base64url').slice(0, 27)}"`;
+}
+
+/**
+ * Whether the client of a GET or HEAD already has the representation with the tag, according to `If-None-Match`, which
+ * is evaluated after `If-Match` (RFC 9110 13.2.2).
+ *
+ * @throws HttpFailure `PRECONDITION_FAILED` if `If-Match` does not match the tag.
+ */
+export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
+  const { 'if-match': wanted, 'if-none-match': known } = headers;
+  if (wanted !== undefined && !names(wanted, tag, 'strong')) throw preconditionFailed();
+  return known !== undefined && names(known, tag, 'weak');
+}
+
+/**
+ * `If-Match` does not match the current representation, or there is none because the resource is about to be created.
+ */
+export function preconditionFailed(): HttpFailure {
+  return new HttpFailure(
+    'PRECONDITION_FAILED',
+    'No current representation matches If-Match; a read may name its entity tag or *, a create has none yet.',
+  );
+}
+
+const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
+
+/** Whether a list of entity tags names the tag, by the given comparison (RFC 9110 8.8.3.2). */
+function names(list: string, tag: string, comparison: 'strong' | 'weak'): boolean {
+  if (list.trim() === '*') return true;
+  return [...list.matchAll(TAG)].some(
+    ([, weak, opaque]) => opaque === tag && (weak === undefined || comparison === 'weak'),
+  );
+}
+
+/** The metadata of replies to send as response headers: the name of a header by its lower-case metadata key. */
+export type ResponseHeaders = ReadonlyMap<string, string>;
+
+/** The headers that Node writes or interprets, and those that the transcoder writes. */
+const TAKEN: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'date',
+  'keep-alive',
+  'trailer',
+  'transfer-encoding',
+  'accept-encoding',
+  'accept-patch',
+  'accept-post',
+  'allow',
+  'cache-control',
+  'content-type',
+  'etag',
+  'location',
+  'retry-after',
+  'vary',
+  'www-authenticate',
+  'x-request-id',
+]);
+
+/** @throws Error with a one-sentence message if a name is invalid, or is that of a header that metadata must not set */
+export function requireFreeHeaders(headers: ResponseHeaders): void {
+  for (const name of headers.values()) {
+    try {
+      validateHeaderName(name);
+    } catch (error) {
+      throw new Error(`"${name}" is not the name of a header.`, { cause: error });
+    }
+    if (TAKEN.has(name.toLowerCase())) {
+      throw new Error(`The header "${name}" is written by the transcoder or by Node, and not from metadata.`);
+    }
+  }
+}
+
+// Node throws for any other character, such as CR and LF.
+const FIT = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/**
+ * Adds the metadata of a reply to the response headers, one line for each value, and keeps what middleware has set.
+ * Values that a header cannot carry are left out, such as the bytes of a key that ends in `-bin`.
+ */
+export function addHeaders(
+  response: ServerResponse,
+  headers: ResponseHeaders,
+  { initialMetadata, trailers }: UnaryReply,
+): void {
+  for (const [key, name] of headers) {
+    for (const value of [...(initialMetadata?.get(key) ?? []), ...(trailers?.get(key) ?? [])]) {
+      if (typeof value === 'string' && FIT.test(value)) response.appendHeader(name, value);
+    }
+  }
+}

@@ -1,0 +1,360 @@
+import type { ErrorReplies } from '../failures/error-reply.js';
+import {
+  codeOf,
+  deadlineExceeded,
+  HttpFailure,
+  internal,
+  isOk,
+  overloaded,
+  shuttingDown,
+} from '../failures/failure.js';
+import { Code } from '../gen/google/rpc/code_pb.js';
+import type { ErrorReply, HttpReply } from '../http-reply.js';
+import type { Exchange } from './exchange.js';
+import { httpBodyIn } from '../message/http-body.js';
+import type { Binding } from '../template/binding.js';
+import type { Cancellation, ReplyMetadata, ReplyStream, UnaryReply } from '../upstream.js';
+
+/** How long after its headers a server may still refuse the call with a status, in milliseconds. */
+const REFUSAL_MS = 1_000;
+/** The interval between pulses while there are no messages, in milliseconds. */
+const PULSE_MS = 15_000;
+
+const STREAM_HEADERS = {
+  'Cache-Control': 'no-store, no-transform',
+  Vary: 'Accept',
+  // Otherwise nginx would buffer the response.
+  'X-Accel-Buffering': 'no',
+};
+
+interface StreamedReplyParts {
+  readonly exchange: Exchange;
+  readonly open: OpenStream;
+  readonly format: StreamFormat;
+  readonly errors: ErrorReplies;
+  /** Called before the response begins, with the server's headers, or with its status if it refuses the call. */
+  readonly heard: (reply: UnaryReply) => void;
+}
+
+/** The next item of a stream: the content for a message, or the end. */
+type Come = Uint8Array | UnaryReply | HttpFailure;
+
+/** The HTTP response for a stream of messages. */
+export class StreamedReply {
+  readonly #stream: ReplyStream;
+  readonly #parts: StreamedReplyParts;
+  #initialMetadata: ReplyMetadata | undefined;
+  /** Whether an item was requested and has not been returned yet. */
+  #asked = false;
+  #come: Come | undefined;
+  /** Wakes a waiting `#next`. */
+  #wake = (): void => undefined;
+  #failure: ErrorReply | undefined;
+
+  constructor(stream: ReplyStream, parts: StreamedReplyParts) {
+    this.#stream = stream;
+    this.#parts = parts;
+    parts.open.whenEnding(() => {
+      this.#wake();
+    });
+  }
+
+  /**
+   * Returns the response, which begins with the first message or, if the call is still running, a second after the
+   * server's headers: many servers send headers before they refuse a call.
+   */
+  async reply(): Promise<HttpReply> {
+    const { format, heard } = this.#parts;
+    const coming = this.#next();
+    const begin = this.#wake;
+    void this.#stream.headers?.then((headers) => {
+      this.#initialMetadata = headers;
+      setTimeout(begin, REFUSAL_MS).unref();
+    });
+    const first = await coming;
+    if (isEnd(first) && !isOk(first)) {
+      heard(first);
+      return this.#errorReply(first);
+    }
+    if (first instanceof HttpFailure) return this.#errorReply(first);
+    heard({ code: Code.OK, details: '', answered: true, initialMetadata: this.#initialMetadata });
+    return {
+      status: 200,
+      headers: { ...STREAM_HEADERS, ...format.headers },
+      contentType: format.contentType,
+      body: this.#pieces(first),
+      brokenOff: () => this.#brokenOff(),
+    };
+  }
+
+  async *#pieces(first: Come | undefined): AsyncGenerator<Uint8Array, void> {
+    const { exchange, format } = this.#parts;
+    let next = first;
+    while (next === undefined || next instanceof Uint8Array) {
+      const piece = next ?? format.pulse;
+      if (piece !== undefined) yield piece;
+      next = await this.#nextOrPulse();
+    }
+    if (isEnd(next)) exchange.fields = next.fields;
+    if (isEnd(next) && isOk(next)) {
+      if (format.end !== undefined) yield format.end;
+      return;
+    }
+    this.#failure = this.#errorReply(next);
+    const last = format.failure(this.#failure.body);
+    if (last === undefined) exchange.response.destroy();
+    else yield last;
+  }
+
+  async #nextOrPulse(): Promise<Come | undefined> {
+    const coming = this.#next();
+    if (this.#parts.format.pulse === undefined) return coming;
+    const timer = setTimeout(this.#wake, PULSE_MS);
+    try {
+      return await coming;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The next item, or the failure that aborted the stream; undefined if a timer ended the wait first. */
+  async #next(): Promise<Come | undefined> {
+    const { open } = this.#parts;
+    if (!this.#asked) void this.#ask();
+    if (open.failure === undefined && this.#come === undefined) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    const come = open.failure ?? this.#come;
+    if (come !== undefined) this.#asked = false;
+    this.#come = undefined;
+    return come;
+  }
+
+  async #ask(): Promise<void> {
+    this.#asked = true;
+    try {
+      const come = await this.#stream.next();
+      this.#come = come instanceof Uint8Array ? this.#parts.format.message(come) : come;
+    } catch (error) {
+      this.#come = internal(error);
+    }
+    this.#wake();
+  }
+
+  /**
+   * The error response for the end of a stream. It always has a reason, so that the log line differs from that of a
+   * success.
+   */
+  #errorReply(end: UnaryReply | HttpFailure): ErrorReply {
+    const { errors, exchange } = this.#parts;
+    const { requestId } = exchange;
+    if (end instanceof HttpFailure) return errors.ofFailure(end, requestId);
+    const reply = errors.ofUpstream(end, requestId);
+    return { ...reply, reason: reply.reason ?? Code[codeOf(end.code)] };
+  }
+
+  #brokenOff(): ErrorReply | undefined {
+    const { open, exchange } = this.#parts;
+    if (this.#failure !== undefined || open.failure === undefined || exchange.response.writableFinished)
+      return this.#failure;
+    return this.#errorReply(open.failure);
+  }
+}
+
+function isEnd(come: Come | undefined): come is UnaryReply {
+  return come !== undefined && 'answered' in come;
+}
+
+/** How long a client may take to read the end of an aborted stream, in milliseconds. */
+const LAST_PIECE_MS = 1_000;
+
+/** The longest delay of a Node timer, in milliseconds: 24.8 days. With a longer one, it would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+const ignore = (): void => undefined;
+
+/** A request for a stream, until its response has ended. A call that is still running then is cancelled. */
+export class OpenStream implements Cancellation {
+  /** Whether the response has ended. */
+  cancelled = false;
+  /** Why the stream was aborted; undefined if it was not. */
+  failure: HttpFailure | undefined;
+  readonly #exchange: Exchange;
+  readonly #open: Set<OpenStream>;
+  #cancel = ignore;
+  #wake = ignore;
+  #limit: NodeJS.Timeout | undefined;
+  #cut: NodeJS.Timeout | undefined;
+
+  /** @param open the open streams; this one leaves them when its response has ended. */
+  constructor(exchange: Exchange, open: Set<OpenStream>) {
+    this.#exchange = exchange;
+    this.#open = open;
+    open.add(this);
+    exchange.whenOver(this.#over);
+  }
+
+  onCancelled(listener: () => void): void {
+    this.#cancel = listener;
+  }
+
+  /** Calls the listener when the stream is aborted or the response has ended. */
+  whenEnding(listener: () => void): void {
+    this.#wake = listener;
+  }
+
+  /**
+   * Aborts the stream with `DEADLINE_EXCEEDED` after some time.
+   *
+   * @param ms in milliseconds; never if it is more than the longest delay of a timer, such as `Infinity`
+   */
+  limit(ms: number): void {
+    if (ms > LONGEST_TIMER_MS) return;
+    this.#limit = setTimeout(() => {
+      this.breakOff(deadlineExceeded());
+    }, ms);
+  }
+
+  /** Aborts the stream. A client that does not read its end within a second is disconnected. */
+  breakOff(failure: HttpFailure): void {
+    this.failure ??= failure;
+    // The response may be queued behind an earlier one, and have no socket yet.
+    this.#cut ??= setTimeout(() => this.#exchange.request.socket.destroy(), LAST_PIECE_MS);
+    this.#wake();
+  }
+
+  readonly #over = (): void => {
+    this.cancelled = true;
+    clearTimeout(this.#limit);
+    clearTimeout(this.#cut);
+    this.#open.delete(this);
+    this.#cancel();
+    this.#wake();
+  };
+}
+
+/** The open streams. */
+export class OpenStreams {
+  readonly #most: number;
+  readonly #open = new Set<OpenStream>();
+  #ended = false;
+
+  /** @param most the maximum number of open streams. */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** @throws HttpFailure `OVERLOADED` or `SHUTTING_DOWN` */
+  open(exchange: Exchange): OpenStream {
+    if (this.#ended) throw shuttingDown();
+    if (this.#open.size >= this.#most) throw overloaded(`It has ${this.#most} streams under way.`);
+    return new OpenStream(exchange, this.#open);
+  }
+
+  /** Aborts all streams, and refuses all later ones. */
+  end(): void {
+    this.#ended = true;
+    for (const stream of this.#open) stream.breakOff(shuttingDown());
+  }
+}
+
+/** How the messages of a stream are encoded in its response. */
+export interface StreamFormat {
+  readonly contentType: string;
+  /** Headers besides those of every stream. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Encodes a serialized message. @throws Error if it cannot be encoded */
+  readonly message: (message: Uint8Array) => Uint8Array;
+  /** Encodes the failure that ends a stream; undefined to cut the connection instead. @param json `{"error":…}` */
+  readonly failure: (json: string) => Uint8Array | undefined;
+  /** What is sent at the end of a successful stream; undefined for nothing. */
+  readonly end: Uint8Array | undefined;
+  /** What is sent at intervals while there are no messages; undefined for nothing. */
+  readonly pulse: Uint8Array | undefined;
+}
+
+/** Returns the JSON text of a serialized message, without line breaks; as UTF-8 if it is large. */
+type JsonOf = (message: Uint8Array) => string | Uint8Array;
+
+// RFC 9110 12.4.2 and 12.5.1: a weight of 0 means that the type is not acceptable.
+const WANTS_EVENTS =
+  /(?:^|,)[ \t]*text\/event-stream[ \t]*(?:;(?![ \t]*q=0(?:\.0*)?[ \t]*(?:[,;]|$))[^,;]*)*(?:,|$)/i;
+
+/**
+ * The format for a request: Server-Sent Events if `accept` names them, otherwise a line for each message.
+ *
+ * @param accept the header `Accept`.
+ * @param lenient whether to write lines as grpc-gateway does.
+ */
+export function streamFormat(accept: string | undefined, lenient: boolean, json: JsonOf): StreamFormat {
+  if (accept !== undefined && WANTS_EVENTS.test(accept)) return events(json);
+  return lenient
+    ? lines('application/json', (message) => joined('{"result":', json(message), '}\n'))
+    : lines('application/x-ndjson', (message) => joined('', json(message), '\n'));
+}
+
+function lines(contentType: string, message: StreamFormat['message']): StreamFormat {
+  const failure: StreamFormat['failure'] = (json) => Buffer.from(`${json}\n`);
+  return { contentType, headers: {}, message, failure, end: undefined, pulse: undefined };
+}
+
+const END = Buffer.from('event: end\ndata: {}\n\n');
+const COMMENT = Buffer.from(':\n\n');
+
+/**
+ * WHATWG HTML 9.2. A browser repeats its request whenever the response ends, unless the page has closed the
+ * `EventSource`, which it can do on the event `end` or `failure`.
+ */
+function events(json: JsonOf): StreamFormat {
+  return {
+    contentType: 'text/event-stream',
+    headers: {},
+    message: (message) => joined('data: ', json(message), '\n\n'),
+    failure: (error) => Buffer.from(`event: failure\ndata: ${error}\n\n`),
+    end: END,
+    pulse: COMMENT,
+  };
+}
+
+function joined(before: string, json: string | Uint8Array, after: string): Uint8Array {
+  return typeof json === 'string'
+    ? Buffer.from(before + json + after)
+    : Buffer.concat([Buffer.from(before), json, Buffer.from(after)]);
+}
+
+// RFC 9110 8.3.1; parameters may contain any printable ASCII character.
+const MEDIA_TYPE = /^[\w!#$%&'*+\-.^`|~]+\/[\w!#$%&'*+\-.^`|~]+[ \t]*(?:;[\t\x20-\x7e]*)?$/;
+
+/** Otherwise browsers would guess another media type. */
+const BYTES_HEADERS = { 'X-Content-Type-Options': 'nosniff' };
+
+function mediaType(contentType: string): string {
+  return MEDIA_TYPE.test(contentType) ? contentType : 'application/octet-stream';
+}
+
+/** The response for a `google.api.HttpBody`. @throws Error if the message cannot be decoded */
+export function bytesReply(binding: Binding, message: Uint8Array): HttpReply {
+  const { contentType, data } = httpBodyIn(binding, message);
+  return { status: 200, headers: BYTES_HEADERS, contentType: mediaType(contentType), body: data };
+}
+
+/** The format of a stream of `google.api.HttpBody`. The first message sets the media type of the whole response. */
+export function bytesFormat(binding: Binding): StreamFormat {
+  let type: string | undefined;
+  return {
+    get contentType() {
+      return type ?? mediaType('');
+    },
+    headers: BYTES_HEADERS,
+    message: (message) => {
+      const { contentType, data } = httpBodyIn(binding, message);
+      type ??= mediaType(contentType);
+      return data;
+    },
+    failure: () => undefined,
+    end: undefined,
+    pulse: undefined,
+  };
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { describe, expect, it } from 'vitest';
+import { codeOf, httpStatusOf } from '../../src/failures/failure.js';
+import { Code } from '../../src/gen/google/rpc/code_pb.js';
+
+const require = createRequire(import.meta.url);
+const published = readFileSync(require.resolve('google-proto-files/google/rpc/code.proto'), 'utf8');
+const mappings = [...published.matchAll(/HTTP Mapping: (\d+).*\n\s+(\w+) = \d+;/g)].map((match) => ({
+  name: match[2] ?? '',
+  http: Number(match[1]),
+}));
+
+describe('the HTTP status of a gRPC code', () => {
+  it('is published for every code', () => {
+    expect(mappings.map(({ name }) => Code[name as keyof typeof Code])).toHaveLength(17);
+  });
+
+  it.each(mappings)('is $http for $name, as google/rpc/code.proto says', ({ name, http }) => {
+    expect(httpStatusOf(Code[name as keyof typeof Code])).toBe(http);
+  });
+});
+
+describe('the code of a number', () => {
+  it.each([
+    [0, Code.OK],
+    [16, Code.UNAUTHENTICATED],
+    [17, Code.UNKNOWN],
+    [-1, Code.UNKNOWN],
+    [1.5, Code.UNKNOWN],
+  ])('%d is %d', (number, code) => {
+    expect(codeOf(number)).toBe(code);
+  });
+});

@@ -1,0 +1,171 @@
+import { Metadata } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import {
+  GetRouteRequest,
+  Route,
+  type Route as RouteMessage,
+  RouteServiceDefinition,
+} from '../../src/gen/routing/v1/route_service.js';
+import { implement, MessageCache } from '../../src/calls/service.js';
+import type { HandlerContext } from '../../src/calls/call.js';
+
+const ROUTES: Readonly<Record<string, RouteMessage>> = {
+  long: route({ id: 'long', path: `/${'a'.repeat(2_000)}`, createdAt: new Date(1_700_000_000_123) }),
+  short: route({ id: 'short', path: '/' }),
+  '\ufefflong': route({ id: 'long, after a byte order mark' }),
+  timeless: route({ middleware: ['half-written'], createdAt: new Date(Number.NaN) }),
+};
+
+function route(given: Partial<RouteMessage>): RouteMessage {
+  return { id: '', method: 'GET', path: '', middleware: [], handler: 'h', createdAt: undefined, ...given };
+}
+
+/** The context of a call without a caller. */
+const CONTEXT: HandlerContext = {
+  metadata: new Metadata(),
+  caller: undefined,
+  signal: { aborted: false },
+};
+
+/** The decoded response to a request for one of `ROUTES`. */
+async function answerFor(id: string): Promise<RouteMessage> {
+  const request = getRoute?.decode(GetRouteRequest.encode({ routeId: id }).finish());
+  const answer = await getRoute?.handle(request, CONTEXT);
+  return Route.decode(answer ?? new Uint8Array());
+}
+
+const getRoute = implement(RouteServiceDefinition, {
+  createRoute: { access: 'public', handle: () => Promise.resolve(route({})) },
+  getRoute: { access: 'public', handle: ({ routeId }) => Promise.resolve(ROUTES[routeId] ?? route({})) },
+}).find(({ path }) => path === '/routing.v1.RouteService/GetRoute');
+
+describe('the requests of a service', () => {
+  it('keep a byte order mark at the beginning of a string', async () => {
+    await expect(answerFor('\ufefflong')).resolves.toEqual(ROUTES['\ufefflong']);
+  });
+});
+
+describe('the responses of a service', () => {
+  it('are independent of earlier ones', async () => {
+    const answers = await Promise.all(['long', 'short', 'long'].map(answerFor));
+    expect(answers).toEqual([ROUTES['long'], ROUTES['short'], ROUTES['long']]);
+  });
+
+  it('contain nothing of an earlier one that could not be encoded', async () => {
+    await expect(answerFor('timeless')).rejects.toThrow(RangeError);
+    await expect(answerFor('short')).resolves.toEqual(ROUTES['short']);
+  });
+});
+
+/** A GetRoute that caches its responses and records the ids it ran for. */
+function cachingMethod(maxBytes: number) {
+  const ran: string[] = [];
+  const [method] = implement(
+    { ...RouteServiceDefinition, methods: { getRoute: RouteServiceDefinition.methods.getRoute } },
+    {
+      getRoute: {
+        access: { scope: 'routes:read' },
+        handle: ({ routeId }) => {
+          ran.push(routeId);
+          if (routeId === 'none') return Promise.reject(new Error('not there'));
+          return Promise.resolve(route({ id: routeId, path: `/${'p'.repeat(100)}` }));
+        },
+        caching: { cache: new MessageCache(maxBytes), keyOf: ({ routeId }) => routeId },
+      },
+    },
+  );
+  const run = (message: Uint8Array) => {
+    const request = method?.decode(message);
+    return method?.cached?.(request) ?? method?.handle(request, CONTEXT) ?? new Uint8Array();
+  };
+  return {
+    ran,
+    run,
+    get: async (id: string) => Route.decode(await run(GetRouteRequest.encode({ routeId: id }).finish())).id,
+  };
+}
+
+describe('a method that caches its responses', () => {
+  it('runs once for equal requests, and answers the repeats synchronously', async () => {
+    const { ran, run, get } = cachingMethod(10_000);
+    await expect(get('a')).resolves.toBe('a');
+    expect(run(GetRouteRequest.encode({ routeId: 'a' }).finish())).toBeInstanceOf(Uint8Array);
+    await expect(get('b')).resolves.toBe('b');
+    await expect(get('a')).resolves.toBe('a');
+    expect(ran).toEqual(['a', 'b']);
+  });
+
+  it('does not run again for requests padded with unknown fields', async () => {
+    const { ran, run, get } = cachingMethod(10_000);
+    await get('a');
+    const request = GetRouteRequest.encode({ routeId: 'a' }).finish();
+    // Field 15, a varint.
+    for (let i = 0; i < 100; i++) await run(Buffer.concat([request, Buffer.from([0x78, i])]));
+    expect(ran).toEqual(['a']);
+  });
+
+  it('runs again after a failure', async () => {
+    const { ran, get } = cachingMethod(10_000);
+    await expect(get('none')).rejects.toThrow('not there');
+    await expect(get('none')).rejects.toThrow('not there');
+    expect(ran).toHaveLength(2);
+  });
+
+  it('runs again for the oldest requests when the cache is full', async () => {
+    const { ran, get } = cachingMethod(2_048);
+    for (let i = 1; i <= 200; i++) await get(String(i));
+    await get('200');
+    await get('1');
+    expect(ran.slice(199)).toEqual(['200', '1']);
+  });
+
+  it('runs each time if the cache has no bytes', async () => {
+    const { ran, get } = cachingMethod(0);
+    await get('a');
+    await get('a');
+    expect(ran).toEqual(['a', 'a']);
+  });
+});
+
+/** The bytes that the cache counts for a key of one character and an answer of 699 bytes. */
+const ENTRY = 1_000;
+const answer = Buffer.alloc(699, 7);
+
+describe('an message cache', () => {
+  it.each([
+    ['empty', Buffer.alloc(0)],
+    ['every byte', Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))],
+    ['part of a larger buffer', Buffer.from('abcdef').subarray(2, 4)],
+  ])('returns what was set: %s', (_, value) => {
+    const cache = new MessageCache(ENTRY);
+    cache.set('key', value);
+    expect(cache.get('key')).toEqual(value);
+  });
+
+  it('keeps as many answers as fit, and evicts the least recently used', () => {
+    const cache = new MessageCache(2 * ENTRY);
+    cache.set('a', answer);
+    cache.set('b', answer);
+    cache.get('a');
+    cache.set('c', answer);
+    expect(['a', 'b', 'c'].map((key) => cache.get(key)?.length)).toEqual([699, undefined, 699]);
+  });
+
+  it('rejects an answer larger than its capacity, and evicts nothing for it', () => {
+    const cache = new MessageCache(ENTRY);
+    cache.set('a', answer);
+    cache.set('b', Buffer.alloc(700));
+    expect(cache.get('a')).toEqual(answer);
+    expect(cache.get('b')).toBeUndefined();
+  });
+
+  it('counts lookups, entries and bytes', () => {
+    const cache = new MessageCache(10 * ENTRY);
+    cache.set('a', answer);
+    cache.set('b', answer);
+    cache.get('a');
+    cache.get('a');
+    cache.get('c');
+    expect(cache.figures).toEqual({ hits: 2, misses: 1, entries: 2, bytes: 2 * ENTRY });
+  });
+});

@@ -1,0 +1,112 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { firstBlock } from '../../bench/load/hpack.js';
+import {
+  ACK,
+  END_HEADERS,
+  END_STREAM,
+  frame,
+  GOAWAY,
+  HEADERS,
+  PING,
+  PREFACE,
+  SETTINGS,
+} from '../support/http2-frames.js';
+import { EndedSessions } from '../../src/grpc/ended-sessions.js';
+import { built } from '../support/built.js';
+import { LIMITS } from '../support/grpc-limits.js';
+
+const NO_BYTES = Buffer.alloc(0);
+const HEAD = firstBlock([
+  [':method', 'POST'],
+  [':scheme', 'http'],
+  [':path', '/test.Service/Guarded'],
+  [':authority', 'localhost'],
+  ['content-type', 'application/grpc'],
+  ['te', 'trailers'],
+]);
+/** Trailers must have no pseudo-header (RFC 9113, section 8.1). The header before it stays with the stream. */
+const BROKEN_TRAILERS = firstBlock([
+  ['x-kept', 'v'.repeat(300)],
+  [':path', '/'],
+]);
+const OPENING = Buffer.concat([
+  PREFACE,
+  frame(SETTINGS, 0, 0, NO_BYTES),
+  frame(HEADERS, END_HEADERS, 1, HEAD),
+]);
+const BREAKING = frame(HEADERS, END_HEADERS | END_STREAM, 1, BROKEN_TRAILERS);
+
+let server: ChildProcess;
+let address: URL;
+let end: Promise<string>;
+
+beforeEach(async () => {
+  built();
+  const program = join(import.meta.dirname, '../support/measured-server.mjs');
+  server = fork(program, [JSON.stringify(LIMITS)], { execArgv: ['--expose-gc'], silent: true });
+  end = once(server, 'exit').then(() => 'has ended');
+  const [text] = (await once(server, 'message')) as [string];
+  address = new URL(`http://${text}`);
+});
+
+afterEach(async () => {
+  if (server.connected) server.disconnect();
+  await end;
+});
+
+async function opened(): Promise<Socket> {
+  const socket = connect({ host: address.hostname, port: Number(address.port), noDelay: true });
+  socket.on('error', () => undefined).resume();
+  socket.write(OPENING);
+  await once(socket, 'data');
+  await delay(2);
+  return socket;
+}
+
+/** Makes the server collect garbage in the turn in which it reads what was just sent to it. */
+async function collect(): Promise<string> {
+  server.send('measure');
+  return Promise.race([once(server, 'message').then(() => 'goes on'), end]);
+}
+
+describe('an object kept for an ended session', () => {
+  it('survives one garbage collection and is freed by a later one', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const collected = async (): Promise<boolean> => {
+      collectGarbage();
+      // FinalizationRegistry callbacks run some time after the collection.
+      await delay(20);
+      return kept.deref() === undefined;
+    };
+    const sessions = new EndedSessions();
+    const kept = new WeakRef({});
+    sessions.keep(kept.deref() ?? {});
+    // A WeakRef keeps its object alive until the end of the turn that dereferences it.
+    await delay(1);
+    expect(await collected()).toBe(false);
+    await expect.poll(collected, { timeout: 10_000 }).toBe(true);
+  });
+});
+
+describe('a client that ends its connection while a stream has broken headers', () => {
+  it.each([
+    ['with an unsolicited PING ACK', frame(PING, ACK, 0, Buffer.alloc(8))],
+    ['with GOAWAY', frame(GOAWAY, 0, 0, Buffer.alloc(8))],
+    ['with SETTINGS on a stream', frame(SETTINGS, 0, 1, Buffer.alloc(6))],
+  ])('%s does not abort the process', async (_, ending) => {
+    for (let times = 0; times < 10; times++) {
+      const socket = await opened();
+      socket.write(Buffer.concat([BREAKING, ending]));
+      expect(await collect()).toBe('goes on');
+      socket.destroy();
+    }
+  });
+});
