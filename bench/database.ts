@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { parseDatabaseUrl } from '../src/settings/database.js';
+import { parseDatabaseUrl } from '../src/settings/database-url.js';
 import { openDatabase } from '../src/store/database.js';
 import { migrateUp } from '../src/store/migrations.js';
-import { toRow } from '../src/store/statements.js';
+import { toRow } from '../src/store/route-row.js';
 import {
   createMysqlDatabase,
   dropLeftovers,

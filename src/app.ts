@@ -5,20 +5,21 @@ import type { Upstream } from '@route-registry/transcoder';
 import { grpcUpstream, tlsOptions } from '@route-registry/transcoder/grpc-js';
 import type { Logger } from 'pino';
 import {
+  type Authenticator,
   createAuthenticator,
   type RememberingAuthenticator,
   rememberTokens,
   type VerificationKey,
 } from './auth/authenticator.js';
 import { CallLog, logCalls, nameCaller } from './calls/call-log.js';
-import type { Interceptor } from './calls/call.js';
+import type { Interceptor, Method } from './calls/call.js';
 import { Admission, createPipeline, type Pipeline } from './calls/pipeline.js';
 import { MessageCache } from './calls/service.js';
 import { FollowedTls } from './edge/tls.js';
-import { HttpServer } from './gateway/http-server.js';
 import { FollowedFiles } from './files/followed-files.js';
 import { createGateway } from './gateway/gateway.js';
 import { requireServing } from './gateway/healthz.js';
+import { HttpServer } from './gateway/http-server.js';
 import { memoryUpstream, onWallClock } from './gateway/upstream.js';
 import { descriptorSet } from './gen/descriptor-set.js';
 import { Health } from './grpc/health.js';
@@ -28,20 +29,13 @@ import { newRouteId, Registry } from './registry/registry.js';
 import { REALM, routeService } from './routes/route-service.js';
 import { Closing, GRACE_MS } from './run/closing.js';
 import { listenOrExplain, openOrExplain } from './run/start.js';
-import type { Config, GrpcConfig, HttpConfig, Limits, TlsFiles } from './settings/config.js';
+import type { Config, GrpcConfig, HttpConfig, TlsFiles } from './settings/config.js';
+import type { Database } from './settings/database-url.js';
 import { joinAddress } from './settings/reader.js';
 import { localSecret, secretsIn, type TokenConfig } from './settings/tokens.js';
-import {
-  closeDatabase,
-  type DatabaseLocation,
-  openDatabase,
-  type PoolFigures,
-  poolFigures,
-  reachDatabase,
-} from './store/database.js';
+import { closeDatabase, openDatabase, poolFigures, reachDatabase } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/migrations.js';
-import type { StatementObserver } from './store/statements.js';
 import type { Metrics } from './watch/metrics/metrics.js';
 import { Monitor } from './watch/monitor.js';
 import { Readiness, startOpsServer } from './watch/ops-server.js';
@@ -65,42 +59,6 @@ export interface App {
   close(): Promise<boolean>;
 }
 
-/**
- * Opens the parts of the service and connects them.
- *
- * @throws Error when a part cannot be opened; everything opened before it is closed again
- */
-export async function startApp(config: Config, dependencies: Dependencies): Promise<App> {
-  const { logger } = dependencies;
-  const closing = new Closing();
-  const callLog = new CallLog(logger, config.accessLog);
-  const opened = { ...dependencies, config, closing, callLog };
-  try {
-    const operations = await openOperations(config, opened);
-    const tracing = config.traces ? await startTracing(opened) : undefined;
-    const tls =
-      config.tls &&
-      (await followTls('TLS_CERT_FILE, TLS_KEY_FILE or TLS_CLIENT_CA_FILE', config.tls, opened));
-    const parts: SharedParts = { ...opened, operations, tls, tracing };
-    const grpc = config.grpc && (await startGrpc(config.grpc, parts));
-    const httpUrl = config.http && (await startRest(config.http, grpc?.pipeline, parts));
-    const log = (step: string, ms: number): void => {
-      logger.info({ ms }, step);
-    };
-    const close = (): Promise<boolean> => {
-      operations.readiness.drain();
-      return closing.close({ drainMs: config.drainDelayMs, log });
-    };
-    operations.readiness.run();
-    return { grpcAddress: grpc?.address, httpUrl, opsUrl: operations.url, close };
-  } catch (error) {
-    await closing.close().catch((err: unknown) => {
-      logger.error({ err }, 'not everything could be closed');
-    });
-    throw error;
-  }
-}
-
 /** The dependencies that are injected into the service. */
 export interface Dependencies {
   readonly logger: Logger;
@@ -118,45 +76,71 @@ export interface Dependencies {
   readonly fileCheckMs?: number;
 }
 
-/** The parts that the gRPC server and the REST gateway share. */
-interface SharedParts extends Dependencies {
+/** What all parts of the process share. */
+interface Parts extends Dependencies {
   readonly config: Config;
   readonly closing: Closing;
   readonly callLog: CallLog;
-  readonly operations: Operations;
-  /** The certificate of the gRPC and HTTP servers; absent without TLS. */
-  readonly tls: FollowedTls | undefined;
+  readonly readiness: Readiness;
+  /** Absent when nothing is measured. */
+  readonly metrics: Metrics | undefined;
   /** Absent when tracing is off. */
   readonly tracing: Tracing | undefined;
-}
-
-/** The operators' view of a process. */
-interface Operations {
-  readonly readiness: Readiness;
-  /** Absent when metrics are off. */
-  readonly metrics: Metrics | undefined;
-  /** The base URL of its pages; absent without a listener. */
-  readonly url: string | undefined;
+  /** The certificate of the gRPC and HTTP servers; absent without TLS. */
+  readonly tls: FollowedTls | undefined;
 }
 
 /**
- * Opens the operators' listener, which must open before the rest of the service, so that it closes last. If
- * `OPS_ADDRESS` is `off`, there is no listener and nothing is measured.
+ * Opens the parts of the service and connects them.
  *
- * @throws Error when it cannot listen
+ * @throws Error when a part cannot be opened; everything opened before it is closed again
  */
-async function openOperations(
-  { ops, grpc, http }: Config,
-  { closing, callLog }: { readonly closing: Closing; readonly callLog: CallLog },
-): Promise<Operations> {
+export async function startApp(config: Config, dependencies: Dependencies): Promise<App> {
+  const { logger } = dependencies;
+  const closing = new Closing();
+  const opened = { ...dependencies, config, closing, callLog: new CallLog(logger, config.accessLog) };
+  try {
+    // The first to open, so that it closes last.
+    const { opsUrl, ...operations } = await openOperations(opened);
+    const tracing = config.traces ? await openTracing(opened) : undefined;
+    const tlsSettings = 'TLS_CERT_FILE, TLS_KEY_FILE or TLS_CLIENT_CA_FILE';
+    const tls = config.tls && (await followTls(tlsSettings, config.tls, opened));
+    const parts = { ...opened, ...operations, tracing, tls };
+    const grpc = config.grpc && (await startGrpc(config.grpc, parts));
+    const httpUrl = config.http && (await startRest(config.http, grpc?.pipelineOfGateway, parts));
+    const log = (step: string, ms: number): void => {
+      logger.info({ ms }, step);
+    };
+    const close = (): Promise<boolean> => {
+      operations.readiness.drain();
+      return closing.close({ drainMs: config.drainDelayMs, log });
+    };
+    operations.readiness.run();
+    return { grpcAddress: grpc?.address, httpUrl, opsUrl, close };
+  } catch (error) {
+    await closing.close().catch((err: unknown) => {
+      logger.error({ err }, 'not everything could be closed');
+    });
+    throw error;
+  }
+}
+
+/** Starts the operators' listener. If `OPS_ADDRESS` is `off`, there is none and nothing is measured. */
+async function openOperations({
+  config: { ops, grpc, http },
+  closing,
+  callLog,
+}: Pick<Parts, 'config' | 'closing' | 'callLog'>): Promise<
+  Pick<Parts, 'readiness' | 'metrics'> & Pick<App, 'opsUrl'>
+> {
   const readiness = new Readiness([
     ...(grpc === undefined ? [] : ['database', 'schema']),
     ...(http?.upstream === undefined ? [] : ['upstream']),
   ]);
-  if (ops === undefined) return { readiness, metrics: undefined, url: undefined };
+  if (ops === undefined) return { readiness, metrics: undefined, opsUrl: undefined };
   // Loaded only when metrics are on.
-  const loaded = await import('./watch/metrics/metrics.js');
-  const metrics = new loaded.Metrics();
+  const { Metrics } = await import('./watch/metrics/metrics.js');
+  const metrics = new Metrics();
   const role = grpc === undefined ? 'gateway' : http === undefined ? 'grpc' : 'all';
   metrics.buildInfo({ version: serviceVersion(), role });
   metrics.readiness(readiness);
@@ -166,41 +150,62 @@ async function openOperations(
     startOpsServer(host, port, { readiness: () => readiness.report, metrics }),
   );
   closing.resource('listener for operators', () => server.close());
-  return { readiness, metrics, url: `http://${joinAddress(host, server.port)}` };
+  return { readiness, metrics, opsUrl: `http://${joinAddress(host, server.port)}` };
 }
 
-/** What the gateway needs from the running gRPC server. */
-interface RunningGrpc {
-  /** The address of the server, with its actual port. */
-  readonly address: string;
-  /** For the gateway in the same process, which logs its own calls. */
-  readonly pipeline: Pipeline;
-}
-
-/**
- * Opens the store, creates the pipeline and starts the gRPC server.
- *
- * @throws Error when one of them cannot be opened
- */
+/** Starts the gRPC server. */
 async function startGrpc(
-  { address, database, tokens, duplicateRoutes, reflection }: GrpcConfig,
-  parts: SharedParts,
-): Promise<RunningGrpc> {
-  const { config, closing, logger, callLog, tls, tracing } = parts;
-  const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs, fileCheckMs } = parts;
-  const { readiness, metrics } = parts.operations;
-  const { limits, databaseWaitMs, routeCacheBytes } = config;
-  const authenticator = await openAuthenticator(tokens, { closing, logger, now, fileCheckMs });
-
-  const observers = enabled(metrics?.statements(), tracing?.statements(database));
-  const { store, schemaVersion, pool } = await openStore(
-    { database, silenceMs: limits.deadlineMs, waitMs: databaseWaitMs },
-    observers,
-    parts,
+  config: GrpcConfig,
+  parts: Parts,
+): Promise<{ readonly address: string; readonly pipelineOfGateway: Pipeline }> {
+  const { closing, logger, callLog, metrics, tracing, tls } = parts;
+  const { limits } = parts.config;
+  const { methods, authenticator, health } = await openRouteService(config, parts);
+  const steps = { ...limits, authenticator, admission: new Admission(limits), log: callLog };
+  const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>
+    createPipeline(methods, { ...steps, observers: observers.filter(isOn) });
+  const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
+  const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logCalls(callLog));
+  // The gateway measures and logs its own requests, for which it needs only the caller from this pipeline.
+  const pipelineOfGateway = pipelineObservedBy(tracing?.calls, nameCaller);
+  const { address, reflection } = config;
+  const server = await listenOrExplain('GRPC_ADDRESS', address, () =>
+    startGrpcServer({
+      address,
+      methods,
+      pipeline,
+      health,
+      reflection,
+      limits,
+      tls,
+      observeStreaming: measured?.beginStreaming,
+      onConnectionError: (reason) => {
+        if (callLog.mayWrite('unauthenticated'))
+          logger.warn({ reason }, 'a gRPC connection was closed because of an error');
+      },
+    }),
   );
-  readiness.pass('schema', `version ${schemaVersion}`);
-  const registry = new Registry({ store, duplicates: duplicateRoutes, now, newId });
+  closing.server('gRPC server', () => server.close(GRACE_MS));
+  return { address: server.address, pipelineOfGateway };
+}
 
+/** What a pipeline needs to serve calls. */
+interface RouteServiceParts {
+  readonly methods: readonly Method[];
+  readonly authenticator: Authenticator;
+  readonly health: Health;
+}
+
+/** Opens everything behind the pipeline: keys, store, registry, health. */
+async function openRouteService(
+  { database, tokens, duplicateRoutes: duplicates }: GrpcConfig,
+  parts: Parts,
+): Promise<RouteServiceParts> {
+  const { config, closing, logger, readiness, metrics } = parts;
+  const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;
+  const authenticator = openAuthenticator(tokens, parts);
+  const store = await openStore(database, parts);
+  const registry = new Registry({ store, duplicates, now, newId });
   const health = new Health([ROUTE_SERVICE]);
   const monitor = new Monitor({
     name: 'the store',
@@ -218,86 +223,9 @@ async function startGrpc(
     monitor.stop();
     health.setServing(false);
   });
-
-  const cache = new MessageCache(routeCacheBytes);
-  const methods = [...routeService(registry, cache), ...health.methods()];
-  const admission = new Admission(limits);
-  const steps = { ...limits, authenticator, admission, log: callLog };
-  metrics?.schemaVersion(schemaVersion);
-  metrics?.pool(pool);
+  const cache = new MessageCache(config.routeCacheBytes);
   metrics?.caches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
-  const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
-  const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>
-    createPipeline(methods, { ...steps, observers: enabled(...observers) });
-  const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logCalls(callLog));
-  // The gateway measures and logs its own requests, for which it needs only the caller from this pipeline.
-  const pipelineOfGateway = pipelineObservedBy(tracing?.calls, nameCaller);
-  const observeStreaming = measured?.beginStreaming;
-  const server = await listenOrExplain('GRPC_ADDRESS', address, () =>
-    startGrpcServer({
-      address,
-      methods,
-      pipeline,
-      health,
-      reflection,
-      limits,
-      tls,
-      observeStreaming,
-      onConnectionError: (reason) => {
-        if (callLog.mayWrite('unauthenticated'))
-          logger.warn({ reason }, 'a gRPC connection was closed because of an error');
-      },
-    }),
-  );
-  closing.server('gRPC server', () => server.close(GRACE_MS));
-  return { address: server.address, pipeline: pipelineOfGateway };
-}
-
-/** The configuration of this process's store. */
-interface RouteStoreConfig {
-  readonly database: DatabaseLocation;
-  /** How long a database server may stay silent, in milliseconds: as long as a call may take. */
-  readonly silenceMs: number;
-  /** How long the start waits for an unreachable database, in milliseconds. */
-  readonly waitMs: number;
-}
-
-/** The store, with its figures for operators. */
-interface OpenedRouteStore {
-  readonly store: KnexRouteStore;
-  /** The number of its migrations. */
-  readonly schemaVersion: number;
-  /** The current use of its connections. */
-  readonly pool: () => PoolFigures;
-}
-
-/**
- * Connects to the configured database, ensures its schema and opens the store.
- *
- * @throws Error when the database cannot be reached, or its schema is out of date
- */
-async function openStore(
-  { database, silenceMs, waitMs }: RouteStoreConfig,
-  observers: readonly StatementObserver[],
-  { closing, logger, stop }: Pick<SharedParts, 'closing' | 'logger' | 'stop'>,
-): Promise<OpenedRouteStore> {
-  const knex = openDatabase(database, silenceMs);
-  closing.resource('database', () => closeDatabase(knex, database));
-  await openOrExplain('The database named by DATABASE_URL cannot be reached', () =>
-    reachDatabase(knex, { waitMs, stop, log: logger.info.bind(logger) }),
-  );
-  const schemaVersion = await ensureSchema(knex, database);
-  return { store: new KnexRouteStore(knex, observers), schemaVersion, pool: () => poolFigures(knex) };
-}
-
-/** The parts of the process that the authenticator uses. */
-interface TokenDependencies {
-  readonly closing: Closing;
-  readonly logger: Logger;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** How often a key file is reread, in milliseconds; default: 10,000. */
-  readonly fileCheckMs?: number | undefined;
+  return { methods: [...routeService(registry, cache), ...health.methods()], authenticator, health };
 }
 
 /**
@@ -306,20 +234,17 @@ interface TokenDependencies {
  *
  * @throws Error when the key cannot be used
  */
-export async function openAuthenticator(
+export function openAuthenticator(
   { key, issuer, audience }: TokenConfig,
-  { closing, logger, now, fileCheckMs }: TokenDependencies,
-): Promise<RememberingAuthenticator> {
+  { closing, logger, now = Date.now, fileCheckMs }: Pick<Parts, 'closing' | 'logger' | 'now' | 'fileCheckMs'>,
+): RememberingAuthenticator {
   const onProblem = (err: Error): void => {
     logger.warn({ err }, 'the key set cannot be refreshed: its keys stay in use until it is an hour old');
   };
   const open = (verificationKey: VerificationKey): RememberingAuthenticator =>
     rememberTokens(createAuthenticator({ key: verificationKey, issuer, audience, now, onProblem }), now);
-  const follow = async (
-    file: string,
-    keyIn: (content: Buffer) => VerificationKey,
-  ): Promise<RememberingAuthenticator> => {
-    const followed = await FollowedFiles.open({
+  const follow = (file: string, keyIn: (content: Buffer) => VerificationKey): RememberingAuthenticator => {
+    const followed = new FollowedFiles({
       files: [file],
       read: ([content = Buffer.alloc(0)]) => open(keyIn(content)),
       onProblem: ({ message }) => {
@@ -355,22 +280,38 @@ export async function openAuthenticator(
 }
 
 /**
+ * Connects to the database and ensures its schema.
+ *
+ * @throws Error when the database cannot be reached, or its schema is out of date
+ */
+async function openStore(database: Database, parts: Parts): Promise<KnexRouteStore> {
+  const { config, closing, logger, stop, readiness, metrics, tracing } = parts;
+  // A silent connection is given up when every call that waits for it has ended.
+  const knex = openDatabase(database, config.limits.deadlineMs);
+  closing.resource('database', () => closeDatabase(knex, database));
+  await openOrExplain('The database named by DATABASE_URL cannot be reached', () =>
+    reachDatabase(knex, { waitMs: config.databaseWaitMs, stop, log: logger.info.bind(logger) }),
+  );
+  const version = await ensureSchema(knex, database);
+  readiness.pass('schema', `version ${version}`);
+  metrics?.schemaVersion(version);
+  metrics?.pool(() => poolFigures(knex));
+  return new KnexRouteStore(knex, [metrics?.statements(), tracing?.statements(database)].filter(isOn));
+}
+
+/**
  * Starts the gateway. It calls the configured gRPC server or, without one, the pipeline.
  *
  * @param pipeline the pipeline of the gRPC server in this process; undefined if there is none
  * @returns the base URL of all REST paths
  * @throws Error when it cannot listen on the address
  */
-async function startRest(
-  { host, port, basePath, upstream: target, upstreamTls, docs, corsOrigins }: HttpConfig,
-  pipeline: Pipeline | undefined,
-  parts: SharedParts,
-): Promise<string> {
-  const { config, closing, logger, callLog, tls, tracing, checkMs, checkLimitMs } = parts;
-  const { readiness, metrics } = parts.operations;
-  const { limits, replyCacheBytes } = config;
+async function startRest(config: HttpConfig, pipeline: Pipeline | undefined, parts: Parts): Promise<string> {
+  const { closing, logger, callLog, readiness, metrics, tracing, tls, checkMs, checkLimitMs } = parts;
+  const { limits, ops, replyCacheBytes } = parts.config;
+  const { host, port, basePath, corsOrigins, docs } = config;
   const scheme = tls === undefined ? 'http' : 'https';
-  const upstream = await openUpstream(target, upstreamTls, pipeline, parts);
+  const upstream = await openUpstream(config, pipeline, parts);
   const gateway = createGateway({
     descriptorSet,
     upstream,
@@ -385,11 +326,11 @@ async function startRest(
     log: logger.child({ protocol: 'rest' }),
     mayLog: (kind) => callLog.mayWrite(kind),
     answeredLevel: callLog.successLevel,
-    observers: enabled(metrics?.requests(), tracing?.requests(scheme)),
+    observers: [metrics?.requests(), tracing?.requests(scheme)].filter(isOn),
   });
   metrics?.caches({ replies: () => gateway.replyCache });
   // A gateway that calls the pipeline in its own process shares the health of the gRPC server there.
-  if (pipeline === undefined || target !== undefined) {
+  if (pipeline === undefined || config.upstream !== undefined) {
     const monitor = new Monitor({
       name: 'the gRPC server',
       check: () => requireServing(upstream),
@@ -399,29 +340,18 @@ async function startRest(
     });
     readiness.watch('upstream', monitor);
     // Only operators need the monitor: each `GET /healthz` calls the gRPC server.
-    if (config.ops !== undefined) void monitor.start();
+    if (ops !== undefined) void monitor.start();
     closing.announce('not serving', () => {
       monitor.stop();
       gateway.drain();
     });
   }
   const server = new HttpServer(gateway, limits, tls);
-  const address = joinAddress(host, port);
-  const realPort = await listenOrExplain('HTTP_ADDRESS', address, () => server.listen(host, port));
+  const realPort = await listenOrExplain('HTTP_ADDRESS', joinAddress(host, port), () =>
+    server.listen(host, port),
+  );
   closing.server('HTTP server', () => server.close(GRACE_MS));
   return `${scheme}://${joinAddress(host, realPort)}${basePath}`;
-}
-
-/** The parts of the process that an upstream uses. */
-interface UpstreamDependencies {
-  readonly closing: Closing;
-  readonly logger: Logger;
-  /** Absent when tracing is off. */
-  readonly tracing: Tracing | undefined;
-  readonly operations: Pick<Operations, 'metrics'>;
-  readonly config: { readonly limits: Pick<Limits, 'maxWaitingCalls'> };
-  /** How often the TLS files are reread, in milliseconds; default: 10,000. */
-  readonly fileCheckMs?: number;
 }
 
 const CHANNEL_OPTIONS = {
@@ -435,20 +365,15 @@ const CHANNEL_OPTIONS = {
 
 /** Opens a channel to the configured gRPC server or, if there is none, calls the pipeline in this process directly. */
 export async function openUpstream(
-  target: string | undefined,
-  tlsFiles: TlsFiles | undefined,
+  { upstream: target, upstreamTls }: Pick<HttpConfig, 'upstream' | 'upstreamTls'>,
   pipeline: Pipeline | undefined,
-  dependencies: UpstreamDependencies,
+  parts: Pick<Parts, 'config' | 'closing' | 'logger' | 'fileCheckMs' | 'metrics' | 'tracing'>,
 ): Promise<Upstream> {
   if (target === undefined && pipeline !== undefined) return memoryUpstream(pipeline);
   if (target === undefined) throw new Error('The gateway has no gRPC server to call.');
-  const tls =
-    tlsFiles &&
-    (await followTls(
-      'GRPC_UPSTREAM_CA_FILE, GRPC_UPSTREAM_CERT_FILE or GRPC_UPSTREAM_KEY_FILE',
-      tlsFiles,
-      dependencies,
-    ));
+  const { config, closing, metrics, tracing } = parts;
+  const tlsSettings = 'GRPC_UPSTREAM_CA_FILE, GRPC_UPSTREAM_CERT_FILE or GRPC_UPSTREAM_KEY_FILE';
+  const tls = upstreamTls && (await followTls(tlsSettings, upstreamTls, parts));
   const { verifyOptions, channelOptions } = tlsOptions(target);
   const identity = (): ChannelCredentials =>
     tls === undefined
@@ -457,18 +382,18 @@ export async function openUpstream(
   const channel = grpcUpstream(target, {
     credentials: identity(),
     // As many as the server lets wait: here nobody knows which calls wait.
-    maxCallsOfCaller: Math.floor(dependencies.config.limits.maxWaitingCalls / 2),
+    maxCallsOfCaller: Math.floor(config.limits.maxWaitingCalls / 2),
     channelOptions: { ...CHANNEL_OPTIONS, ...channelOptions },
   });
-  dependencies.operations.metrics?.callsLeftRunning(() => channel.leftRunning);
+  metrics?.callsLeftRunning(() => channel.leftRunning);
   tls?.onRenewed(() => {
     channel.renew(identity());
   });
-  dependencies.closing.resource('channel to the gRPC server', () => {
+  closing.resource('channel to the gRPC server', () => {
     channel.close();
   });
   const upstream = onWallClock(channel);
-  return dependencies.tracing?.upstream(upstream, target) ?? upstream;
+  return tracing?.upstream(upstream, target) ?? upstream;
 }
 
 /**
@@ -477,40 +402,36 @@ export async function openUpstream(
  * @param settings the names of the settings for these files
  * @throws Error that names the settings and the file, when a file cannot be read or used
  */
-async function followTls(
+function followTls(
   settings: string,
   files: TlsFiles,
-  { closing, logger, fileCheckMs }: Pick<SharedParts, 'closing' | 'logger' | 'fileCheckMs'>,
+  { closing, logger, fileCheckMs }: Pick<Parts, 'closing' | 'logger' | 'fileCheckMs'>,
 ): Promise<FollowedTls> {
-  const tls = await openOrExplain(`The files of ${settings} cannot be used`, () =>
-    FollowedTls.open(files, logger, fileCheckMs),
-  );
-  closing.resource('TLS files', () => {
-    tls.close();
+  return openOrExplain(`The files of ${settings} cannot be used`, () => {
+    const tls = new FollowedTls(files, logger, fileCheckMs);
+    closing.resource('TLS files', () => {
+      tls.close();
+    });
+    return tls;
   });
-  return tls;
 }
 
 /** Starts tracing, which ends at shutdown. Imports OpenTelemetry only here, since loading it takes time and memory. */
-async function startTracing({ closing, logger }: Pick<SharedParts, 'closing' | 'logger'>): Promise<Tracing> {
-  const { openTracing } = await import('./watch/tracing/tracing.js');
-  const tracing = openTracing(logger, serviceVersion());
+async function openTracing({ closing, logger }: Pick<Parts, 'closing' | 'logger'>): Promise<Tracing> {
+  const loaded = await import('./watch/tracing/tracing.js');
+  const tracing = loaded.openTracing(logger, serviceVersion());
   closing.resource('span queue', () => tracing.close());
   return tracing;
 }
 
-/** Filters out the observers that are turned off, which are undefined. */
-function enabled<Observers extends readonly unknown[]>(
-  ...observers: Observers
-): Exclude<Observers[number], undefined>[] {
-  return observers.filter((observer) => observer !== undefined) as Exclude<Observers[number], undefined>[];
+/** Whether an observer is turned on. */
+function isOn<Observer>(observer: Observer | undefined): observer is Observer {
+  return observer !== undefined;
 }
 
-/** The relative path is the same from `src/` and from `dist/`. */
-const PACKAGE = new URL('../package.json', import.meta.url);
-
-/** The version of the service, from its package. */
+/** The version of the service, from its package, whose relative path is the same from `src/` and from `dist/`. */
 function serviceVersion(): string {
-  const { version } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { readonly version: string };
+  const file = new URL('../package.json', import.meta.url);
+  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string };
   return version;
 }

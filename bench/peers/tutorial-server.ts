@@ -6,7 +6,7 @@ import {
   type RouteServiceServer,
   RouteServiceService,
 } from '../../src/gen/routing/v1/route_service.js';
-import type { RouteRow } from '../../src/store/statements.js';
+import type { RouteRow } from '../../src/store/route-row.js';
 import { announceGrpc } from '../limits/announce.js';
 import { type Caller, callerOf, may } from './caller.js';
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { parseDatabaseUrl } from '../../src/settings/database.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { closeDatabase, openDatabase } from '../../src/store/database.js';
 import { migrateUp } from '../../src/store/migrations.js';
-import { ROUTE_COLUMNS, type RouteRow, toRoute } from '../../src/store/statements.js';
+import { ROUTE_COLUMNS, type RouteRow, toRoute } from '../../src/store/route-row.js';
 import {
   createMysqlDatabase,
   dropMysqlDatabase,

@@ -23,8 +23,6 @@ export interface CurrentKeys {
 /** The message for a token whose `alg` the key does not allow. */
 export const ALGORITHM_NOT_ALLOWED = "The token's alg is not allowed for the key.";
 
-/** The shortest secret, in bytes: the output of the weakest HMAC allowed (RFC 7518, section 3.2). */
-const SECRET_MIN_BYTES = 32;
 /** The shortest RSA modulus, in bits (RFC 7518, sections 3.3 and 3.5). */
 const RSA_MIN_BITS = 2048;
 
@@ -54,16 +52,9 @@ const ALGORITHM_OF_PSS_HASH: ReadonlyMap<unknown, { algorithm: Algorithm; saltBy
   ['sha512', { algorithm: 'PS512', saltBytes: 64 }],
 ]);
 
-/**
- * An HMAC key from the secret's UTF-8 bytes.
- *
- * @throws Error when there are fewer than 32 bytes
- */
+/** An HMAC key from the secret's UTF-8 bytes, whose number the settings have checked. */
 export function trustSecret(secret: string): TrustedKey {
-  const bytes = Buffer.from(secret);
-  if (bytes.length < SECRET_MIN_BYTES)
-    throw new Error(`The secret has ${bytes.length} bytes; at least ${SECRET_MIN_BYTES} are needed.`);
-  return { key: createSecretKey(bytes), algorithms: ['HS256', 'HS384', 'HS512'] };
+  return { key: createSecretKey(Buffer.from(secret)), algorithms: ['HS256', 'HS384', 'HS512'] };
 }
 
 /**

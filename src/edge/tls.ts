@@ -30,23 +30,14 @@ export class FollowedTls {
   readonly #log: TlsLog;
   readonly #followed: FollowedFiles<TlsMaterial>;
 
-  private constructor(files: TlsFiles, log: TlsLog, followed: FollowedFiles<TlsMaterial>) {
-    this.#files = files;
-    this.#log = log;
-    this.#followed = followed;
-    this.#warnOfExpiry();
-    followed.onChange(() => {
-      log.info({ files, ...this.#facts() }, 'TLS files renewed');
-      this.#warnOfExpiry();
-    });
-  }
-
   /**
    * @param intervalMs how often the files are read again, in milliseconds; default: 10,000
    * @throws Error with a sentence that names the file, when a file cannot be read or used
    */
-  static async open(files: TlsFiles, log: TlsLog, intervalMs?: number): Promise<FollowedTls> {
-    const followed = await FollowedFiles.open({
+  constructor(files: TlsFiles, log: TlsLog, intervalMs?: number) {
+    this.#files = files;
+    this.#log = log;
+    this.#followed = new FollowedFiles({
       files: [files.certFile, files.keyFile, files.caFile].filter((file) => file !== undefined),
       read: (contents) => materialOf(files, contents),
       onProblem: ({ message }) => {
@@ -54,7 +45,11 @@ export class FollowedTls {
       },
       intervalMs,
     });
-    return new FollowedTls(files, log, followed);
+    this.#warnOfExpiry();
+    this.#followed.onChange(() => {
+      log.info({ files, ...this.#facts() }, 'TLS files renewed');
+      this.#warnOfExpiry();
+    });
   }
 
   get latest(): TlsMaterial {

@@ -1,6 +1,4 @@
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
-import { buffer } from 'node:stream/consumers';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 
 /** How often the files are read again, in milliseconds. */
 const INTERVAL_MS = 10_000;
@@ -35,20 +33,16 @@ export class FollowedFiles<Value> {
   #contents: readonly Buffer[];
   #value: Value;
   #problem = '';
-  #reading = false;
-  #closed = false;
-
-  private constructor(options: FollowedFilesOptions<Value>, contents: readonly Buffer[]) {
-    this.#options = options;
-    this.#contents = contents;
-    this.#value = options.read(contents);
-    this.#timer = setInterval(() => void this.#readAgain(), options.intervalMs ?? INTERVAL_MS);
-    this.#timer.unref();
-  }
 
   /** @throws Error when a file cannot be read, or the contents cannot be used */
-  static async open<Value>(options: FollowedFilesOptions<Value>): Promise<FollowedFiles<Value>> {
-    return new FollowedFiles(options, await readAll(options.files));
+  constructor(options: FollowedFilesOptions<Value>) {
+    this.#options = options;
+    this.#contents = options.files.map(readBounded);
+    this.#value = options.read(this.#contents);
+    this.#timer = setInterval(() => {
+      this.#readAgain();
+    }, options.intervalMs ?? INTERVAL_MS);
+    this.#timer.unref();
   }
 
   /** The latest value read from the files. */
@@ -62,52 +56,36 @@ export class FollowedFiles<Value> {
   }
 
   close(): void {
-    this.#closed = true;
     clearInterval(this.#timer);
   }
 
-  async #readAgain(): Promise<void> {
-    // On a file system that hangs, reads must not pile up.
-    if (this.#reading) return;
-    this.#reading = true;
+  #readAgain(): void {
     try {
-      const contents = await readAll(this.#options.files);
-      if (!this.#closed) this.#take(contents);
+      const contents = this.#options.files.map(readBounded);
+      if (contents.some((content, i) => this.#contents[i]?.equals(content) !== true)) {
+        this.#value = this.#options.read(contents);
+        this.#contents = contents;
+        for (const listener of this.#listeners) listener(this.#value);
+      }
       this.#problem = '';
     } catch (error) {
-      this.#report(error instanceof Error ? error : new Error(String(error)));
-    } finally {
-      this.#reading = false;
+      const { message } = error as Error;
+      if (message !== this.#problem) this.#options.onProblem(error as Error);
+      this.#problem = message;
     }
   }
-
-  #take(contents: readonly Buffer[]): void {
-    if (contents.every((content, i) => this.#contents[i]?.equals(content))) return;
-    this.#value = this.#options.read(contents);
-    this.#contents = contents;
-    for (const listener of this.#listeners) listener(this.#value);
-  }
-
-  #report(error: Error): void {
-    if (this.#closed || error.message === this.#problem) return;
-    this.#problem = error.message;
-    this.#options.onProblem(error);
-  }
 }
 
-function readAll(paths: readonly string[]): Promise<Buffer[]> {
-  return Promise.all(paths.map(readBounded));
-}
-
-async function readBounded(path: string): Promise<Buffer> {
-  const file = await open(path, TO_READ);
+function readBounded(path: string): Buffer {
+  const file = openSync(path, TO_READ);
   try {
-    if (!(await file.stat()).isFile()) throw new Error(`${path} is not a regular file.`);
-    // Reads up to one byte over the limit, since the file may grow, and some file systems report no size.
-    const content = await buffer(file.createReadStream({ end: FILE_MAX_BYTES, autoClose: false }));
-    if (content.length <= FILE_MAX_BYTES) return content;
+    const status = fstatSync(file);
+    if (!status.isFile()) throw new Error(`${path} is not a regular file.`);
+    // Some file systems report no size.
+    const content = status.size > FILE_MAX_BYTES ? undefined : readFileSync(file);
+    if (content !== undefined && content.length <= FILE_MAX_BYTES) return content;
     throw new Error(`The file ${path} is larger than ${FILE_MAX_BYTES} bytes.`);
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }

@@ -13,7 +13,6 @@ export const GRACE_MS = 6_000;
 /** The time limit of closing after the drain, in milliseconds: below Docker's default stop timeout of ten seconds. */
 const LIMIT_MS = 8_000;
 
-/** The options of closing. */
 interface ClosingOptions {
   /** How long everything keeps running after the announcements, in milliseconds; default: 0. */
   readonly drainMs?: number;

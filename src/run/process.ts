@@ -5,7 +5,6 @@ import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pin
 /** The format of log lines: `pretty` for people, `json` for programs, or `auto`, which depends on the output. */
 export type LogFormat = 'auto' | 'json' | 'pretty';
 
-/** The options of a log. */
 export interface LogOptions {
   /** A level of pino, or `silent`. */
   readonly level: string;

@@ -22,7 +22,7 @@ export function startProblem(error: unknown): string {
  * @param failure the beginning of the error message, before the cause; must name the setting and hold no secret
  * @throws Error with `failure` and the cause in one line
  */
-export async function openOrExplain<T>(failure: string, open: () => Promise<T>): Promise<T> {
+export async function openOrExplain<T>(failure: string, open: () => T | Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type Database, databaseOf, isDatabaseGiven } from './database.js';
+import { type Database, databaseOf, isDatabaseGiven } from './database-url.js';
 import {
   ADDRESS_FORM,
   checkTarget,

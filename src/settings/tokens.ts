@@ -2,17 +2,17 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import {
   closeSync,
   constants,
-  fstatSync,
   linkSync,
   lstatSync,
   mkdirSync,
   openSync,
-  readSync,
+  readFileSync,
   rmSync,
+  type Stats,
   writeFileSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { Database } from './database.js';
+import type { Database } from './database-url.js';
 import type { SettingsReader } from './reader.js';
 
 /** The file that holds local mode's secret, and the issuer and audience of local mode's tokens. */
@@ -128,14 +128,12 @@ export function secretsIn(content: Buffer): string[] {
   throw new Error(`It must hold 1 to ${MAX_SECRETS} secrets, one a line; got ${secrets.length}.`);
 }
 
-/** Flags that never follow a symbolic link, or block on a pipe, that somebody has planted. */
-const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+/** Never follows a symbolic link that somebody has planted. */
+const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW;
 /** Creates a new file; fails if the file exists or the path is a symbolic link. */
 const TO_MAKE = 'wx';
 /** The permission bits of everybody except the owner. */
 const OTHERS = 0o077;
-/** More than the length of a secret and a newline. */
-const READ_BYTES = 128;
 
 /**
  * The secret of local mode: 32 random bytes in hexadecimal, generated on first use, readable only by its owner.
@@ -145,20 +143,13 @@ const READ_BYTES = 128;
  */
 export function localSecret(path: string): string {
   const file = resolve(path);
-  const secret = withRemedy(file, () => {
-    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) makeSecret(file);
-    return readOwn(file).trim();
-  });
-  if (/^[0-9a-f]{64}$/.test(secret)) return secret;
-  throw new Error(
-    `The file ${file} does not hold a secret of 64 hexadecimal digits. Delete it to get a new one.`,
-  );
-}
-
-/** Adds a remedy to errors of the operating system. */
-function withRemedy<T>(file: string, use: () => T): T {
   try {
-    return use();
+    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) makeSecret(file);
+    checkOwn(file, lstatSync(file));
+    const descriptor = openSync(file, TO_READ);
+    const secret = readFileSync(descriptor, 'utf8').trim();
+    closeSync(descriptor);
+    if (/^[0-9a-f]{64}$/.test(secret)) return secret;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
@@ -167,27 +158,20 @@ function withRemedy<T>(file: string, use: () => T): T {
       { cause: error },
     );
   }
+  throw new Error(
+    `The file ${file} does not hold a secret of 64 hexadecimal digits. Delete it to get a new one.`,
+  );
 }
 
-function readOwn(file: string): string {
-  // Refuses a symbolic link before opening it, since Windows has no O_NOFOLLOW.
-  if (!lstatSync(file).isFile())
-    throw new Error(`${file} is not a regular file. Delete it to get a new secret.`);
-  const descriptor = openSync(file, TO_READ);
-  try {
-    const status = fstatSync(descriptor);
-    if (!status.isFile()) throw new Error(`${file} is not a regular file. Delete it to get a new secret.`);
-    // Without numeric user ids, as on Windows, the mode has no meaning either.
-    const user = process.getuid?.();
-    if (user !== undefined && status.uid !== user)
-      throw new Error(`The file ${file} belongs to another user. Delete it to get a new secret.`);
-    if (user !== undefined && (status.mode & OTHERS) !== 0)
-      throw new Error(`The file ${file} is open to other users. Close it with: chmod 600 ${file}`);
-    const bytes = Buffer.alloc(READ_BYTES);
-    return bytes.toString('utf8', 0, readSync(descriptor, bytes));
-  } finally {
-    closeSync(descriptor);
-  }
+function checkOwn(file: string, status: Stats): void {
+  if (!status.isFile()) throw new Error(`${file} is not a regular file. Delete it to get a new secret.`);
+  // Without numeric user ids, as on Windows, the mode has no meaning either.
+  const user = process.getuid?.();
+  if (user === undefined) return;
+  if (status.uid !== user)
+    throw new Error(`The file ${file} belongs to another user. Delete it to get a new secret.`);
+  if ((status.mode & OTHERS) !== 0)
+    throw new Error(`The file ${file} is open to other users. Close it with: chmod 600 ${file}`);
 }
 
 function makeSecret(file: string): void {

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import createKnex, { type Knex } from 'knex';
-import type { MysqlTls } from '../settings/database.js';
+import type { Database, MysqlDatabase, MysqlTls } from '../settings/database-url.js';
 import { isBusy, isOutOfReach, isWrongServer } from './driver-errors.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */
@@ -16,27 +16,6 @@ const POOL_MAX = 10;
 /** How long a writer waits for another process's write to the embedded database, in milliseconds. */
 const BUSY_TIMEOUT_MS = 2_000;
 
-/** Where the routes are stored. */
-export type DatabaseLocation = MysqlLocation | SqliteLocation;
-
-/** A database of a MySQL or MariaDB server. */
-export interface MysqlLocation {
-  readonly engine: 'mysql';
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly password: string;
-  readonly database: string;
-  /** Default: no TLS. */
-  readonly tls?: MysqlTls | undefined;
-}
-
-/** The embedded database: `file` is a path, or `:memory:`. */
-export interface SqliteLocation {
-  readonly engine: 'sqlite';
-  readonly file: string;
-}
-
 /**
  * Opens the database. The embedded database is created, with its folder, if it does not exist. For MySQL, the first
  * query connects. `closeDatabase` must be called at the end.
@@ -45,8 +24,8 @@ export interface SqliteLocation {
  *   limit, since a migration may take long
  * @throws Error when the files of the embedded database cannot be written
  */
-export function openDatabase(location: DatabaseLocation, silenceMs = 0): Knex {
-  return location.engine === 'mysql' ? openMysql(location, silenceMs) : openEmbedded(location);
+export function openDatabase(database: Database, silenceMs = 0): Knex {
+  return database.engine === 'mysql' ? openMysql(database, silenceMs) : openEmbedded(database.file);
 }
 
 /** Connections that no pool uses again. */
@@ -63,7 +42,7 @@ export function addressOf(knex: Knex): string | undefined {
 }
 
 /** Closes all connections. The file of the embedded database is then complete, and its write-ahead log is empty. */
-export async function closeDatabase(knex: Knex, { engine }: DatabaseLocation): Promise<void> {
+export async function closeDatabase(knex: Knex, { engine }: Database): Promise<void> {
   // If the checkpoint fails, for example on a full disk, nothing is lost: the log stays next to the file.
   if (engine === 'sqlite') await knex.raw('PRAGMA wal_checkpoint(TRUNCATE)').catch(ignore);
   await knex.destroy();
@@ -81,7 +60,7 @@ interface MysqlConnection {
   query(sql: string, done: (error: Error | null) => void): void;
 }
 
-function openMysql({ host, port, user, password, database, tls }: MysqlLocation, silenceMs: number): Knex {
+function openMysql({ host, port, user, password, database, tls }: MysqlDatabase, silenceMs: number): Knex {
   const fresh = new FreshConnections();
   const knex = createKnex({
     client: 'mysql2',
@@ -129,7 +108,7 @@ interface SqliteConnection {
   pragma(text: string): unknown;
 }
 
-function openEmbedded({ file: filename }: SqliteLocation): Knex {
+function openEmbedded(filename: string): Knex {
   if (filename !== ':memory:') requireWritable(filename);
   let usable = true;
   const knex = createKnex({
@@ -249,7 +228,7 @@ export interface PoolFigures {
   readonly waiting: number;
 }
 
-/** The part of Knex's pool, a `Pool` of tarn, that is used here. */
+/** Knex's pool is tarn's. */
 interface Pool {
   numUsed(): number;
   numFree(): number;
@@ -267,7 +246,6 @@ export function poolFigures(knex: Knex): PoolFigures {
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 2_000;
 
-/** The options for waiting for a database. */
 interface DatabaseWait {
   /** How long to keep trying while it cannot be reached, in milliseconds; 0 tries once. */
   readonly waitMs: number;

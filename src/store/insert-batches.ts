@@ -5,14 +5,12 @@ import { isWanted, NotSent } from './batch.js';
 import { isConflict } from './driver-errors.js';
 import {
   type NewRouteRow,
-  type RouteRows,
-  type RowOfCall,
-  type ServedCall,
   type StoredRoute,
   type StoredRow,
   toStored,
   type UniqueValues,
-} from './statements.js';
+} from './route-row.js';
+import type { RouteRows, RowOfCall, ServedCall } from './statements.js';
 
 /** The most shapes remembered as having a first route, so that a duplicate does not try to become the first. */
 const MAX_KNOWN_SHAPES = 10_000;

@@ -6,16 +6,13 @@ import { type Insert, InsertBatches } from './insert-batches.js';
 import {
   encodeId,
   mostBytes,
-  RouteRows,
-  type ServedCall,
-  type StatementObserver,
-  StatementObservers,
   type StoredRoute,
   toRoute,
   toRow,
   toStored,
   type UniqueValues,
-} from './statements.js';
+} from './route-row.js';
+import { RouteRows, type ServedCall, type StatementObserver, StatementObservers } from './statements.js';
 
 /** A get that is waiting for a route. */
 interface Find extends ServedCall {

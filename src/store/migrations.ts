@@ -1,8 +1,5 @@
-import { performance } from 'node:perf_hooks';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import type { DatabaseLocation } from './database.js';
-import { isBusy } from './driver-errors.js';
+import type { Database } from '../settings/database-url.js';
 import { createRoutes, isMysql } from './migrations/0001-routes.js';
 import { shapesAsText } from './migrations/0002-shapes-as-text.js';
 import { patternShapes } from './migrations/0003-pattern-shapes.js';
@@ -91,7 +88,7 @@ function sourceOf(migrations: readonly Migration[]): Knex.MigrationSource<Migrat
  */
 export async function ensureSchema(
   knex: Knex,
-  { engine }: DatabaseLocation,
+  { engine }: Database,
   migrations = MIGRATIONS,
 ): Promise<number> {
   const { applied, pending } = await migrationStatus(knex, migrations);
@@ -103,23 +100,22 @@ export async function ensureSchema(
   return applied.length + pending.length;
 }
 
-/** How long a migration waits for another process's migration, in milliseconds. */
+/** How long a migration waits for another process's migration of a MySQL database, in milliseconds. */
 const WAIT_MS = 60_000;
-/** The pause between attempts to lock the embedded database, in milliseconds. */
-const PAUSE_MS = 50;
 /** The name of the lock, by database, since locks belong to the whole server. A name has at most 64 characters. */
 const LOCK = "concat('route-registry ', left(sha2(database(), 256), 40))";
 
 /**
  * Runs `work` on one connection, under a lock that only one process holds per database. The lock ends with the
- * connection, so it never outlives the process. In the embedded database, `work` runs in one transaction.
+ * connection, so it never outlives the process. In the embedded database, `work` runs in one transaction, and waits as
+ * long as any statement does.
  *
  * @param work uses only the connection that it receives
- * @param waitMs how long to wait for another process, in milliseconds, a multiple of 1,000
+ * @param waitMs how long to wait for another process on MySQL, in milliseconds, a multiple of 1,000
  * @throws Error when another process holds the lock for longer
  */
 export function locked<T>(knex: Knex, work: (connection: Knex) => Promise<T>, waitMs = WAIT_MS): Promise<T> {
-  return isMysql(knex) ? lockedByName(knex, work, waitMs) : lockedByWriting(knex, work, waitMs);
+  return isMysql(knex) ? lockedByName(knex, work, waitMs) : lockedByWriting(knex, work);
 }
 
 /** Uses a Knex transaction, since it keeps one connection to the end, even if its statements commit. */
@@ -127,7 +123,10 @@ function lockedByName<T>(knex: Knex, work: (connection: Knex) => Promise<T>, wai
   return knex.transaction(async (connection) => {
     const taken = connection.raw(`get_lock(${LOCK}, ?) as taken`, [waitMs / 1_000]);
     const answer = await connection.first<{ taken: number | null } | undefined>(taken);
-    if (answer?.taken !== 1) throw tooLong(waitMs);
+    if (answer?.taken !== 1)
+      throw new Error(
+        `Another process has been migrating the database for ${waitMs / 1_000} s. Try again when it has ended.`,
+      );
     // From here on, each statement commits by itself, as DDL does anyway, so nothing is uncommitted at the release.
     await connection.raw('commit');
     try {
@@ -140,28 +139,9 @@ function lockedByName<T>(knex: Knex, work: (connection: Knex) => Promise<T>, wai
 }
 
 /** Writes in the first statement, which makes SQLite wait for the write lock as it does at `BEGIN IMMEDIATE`. */
-async function lockedByWriting<T>(
-  knex: Knex,
-  work: (connection: Knex) => Promise<T>,
-  waitMs: number,
-): Promise<T> {
-  const giveUpAt = performance.now() + waitMs;
-  for (;;) {
-    try {
-      return await knex.transaction(async (connection) => {
-        await connection.raw('PRAGMA user_version = 0');
-        return work(connection);
-      });
-    } catch (error) {
-      if (!isBusy(error)) throw error;
-      if (performance.now() >= giveUpAt) throw tooLong(waitMs);
-    }
-    await delay(PAUSE_MS);
-  }
-}
-
-function tooLong(waitMs: number): Error {
-  return new Error(
-    `Another process has been migrating the database for ${waitMs / 1_000} s. Try again when it has ended.`,
-  );
+function lockedByWriting<T>(knex: Knex, work: (connection: Knex) => Promise<T>): Promise<T> {
+  return knex.transaction(async (connection) => {
+    await connection.raw('PRAGMA user_version = 0');
+    return work(connection);
+  });
 }

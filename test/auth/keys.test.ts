@@ -27,16 +27,6 @@ describe('a secret', () => {
   it('is measured in bytes of UTF-8', () => {
     expect(trustSecret('🗝'.repeat(8)).key.symmetricKeySize).toBe(32);
   });
-
-  it.each([
-    ['empty', '', 0],
-    ['31 bytes', 'a'.repeat(31), 31],
-    ['16 characters of one byte', 'a'.repeat(16), 16],
-  ])('is refused when it is too short: %s', (_, secret, bytes) => {
-    expect(() => trustSecret(secret)).toThrow(
-      new Error(`The secret has ${bytes} bytes; at least 32 are needed.`),
-    );
-  });
 });
 
 describe('a public key determines its algorithms:', () => {

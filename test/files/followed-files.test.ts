@@ -36,8 +36,8 @@ async function readAgain(): Promise<void> {
   await expect.poll(() => reads).toBeGreaterThan(before);
 }
 
-async function follow(...files: string[]): Promise<FollowedFiles<string>> {
-  followed = await FollowedFiles.open({
+function follow(...files: string[]): FollowedFiles<string> {
+  followed = new FollowedFiles({
     files: files.map((file) => join(folder, file)),
     read: joined,
     onProblem: ({ message }) => problems.push(message.replaceAll(folder, '')),
@@ -57,7 +57,7 @@ describe('followed files', () => {
   it('are read at the start, and again when they change', async () => {
     write('a', '1');
     write('b', '2');
-    const pair = await follow('a', 'b');
+    const pair = follow('a', 'b');
     expect(pair.value).toBe('1+2');
     write('b', '3');
     await expect.poll(() => pair.value).toBe('1+3');
@@ -69,7 +69,7 @@ describe('followed files', () => {
     write('old/key', 'old');
     write('new/key', 'new');
     symlinkSync('old', join(folder, 'data'));
-    const { value } = await follow('data/key');
+    const { value } = follow('data/key');
     expect(value).toBe('old');
     symlinkSync('new', join(folder, 'next'));
     renameSync(join(folder, 'next'), join(folder, 'data'));
@@ -78,7 +78,7 @@ describe('followed files', () => {
 
   it('keep their last value while they are incomplete, and report that once', async () => {
     write('a', '1');
-    const { value } = await follow('a');
+    const { value } = follow('a');
     write('a', 'half');
     await expect.poll(() => problems).toEqual(['The pair is not whole.']);
     await readAgain();
@@ -90,7 +90,7 @@ describe('followed files', () => {
 
   it('report a second time when they become incomplete a second time', async () => {
     write('a', '1');
-    await follow('a');
+    follow('a');
     for (const [good, count] of [
       ['2', 1],
       ['3', 2],
@@ -104,21 +104,21 @@ describe('followed files', () => {
 
   it('keep their last value when one of them is removed', async () => {
     write('a', '1');
-    await follow('a');
+    follow('a');
     rmSync(join(folder, 'a'));
     await expect.poll(() => problems).toEqual([expect.stringContaining('ENOENT')]);
     expect(followed?.value).toBe('1');
   });
 
-  it('must be readable and complete at the start', async () => {
-    await expect(follow('absent')).rejects.toThrow('ENOENT');
+  it('must be readable and complete at the start', () => {
+    expect(() => follow('absent')).toThrow('ENOENT');
     write('a', 'half');
-    await expect(follow('a')).rejects.toThrow('The pair is not whole.');
+    expect(() => follow('a')).toThrow('The pair is not whole.');
   });
 
-  it('may be 1 MiB long', async () => {
+  it('may be 1 MiB long', () => {
     write('a', 'x'.repeat(1_048_576));
-    const { value } = await follow('a');
+    const { value } = follow('a');
     expect(value).toHaveLength(1_048_576);
   });
 
@@ -161,10 +161,10 @@ describe('followed files', () => {
   ])('are refused at the start and at a change when they %s', async (_, make, problem) => {
     const path = join(folder, 'a');
     make(path);
-    await expect(follow('a')).rejects.toThrow(problem.replace('/a', path));
+    expect(() => follow('a')).toThrow(problem.replace('/a', path));
     rmSync(path, { recursive: true });
     write('a', '1');
-    const { value } = await follow('a');
+    const { value } = follow('a');
     make(`${path}.next`);
     rmSync(path);
     renameSync(`${path}.next`, path);

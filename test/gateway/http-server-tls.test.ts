@@ -25,7 +25,7 @@ const gateway: Omit<Gateway, 'replyCache'> = {
 async function start(limits: Partial<HttpLimits> = {}): Promise<{ server: HttpServer; port: number }> {
   const files = new MountedFiles({ ...pair });
   const paths = { certFile: files.path('cert'), keyFile: files.path('key'), caFile: undefined };
-  const tls = await FollowedTls.open(paths, { info: ignore, warn: ignore });
+  const tls = new FollowedTls(paths, { info: ignore, warn: ignore });
   const server = new HttpServer(gateway, { ...LIMITS, ...limits }, tls);
   onTestFinished(async () => {
     tls.close();

@@ -1,16 +1,18 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
+import jwt from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
 import type { Header, Operation, Reference, Response, Schema } from '@route-registry/transcoder/openapi';
 import { MessageCache } from '../../src/calls/service.js';
-import { readTokenRequest } from '../../src/run/token-request.js';
 import { FAILURES } from '../../src/calls/failures.js';
 import { routeService } from '../../src/routes/route-service.js';
 import { Registry } from '../../src/registry/registry.js';
 import type { RouteStore } from '../../src/registry/route-store.js';
+import { built } from '../support/built.js';
 import { headersOf, openApi, validatorOf } from '../support/openapi.js';
 
 const document = openApi();
@@ -134,7 +136,9 @@ describe('the description of the bearer token', () => {
   it('has a token command that works as printed', () => {
     const [, options = ''] = /`npm run --silent token -- ([^`]+)`/.exec(description) ?? [];
     const args = (options.match(/"[^"]*"|\S+/g) ?? []).map((each) => each.replaceAll('"', ''));
-    expect(readTokenRequest(args, {})).toMatchObject({ scope: 'routes:read routes:write' });
+    const env = { JWT_SECRET: 's'.repeat(32), JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
+    const token = execFileSync(process.execPath, [join(built(), 'token.js'), ...args], { env, stdio: 'pipe' });
+    expect(jwt.decode(String(token).trim())).toMatchObject({ scope: 'routes:read routes:write', sub: 'me' });
   });
 
   it('says to enter the token without the word Bearer', () => {

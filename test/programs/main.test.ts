@@ -1,4 +1,4 @@
-import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MIGRATIONS } from '../../src/store/migrations.js';
@@ -119,39 +119,6 @@ describe('the programs', () => {
     const settings = { ROLE: role, HTTP_ADDRESS: address, GRPC_ADDRESS: address };
     await expect(run('health-probe', settings).ended).resolves.toMatchObject({ exitCode: 1 });
   });
-
-  it('token fails and prints only the reason when an option is missing', async () => {
-    const { exitCode, stdout, stderr } = await run('token', {}, ['--sub', 'me']).ended;
-    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toMatch(/^--scope is missing\.\nUsage: npm run --silent token .*\n$/);
-  });
-
-  it.each([
-    ['JWT_SECRET', 'Signed with JWT_SECRET.\n'],
-    ['JWT_SECRET_FILE', 'Signed with the first secret in JWT_SECRET_FILE, secrets.\n'],
-  ])('token says on stderr that it signed with %s', async (name, line) => {
-    const secret = 'x'.repeat(32);
-    writeFileSync(join(programs.folder, 'secrets'), `${secret}\n`);
-    const value = name === 'JWT_SECRET' ? secret : 'secrets';
-    const settings = { [name]: value, JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
-    const asked = ['--scope', 'routes:read', '--sub', 'me'];
-    const { exitCode, stderr } = await run('token', settings, asked).ended;
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: line });
-  });
-
-  it('token fails when only the issuer holds the signing key', async () => {
-    const settings = { JWT_JWKS_URL: 'http://127.0.0.1/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
-    const { exitCode, stderr } = await run('token', settings, ['--scope', 'routes:read', '--sub', 'me'])
-      .ended;
-    expect(exitCode).toBe(1);
-    expect(stderr).toContain('only with JWT_SECRET');
-  });
-});
-
-it('token --help prints the usage', async () => {
-  const { exitCode, stdout, stderr } = await run('token', {}, ['--help']).ended;
-  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  expect(stdout).toMatch(/^Usage: npm run --silent token .*\n$/);
 });
 
 describeOn(engines)('on $name', (engine) => {

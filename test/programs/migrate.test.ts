@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { parseDatabaseUrl } from '../../src/settings/database.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp, migrationStatus, MIGRATIONS } from '../../src/store/migrations.js';
@@ -19,7 +19,7 @@ const DIST = built();
 /** A program that migrates, and kills itself instead of sending the given statement. */
 const KILLED = `
   const [url, statement] = process.argv.slice(1);
-  const { parseDatabaseUrl } = await import('${DIST}/settings/database.js');
+  const { parseDatabaseUrl } = await import('${DIST}/settings/database-url.js');
   const { openDatabase } = await import('${DIST}/store/database.js');
   const { migrateUp } = await import('${DIST}/store/migrations.js');
   const knex = openDatabase(parseDatabaseUrl(url));

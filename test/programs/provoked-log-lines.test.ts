@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { openAuthenticator } from '../../src/app.js';
 import { Closing } from '../../src/run/closing.js';
-import { parseDatabaseUrl } from '../../src/settings/database.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KeySetServer } from '../auth/key-set-server.js';
 import { databaseOnMysql, spawnService } from '../faults/rig/service-process.js';
@@ -107,7 +107,7 @@ const WAYS: Readonly<Record<string, (message: string) => Promise<readonly Line[]
     const log: Line[] = [];
     const write = (line: string): void => void log.push(JSON.parse(line) as Line);
     const { JWT_ISSUER, JWT_AUDIENCE } = SERVICE_SETTINGS;
-    const authenticator = await openAuthenticator(
+    const authenticator = openAuthenticator(
       { key: { kind: 'jwks', url: issuer.url }, issuer: JWT_ISSUER, audience: JWT_AUDIENCE },
       { closing: new Closing(), logger: pino({}, { write }), now: () => nowMs },
     );

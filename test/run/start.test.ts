@@ -1,10 +1,34 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { resolve } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { warnAtStart } from '../../src/run/start.js';
+import { firstBlock } from '../../bench/load/hpack.js';
+import {
+  abortsAfterSessionError,
+  abortsAtPing,
+  containerOfThisProcess,
+  firstSteps,
+  listenOrExplain,
+  warnAtStart,
+} from '../../src/run/start.js';
 import { readConfig } from '../../src/settings/config.js';
+import type { TokenKey } from '../../src/settings/tokens.js';
+import { FrameConnection } from '../support/frame-connection.js';
 import { freePort } from '../support/free-port.js';
+import {
+  ACK,
+  DATA,
+  END_HEADERS,
+  END_STREAM,
+  GOAWAY,
+  grpcHead,
+  HEADERS,
+  number,
+  PING,
+  socketTo,
+} from '../support/http2-frames.js';
 import { errorPacket } from '../support/mysql-packets.js';
 import { type Ended, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS } from '../support/service.js';
@@ -70,4 +94,168 @@ describe('a start of the gRPC server', () => {
     warnAtStart(readConfig(env), env, logger);
     expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(expected);
   });
+});
+
+const PLACES = { grpcAddress: '127.0.0.1:50051', httpUrl: 'http://127.0.0.1:8080/api', docs: true };
+
+function tokens(key: TokenKey) {
+  return { key, issuer: 'https://issuer.test', audience: 'routes' };
+}
+
+const LOCAL = tokens({ kind: 'local', file: 'data/jwt-secret' });
+
+describe('the first steps', () => {
+  it('show the addresses of the service and a token command in four lines', () => {
+    expect(firstSteps(PLACES, LOCAL, undefined)).toBe(`
+gRPC   127.0.0.1:50051
+REST   http://127.0.0.1:8080/api
+docs   http://127.0.0.1:8080/api/docs
+token  export TOKEN=$(npm run --silent token -- --scope "routes:read routes:write" --sub me)
+
+`);
+  });
+
+  it('appear in the README exactly as printed', () => {
+    const readme = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
+    const places = { ...PLACES, httpUrl: 'http://127.0.0.1:8080' };
+    expect(readme).toContain(`\`\`\`${firstSteps(places, LOCAL, undefined).trimEnd()}\n\`\`\``);
+  });
+
+  it('in a container make a token with docker exec', () => {
+    expect(firstSteps(PLACES, LOCAL, 'c0ffee')).toContain(
+      '\ntoken  export TOKEN=$(docker exec c0ffee node dist/token.js --scope ',
+    );
+  });
+
+  it.each<[string, TokenKey, string]>([
+    ['a secret', { kind: 'secret', secret: 's' }, 'with the same settings:  export TOKEN=$(npm run '],
+    [
+      'a file of secrets',
+      { kind: 'secretFile', file: 'f' },
+      'with the same settings:  export TOKEN=$(npm run ',
+    ],
+    ['a public key', { kind: 'publicKeyFile', file: 'f' }, 'from https://issuer.test\n'],
+    ['a key set', { kind: 'jwks', url: 'https://issuer.test/keys' }, 'from https://issuer.test\n'],
+  ])('with %s say how to get a token', (_, key, line) => {
+    expect(firstSteps(PLACES, tokens(key), undefined)).toContain(`\ntoken  ${line}`);
+  });
+
+  it.each(['0.0.0.0', '[::]'])('show localhost for a service that listens on %s', (host) => {
+    const places = { grpcAddress: `${host}:50051`, httpUrl: `https://${host}:8080`, docs: true };
+    expect(firstSteps(places, LOCAL, undefined)).toMatch(
+      /^\ngRPC {3}localhost:50051\nREST {3}https:\/\/localhost:8080\ndocs {3}https:\/\/localhost:8080\/docs\n/,
+    );
+  });
+
+  it('list only the servers that run', () => {
+    const gateway = { ...PLACES, grpcAddress: undefined, docs: false };
+    expect(firstSteps(gateway, undefined, undefined)).toBe('\nREST   http://127.0.0.1:8080/api\n\n');
+    const server = { ...PLACES, httpUrl: undefined };
+    expect(firstSteps(server, LOCAL, undefined)).toMatch(/^\ngRPC .*\ntoken .*\n\n$/);
+  });
+
+  it('under npm show the commands for a folder', () => {
+    expect(containerOfThisProcess({ npm_lifecycle_event: 'start' })).toBeUndefined();
+  });
+});
+
+/** Listens on this host as a server does. */
+async function listenOn(host: string): Promise<void> {
+  const server = createServer().listen(0, host);
+  await once(server, 'listening');
+  server.close();
+}
+
+describe('an address to listen on', () => {
+  it('that this machine does not have is refused with an explanation', async () => {
+    // TEST-NET-1 of RFC 5737, which no machine has.
+    await expect(
+      listenOrExplain('HTTP_ADDRESS', '192.0.2.1:80', () => listenOn('192.0.2.1')),
+    ).rejects.toThrow('Cannot listen on HTTP_ADDRESS=192.0.2.1:80: this machine does not have this address.');
+  });
+
+  it.each([
+    [
+      'that this user may not use is refused with an explanation',
+      'listen EACCES: permission denied 127.0.0.1:80',
+      'this user may not use it; ports below 1024 often need a privilege.',
+    ],
+    [
+      'is refused with an explanation even if only the error message tells why',
+      'No address added out of total 1 resolved errors: [listen EADDRINUSE: address already in use 127.0.0.1:80]',
+      'another program uses it, perhaps another copy of this service.',
+    ],
+    ['is refused with the original message for any other cause', 'odd', 'odd'],
+  ])('%s', async (_, message, words) => {
+    const listen = (): Promise<void> => Promise.reject(new Error(message));
+    await expect(listenOrExplain('GRPC_ADDRESS', '127.0.0.1:80', listen)).rejects.toThrow(
+      `Cannot listen on GRPC_ADDRESS=127.0.0.1:80: ${words}`,
+    );
+  });
+});
+
+type SentFrame = Parameters<FrameConnection['send']>;
+
+const INTERNAL_ERROR = 2;
+const REQUEST_HEAD: SentFrame = [
+  HEADERS,
+  END_HEADERS,
+  1,
+  firstBlock(grpcHead('/grpc.health.v1.Health/Check')),
+];
+const REQUEST_BODY: SentFrame = [DATA, END_STREAM, 1, Buffer.alloc(5)];
+const PING_ACK: SentFrame = [PING, ACK, 0, Buffer.alloc(8)];
+const SHORT_PING: SentFrame = [PING, 0, 0, Buffer.alloc(7)];
+
+function goaway(code: number): SentFrame {
+  return [GOAWAY, 0, 0, Buffer.concat([number(0), number(code)])];
+}
+
+/** Sends frames to the service; returns whether they aborted it. */
+async function isAbortedBy(frames: readonly SentFrame[]): Promise<boolean> {
+  const programs = new Programs();
+  onTestFinished(() => programs.end());
+  const program = programs.start('main', [], { ...SERVICE_SETTINGS, DATABASE_URL: 'sqlite::memory:' });
+  const { grpc } = await program.line('listening');
+  // An abort may reset the connection.
+  const socket = socketTo(String(grpc)).on('error', () => undefined);
+  const connection = new FrameConnection(socket, {}, () => undefined);
+  for (const frame of frames) connection.send(...frame);
+  await new Promise((resolve) => socket.once('close', resolve));
+  const { exitCode } = await program.stop();
+  return exitCode === null;
+}
+
+describe('the running Node', () => {
+  it('aborts on a PING of the wrong length exactly where that is expected', async () => {
+    expect(await isAbortedBy([goaway(0), REQUEST_HEAD, SHORT_PING])).toBe(abortsAtPing());
+  });
+
+  it.each([
+    ['a GOAWAY with an error', goaway(INTERNAL_ERROR)],
+    ['a PING with ACK that answers none', PING_ACK],
+  ])('aborts on a request after %s exactly where that is expected', async (_, frame) => {
+    expect(await isAbortedBy([frame, REQUEST_HEAD, REQUEST_BODY])).toBe(abortsAfterSessionError());
+  });
+});
+
+it.each([
+  [{ nghttp2: '1.61.0' }, true],
+  [{ nghttp2: '1.68.1' }, true],
+  [{ nghttp2: '1.69.0' }, false],
+  [{ nghttp2: '2.0.0' }, false],
+])('%j aborts on a PING of the wrong length: %s', (versions, expected) => {
+  expect(abortsAtPing(versions)).toBe(expected);
+});
+
+it.each([
+  [{ node: '20.20.2' }, false],
+  [{ node: '22.23.2' }, false],
+  [{ node: '22.23.3' }, true],
+  [{ node: '24.21.0' }, false],
+  [{ node: '26.8.2' }, true],
+  [{ node: '26.9.0' }, true],
+  [{ node: '26.10.0' }, false],
+])('%j aborts on a request after a session error: %s', (versions, expected) => {
+  expect(abortsAfterSessionError(versions)).toBe(expected);
 });

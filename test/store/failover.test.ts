@@ -10,7 +10,7 @@ import { describeOn } from '../support/needs.js';
 import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 
-/** Some of the errors that leave open whether a statement was executed; attempts.test.ts has all of them. */
+/** Some of the errors that leave open whether a statement was executed; statements.test.ts has all of them. */
 const UNCLEAR: readonly (readonly [errno: number | undefined, name: string])[] = [
   [undefined, 'a lost connection'],
   [1180, 'an error during the commit'],

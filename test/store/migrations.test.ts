@@ -1,23 +1,25 @@
 import { hash } from 'node:crypto';
+import { once } from 'node:events';
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { shapesAsText } from '../../src/store/migrations/0002-shapes-as-text.js';
-import { patternShapes } from '../../src/store/migrations/0003-pattern-shapes.js';
+import { EVERY_ROUTER_PATTERN } from '../registry/router-patterns.js';
+import type { NewRoute } from '../../src/registry/route-store.js';
+import { shapeOf } from '../../src/registry/route.js';
 import {
   ensureSchema,
+  locked,
   migrateDown,
   migrateUp,
   MIGRATIONS,
   migrationStatus,
 } from '../../src/store/migrations.js';
-import type { NewRoute } from '../../src/registry/route-store.js';
-import { shapeOf } from '../../src/registry/route.js';
+import { shapesAsText } from '../../src/store/migrations/0002-shapes-as-text.js';
+import { patternShapes } from '../../src/store/migrations/0003-pattern-shapes.js';
 import { engines } from '../support/engines.js';
 import { uuidAt } from '../support/ids.js';
 import { describeOn } from '../support/needs.js';
 import { type OpenedDatabase, type OpenedStore, openEmpty, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
-import { EVERY_ROUTER_PATTERN } from '../registry/router-patterns.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
 const NEWEST = NAMES.slice(-1);
@@ -312,5 +314,81 @@ describeOn(engines.slice(1))('a database on $name', (engine) => {
       .select({ charset: 'character_set_name', collation: 'collation_name' })
       .distinct()) as unknown;
     expect(rows).toEqual([{ charset: 'utf8mb4', collation: 'utf8mb4_bin' }]);
+  });
+});
+
+/** A wait that ends before the test times out. */
+const SHORT_MS = 1_000;
+
+describeOn(engines)('the migration lock on $name', (engine) => {
+  it('is released after a failure, which is passed on', async () => {
+    const { knex: one, connect, close } = await openEmpty(engine);
+    onTestFinished(close);
+    const failure = new Error('failed');
+    await expect(locked(one, () => Promise.reject(failure))).rejects.toBe(failure);
+    await expect(locked(connect(), () => Promise.resolve('done'), 0)).resolves.toBe('done');
+    await expect(locked(one, () => Promise.resolve('done'), 0)).resolves.toBe('done');
+  });
+});
+
+describeOn(engines.slice(0, 1))('the migration lock on $name', (engine) => {
+  it('keeps a second migration from beginning', async () => {
+    const { knex: one, connect, close } = await openEmpty(engine);
+    onTestFinished(close);
+    const other = connect();
+    // A wait would block the holder of the lock, in the same process.
+    await other.raw('PRAGMA busy_timeout = 0');
+    await locked(one, async () => {
+      await expect(locked(other, () => Promise.resolve())).rejects.toMatchObject({ code: 'SQLITE_BUSY' });
+    });
+    await expect(locked(other, () => Promise.resolve('done'))).resolves.toBe('done');
+  });
+});
+
+describeOn(engines.slice(1))('the migration lock on $name', (engine) => {
+  let database: OpenedDatabase;
+  let one: Knex;
+  let other: Knex;
+
+  beforeEach(async () => {
+    database = await openEmpty(engine);
+    one = database.knex;
+    other = database.connect();
+  });
+
+  afterEach(() => database.close());
+
+  it('makes a second migration wait for the first', async () => {
+    const order: string[] = [];
+    let second: Promise<unknown> | undefined;
+    await locked(one, async (connection) => {
+      const asked = once(other, 'query');
+      second = locked(other, () => Promise.resolve(order.push('second begins')));
+      await asked;
+      // Longer than the second migration would need for a free lock.
+      for (let statement = 0; statement < 20; statement++) await connection.raw('select 1');
+      order.push('first ends');
+    });
+    await second;
+    expect(order).toEqual(['first ends', 'second begins']);
+  });
+
+  it('is waited for only up to a time limit', async () => {
+    await locked(one, async () => {
+      const second = locked(other, () => Promise.resolve(), SHORT_MS);
+      await expect(second).rejects.toThrow(
+        'Another process has been migrating the database for 1 s. Try again when it has ended.',
+      );
+    });
+  });
+
+  it('is released when its connection ends, and the work stops', async () => {
+    const work = locked(one, async (connection) => {
+      const session = await connection.first<{ id: number }>(connection.raw('connection_id() as id'));
+      await other.raw('kill connection ?', [session.id]);
+      await connection.schema.createTable('late', (table) => table.increments());
+    });
+    await expect(work).rejects.toThrow();
+    await expect(locked(other, () => other.schema.hasTable('late'), 0)).resolves.toBe(false);
   });
 });

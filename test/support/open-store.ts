@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { type Database, parseDatabaseUrl } from '../../src/settings/database.js';
+import { type Database, parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';

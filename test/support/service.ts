@@ -5,7 +5,7 @@ import jwt from 'jsonwebtoken';
 import { pino } from 'pino';
 import { type App, type Dependencies, startApp } from '../../src/app.js';
 import { readConfig } from '../../src/settings/config.js';
-import { parseDatabaseUrl } from '../../src/settings/database.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import {
   type CreateRouteRequest,
   type Route,

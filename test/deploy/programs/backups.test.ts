@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { parseDatabaseUrl } from '../../../src/settings/database.js';
+import { parseDatabaseUrl } from '../../../src/settings/database-url.js';
 import { secretsIn } from '../../../src/settings/tokens.js';
 import { openDatabase } from '../../../src/store/database.js';
 import { KnexRouteStore } from '../../../src/store/knex-route-store.js';

@@ -1,4 +1,4 @@
-import { parseDatabaseUrl } from '../../../src/settings/database.js';
+import { parseDatabaseUrl } from '../../../src/settings/database-url.js';
 import { closeDatabase, openDatabase } from '../../../src/store/database.js';
 import { query } from './database-server.js';
 import { type Create, isGood } from './callers.js';

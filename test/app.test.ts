@@ -3,13 +3,18 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Closing } from '../../src/run/closing.js';
-import type { TokenKey } from '../../src/settings/tokens.js';
-import { openAuthenticator } from '../../src/app.js';
-import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from '../auth/sign-jwt.js';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from './auth/sign-jwt.js';
+import { listen } from '../packages/transcoder/test/support/grpc-server.js';
+import { opening } from '../packages/transcoder/test/support/opening.js';
+import { PATH, unaryCall } from '../packages/transcoder/test/support/unary-call.js';
+import { openAuthenticator, openUpstream } from '../src/app.js';
+import type { Authenticator } from '../src/auth/authenticator.js';
+import { Closing } from '../src/run/closing.js';
+import { readConfig } from '../src/settings/config.js';
+import type { TokenKey } from '../src/settings/tokens.js';
 
 const OLD = 'old'.repeat(11);
 const NEW = 'new'.repeat(11);
@@ -38,7 +43,7 @@ function replaceFile(content: string): void {
   renameSync(`${file}.next`, file);
 }
 
-function open(key: TokenKey): Promise<Authenticator> {
+function open(key: TokenKey): Authenticator {
   const sink = new Writable({
     write(line: Buffer, _encoding, done) {
       log += line.toString();
@@ -65,7 +70,7 @@ describe('the secrets in a file', () => {
   });
 
   it('verify tokens as soon as they are added, together with the existing ones', async () => {
-    const authenticator = await open({ kind: 'secretFile', file });
+    const authenticator = open({ kind: 'secretFile', file });
     expect(judgeBy(authenticator, NEW)).toMatchObject({ ok: false });
     replaceFile(`${NEW}\r\n\n ${OLD} \n`);
     await vi.waitFor(() => {
@@ -76,7 +81,7 @@ describe('the secrets in a file', () => {
   });
 
   it('no longer verify tokens of a removed secret, even cached ones', async () => {
-    const authenticator = await open({ kind: 'secretFile', file });
+    const authenticator = open({ kind: 'secretFile', file });
     expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
     replaceFile(NEW);
     await vi.waitFor(() => {
@@ -90,7 +95,7 @@ describe('the secrets in a file', () => {
     ['holds a short secret', 'hush-hush'],
     ['holds too many secrets', `${NEW}\n`.repeat(17)],
   ])('stay in use while the file %s, with a logged warning that contains no secret', async (_, content) => {
-    const authenticator = await open({ kind: 'secretFile', file });
+    const authenticator = open({ kind: 'secretFile', file });
     replaceFile(content);
     await vi.waitFor(() => {
       expect(log).toContain('the key file cannot be used');
@@ -100,7 +105,7 @@ describe('the secrets in a file', () => {
   });
 
   it('stay in use while the file is missing', async () => {
-    const authenticator = await open({ kind: 'secretFile', file });
+    const authenticator = open({ kind: 'secretFile', file });
     rmSync(file);
     await vi.waitFor(() => {
       expect(log).toContain('the key file cannot be used');
@@ -115,12 +120,49 @@ describe('the public key in a file', () => {
 
   it('is replaced with the file, and then even cached tokens of the old key are refused', async () => {
     replaceFile(pemOf(OLD_RSA.publicKey));
-    const authenticator = await open({ kind: 'publicKeyFile', file });
+    const authenticator = open({ kind: 'publicKeyFile', file });
     expect(judgeBy(authenticator, OLD_RSA.privateKey)).toMatchObject({ ok: true });
     replaceFile(pemOf(NEW_RSA.publicKey));
     await vi.waitFor(() => {
       expect(judgeBy(authenticator, NEW_RSA.privateKey)).toMatchObject({ ok: true });
     });
     expect(judgeBy(authenticator, OLD_RSA.privateKey)).toMatchObject({ ok: false });
+  });
+});
+
+it('a gateway fails a call whose response exceeds 256 KiB, and keeps its limit from the client', async () => {
+  const server = opening(
+    await listen(
+      {
+        unary: ({ message }) => ({
+          code: status.OK,
+          details: '',
+          answered: true,
+          message,
+          trailers: new Metadata(),
+        }),
+      },
+      [PATH],
+    ),
+  );
+  const closing = new Closing();
+  onTestFinished(async () => {
+    await closing.close();
+  });
+  const dependencies = {
+    closing,
+    logger: pino({ level: 'silent' }),
+    tracing: undefined,
+    metrics: undefined,
+    config: readConfig({ MAX_WAITING_CALLS: '8' }),
+  };
+  const target = { upstream: server.address, upstreamTls: undefined };
+  const upstream = await openUpstream(target, undefined, dependencies);
+  const ask = async (length: number) => upstream.unary(unaryCall({ message: Buffer.alloc(length) }));
+  expect((await ask(256 * 1024)).code).toBe(status.OK);
+  expect(await ask(256 * 1024 + 1)).toEqual({
+    code: status.INTERNAL,
+    details: expect.stringContaining('262144') as string,
+    answered: false,
   });
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isLoopback, type SettingsReader } from './reader.js';
 
 /** A database of a MySQL or MariaDB server. */
-interface MysqlDatabase {
+export interface MysqlDatabase {
   readonly engine: 'mysql';
   readonly host: string;
   readonly port: number;

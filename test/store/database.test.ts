@@ -1,0 +1,301 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import type { TlsOptions } from 'node:tls';
+import { pathToFileURL } from 'node:url';
+import type { Knex } from 'knex';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
+import { openDatabase, reachDatabase, requireWritable } from '../../src/store/database.js';
+import { translate } from '../../src/store/driver-errors.js';
+import { built } from '../support/built.js';
+import type { Pair } from '../support/certificates.js';
+import { type Database, engines } from '../support/engines.js';
+import { freePort } from '../support/free-port.js';
+import { MountedFiles } from '../support/mounted-files.js';
+import { type MysqlTlsFront, startMysqlTlsFront } from '../support/mysql-tls-front.js';
+import { describeOn } from '../support/needs.js';
+import { openEmpty } from '../support/open-store.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
+import { authority, elsewhere, expired, first, ofOtherAuthority, second } from '../support/tls-set.js';
+
+const WAITING = 'waiting up to 20 s for the database';
+
+describeOn(engines.slice(1))('the wait for $name', (engine) => {
+  it('ends when the database responds, and logs both its start and its end', async () => {
+    const { port, connect, close } = await openEmpty(engine);
+    onTestFinished(close);
+    const proxy = await startTcpProxy(port);
+    onTestFinished(() => proxy.close());
+    await proxy.close();
+    const lines: string[] = [];
+    const reached = reachDatabase(connect(proxy.port), {
+      waitMs: 20_000,
+      log: (line) => lines.push(line),
+    });
+    await expect.poll(() => lines).toEqual([WAITING]);
+    await proxy.reopen();
+    await reached;
+    expect(lines).toEqual([WAITING, 'the database answers']);
+  });
+
+  it('does not start for a database that refuses the login', async () => {
+    const { location, close } = await openEmpty(engine);
+    const knex = openDatabase({ ...location, password: 'wrong' } as typeof location);
+    onTestFinished(async () => {
+      await knex.destroy();
+      await close();
+    });
+    const lines: string[] = [];
+    await expect(
+      reachDatabase(knex, { waitMs: 20_000, log: (line) => lines.push(line) }),
+    ).rejects.toMatchObject({ code: 'ER_ACCESS_DENIED_ERROR' });
+    expect(lines).toEqual([]);
+  });
+});
+
+describe('the wait for an unreachable database', () => {
+  /** Waits, and resolves with the error and the logged lines. */
+  async function waitFor(
+    options: Omit<Parameters<typeof reachDatabase>[1], 'log'>,
+    onLine: () => void = () => undefined,
+  ): Promise<{ lines: string[]; error: unknown }> {
+    const knex = openDatabase(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${await freePort()}/d`));
+    onTestFinished(() => knex.destroy());
+    const lines: string[] = [];
+    const log = (line: string): void => {
+      lines.push(line);
+      onLine();
+    };
+    const error = await reachDatabase(knex, { ...options, log }).catch((reason: unknown) => reason);
+    return { lines, error };
+  }
+
+  it('ends at its time limit with the error, and never pauses beyond it', async () => {
+    let now = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => now);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const pauses: number[] = [];
+    const pause = (ms: number): Promise<void> => {
+      pauses.push(ms);
+      now += ms;
+      return Promise.resolve();
+    };
+    const { lines, error } = await waitFor({ waitMs: 1_000, pause });
+    expect(error).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(lines).toEqual(['waiting up to 1 s for the database']);
+    expect(pauses).toEqual([200, 400, 400]);
+  });
+
+  it('does not start with a time limit of 0', async () => {
+    const { lines, error } = await waitFor({ waitMs: 0 });
+    expect(error).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(lines).toEqual([]);
+  });
+
+  it('doubles its pause after each attempt, up to two seconds', async () => {
+    const pauses: number[] = [];
+    const pause = (ms: number): Promise<void> =>
+      pauses.push(ms) < 6 ? Promise.resolve() : Promise.reject(new Error('enough'));
+    await expect(waitFor({ waitMs: 600_000, pause })).resolves.toMatchObject({
+      error: { message: 'enough' },
+    });
+    expect(pauses).toEqual([200, 400, 800, 1_600, 2_000, 2_000]);
+  });
+
+  it('ends when it is stopped', async () => {
+    const stop = new AbortController();
+    const { error } = await waitFor({ waitMs: 600_000, stop: stop.signal }, () => {
+      stop.abort();
+    });
+    expect(error).toMatchObject({ name: 'AbortError' });
+  });
+});
+
+/** Root can write everything, so the code switches to the user nobody. */
+const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
+
+/** Loaded before the code becomes the user nobody, who may not be able to read this folder. */
+const MODULE = pathToFileURL(join(built(), 'store/database.js')).href;
+
+/** The error that an unprivileged user gets for the file; empty for none. */
+function toldOf(path: string, cwd = '/'): string {
+  const code = `import(${JSON.stringify(MODULE)}).then((it) => { ${BECOME_NOBODY} it.requireWritable(${JSON.stringify(path)}); }).catch((e) => console.log(e.message))`;
+  const { error, stdout, stderr } = spawnSync(process.execPath, ['-e', code], { cwd, encoding: 'utf8' });
+  expect(error).toBeUndefined();
+  expect(stderr).toBe('');
+  return stdout;
+}
+
+function write(path: string, mode: number): void {
+  mkdirSync(dirname(path), { recursive: true });
+  chmodSync(dirname(path), 0o777);
+  writeFileSync(path, '');
+  chmodSync(path, mode);
+}
+
+describe('an embedded database', () => {
+  let folder: string;
+  let file: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'writable-'));
+    chmodSync(folder, 0o755);
+    file = join(folder, 'data/routes.db');
+  });
+
+  afterEach(() => {
+    // Without write permission, not even the owner could remove the folder.
+    spawnSync('chmod', ['-R', 'u+w', folder]);
+    rmSync(folder, { recursive: true });
+  });
+
+  it('is accepted if its file can be written or its folder can be created', () => {
+    chmodSync(folder, 0o777);
+    expect(toldOf(file)).toBe('');
+    write(file, 0o666);
+    expect(toldOf(file)).toBe('');
+  });
+
+  it('gets a new folder that only its owner can access', () => {
+    requireWritable(file);
+    expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
+  });
+
+  it.each([
+    [
+      'its file',
+      () => {
+        write(file, 0o444);
+      },
+    ],
+    [
+      'its log',
+      () => {
+        write(file, 0o666);
+        write(`${file}-wal`, 0o444);
+      },
+    ],
+    [
+      'its folder',
+      () => {
+        write(file, 0o666);
+        chmodSync(dirname(file), 0o555);
+      },
+    ],
+    [
+      'the parent of its folder',
+      () => {
+        chmodSync(folder, 0o555);
+      },
+    ],
+  ])('is refused when this user may not write %s', (_, protect) => {
+    protect();
+    expect(toldOf(file)).toMatch(
+      /^The embedded database \S+routes\.db cannot be written: EACCES.*\. Let this user write the file and its folder, or name another file in DATABASE_URL\.\n$/,
+    );
+  });
+
+  it('is refused with its full path when this user may not read its folder', () => {
+    mkdirSync(dirname(file));
+    chmodSync(dirname(file), 0);
+    expect(toldOf('data/routes.db', folder)).toBe(
+      `The embedded database ${file} cannot be written: EACCES: permission denied, stat '${file}'. Let this user write the file and its folder, or name another file in DATABASE_URL.\n`,
+    );
+    chmodSync(dirname(file), 0o700);
+  });
+
+  it('is refused when its path is a folder or leads through a file', () => {
+    mkdirSync(file, { recursive: true });
+    expect(() => {
+      requireWritable(file);
+    }).toThrow(`${file} is a folder`);
+    write(join(folder, 'a-file'), 0o644);
+    expect(() => {
+      requireWritable(join(folder, 'a-file/routes.db'));
+    }).toThrow(/cannot be written: E(EXIST|NOTDIR)/);
+  });
+});
+
+const namesOnly = authority.issue({ addresses: [] });
+const addressesOnly = authority.issue({ names: [] });
+
+describeOn(engines.slice(1))('TLS to $name', (engine) => {
+  let database: Database;
+
+  beforeAll(async () => {
+    database = await engine.createDatabase();
+  });
+
+  afterAll(() => database.drop());
+
+  /** Opens the database behind a front with TLS. */
+  async function opened(
+    parameters: Readonly<Record<string, string>>,
+    tls: TlsOptions | undefined,
+    host = 'localhost',
+  ): Promise<{ knex: Knex; front: MysqlTlsFront }> {
+    const url = new URL(database.url);
+    const front = await startMysqlTlsFront(Number(url.port), tls);
+    const files = new MountedFiles({ ca: authority.cert, ...second });
+    Object.assign(url, { hostname: host, port: String(front.port) });
+    for (const [name, value] of Object.entries(parameters))
+      url.searchParams.set(name, name === 'ssl-mode' ? value : files.path(value));
+    const knex = openDatabase(parseDatabaseUrl(url.href));
+    onTestFinished(() => knex.destroy());
+    return { knex, front };
+  }
+
+  const IDENTITY = { 'ssl-mode': 'VERIFY_IDENTITY', 'ssl-ca': 'ca' };
+  const AUTHORITY = { 'ssl-mode': 'VERIFY_CA', 'ssl-ca': 'ca' };
+
+  it.each<[string, typeof IDENTITY, Pair, string]>([
+    ['VERIFY_IDENTITY, by name', IDENTITY, first, 'localhost'],
+    ['VERIFY_IDENTITY, by address', IDENTITY, addressesOnly, '127.0.0.1'],
+    ['VERIFY_CA, whatever the host', AUTHORITY, elsewhere, 'localhost'],
+    ['VERIFY_CA, whatever the address', AUTHORITY, elsewhere, '127.0.0.1'],
+  ])('accepts a valid certificate: %s', async (_, parameters, pair, host) => {
+    const { knex, front } = await opened(parameters, { ...pair }, host);
+    await reachDatabase(knex, { waitMs: 0, log: () => undefined });
+    expect(front.logins()).toBe(1);
+  });
+
+  it.each<[string, typeof IDENTITY, Pair, string]>([
+    ['of another authority', IDENTITY, ofOtherAuthority, 'localhost'],
+    ['of another authority, with VERIFY_CA', AUTHORITY, ofOtherAuthority, 'localhost'],
+    ['for another host', IDENTITY, elsewhere, 'localhost'],
+    ['for another address', IDENTITY, elsewhere, '127.0.0.1'],
+    ['for the name localhost, where the host is an address', IDENTITY, namesOnly, '127.0.0.1'],
+    ['that has expired', IDENTITY, expired, 'localhost'],
+  ])('sends no login to a server with a certificate %s', async (_, parameters, pair, host) => {
+    const { knex, front } = await opened(parameters, { ...pair }, host);
+    const lines: string[] = [];
+    const reached = reachDatabase(knex, { waitMs: 5_000, log: (line) => lines.push(line) });
+    await expect(reached).rejects.toMatchObject({ code: 'HANDSHAKE_SSL_ERROR' });
+    expect([front.logins(), lines]).toEqual([0, []]);
+  });
+
+  it('sends no login to a server without TLS', async () => {
+    const { knex, front } = await opened(IDENTITY, undefined);
+    await expect(knex.raw('select 1')).rejects.toMatchObject({ code: 'HANDSHAKE_NO_SSL_SUPPORT' });
+    expect(front.logins()).toBe(0);
+  });
+
+  it('presents a client certificate to a server that requests one', async () => {
+    const asking = { ...first, ca: authority.cert, requestCert: true };
+    const without = await opened(IDENTITY, asking);
+    await expect(without.knex.raw('select 1')).rejects.toThrow();
+    expect(without.front.logins()).toBe(0);
+    const files = { ...IDENTITY, 'ssl-cert': 'cert', 'ssl-key': 'key' };
+    const { knex } = await opened(files, asking);
+    await knex.raw('select 1');
+  });
+});
+
+describe('a database server that cannot be trusted', () => {
+  it.each(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_SUPPORT'])('makes the store unavailable: %s', (code) => {
+    expect(translate(Object.assign(new Error(), { code }))).toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+  });
+});
