@@ -14,6 +14,15 @@ import {
 import { startOf } from '../fields/message-fields.js';
 import { isObject } from '../fields/text-value.js';
 import type { HttpReply } from '../http-reply.js';
+import { parseJsonText } from '../json/json-input.js';
+import type { JsonOptions } from '../json/json-options.js';
+import { JsonOutput } from '../json/json-output.js';
+import { httpBodyJson, setData } from '../message/http-body.js';
+import { RequestMessages } from '../message/request-message.js';
+import type { BindingTable, FoundBinding, Lookup } from '../template/binding-table.js';
+import { type Binding, type BodyBinding, successRules, takesBytes } from '../template/binding.js';
+import type { Contract } from '../template/contract.js';
+import type { Guard, UnaryReply, Upstream } from '../upstream.js';
 import { GuardVerdict, receiveBody, requireDecoded, requireJsonType, Uploads } from './body.js';
 import { type Exchange, targetOf } from './exchange.js';
 import {
@@ -25,15 +34,6 @@ import {
 } from './head.js';
 import { addHeaders, type CacheFigures, type ResponseHeaders, SuccessReplies } from './reply.js';
 import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
-import { parseJsonText } from '../json/json-input.js';
-import type { JsonOptions } from '../json/json-options.js';
-import { JsonOutput } from '../json/json-output.js';
-import { httpBodyJson, setData } from '../message/http-body.js';
-import { RequestMessages } from '../message/request-message.js';
-import type { BindingTable, FoundBinding, Lookup } from '../template/binding-table.js';
-import { type Binding, type BodyBinding, successRules, takesBytes } from '../template/binding.js';
-import type { Contract } from '../template/contract.js';
-import type { Guard, UnaryReply, Upstream } from '../upstream.js';
 
 /** The options of a transcoder that apply to single requests. */
 interface TranscodingOptions {

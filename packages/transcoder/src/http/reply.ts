@@ -4,10 +4,10 @@ import { fromBinary, type Message } from '@bufbuild/protobuf';
 import { LRUCache } from 'lru-cache';
 import { HttpFailure } from '../failures/failure.js';
 import type { HttpReply } from '../http-reply.js';
-import { bytesFormat, bytesReply, streamFormat, type StreamFormat } from './streams.js';
 import type { JsonOutput } from '../json/json-output.js';
 import { type Binding, givesBytes, isDryRun, pathOfResource, type SuccessRule } from '../template/binding.js';
 import type { UnaryReply } from '../upstream.js';
+import { bytesFormat, bytesReply, streamFormat, type StreamFormat } from './streams.js';
 
 /** Creates the HTTP responses of successful calls. */
 export class SuccessReplies {

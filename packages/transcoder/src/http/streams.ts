@@ -10,10 +10,10 @@ import {
 } from '../failures/failure.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import type { ErrorReply, HttpReply } from '../http-reply.js';
-import type { Exchange } from './exchange.js';
 import { httpBodyIn } from '../message/http-body.js';
 import type { Binding } from '../template/binding.js';
 import type { Cancellation, ReplyMetadata, ReplyStream, UnaryReply } from '../upstream.js';
+import type { Exchange } from './exchange.js';
 
 /** How long after its headers a server may still refuse the call with a status, in milliseconds. */
 const REFUSAL_MS = 1_000;
