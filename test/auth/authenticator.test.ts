@@ -13,7 +13,6 @@ interface KeyPair {
 }
 
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
-const OTHER_RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const P_256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const P_384 = generateKeyPairSync('ec', { namedCurve: 'P-384' });
 const P_521 = generateKeyPairSync('ec', { namedCurve: 'P-521' });
@@ -134,32 +133,17 @@ describe('an authenticator with several secrets', () => {
   });
 });
 
+// `hostile-tokens.test.ts` has forged tokens of every kind; these two have what is left, and the messages.
 describe('a token whose alg does not fit the key is refused:', () => {
-  const confused = (keys: KeyPair): KeyObject => createSecretKey(Buffer.from(pemOf(keys)));
   it.each([
     ['none', authenticator, compact({ alg: 'none' }, CLAIMS)],
-    ['none in mixed case', authenticator, compact({ alg: 'nOnE' }, CLAIMS)],
-    ['none, for a public key', withPublicKey(RSA), compact({ alg: 'none' }, CLAIMS)],
     ['no alg', authenticator, compact({ typ: 'JWT' }, CLAIMS)],
     ['alg in lower case', authenticator, compact({ alg: 'hs256' }, CLAIMS)],
     ['a list of algs', authenticator, compact({ alg: ['HS256'] }, CLAIMS)],
     ['an unknown alg', authenticator, compact({ alg: 'HS1' }, CLAIMS)],
-    ['RS256 for a secret', authenticator, signJwt(RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
-    [
-      'HS256 keyed with the PEM of the public key',
-      withPublicKey(RSA),
-      signJwt(confused(RSA), { alg: 'HS256' }, CLAIMS),
-    ],
-    [
-      'HS256 keyed with the PEM of the public EC key',
-      withPublicKey(P_256),
-      signJwt(confused(P_256), { alg: 'HS256' }, CLAIMS),
-    ],
-    ['RS256 for an RSA-PSS key', withPublicKey(PSS), signJwt(RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
     ['PS384 for an RSA-PSS key with SHA-256', withPublicKey(PSS), compact({ alg: 'PS384' }, CLAIMS)],
     ['ES256 for P-384', withPublicKey(P_384), signJwt(P_256.privateKey, { alg: 'ES256' }, CLAIMS)],
     ['ES384 for P-256', withPublicKey(P_256), signJwt(P_256.privateKey, { alg: 'ES384' }, CLAIMS)],
-    ['RS256 for P-256', withPublicKey(P_256), signJwt(RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
   ])('%s', (_, subject, token) => {
     expect(subject.authenticate(`Bearer ${token}`)).toEqual({
       ok: false,
@@ -171,22 +155,13 @@ describe('a token whose alg does not fit the key is refused:', () => {
 
 describe('a token is refused unless its signature is valid:', () => {
   const good = signed();
-  const [header = '', payload = '', signature = ''] = good.split('.');
+  const [header = '', , signature = ''] = good.split('.');
   const [, forged = ''] = signed({ ...CLAIMS, sub: 'mallory' }).split('.');
   it.each([
     ['another payload', authenticator, [header, forged, signature].join('.')],
-    ['a shorter signature', authenticator, [header, payload, signature.slice(0, -3)].join('.')],
-    ['another secret', authenticator, signJwt(createSecretKey(Buffer.alloc(32)), { alg: 'HS256' }, CLAIMS)],
-    ['another RSA key', withPublicKey(RSA), signJwt(OTHER_RSA.privateKey, { alg: 'RS256' }, CLAIMS)],
     ['a salt that is not as long as a SHA-256 hash', withPublicKey(RSA), withSalt('PS256', 20)],
     ['a salt that is not as long as a SHA-384 hash', withPublicKey(RSA), withSalt('PS384', 32)],
     ['a salt that is not as long as a SHA-512 hash', withPublicKey(RSA), withSalt('PS512', 65)],
-    ['an EC signature of zeros', withPublicKey(P_256), compact({ alg: 'ES256' }, CLAIMS, Buffer.alloc(64))],
-    [
-      'an EC signature of a wrong length',
-      withPublicKey(P_256),
-      compact({ alg: 'ES256' }, CLAIMS, Buffer.alloc(9)),
-    ],
   ])('%s', (_, subject, token) => {
     expect(subject.authenticate(`Bearer ${token}`)).toEqual({
       ok: false,
@@ -199,12 +174,6 @@ describe('a token is refused unless its signature is valid:', () => {
     expect(judge(compact({ alg: 'HS256' }, CLAIMS))).toMatchObject({
       message: 'The token has no signature.',
     });
-  });
-
-  it('the key in its own header', () => {
-    const jwk = RSA.publicKey.export({ format: 'jwk' });
-    const token = signJwt(RSA.privateKey, { alg: 'RS256', jwk, jku: 'http://127.0.0.1:9/' }, CLAIMS);
-    expect(withPublicKey(OTHER_RSA).authenticate(`Bearer ${token}`)).toMatchObject({ ok: false });
   });
 
   it('an invalid signature, before exp, iss and aud are checked', () => {

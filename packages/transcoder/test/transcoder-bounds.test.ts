@@ -175,16 +175,22 @@ describe('a body', () => {
     await closed;
   });
 
-  it('closes its connection as soon as the rest of it has arrived after its refusal', async () => {
-    const gateway = await start({ deadlineMs: NEVER_MS });
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const { socket, closed } = open(gateway);
-    socket.write(head(9));
-    await once(socket, 'data');
-    socket.write('123456789');
-    await closed;
-  });
+  it.each([
+    ['unauthenticated', head(9)],
+    ['for an unknown path', head(9).replace('/v1/', '/v0/')],
+  ])(
+    'closes its connection as soon as the rest of it has arrived after its refusal: %s',
+    async (_, bytes) => {
+      const gateway = await start({ deadlineMs: NEVER_MS });
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      onTestFinished(() => void vi.useRealTimers());
+      const { socket, closed } = open(gateway);
+      socket.write(bytes);
+      await once(socket, 'data');
+      socket.write('123456789');
+      await closed;
+    },
+  );
 
   const guards = [
     { who: 'admitted by the guard', options: {} },
